@@ -57,8 +57,6 @@ def test_no_private_name_is_used_from_outside_its_module() -> None:
 
 # Words that name nothing: a noun says what it is.
 NO_NOUNS = {"one", "found", "told", "how", "held", "some", "brought"}
-# Rooms of tests that still have some.
-LEFT = ("docs", "extras", "research", "tools")
 
 
 def names_without_a_noun(tree: ast.Module) -> set[str]:
@@ -93,8 +91,7 @@ def test_which_names_lack_a_noun() -> None:
 
 def test_a_name_says_what_it_is() -> None:
     others = [f for room in ("docs", "examples", "tests") for f in (ROOT / room).rglob("*.py")]
-    left = tuple(ROOT / "tests" / room for room in LEFT)
-    files = {*PRODUCT, *TOOLS, *(f for f in others if not any(f.is_relative_to(r) for r in left))}
+    files = {*PRODUCT, *TOOLS, *others}
     assert len(files) > 500
     named = {str(file): names_without_a_noun(tree_of(file)) for file in files}
     assert {file: names for file, names in named.items() if names} == {}

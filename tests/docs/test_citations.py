@@ -52,12 +52,12 @@ CITED = re.compile(
 def places(text: str) -> Iterator[str]:
     """Every place that ``text`` cites, in one spelling."""
     for kind, listed in CITED.findall(text):
-        one = KIND.get(kind, kind.removesuffix("s"))
-        one = "eq." if one == "equation" else one
+        name = KIND.get(kind, kind.removesuffix("s"))
+        name = "eq." if name == "equation" else name
         for span in re.split(r", | and ", listed):
             first, _, last = span.partition(" to ")
             numbers = range(int(first), int(last) + 1) if last else (first,)
-            yield from (f"{one} {number}" for number in numbers)
+            yield from (f"{name} {number}" for number in numbers)
 
 
 def citations() -> Iterator[tuple[str, str, str]]:
@@ -74,9 +74,9 @@ def citations() -> Iterator[tuple[str, str, str]]:
 
 
 def test_what_the_code_cites_exists() -> None:
-    found = [one for one in citations() if one[1] in OUTLINES]
-    assert len(found) > 25
-    assert [one for one in found if one[2] not in OUTLINES[one[1]]] == []
+    cited = [citation for citation in citations() if citation[1] in OUTLINES]
+    assert len(cited) > 25
+    assert [citation for citation in cited if citation[2] not in OUTLINES[citation[1]]] == []
 
 
 def test_what_the_index_of_papers_cites_exists() -> None:
@@ -97,7 +97,7 @@ def test_where_presets_say_that_they_stand_exists(module: object, paper: str) ->
     cited = 0
     for preset in module.PRESETS.values():  # type: ignore[attr-defined]
         settings: list[Setting] = [*preset.settings.values()]
-        settings += [one for some in preset.algos.values() for one in some.values()]
+        settings += [value for by_path in preset.algos.values() for value in by_path.values()]
         for setting in settings:
             for text in (setting.source, setting.paper, setting.departs):
                 for place in places(text):

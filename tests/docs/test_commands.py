@@ -34,8 +34,8 @@ NOT_HERE = ("--resume", "--env nim", *(f"--env {kind}:" for kind in KINDS_NOT_HE
 
 def commands(page: Path) -> list[str]:
     blocks = "".join(BLOCK.findall(page.read_text(encoding="utf-8"))).replace("\\\n", " ")
-    found = [line.replace("$seed", "0") for line in TRAIN.findall(blocks)]
-    return [line for line in found if not any(flag in line for flag in NOT_HERE)]
+    lines = [line.replace("$seed", "0") for line in TRAIN.findall(blocks)]
+    return [line for line in lines if not any(flag in line for flag in NOT_HERE)]
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_commands_parse(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def flags_of(part: str, *settings: type) -> set[str]:
     """``--part.field`` of each class, and of the records inside."""
-    found = set()
-    for one in settings:
-        for field in dataclasses.fields(one):
+    flags = set()
+    for section in settings:
+        for field in dataclasses.fields(section):
             name = f"{part}.{field.name.replace('_', '-')}"
             kinds = [t for t in typing.get_args(field.type) or [field.type] if is_dataclass(t)]
             # A field may hold any subclass of its type.
             inner = [kind for t in kinds for kind in (t.__subclasses__() or [t])]
-            found |= flags_of(name, *inner) if inner else {name, name.replace(".", ".no-", 1)}
-    return found
+            flags |= flags_of(name, *inner) if inner else {name, name.replace(".", ".no-", 1)}
+    return flags
 
 
 def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,4 +84,4 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
         for flag in FLAG.findall(page.read_text(encoding="utf-8"))
     }
     assert len(mentioned) > 200
-    assert sorted(one for one in mentioned if one[0] not in known) == []
+    assert sorted(mention for mention in mentioned if mention[0] not in known) == []

@@ -43,12 +43,12 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     notebook = nbformat.read(hook.NOTEBOOK, as_version=4)
     where = {"metadata": {"path": str(tmp_path)}}
     done = NotebookClient(notebook, timeout=600, resources=where).execute()
-    told = "".join(
+    printed = "".join(
         output.get("text", "")
         for cell in done.cells
         if cell.cell_type == "code"
         for output in cell.outputs
     )
-    assert "12 steps, " in told
-    assert "paid to" in told
+    assert "12 steps, " in printed
+    assert "paid to" in printed
     assert (tmp_path / "runs" / "first" / "report.html").is_file()

@@ -28,7 +28,7 @@ BY_NAME = {name: key for key, paper in PAPERS.items() for name in paper.PRESETS}
 
 
 def presets_of(paper: str) -> list[Preset]:
-    return [one for one in PAPERS[paper].PRESETS.values() if not one.own]
+    return [preset for preset in PAPERS[paper].PRESETS.values() if not preset.own]
 
 
 def run_of(name: str) -> tuple[TrainSettings, TrainSettings]:
@@ -53,9 +53,9 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def table(kind: str, paper: str) -> str:
-    found = re.search(rf"<!-- table: {kind} {paper} -->(.*?)<!-- end", PAGE, re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(rf"<!-- table: {kind} {paper} -->(.*?)<!-- end", PAGE, re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -162,8 +162,8 @@ def test_a_number_in_the_index_of_papers_is_a_presets_or_a_tables() -> None:
             for path, setting in settings_of(preset, preset.algo).items()
             if isinstance(setting.value, int | float) and not isinstance(setting.value, bool)
         }
-        for name, one in TABLES.items():
-            for variant in one.variants if name.startswith(f"{key}-") else ():
+        for name, miniature in TABLES.items():
+            for variant in miniature.variants if name.startswith(f"{key}-") else ():
                 pairs = zip(variant.flags, variant.flags[1:])
                 known |= {(a, float(b)) for a, b in pairs if re.fullmatch(NUMBER, b)}
         for flag, value in re.findall(r"(--[a-z][a-z0-9.-]+) ([-\d][\d.e-]*)", sections[title]):

@@ -19,17 +19,17 @@ def messages(page: str) -> list[str]:
 
 def texts(source: str) -> list[str]:
     """All strings of a module but docstrings, with a gap where an f-string has a value."""
-    found, tree = [], ast.parse(source)
+    parts_of_text, tree = [], ast.parse(source)
     docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if node in docstrings:
             continue
         if isinstance(node, ast.JoinedStr):
             parts = [p.value if isinstance(p, ast.Constant) else GAP for p in node.values]
-            found.append("".join(map(str, parts)))
+            parts_of_text.append("".join(map(str, parts)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.append(node.value)
-    return found
+            parts_of_text.append(node.value)
+    return parts_of_text
 
 
 def says(message: str, text: str) -> bool:

@@ -21,7 +21,7 @@ SECTIONS = {
 
 
 def numbers(text: str) -> set[str]:
-    return {found.replace("−", "-").replace("+", "") for found in NUMBER.findall(text)}
+    return {number.replace("−", "-").replace("+", "") for number in NUMBER.findall(text)}
 
 
 def measured_part(name: str) -> str:

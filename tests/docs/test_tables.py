@@ -66,8 +66,8 @@ def test_every_environment_has_a_page_in_pettingzoos_format(name: str) -> None:
     page = (DOCS / f"{name}.md").read_text("utf-8")
     rows = ["Creation", "Actions", "Parallel API", "Agents", "Number of agents"]
     rows += ["Action shape", "Action values", "Observation shape", "Observation values"]
-    found = re.findall(r"^\| ([A-Z][a-zA-Z ]+) \| ", page, re.MULTILINE)
-    assert found[found.index("Creation") :][: len(rows)] == rows
+    headings = re.findall(r"^\| ([A-Z][a-zA-Z ]+) \| ", page, re.MULTILINE)
+    assert headings[headings.index("Creation") :][: len(rows)] == rows
     sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
     assert {"An episode", "Rewards", "Groups", "Parameters", "Version history"} <= set(sections)
     assert f"<!-- table: {'leap' if name == 'leap' else f'env {name}'} -->" in page

@@ -81,7 +81,7 @@ def test_a_checkout_whose_installation_is_older(
 ) -> None:
     entries = [EntryPoint(name, path, "coterie.extras") for name, path in noted.items()]
     monkeypatch.setattr(extras.Plugins, "entries", lambda self: entries)
-    assert {one.name for one in extras.extras()} == set(REGISTERED)
+    assert {extra.name for extra in extras.extras()} == set(REGISTERED)
 
 
 def test_an_installation_without_a_checkout(
@@ -90,7 +90,7 @@ def test_an_installation_without_a_checkout(
     entries = [EntryPoint("ops", REGISTERED["ops"], "coterie.extras")]
     monkeypatch.setattr(extras.Plugins, "entries", lambda self: entries)
     monkeypatch.setattr(extras, "_PROJECT", tmp_path / "pyproject.toml")
-    assert [one.name for one in extras.extras()] == ["ops"]
+    assert [extra.name for extra in extras.extras()] == ["ops"]
 
 
 def test_an_extra_of_another_copy_of_the_package_is_not_here(

@@ -42,15 +42,15 @@ def test_confidence_hardly_tells_the_chance_to_be_right() -> None:
 
 def test_who_is_asked_for_all_values_is_asked_for_the_last() -> None:
     alone = Example(question_of(CHAIN), trace(CHAIN, CHAIN.values))
-    found = last_value(alone)
-    assert found.prompt == CHAIN.question
-    assert found.answer == " <think> 7 + 8 = 5 - 3 = 2 @ 4 = 7 </think>\nAnswer: 7"
+    last = last_value(alone)
+    assert last.prompt == CHAIN.question
+    assert last.answer == " <think> 7 + 8 = 5 - 3 = 2 @ 4 = 7 </think>\nAnswer: 7"
     uniform = random.Random(0).random
     shares = {"decomposed": 0.5, "unavailable": 0.3, "cut": 0.0, "scrambled": 0.0}
     for _ in range(50):
         replied = returned_example(CHAIN, Habits({}), uniform, **shares)
-        for one in (replied, call_example(CHAIN, Habits({}), uniform, decomposed=0.5)[0]):
-            text = "".join(vars(last_value(one)).values())
+        for example in (replied, call_example(CHAIN, Habits({}), uniform, decomposed=0.5)[0]):
+            text = "".join(vars(last_value(example)).values())
             assert "All values" not in text
             assert text.count("Answer: ") == text.count("Answer: 7")
 

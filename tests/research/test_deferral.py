@@ -112,8 +112,10 @@ def test_two_phases_and_the_same_weights_for_the_same_seed():
     for _ in range(2):
         torch.manual_seed(0)
         model = build_model(recipe, tokenizer)
-        told = []
-        warm_start(recipe, model, tokenizer, lambda *report, told=told: told.append(report[:3]))
-        assert told == [("digits", 1, 3), ("names", 1, 2), ("names", 2, 2)]
+        reports = []
+        warm_start(
+            recipe, model, tokenizer, lambda *report, reports=reports: reports.append(report[:3])
+        )
+        assert reports == [("digits", 1, 3), ("names", 1, 2), ("names", 2, 2)]
         runs.append(model.state_dict())
     assert all(torch.equal(runs[0][name], runs[1][name]) for name in runs[0])

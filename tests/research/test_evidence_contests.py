@@ -37,7 +37,7 @@ def test_every_command_is_planned_once_and_its_flags_exist(
             places = [flag.partition("=")[2] for flag in flags if flag.partition("=")[0] in arms]
             assert [place.removesuffix("/final/policy") for place in places] == trained
         else:
-            trained = tuple(str(tmp_path / f"{one.name}") for one in run.needed())
+            trained = tuple(str(tmp_path / f"{needed.name}") for needed in run.needed())
             places = [i for i, flag in enumerate(flags[:-2]) if flag.startswith(f"{tmp_path}/")]
             assert {flags[i].partition("/final")[0] for i in places} == {*trained}
             for i in places:
@@ -50,7 +50,7 @@ def test_each_stage_of_the_pipeline_goes_on_from_the_one_before(tmp_path: Path) 
     assert sum("--tokens" in run.what.flags for run in runs) == 6
     done: set[str] = set()
     for run in runs:
-        assert {one.arm for one in run.needed()} <= done
+        assert {needed.arm for needed in run.needed()} <= done
         done.add(run.arm)
     (last,) = (run for run in runs if run.arm == "of-pipeline")
     flags = list(last.job(tmp_path).arguments)
@@ -118,7 +118,7 @@ def test_the_page_is_made_of_what_is_stored(
             ("llm", None, 100),
         )
     }
-    some = {
+    rows = {
         **{
             contests.Run("unequal", arm, seed): taught(right)
             for arm, right in (("plain", 6), ("distillation", 9))
@@ -134,9 +134,9 @@ def test_the_page_is_made_of_what_is_stored(
         contests.Run("eapo", "half", 30): {"after": {"expert_tokens": 250_000}},
     }
     missing = contests.Run("three", "plain", 34)
-    monkeypatch.setattr(contests, "stored", lambda: some)
-    monkeypatch.setattr(tables, "stored", lambda: some)
-    monkeypatch.setattr(contests, "planned", lambda: [*some, missing])
+    monkeypatch.setattr(contests, "stored", lambda: rows)
+    monkeypatch.setattr(tables, "stored", lambda: rows)
+    monkeypatch.setattr(contests, "planned", lambda: [*rows, missing])
     tables.write()
     text = page.read_text(encoding="utf-8")
     assert "old" not in text

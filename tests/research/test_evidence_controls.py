@@ -40,9 +40,9 @@ def screen(core: int, own: int) -> dict[Run, dict[str, Any]]:
 @pytest.fixture
 def results(monkeypatch: pytest.MonkeyPatch) -> dict[Run, dict[str, Any]]:
     """What counts as stored."""
-    some: dict[Run, dict[str, Any]] = {}
-    monkeypatch.setattr(controls, "stored", lambda: some)
-    return some
+    rows: dict[Run, dict[str, Any]] = {}
+    monkeypatch.setattr(controls, "stored", lambda: rows)
+    return rows
 
 
 def test_the_flags_of_every_run_exist(results: dict[Run, dict[str, Any]]) -> None:

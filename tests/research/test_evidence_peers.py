@@ -69,20 +69,20 @@ def test_differences_by_hand() -> None:
     Problem by problem they are 1, 0, 0, 0, 1, 0, 1/3, 1/3."""
     plain = {1: row([0, 3, 3, 0], [3, 3, 3, 3]), 2: row([0, 3, 2, 0], [3, 3, 3, 3])}
     ours = {1: row([3, 3, 3, 0], [3, 3, 3, 3]), 2: row([3, 3, 3, 1], [3, 3, 3, 3])}
-    found, over = tables.difference(ours, plain, "alice").split("; ")
-    assert found == "+.333 [−.726, +1.392]"
-    low, high = (float(one) for one in over.strip("()").replace("+", "").split(", "))
+    mean, over = tables.difference(ours, plain, "alice").split("; ")
+    assert mean == "+.333 [−.726, +1.392]"
+    low, high = (float(bound) for bound in over.strip("()").replace("+", "").split(", "))
     assert 0 <= low < 1 / 3 < high < 1
     assert tables.difference(ours, plain, "bob") == "+.000 [+.000, +.000]; (+.000, +.000)"
     assert tables.difference(ours, {3: plain[1]}, "alice") == ""
     # Six answers to each, of which as large a share is right.
     twice = row([6, 6, 6, 6], [6, 6, 6, 6], after={"alice": [24, 24], "bob": [24, 24]})
-    found = tables.difference(dict.fromkeys(plain, twice), plain, "bob")
-    assert found == "+.000 [+.000, +.000]; (+.000, +.000)"
+    mean = tables.difference(dict.fromkeys(plain, twice), plain, "bob")
+    assert mean == "+.000 [+.000, +.000]; (+.000, +.000)"
 
 
 @pytest.mark.parametrize(
-    ("changes", "found"),
+    ("changes", "fallen"),
     [
         ({}, []),
         # .417 is .083 below its start; .45 of training .11 below the best block.
@@ -90,14 +90,14 @@ def test_differences_by_hand() -> None:
         ({"curve": {"alice": [0.5, 0.6], "bob": [0.56, 0.45]}}, ["bob"]),
     ],
 )
-def test_what_has_fallen_apart(changes: dict[str, Any], found: list[str]) -> None:
-    assert tables.fell(row([3, 3, 3, 3], [3, 3, 3, 3], **changes)) == found
+def test_what_has_fallen_apart(changes: dict[str, Any], fallen: list[str]) -> None:
+    assert tables.fell(row([3, 3, 3, 3], [3, 3, 3, 3], **changes)) == fallen
 
 
 def test_whether_a_condition_holds() -> None:
     """All differ by 2/12 or not at all; one seed is missing, one falls apart, or all is well."""
     plain, ours = row([3, 3, 0, 0], [3, 3, 3, 3]), row([3, 3, 2, 0], [3, 3, 3, 3])
-    some = {
+    rows = {
         evidence.Run("default", arm, seed, 330): result
         for arm, result in (("plain", plain), ("expected", ours))
         for seed in evidence.DECIDING["default", 330]
@@ -106,27 +106,27 @@ def test_whether_a_condition_holds() -> None:
     def verdict(stored: dict[Any, Any]) -> str:
         return next(line for line in tables.verdicts(stored) if "default" in line)
 
-    assert verdict(some).endswith("| **holds** |")
+    assert verdict(rows).endswith("| **holds** |")
     last = evidence.Run("default", "expected", 111, 330)
     broken = row([3, 3, 2, 0], [3, 3, 3, 3], curve={"alice": [0.8, 0.6], "bob": [1.0, 1.0]})
-    assert verdict({**some, last: broken}).endswith("| **fails** |")
+    assert verdict({**rows, last: broken}).endswith("| **fails** |")
     # With bob worse by 1/12 in every seed.
-    worse = {run: row([3, 3, 3, 3], [3, 3, 3, 2]) if run.arm != "plain" else plain for run in some}
+    worse = {run: row([3, 3, 3, 3], [3, 3, 3, 2]) if run.arm != "plain" else plain for run in rows}
     assert verdict(worse).endswith("| **fails** |")
-    some.pop(last)
-    assert verdict(some).endswith("| open: 11 of 12 seeds |")
+    rows.pop(last)
+    assert verdict(rows).endswith("| open: 11 of 12 seeds |")
 
 
 def test_what_is_shown_beside_a_run() -> None:
     """Of three answers 3, 1, 0, 3 are right, and all of bob's: Pass@1 (1 + 1/3 + 0 + 1) / 4, Pass@2
     (1 + 2/3 + 0 + 1) / 4; the other seed has 1 and 1."""
     seeds = {20: row([3, 1, 0, 3], [3, 3, 3, 3]), 21: row([3, 3, 3, 3], [3, 3, 3, 3])}
-    found = tables.alone(seeds)
-    assert found["seeds"] == [20, 21]
-    assert found["metrics"]["pass@1/alice"] == pytest.approx((7 / 12 + 1) / 2, abs=1e-4)
-    assert found["metrics"]["pass@2/alice"] == pytest.approx((8 / 12 + 1) / 2, abs=1e-4)
-    assert found["metrics"]["team_pass@1"] == 1
-    assert "rescue_rate" not in found["metrics"]
+    shown = tables.alone(seeds)
+    assert shown["seeds"] == [20, 21]
+    assert shown["metrics"]["pass@1/alice"] == pytest.approx((7 / 12 + 1) / 2, abs=1e-4)
+    assert shown["metrics"]["pass@2/alice"] == pytest.approx((8 / 12 + 1) / 2, abs=1e-4)
+    assert shown["metrics"]["team_pass@1"] == 1
+    assert "rescue_rate" not in shown["metrics"]
 
 
 def test_what_is_stored_beside_a_run_is_of_these_rows() -> None:
@@ -141,15 +141,15 @@ def test_the_page_is_made_of_what_is_stored(
     page.write_text("a\n<!-- results -->\nold\n<!-- end of results -->\nb\n", encoding="utf-8")
     monkeypatch.setattr(tables, "PAGE", page)
     monkeypatch.setattr(tables, "draw", lambda stored: None)
-    some = {
+    rows = {
         evidence.Run("default", arm, seed, 330): row([3, 3, right, 0], [3, 3, 3, 3])
         for arm, right in (("plain", 0), ("expected", 3))
         for seed in (100, 101)
     }
     missing = evidence.Run("recall", "expected", 60, 330)
-    monkeypatch.setattr(evidence, "stored", lambda: some)
-    monkeypatch.setattr(tables, "stored", lambda: some)
-    monkeypatch.setattr(evidence, "planned", lambda: [*some, missing])
+    monkeypatch.setattr(evidence, "stored", lambda: rows)
+    monkeypatch.setattr(tables, "stored", lambda: rows)
+    monkeypatch.setattr(evidence, "planned", lambda: [*rows, missing])
     monkeypatch.setattr(tables, "BASELINE", tmp_path / "alone.json")
     tables.write()
     text = page.read_text(encoding="utf-8")

@@ -17,14 +17,14 @@ from miniatures.tokenizers import build_tokenizer
 def test_only_answers_and_their_end_are_targets():
     tokenizer = build_tokenizer("alice")
     ids_BT, targets_BT = collate(tokenizer, [Example("7 +", " 8 ="), Example("7", " 1")])
-    seven, plus, eight, equals, one = (
+    seven, plus, eight, equals, unit = (
         tokenizer.encode(text)[0] for text in ("7", " +", " 8", " =", " 1")
     )
     end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
-    assert ids_BT.tolist() == [[seven, plus, eight, equals, end], [seven, one, end, pad, pad]]
+    assert ids_BT.tolist() == [[seven, plus, eight, equals, end], [seven, unit, end, pad, pad]]
     assert targets_BT.tolist() == [
         [-100, -100, eight, equals, end],
-        [-100, one, end, -100, -100],
+        [-100, unit, end, -100, -100],
     ]
 
 
@@ -53,8 +53,8 @@ def test_models_are_small_tied_and_single_precision(role):
 
 
 def teaching(role, **changes):
-    found = next(recipe for recipe in TEACHING if recipe.role == role)
-    return dataclasses.replace(found, **changes)
+    recipe_of_role = next(recipe for recipe in TEACHING if recipe.role == role)
+    return dataclasses.replace(recipe_of_role, **changes)
 
 
 class Reports(list):

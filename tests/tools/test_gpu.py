@@ -44,15 +44,19 @@ def fake_index(packages: dict[str, tuple[str, tuple[str, ...], int]]):
     """Name -> (version, needs, bytes of padding), as something that is fetched from."""
     asked: list[str] = []
 
-    def fetch(one: Requirement, folder: Path) -> Path | None:
-        asked.append(one.name)
-        if one.name not in packages:
+    def fetch(requirement: Requirement, folder: Path) -> Path | None:
+        asked.append(requirement.name)
+        if requirement.name not in packages:
             return None
-        version, needs, padding = packages[one.name]
-        path = folder / f"{one.name}-{version}-py3-none-any.whl"
-        told = [f"Name: {one.name}", f"Version: {version}", *(f"Requires-Dist: {n}" for n in needs)]
+        version, needs, padding = packages[requirement.name]
+        path = folder / f"{requirement.name}-{version}-py3-none-any.whl"
+        lines = [
+            f"Name: {requirement.name}",
+            f"Version: {version}",
+            *(f"Requires-Dist: {n}" for n in needs),
+        ]
         with zipfile.ZipFile(path, "w") as archive:
-            archive.writestr(f"{one.name}-{version}.dist-info/METADATA", "\n".join(told))
+            archive.writestr(f"{requirement.name}-{version}.dist-info/METADATA", "\n".join(lines))
             archive.writestr("data", os.urandom(padding))
         return path
 
@@ -75,14 +79,14 @@ def test_what_is_missing_comes_with_what_it_needs(
     }
     fetch, asked = fake_index(packages)
     target = gathering.Target(has={"torch": "2.11.0", "old": "2.0"})
-    found = gathering.gather(target, tmp_path, 2, fetch)
+    gathered = gathering.gather(target, tmp_path, 2, fetch)
     assert asked == ["a", "large", "nowhere", "b", "d", "old"]
-    assert sorted(found.wheels) == ["a", "b", "d", "old"]
-    assert found.left_out == {
+    assert sorted(gathered.wheels) == ["a", "b", "d", "old"]
+    assert gathered.left_out == {
         "large": "its wheel has 3 MiB",
         "nowhere": "no wheel of nowhere for Python 3.12 can be had",
     }
-    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == set(found.wheels)
+    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == set(gathered.wheels)
     # Two versions of one package cannot both be there.
     packages["b"] = ("2", ("d>=2",), 0)
     with pytest.raises(UserError, match="d 1 was taken, and something needs d>=2"):
@@ -90,7 +94,7 @@ def test_what_is_missing_comes_with_what_it_needs(
 
 
 def test_all_that_this_project_needs_is_wanted() -> None:
-    wanted = {one.name for one in gathering.wanted()}
+    wanted = {requirement.name for requirement in gathering.wanted()}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert {Requirement(text).name for text in project["dependencies"]} <= wanted
     tests = {Requirement(text).name for text in project["optional-dependencies"]["test"]}
@@ -117,8 +121,8 @@ def a_tree(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def options(out: Path, **more: object) -> argparse.Namespace:
-    told = {"parts": None, "out": out, "seconds": 60.0, "wheels": None, "small": True}
-    return argparse.Namespace(**told | more)
+    usual = {"parts": None, "out": out, "seconds": 60.0, "wheels": None, "small": True}
+    return argparse.Namespace(**usual | more)
 
 
 def test_a_part_that_fails_or_hangs_takes_no_other_along(
@@ -126,9 +130,9 @@ def test_a_part_that_fails_or_hangs_takes_no_other_along(
 ) -> None:
     a_tree(tmp_path / "tree", monkeypatch)
     assert running.run_all(options(tmp_path / "out")) == 1
-    found = json.loads((tmp_path / "out/figures.json").read_text())
-    assert found["small"]
-    parts = found["parts"]
+    figures = json.loads((tmp_path / "out/figures.json").read_text())
+    assert figures["small"]
+    parts = figures["parts"]
     assert parts["fails"]["error"] == "exit code 3"
     assert parts["fails"]["said"] == ["what went wrong"]
     assert parts["hangs"]["error"] == "ended after 6 s"
@@ -143,10 +147,10 @@ def test_the_time_is_shared_and_what_is_unknown_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_tree(tmp_path / "tree", monkeypatch)
-    told = options(tmp_path / "out", seconds=0.0, parts=["a"])
-    assert running.run_all(told) == 1
-    found = json.loads((tmp_path / "out/figures.json").read_text())
-    assert found["parts"] == {"a": {"error": "no time was left", "seconds": 0.0}}
+    flags = options(tmp_path / "out", seconds=0.0, parts=["a"])
+    assert running.run_all(flags) == 1
+    figures = json.loads((tmp_path / "out/figures.json").read_text())
+    assert figures["parts"] == {"a": {"error": "no time was left", "seconds": 0.0}}
     with pytest.raises(UserError, match="--parts b: known are fails hangs a"):
         running.run_all(options(tmp_path / "out", parts=["b"]))
     (tmp_path / "file").write_text("")
@@ -172,12 +176,12 @@ def test_each_tests_outcome_is_kept_as_it_comes(
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu: needs one\n")
     monkeypatch.setattr(tests, "ROOT", tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tools'}")
-    found = tests.measure(tmp_path, 20)
-    assert found["passed"] == 1
-    assert [one["test"] for one in found["failed"]] == ["tests/test_some.py::test_b"]
-    assert "assert 1 == 2" in found["failed"][0]["why"]
-    assert found["skipped"] == {"Skipped: not run: there is no GPU": 1}
-    assert found["error"] == "1 failed; pytest was ended after 20 s"
+    outcomes = tests.measure(tmp_path, 20)
+    assert outcomes["passed"] == 1
+    assert [failure["test"] for failure in outcomes["failed"]] == ["tests/test_some.py::test_b"]
+    assert "assert 1 == 2" in outcomes["failed"][0]["why"]
+    assert outcomes["skipped"] == {"Skipped: not run: there is no GPU": 1}
+    assert outcomes["error"] == "1 failed; pytest was ended after 20 s"
 
 
 def test_an_updates_operations_by_hand() -> None:
@@ -242,9 +246,9 @@ def test_the_whole_is_rehearsed_on_a_cpu(tmp_path: Path) -> None:
     command = [sys.executable, "tools/gpu", "run", "--small", "--out", str(tmp_path)]
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
-    found = json.loads((tmp_path / "figures.json").read_text())
-    assert (done.returncode, found["small"]) == (0, True)
-    parts = found["parts"]
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert (done.returncode, figures["small"]) == (0, True)
+    parts = figures["parts"]
     assert not parts["tests"]["failed"]
     for tuning in ("lora", "full"):
         step = parts[f"step-0.5b-{tuning}"]

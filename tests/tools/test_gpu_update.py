@@ -31,8 +31,8 @@ def test_both_sides_take_the_same_step(tuning: str) -> None:
         warnings.simplefilter("ignore")  # what TRL says when it is imported and begins
         trl(other, 20)(made)
     went = [
-        torch.cat([(dict(one.named_parameters())[n] - p).flatten() for n, p in start.items()])
-        for one in (module, other)
+        torch.cat([(dict(trained.named_parameters())[n] - p).flatten() for n, p in start.items()])
+        for trained in (module, other)
     ]
     assert went[0].norm() > 0
     # AdamW's first step is nearly the sign of a gradient, and some are nearly 0.

@@ -135,13 +135,13 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return _play(tmp_path_factory.mktemp("full") / "here")
 
 
-def _nearly(one: dict[str, bytes], other: dict[str, bytes]) -> None:
-    assert one.keys() == other.keys()
-    (tokens, logprobs), (others, same) = map(_sampled, (one, other))
+def _nearly(files: dict[str, bytes], other_files: dict[str, bytes]) -> None:
+    assert files.keys() == other_files.keys()
+    (tokens, logprobs), (others, same) = map(_sampled, (files, other_files))
     assert tokens == others
     assert logprobs == pytest.approx(same, abs=1e-4)
-    for name in one.keys() - {"episodes.jsonl"}:
-        tensors, others = load(one[name]), load(other[name])
+    for name in files.keys() - {"episodes.jsonl"}:
+        tensors, others = load(files[name]), load(other_files[name])
         assert tensors.keys() == others.keys()
         apart = torch.cat([(tensors[k] - others[k]).abs().flatten() for k in tensors])
         # Adam's first steps go by signs: where a gradient is next to nothing, which is rare,
@@ -225,7 +225,7 @@ class Nodes:
 
     def remove(self, node: str) -> None:
         """The node whose number begins so."""
-        gone = next(one for one in self.more if one.node_id.startswith(node))
+        gone = next(running for running in self.more if running.node_id.startswith(node))
         self.more.remove(gone)
         self.ray.remove_node(gone, allow_graceful=False)
 

@@ -10,9 +10,9 @@ from coterie.teams.settings import AgentSettings
 
 def planned(vllm: bool, *, gpus: bool = True, **settings: object) -> Base:
     agent = AgentSettings("tiny:alice", **settings)  # type: ignore[arg-type]
-    how = VllmSettings() if vllm else None
+    engines = VllmSettings() if vllm else None
     (base,) = plan_bases(
-        {"alice": agent}, {"alice"}, None, Actor, str, vllm=how, gpus=gpus, seed=0, threads=1
+        {"alice": agent}, {"alice"}, None, Actor, str, vllm=engines, gpus=gpus, seed=0, threads=1
     )
     return base
 

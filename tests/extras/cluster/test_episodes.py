@@ -64,11 +64,11 @@ class Here(Actor):
 
     async def wait(self, begun: Any) -> Any:
         number, answer = begun
-        found = await answer
+        reply = await answer
         if number in Here.dies:
             Here.dies.remove(number)
             raise Died(f"{self.name} has died")
-        return found
+        return reply
 
     def stop(self) -> None:
         self.handle = None
@@ -103,9 +103,9 @@ class Player:
 
     def _answer(self, prompts: list[Prompt]) -> list[Completion | None]:
         self.batches.append([(prompt.agent, prompt.seed) for prompt in prompts])
-        return [self._one(prompt) for prompt in prompts]
+        return [self._completion(prompt) for prompt in prompts]
 
-    def _one(self, prompt: Prompt) -> Completion | None:
+    def _completion(self, prompt: Prompt) -> Completion | None:
         assert prompt.problem is not None
         text = f"\\boxed{{{prompt.problem.gold if prompt.seed % 2 else prompt.seed % 9}}}"
         tokens = np.array(BytesCodec().extend(text), dtype=np.int64)
@@ -132,7 +132,7 @@ def workers(model: str = "tiny:alice", *, restarts: int = 9) -> EpisodeWorkers:
     return opened
 
 
-async def told(collector: Collector) -> list[str]:
+async def texts(collector: Collector) -> list[str]:
     """Its episodes, as text."""
     tasks = tasks_for(PROBLEMS, seed=3, replicas=2)
     return [repr(episode) for episode in await collector.collect(tasks)]
@@ -144,13 +144,13 @@ async def test_batches_are_those_of_one_process_whoever_dies(
 ) -> None:
     scorer, _ = build_scorer(ScoringSettings())
     player, other = Player(), Player()
-    how: Any = {"sampling": PLAIN, "concurrency": concurrency, "scorer": scorer}
+    options: Any = {"sampling": PLAIN, "concurrency": concurrency, "scorer": scorer}
     make_env = partial(recipe().make, scorer)
-    alone = Collector(make_env, dict.fromkeys(("alice", "bob"), player), **how)
+    alone = Collector(make_env, dict.fromkeys(("alice", "bob"), player), **options)
     many = workers()
-    both = many.collector(make_env, dict.fromkeys(("alice", "bob"), other), **how)
+    both = many.collector(make_env, dict.fromkeys(("alice", "bob"), other), **options)
     here.dies = [1, 3, 6]
-    assert await told(both) == await told(alone)
+    assert await texts(both) == await texts(alone)
     assert other.batches == player.batches
     # Each problem's replicas are at one worker.
     who: dict[str, set[str]] = {}
@@ -176,16 +176,16 @@ async def test_in_lock_step_no_worker_goes_on_before_all_are_answered(
         asked["now"] += 1
         await asyncio.sleep(0.001 * (prompt.seed % 9))
         asked["now"] -= 1
-        found = Player()._one(replace(prompt, seed=1))
-        assert found is not None
-        return found
+        completion = Player()._completion(replace(prompt, seed=1))
+        assert completion is not None
+        return completion
 
     async def play_on(*more: Any) -> Any:
         seen.append(asked["now"])
         return await EpisodeWorkers.play_on(many, *more)
 
     monkeypatch.setattr(many, "play_on", play_on)
-    await told(many.collector(None, {"alice": late, "bob": late}, sampling=PLAIN, concurrency=3))
+    await texts(many.collector(None, {"alice": late, "bob": late}, sampling=PLAIN, concurrency=3))
     assert set(seen) == {0}
     many.close()
 
@@ -216,7 +216,9 @@ async def test_a_server_keeps_nobody_else_waiting_and_is_asked_once(here: type[H
     here.dies = [2, 4]  # while others are being asked
     tasks = tasks_for(PROBLEMS, seed=3, replicas=2)
     episodes = await asyncio.wait_for(collector.collect(tasks, done=player.end), 30)
-    assert [one.problem_id for one in episodes] == [one.id for one in PROBLEMS for _ in range(2)]
+    assert [item.problem_id for item in episodes] == [
+        item.id for item in PROBLEMS for _ in range(2)
+    ]
     assert set(player.asked.values()) == {1}
     assert not here.dies
     many.close()
@@ -230,8 +232,8 @@ async def test_deadlines_are_kept_where_answers_are_waited_for(here: type[Here])
     many, policies = workers(), {"alice": never, "bob": Player()}
     collector = many.collector(None, policies, sampling=PLAIN, deadlines=Deadlines(call_s=0.02))
     (episode, *_) = await collector.collect(tasks_for(PROBLEMS[:1], seed=3))
-    found = {row.role: row.status for row in episode.trajectories}
-    assert found == {"alice": "failed: deadline", "bob": "ok"}
+    statuses = {row.role: row.status for row in episode.trajectories}
+    assert statuses == {"alice": "failed: deadline", "bob": "ok"}
     many.close()
 
 
@@ -242,17 +244,17 @@ async def test_one_that_dies_too_often_ends_the_run_and_another_run_starts_them_
     collector = many.collector(None, dict.fromkeys(("alice", "bob"), Player()), sampling=PLAIN)
     here.dies = [1, 2, 3]
     with pytest.raises(Died, match=r"episode worker \d has died"):
-        await told(collector)
+        await texts(collector)
     assert [actor.handle for actor in many.actors] == [None, None]
     here.dies = []
-    assert len(await told(collector)) == 10
+    assert len(await texts(collector)) == 10
     many.close()
     # Whoever is still being waited for at the end dies once and for all.
-    actor, one = many.actors[0], episodes._Played(0, tasks_for(PROBLEMS, seed=3)[0], 0)
+    actor, played = many.actors[0], episodes._Played(0, tasks_for(PROBLEMS, seed=3)[0], 0)
     starting.start([actor])
     before, here.dies = actor.restarts, [len(here.played) + 1]
     with pytest.raises(Died):
-        await many.play_on(actor, (PLAIN, Deadlines()), [one], [one])
+        await many.play_on(actor, (PLAIN, Deadlines()), [played], [played])
     assert actor.restarts == before
 
 
@@ -277,8 +279,8 @@ def test_what_workers_cannot_play_is_refused_with_a_sentence(
     monkeypatch.syspath_prepend(str(ROOT))
     spec = replace(registry.spec("examples.debate:SPEC"), name="known-here")
     ours = replace(registry.spec("sd-e2"), name="ours-here", shipped=False)
-    for one in (spec, ours):
-        monkeypatch.setitem(registry._SPECS, one.name, one)
+    for registered in (spec, ours):
+        monkeypatch.setitem(registry._SPECS, registered.name, registered)
     with pytest.raises(UserError) as refused:
         preflight(parse(list(flags)))
     assert sentence in str(refused.value)
@@ -364,9 +366,9 @@ def test_an_environment_of_ones_own_in_processes_of_which_one_is_killed(
 
     def files(name: str, *more: str) -> dict[str, bytes]:
         assert train.main([*flags, *more, "--run-dir", str(tmp_path / name)]) == 0
-        found = [*(tmp_path / name).rglob("*.safetensors"), *(tmp_path / name).rglob("eval*.json")]
-        found += [*(tmp_path / name).glob("evaluation/*.json"), tmp_path / name / "episodes.jsonl"]
-        return {str(file.relative_to(tmp_path / name)): file.read_bytes() for file in found}
+        paths = [*(tmp_path / name).rglob("*.safetensors"), *(tmp_path / name).rglob("eval*.json")]
+        paths += [*(tmp_path / name).glob("evaluation/*.json"), tmp_path / name / "episodes.jsonl"]
+        return {str(file.relative_to(tmp_path / name)): file.read_bytes() for file in paths}
 
     assert files("many", *TWO) == files("one")
     assert len(killed) == 2

@@ -27,7 +27,7 @@ STEPS = str(3 * KILLS)
 
 def workers() -> list[int]:
     """Process ids of learners and engines, all of which are this test's."""
-    found = []
+    processes = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             name = (folder / "cmdline").read_bytes()
@@ -35,8 +35,8 @@ def workers() -> list[int]:
         except (OSError, ValueError):
             continue
         if name.startswith(b"ray::Worker") and owner == os.getpgid(0):
-            found.append(int(folder.name))
-    return found
+            processes.append(int(folder.name))
+    return processes
 
 
 def steps_done(path: Path) -> int:
@@ -45,8 +45,8 @@ def steps_done(path: Path) -> int:
 
 
 def files(path: Path) -> dict[str, bytes]:
-    found = [path / "episodes.jsonl", *path.glob("final/*/*.safetensors")]
-    return {f"{file.relative_to(path)}": file.read_bytes() for file in found}
+    paths = [path / "episodes.jsonl", *path.glob("final/*/*.safetensors")]
+    return {f"{file.relative_to(path)}": file.read_bytes() for file in paths}
 
 
 def test_a_run_that_is_killed_at_random_ends_as_it_should(

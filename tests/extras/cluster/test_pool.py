@@ -73,7 +73,7 @@ def test_a_run_goes_on_without_its_cluster_and_the_reverse(
     play(tmp_path / "second", "--steps", "1")
     assert play(tmp_path / "second", *cluster) == full
     assert len(asked) == 8  # of two runs and two roles, a checkpoint and the final model
-    assert {one is None for one in asked} == {checkpoints == "driver"}
+    assert {path is None for path in asked} == {checkpoints == "driver"}
 
 
 def test_an_engine_that_dies_is_started_again_and_asked_again(
@@ -106,7 +106,7 @@ def test_a_learner_that_dies_learns_again_what_it_had_learned(
             session.update = partial(die_first, session.update)  # type: ignore[method-assign]
 
     def die_first(update: Any, *given: Any) -> dict[str, float]:
-        [one for one in fake_cluster.made if "learner" in one.name][-1].stop()
+        [actor for actor in fake_cluster.made if "learner" in actor.name][-1].stop()
         return update(*given)
 
     assert play(tmp_path / "there", *more, *CLUSTER, before=kill) == here
@@ -242,5 +242,5 @@ def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> 
     learning = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
     team = build_team(agents, learning=learning, backend=Pool(ClusterSettings("local")))
     both = threading.Barrier(2, timeout=20)
-    assert list(team.learn(lambda role, one: both.wait() + 1)) == ["alice", "bob"]
+    assert list(team.learn(lambda role, number: both.wait() + 1)) == ["alice", "bob"]
     assert torch.get_num_threads() == 1

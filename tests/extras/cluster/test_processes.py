@@ -25,15 +25,15 @@ ONE = ("--agents.bob.learner-devices", "1", "--cluster.cpus", "0.25")
 class Rank:
     """One whose answer, or failure, is known."""
 
-    def __init__(self, name: str, found: Any) -> None:
-        self.name, self.found = name, found
+    def __init__(self, name: str, outcome: Any) -> None:
+        self.name, self.outcome = name, outcome
 
     def begin(self, verb: str) -> Future[Any]:
         begun: Future[Any] = Future()
-        if isinstance(self.found, Exception):
-            begun.set_exception(self.found)
-        elif self.found is not None:
-            begun.set_result(self.found)
+        if isinstance(self.outcome, Exception):
+            begun.set_exception(self.outcome)
+        elif self.outcome is not None:
+            begun.set_result(self.outcome)
         return begun
 
     def future(self, begun: Future[Any]) -> Future[Any]:
@@ -46,8 +46,8 @@ class Rank:
 def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def ask(*found: Any) -> Any:
-        ranks: Any = [Rank(f"learner {i + 1}", one) for i, one in enumerate(found)]
+    def ask(*outcomes: Any) -> Any:
+        ranks: Any = [Rank(f"learner {i + 1}", outcome) for i, outcome in enumerate(outcomes)]
         return Group("learner", [], ranks=ranks).ask("update")
 
     lost, gone = UserError("learner 1 failed: connection closed"), Died("learner 2 has died")
@@ -101,7 +101,8 @@ def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
         def begin(verb: str, *arguments: Any) -> Any:
             begun = asked(verb, *arguments)
             if verb == "update" and not killed:
-                started.extend(one.handle.process for a in pool._actors for one in a.processes)
+                ranks = [rank for actor in pool._actors for rank in actor.processes]
+                started.extend(rank.handle.process for rank in ranks)
                 group.ranks[1].handle.process.kill()
                 killed.append(time.monotonic())
             return begun
@@ -150,7 +151,7 @@ def test_two_gpus_learn_as_this_process_does_on_a_cpu(play: Play, tmp_path: Path
     there = ("--agents.alice.device", "cpu", "--agents.bob.dtype", "float32")
     play(tmp_path / "two", *there, *TWO, "--agents.bob.device", "cuda")
     play(tmp_path / "one", *there, "--agents.bob.device", "cpu")
-    two, one = (
+    two, single = (
         load((tmp_path / n / "final/bob/model.safetensors").read_bytes()) for n in ("two", "one")
     )
-    assert all(float((two[name] - one[name]).abs().max()) < 1e-3 for name in one)
+    assert all(float((two[name] - single[name]).abs().max()) < 1e-3 for name in single)

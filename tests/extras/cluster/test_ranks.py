@@ -53,19 +53,19 @@ MORE = replace(
 def rows(step: int, count: int = 7) -> tuple[list[Trajectory], np.ndarray]:
     """Of unequal lengths, four of them behind one prompt; and advantages."""
     chance = np.random.default_rng(step)
-    shared, found = chance.integers(3, 99, 20), []
+    shared, trajectories = chance.integers(3, 99, 20), []
     for i in range(count):
         prompt = shared if i % 2 else chance.integers(3, 99, int(chance.integers(4, 30)))
         answer = chance.integers(3, 99, int(chance.integers(3, 25)))
         mask = np.arange(len(prompt) + len(answer)) >= len(prompt)
-        found.append(
+        trajectories.append(
             Trajectory(
                 agent=f"bob_{i}", role="bob", tokens=np.concatenate([prompt, answer]), mask=mask,
                 logprobs=np.where(mask, -4.0, 0).astype(np.float32), reward=0.0, reward_terms={},
                 groups={}, reread_after=chance.integers(3, 99, 12) if i < 4 else None,
             )
         )  # fmt: skip
-    return found, chance.normal(size=count)
+    return trajectories, chance.normal(size=count)
 
 
 Models = dict[str, AgentSettings]
@@ -73,24 +73,27 @@ ALONE = Rank()
 
 
 def worker(models: Models, learning: LearningSetup, rank: Rank = ALONE) -> Worker:
-    one = Worker("learner", models, set(models), learning, seed=0, threads=1, rank=rank)
-    one.load()
-    return one
+    built = Worker("learner", models, set(models), learning, seed=0, threads=1, rank=rank)
+    built.load()
+    return built
 
 
-def learn(one: Worker, steps: range) -> dict[str, Any]:
+def learn(learner: Worker, steps: range) -> dict[str, Any]:
     """All that is left of these steps, and of the last one's metrics."""
     metrics: Any = {}
-    roles = list(one.models.trained)
+    roles = list(learner.models.trained)
     for step in steps:
         for role in roles:
-            (metrics, _), _ = one.update(role, pickle.dumps(rows(step)))
+            (metrics, _), _ = learner.update(role, pickle.dumps(rows(step)))
     weights = {
-        f"{role}/{name}": w.clone() for role in roles for name, w in one.weights(role)[0].items()
+        f"{role}/{name}": w.clone()
+        for role in roles
+        for name, w in learner.weights(role)[0].items()
     }
     # What it gives is its own, which the next step changes.
     moments = {
-        role: copy.deepcopy(one.learn(role, "state_dict", pickle.dumps(()))[0]) for role in roles
+        role: copy.deepcopy(learner.learn(role, "state_dict", pickle.dumps(()))[0])
+        for role in roles
     }
     return {"weights": weights, "moments": moments, "metrics": metrics}
 
@@ -114,26 +117,28 @@ def on_two(tmp_path: Path) -> Callable[[Work], list[Any]]:
             processes[-1].start()
             theirs.close()
             pipes.append(ours)
-        found = [pickle.loads(pipe.recv_bytes()) for pipe in pipes]
+        replies = [pickle.loads(pipe.recv_bytes()) for pipe in pipes]
         for process in processes:
             process.join(20)
-        assert all(error is None for error, _ in found), found
-        return [answer for _, answer in found]
+        assert all(error is None for error, _ in replies), replies
+        return [answer for _, answer in replies]
 
     return run
 
 
 def _fork(work: Work, rank: Rank, pipe: Any) -> None:
     try:
-        found = None, work(rank)
+        reply = None, work(rank)
     except BaseException:
-        found = traceback.format_exc(), None
-    pipe.send_bytes(pickle.dumps(found))
+        reply = traceback.format_exc(), None
+    pipe.send_bytes(pickle.dumps(reply))
 
 
-def difference(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
-    assert one.keys() == other.keys()
-    return max(float((one[name].float() - other[name].float()).abs().max()) for name in one)
+def difference(tensors: dict[str, torch.Tensor], others: dict[str, torch.Tensor]) -> float:
+    assert tensors.keys() == others.keys()
+    return max(
+        float((tensors[name].float() - others[name].float()).abs().max()) for name in tensors
+    )
 
 
 @pytest.mark.parametrize(
@@ -156,9 +161,9 @@ def test_two_ranks_learn_as_one_process_does(
     print("differ by", difference(here["weights"], there["weights"]))
     assert difference(here["weights"], there["weights"]) < 2e-5
     for role in models:
-        (tensors, plain), (same, told) = here["moments"][role], there["moments"][role]
+        (tensors, plain), (same, numbers) = here["moments"][role], there["moments"][role]
         assert difference(tensors, same) < 2e-5
-        assert plain == told
+        assert plain == numbers
         # Of what the first rank gathers the second keeps nothing.
         assert second["moments"][role] == ({}, plain)
     assert second["weights"] == {}
@@ -169,17 +174,17 @@ def test_two_ranks_learn_as_one_process_does(
     assert here["metrics"]["grad_norm"] > SETTINGS.max_grad_norm
 
 
-def saved(one: Worker) -> tuple[Any, ...]:
+def saved(learner: Worker) -> tuple[Any, ...]:
     """A checkpoint after three steps, what was in memory then, and after one more step."""
-    then = learn(one, range(3))
-    return one.write("bob", "save", None), then, learn(one, range(3, 4))
+    then = learn(learner, range(3))
+    return learner.write("bob", "save", None), then, learn(learner, range(3, 4))
 
 
-def resumed(one: Worker, written: Any) -> tuple[Any, Any]:
+def resumed(learner: Worker, written: Any) -> tuple[Any, Any]:
     """What is in memory behind such a checkpoint, and after one more step."""
     plain, files = written
-    one.read("bob", files, plain)
-    return learn(one, range(0)), learn(one, range(3, 4))
+    learner.read("bob", files, plain)
+    return learn(learner, range(0)), learn(learner, range(3, 4))
 
 
 @pytest.mark.parametrize(
@@ -191,14 +196,14 @@ def test_a_checkpoint_of_two_ranks_resumes_on_one_and_the_reverse(
     first, second = on_two(lambda rank: saved(worker(models, MORE, rank)))
     (written, then, after), ((_, nothing), *_) = first, second
     assert nothing == {}
-    found, later = resumed(worker(models, MORE), written)
-    same(found, then)
+    restored, later = resumed(worker(models, MORE), written)
+    same(restored, then)
     assert difference(later["weights"], after["weights"]) < 2e-5
 
     own, then, after = saved(worker(models, MORE))
     assert own[1].keys() == written[1].keys()
-    (found, later), _ = on_two(lambda rank: resumed(worker(models, MORE, rank), own))
-    same(found, then)
+    (restored, later), _ = on_two(lambda rank: resumed(worker(models, MORE, rank), own))
+    same(restored, then)
     assert difference(later["weights"], after["weights"]) < 2e-5
 
 
@@ -212,12 +217,12 @@ def test_an_adapter_of_before_is_the_reference_of_two_ranks(on_two: Any, tmp_pat
     test_a_checkpoint_of_two_ranks_resumes_on_one_and_the_reverse(on_two, models)
 
 
-def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+def same(state: dict[str, Any], other_state: dict[str, Any]) -> None:
     """Bit for bit."""
-    assert difference(one["weights"], other["weights"]) == 0
-    (tensors, plain), (others, told) = one["moments"]["bob"], other["moments"]["bob"]
+    assert difference(state["weights"], other_state["weights"]) == 0
+    (tensors, plain), (others, numbers) = state["moments"]["bob"], other_state["moments"]["bob"]
     assert difference(tensors, others) == 0
-    assert plain == told
+    assert plain == numbers
 
 
 @pytest.mark.slow
@@ -248,12 +253,12 @@ def test_what_two_ranks_send_is_what_one_process_would(on_two: Any) -> None:
 
 def test_what_is_not_finite_is_told_by_every_rank(on_two: Any) -> None:
     def lose(rank: Rank) -> str:
-        one = worker(FULL, GSPO, rank)
-        found, advantages = rows(0)
+        learner = worker(FULL, GSPO, rank)
+        trajectories, advantages = rows(0)
         advantages[3] = np.nan
         for _ in range(3):
             try:
-                one.update("bob", pickle.dumps((found, advantages)))
+                learner.update("bob", pickle.dumps((trajectories, advantages)))
             except NotFinite as why:
                 return f"{why}"
         return "nothing"

@@ -43,7 +43,7 @@ def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
 
     def kill(session: Session, step: int) -> None:
         pool: Any = session.team.backend
-        actors = [one for base in pool._bases for one in base.apart]
+        actors = [engine for base in pool._bases for engine in base.apart]
         answer = actors[1].begin
 
         def begin(verb: str, *arguments: Any) -> Any:
@@ -162,7 +162,7 @@ def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(
         pool: Any = session.team.backend
         third = np.zeros(nodes.store // 3, np.uint8)
         kept.extend(pool._cluster.keep(third + i) for i in range(6))
-        assert [ray.get(one)[0] for one in kept[:6]] == list(range(6))
+        assert [ray.get(reference)[0] for reference in kept[:6]] == list(range(6))
 
     assert play(tmp_path / "run", *nodes.flags, *apart, before=fill) == full
     assert len(kept) == 12

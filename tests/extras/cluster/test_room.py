@@ -52,8 +52,8 @@ def test_torch_is_not_imported_for_it() -> None:
     flags = ["--cluster.episode-workers", "1000"]
     code = f"import sys; from coterie import train; assert train.main({flags}) == 2"
     code += "; print('torch' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False"]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
 
 
 def test_memory_counts_where_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,8 +69,8 @@ class Together(Actor):
         async def do() -> Any:
             if handle is None:
                 raise Died(f"{self.name} has died")
-            found = getattr(handle, verb)(*arguments)
-            return await found if inspect.isawaitable(found) else found
+            outcome = getattr(handle, verb)(*arguments)
+            return await outcome if inspect.isawaitable(outcome) else outcome
 
         return asyncio.run_coroutine_threadsafe(do(), self.loop)
 
@@ -152,4 +152,4 @@ def test_a_run_whose_weights_are_sent_is_the_run_in_this_process(
     nearly(there, here)
     # Alice's engine; of bob's the one in place of that which is dead, then both.
     meetings = ["join 1 of 2", "join 1 of 2", "join 1 of 3", "join 2 of 3"]
-    assert [one for one in sends if one != "receive"] == meetings
+    assert [verb for verb in sends if verb != "receive"] == meetings

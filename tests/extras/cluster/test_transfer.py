@@ -39,8 +39,8 @@ class Party:
         self.said.append((self.name, verb, *arguments))
         begun, answer = Future[Any](), self.answers.get(verb)
         if verb == "abandon":
-            for one in self.hanging:
-                one.set_exception(UserError("NCCL: remote process exited"))
+            for future in self.hanging:
+                future.set_exception(UserError("NCCL: remote process exited"))
         if answer is HANGS:
             self.hanging.append(begun)
         elif isinstance(answer, Exception):
@@ -57,9 +57,9 @@ class Party:
 
     def end(self) -> None:
         """As a process that is killed."""
-        for one in self.hanging:
-            if not one.done():
-                one.set_exception(Died(f"{self.name} has died"))
+        for future in self.hanging:
+            if not future.done():
+                future.set_exception(Died(f"{self.name} has died"))
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def parties(said: list[tuple[Any, ...]], **learner: Any) -> tuple[Any, Any, Any]:
     ports = itertools.cycle([("10.0.0.1", 4001), ("10.0.0.1", 4002)])
-    told = {"names": ["a"], "dtype_names": ["bfloat16"], "shapes": [[2]]}
-    one = Party("learner", said, **{"meet": ports, "connect": told, "send": 3} | learner)
-    return one, Party("engine 1", said), Party("engine 2", said)
+    described = {"names": ["a"], "dtype_names": ["bfloat16"], "shapes": [[2]]}
+    sender = Party("learner", said, **{"meet": ports, "connect": described, "send": 3} | learner)
+    return sender, Party("engine 1", said), Party("engine 2", said)
 
 
 def test_ranks_and_the_order_of_calls_of_a_learner_and_two_engines_of_two_gpus(
@@ -87,11 +87,11 @@ def test_ranks_and_the_order_of_calls_of_a_learner_and_two_engines_of_two_gpus(
     transfer = Transfer("bob", learner, span=2)
     assert transfer.give(engines, 3) == {}
     meeting = {"master_address": "10.0.0.1", "master_port": 4001, "world_size": 5}
-    told = learner.answers["connect"]
+    described = learner.answers["connect"]
     ready = [("engine 1", "prepare", "bob"), ("engine 2", "prepare", "bob")]
     sending = [
-        ("engine 1", "receive", "bob", told),
-        ("engine 2", "receive", "bob", told),
+        ("engine 1", "receive", "bob", described),
+        ("engine 2", "receive", "bob", described),
         ("learner", "send", "bob"),
         ("engine 1", "announce", "bob", 3),
         ("engine 2", "announce", "bob", 3),
@@ -108,11 +108,11 @@ def test_ranks_and_the_order_of_calls_of_a_learner_and_two_engines_of_two_gpus(
     said.clear()
     learner.answers["send"] = 4
     assert transfer.give(engines, 4) == {}
-    assert [one[:2] for one in said] == [one[:2] for one in ready + sending]
+    assert [call[:2] for call in said] == [call[:2] for call in ready + sending]
 
 
 def verbs(said: list[tuple[Any, ...]], name: str) -> list[str]:
-    return [verb for one, verb, *_ in said if one == name]
+    return [verb for party, verb, *_ in said if party == name]
 
 
 def test_a_dead_engine_leads_to_a_new_group_without_those_who_waited_for_it(
@@ -211,11 +211,11 @@ def test_whose_weights_are_sent(
         {"alice": agent}, {"alice"}, None, Actor, str, vllm=vllm, gpus=True, seed=0, threads=1
     )
     assert base.learner is not None
-    assert {one.worker for one in base.learner.processes} == {kind}
+    assert {process.worker for process in base.learner.processes} == {kind}
     assert (base.transfer is not None) == (kind is Sender)
     if base.transfer is not None:
         assert (base.transfer.learner, base.transfer.span) == (base.learner, agent.tensor_parallel)
-        assert {one.worker for one in base.apart} == {EngineWorker}
+        assert {process.worker for process in base.apart} == {EngineWorker}
 
 
 class Group:
@@ -237,11 +237,11 @@ class Group:
 @pytest.fixture
 def learner(monkeypatch: pytest.MonkeyPatch) -> Sender:
     """Of the tiny bob, who has not been loaded."""
-    one = Sender("learner", {}, set(), None, seed=0, threads=1)
+    bob = Sender("learner", {}, set(), None, seed=0, threads=1)
     handle = SimpleNamespace(causal_lm=None, dtype=None, version=7)
-    one.models = SimpleNamespace(loaded={"bob": SimpleNamespace(handle=handle)})  # type: ignore[assignment]
+    bob.models = SimpleNamespace(loaded={"bob": SimpleNamespace(handle=handle)})  # type: ignore[assignment]
     monkeypatch.setattr(sender, "StoredWeights", lambda *_: SimpleNamespace(metadata=list))
-    return one
+    return bob
 
 
 async def test_a_learner_can_be_told_that_nobody_receives(

@@ -19,10 +19,10 @@ def test_learners_elsewhere_imitate_the_same(tmp_path: Path) -> None:
     assert train.main([*FLAGS, "--run-dir", str(here)]) == 0
     apart = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
     assert train.main([*FLAGS, *apart, "--run-dir", str(there)]) == 0
-    for one, other in zip(_steps(here), _steps(there), strict=True):
-        assert one.keys() == other.keys()
+    for step, other_step in zip(_steps(here), _steps(there), strict=True):
+        assert step.keys() == other_step.keys()
         # Two ranks add up in another order.
-        assert other == pytest.approx(one, rel=1e-3, abs=1e-5)
+        assert other_step == pytest.approx(step, rel=1e-3, abs=1e-5)
     # The reference of the divergence is the warmed-up model there, too.
     [step] = [json.loads(line) for line in (there / "metrics.jsonl").read_text().splitlines()]
     assert step["learner/bob/kl"] == pytest.approx(0, abs=1e-6)

@@ -36,8 +36,8 @@ def taker(truth: bool = True, count: int = 3, share: float = 0.5, word: str = "a
     ],
 )
 def test_values_are_read_as_the_parameters_type(key: str, text: str, value: object) -> None:
-    found = read_parameters({key: text}, taker, title="env x")[key]
-    assert (found, type(found)) == (value, type(value))
+    read = read_parameters({key: text}, taker, title="env x")[key]
+    assert (read, type(read)) == (value, type(value))
 
 
 @pytest.mark.parametrize(

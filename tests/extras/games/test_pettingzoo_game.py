@@ -15,9 +15,11 @@ TICTACTOE = "pettingzoo:classic/tictactoe_v3"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
-def played(name: str, moves: list[str], seed: int = 0, **how: Any) -> tuple[list[str], Any, Any]:
+def played(
+    name: str, moves: list[str], seed: int = 0, **options: Any
+) -> tuple[list[str], Any, Any]:
     """(what each move's player was shown, the last rewards, the last infos)."""
-    env: Any = envs.make(name, view="text", **how)
+    env: Any = envs.make(name, view="text", **options)
     observations, infos = env.reset(seed=seed)
     shown, rewards = [], {}
     for move in moves:

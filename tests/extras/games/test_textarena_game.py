@@ -65,18 +65,18 @@ def test_chance_is_each_game_s_own() -> None:
     alone = played(envs.make(DICE, view="text"), moves, seed=5)[0]
     random.seed(1)
     before = random.getstate()
-    one, other = envs.make(DICE, view="text"), envs.make(DICE, view="text")
-    shown, others = one.reset(seed=5)[0], other.reset(seed=6)[0]
-    found = []
+    game, other_game = envs.make(DICE, view="text"), envs.make(DICE, view="text")
+    shown, others = game.reset(seed=5)[0], other_game.reset(seed=6)[0]
+    texts = []
     for move in moves:
-        if not one.agents:
+        if not game.agents:
             break
-        (agent,) = (agent for agent in one.agents if shown[agent]["active"])
-        found.append(shown[agent]["text"])
-        shown = one.step({agent: move})[0]
-        if other.agents:
-            others = other.step({a: move for a in other.agents if others[a]["active"]})[0]
-    assert found == alone
+        (agent,) = (agent for agent in game.agents if shown[agent]["active"])
+        texts.append(shown[agent]["text"])
+        shown = game.step({agent: move})[0]
+        if other_game.agents:
+            others = other_game.step({a: move for a in other_game.agents if others[a]["active"]})[0]
+    assert texts == alone
     assert random.getstate() == before
 
 

@@ -50,9 +50,9 @@ SHAPE: dict[str, Any] = {
 )
 def test_weights_are_counted_from_the_configuration(name: str, count: int) -> None:
     config = AutoConfig.for_model(**CONFIGS[name])
-    found = footprint(config, ModelSpec(name), None, torch.bfloat16)
-    assert (found.parameters, found.weights) == (count, 2 * count)
-    assert found.moments == found.gradients == found.update == 0
+    memory = footprint(config, ModelSpec(name), None, torch.bfloat16)
+    assert (memory.parameters, memory.weights) == (count, 2 * count)
+    assert memory.moments == memory.gradients == memory.update == 0
 
 
 def test_learning_takes_sixteen_bytes_a_weight_or_an_adapter() -> None:
@@ -82,7 +82,7 @@ def test_a_start_that_rows_share_counts_once() -> None:
     assert (apart.rows, apart.computed) == (8, 11_432)
     config = AutoConfig.for_model(**SHAPE)
     spec = ModelSpec("x", recompute="never")
-    taken = [footprint(config, spec, one, torch.bfloat16).update for one in (step, apart)]
+    taken = [footprint(config, spec, load, torch.bfloat16).update for load in (step, apart)]
     # Activations go with the tokens that are computed, logits with those that are scored.
     assert 1765 / 11_432 < taken[0] / taken[1] < 0.3
 
@@ -210,7 +210,7 @@ def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path)
     full = flags(model_folder(tmp_path / "model", weights=False), "--agents.alice.tuning", "full")
     (alone,) = plan(parse(full), 80).devices
     shard, engine = plan(parse([*full, "--agents.alice.learner-devices", "4"]), 80).devices
-    sizes, parts = ({p.what: p.size for p in one.parts} for one in (alone, shard))
+    sizes, parts = ({p.what: p.size for p in device.parts} for device in (alone, shard))
     for what in ("weights", "moments", "gradients"):
         assert parts[f"{what}, alice"] == sizes[f"{what}, alice"] // 4 > 0
     assert parts["gathered from all, alice"] > 0
@@ -242,8 +242,8 @@ def test_every_reading_of_a_step_takes_its_time(
     more, plain = (plan(parse([*common, *flags]), 24) for flags in (given, ()))
     role = plain.roles["alice"]
     # Twice a weight and token, by 40 % of what an RTX 4090 computes; whatever the epochs.
-    one = 9 * 2 * role.rows * role.longest * role.memory.parameters / (0.4 * 165e12) / 3600
-    assert more.hours - plain.hours == pytest.approx(passes * one)
+    reading_h = 9 * 2 * role.rows * role.longest * role.memory.parameters / (0.4 * 165e12) / 3600
+    assert more.hours - plain.hours == pytest.approx(passes * reading_h)
 
 
 @pytest.mark.parametrize(("tuning", "each"), [("lora", 4), ("full", 6)])
@@ -256,11 +256,11 @@ def test_a_warm_up_takes_its_time(tuning: str, each: int, tmp_path: Path) -> Non
     role = plain.roles["alice"]
     each += 2 * role.memory.recomputes
     # Solutions are read once, forward and backward, by 40 % of what an RTX 4090 computes.
-    one = 50 * 12 * each * role.longest * role.memory.parameters / (0.4 * 165e12) / 3600
-    assert warmed.hours - plain.hours == pytest.approx(one)
+    warm_up_h = 50 * 12 * each * role.longest * role.memory.parameters / (0.4 * 165e12) / 3600
+    assert warmed.hours - plain.hours == pytest.approx(warm_up_h)
     assert left_out.hours == plain.hours
-    told = describe(parse([*common, *warm]), warmed)
-    assert "50 steps of imitation and 9 steps: at most" in told
+    report = describe(parse([*common, *warm]), warmed)
+    assert "50 steps of imitation and 9 steps: at most" in report
     assert "imitation" not in describe(parse(common), plain)
 
 
@@ -342,19 +342,19 @@ def test_a_run_on_a_cpu_takes_what_was_planned(tuning: str, dtype: str, tmp_path
     took = int(ran.stdout.split()[-1]) * 1024
     rows = [json.loads(line) for line in (tmp_path / "run/episodes.jsonl").read_text().splitlines()]
     assert rows
-    found = plan(parse([*given]), None, 40).devices[0]
-    assert found.most == pytest.approx(took, rel=0.15)
+    device = plan(parse([*given]), None, 40).devices[0]
+    assert device.most == pytest.approx(took, rel=0.15)
 
 
 def test_frequencies_that_depend_on_the_length_are_fixed_as_for_a_run() -> None:
     config = AutoConfig.for_model(**CONFIGS["microsoft/Phi-4-mini-reasoning"])
     load = Load(8192, 4096, 3072)
-    found = footprint(
+    memory = footprint(
         config, ModelSpec("x", lora=LoraSpec(), recompute="always"), load, torch.bfloat16
     )
     # 32 blocks' inputs: 8,190 tokens of 3,072 numbers of two bytes, and something above them.
     inputs = 32 * 8190 * 3072 * 2
-    assert inputs < found.update < 2.5 * inputs
+    assert inputs < memory.update < 2.5 * inputs
 
 
 @pytest.mark.parametrize(

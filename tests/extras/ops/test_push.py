@@ -45,9 +45,9 @@ class Answers(BaseHTTPRequestHandler):
             self.server.created.append(json.loads(body))
             return self.answer({"url": f"{self.server.address}/org/name"})
         if path.endswith("/preupload/main"):
-            files = [one["path"] for one in json.loads(body)["files"]]
+            files = [file["path"] for file in json.loads(body)["files"]]
             return self.answer({"files": [
-                {"path": one, "uploadMode": "regular", "shouldIgnore": False} for one in files
+                {"path": file, "uploadMode": "regular", "shouldIgnore": False} for file in files
             ]})  # fmt: skip
         if path.endswith("/commit/main"):
             for line in map(json.loads, body.splitlines()):
@@ -93,8 +93,8 @@ def ended(path, *flags, adapter=False):
         folder.mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(WEIGHTS + role.encode())
         if adapter:
-            told = {"base_model_name_or_path": "/home/me/secret", "r": 16}
-            (folder / "adapter_config.json").write_text(json.dumps(told))
+            config = {"base_model_name_or_path": "/home/me/secret", "r": 16}
+            (folder / "adapter_config.json").write_text(json.dumps(config))
         write_checksums(folder)
     measured = {"pass@1/alice": 0.25}
     summary = {"before": measured, "after": {"pass@1/alice": 0.75}, "steps": 3, "wall_s": 4.0}

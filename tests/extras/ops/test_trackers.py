@@ -32,9 +32,9 @@ class Library(ModuleType):
         if what == self.broken:
             raise RuntimeError(f"no {what}\ntoday")
 
-    def init(self, **told):
+    def init(self, **options):
         self.fail("init")
-        self.begun.append(told)
+        self.begun.append(options)
         return self
 
     def Table(self, columns, data):
@@ -57,17 +57,17 @@ def run(tmp_path):
 
 
 def logged(run, monkeypatch, *libraries):
-    for one in libraries:
-        monkeypatch.setitem(sys.modules, one.__name__, one)
-    told = []
-    trackers = Trackers([one.__name__ for one in libraries], run, told.append)
+    for library in libraries:
+        monkeypatch.setitem(sys.modules, library.__name__, library)
+    messages = []
+    trackers = Trackers([library.__name__ for library in libraries], run, messages.append)
     console = Console(file=io.StringIO())
     with Logbook(run, console, first=1, last=2, headline=(), sinks=[trackers]) as book:
         book.step(1, {"reward/alice": 0.5})
         book.episodes(1, [EPISODE], {})
         book.evaluation(1, {"eval/pass@1": 0.25})
         book.step(2, {"reward/alice": 0.75})
-    return told
+    return messages
 
 
 EVERYTHING = [
@@ -89,9 +89,9 @@ def test_both_get_what_tensorboard_gets_and_episodes_as_a_table(run, monkeypatch
     assert begun["config"] == {"run": {"seed": 3}}
     # A run that is resumed goes on where it logged.
     logged(run, monkeypatch, wandb, trackio)
-    for one in (wandb, trackio):
-        assert one.begun[0] == one.begun[1]
-        assert one.begun[0]["resume"] == "allow"
+    for library in (wandb, trackio):
+        assert library.begun[0] == library.begun[1]
+        assert library.begun[0]["resume"] == "allow"
 
 
 def test_a_login_and_wandb_mode_decide_where_it_goes(run, monkeypatch):
@@ -107,8 +107,8 @@ def test_a_login_and_wandb_mode_decide_where_it_goes(run, monkeypatch):
 @pytest.mark.parametrize("broken", ["init", "log", "Table", "finish"])
 def test_one_that_fails_is_told_of_once_and_the_other_goes_on(run, monkeypatch, broken):
     wandb, trackio = Library("wandb", broken), Library("trackio")
-    (told,) = logged(run, monkeypatch, wandb, trackio)
-    assert told == (
+    (message,) = logged(run, monkeypatch, wandb, trackio)
+    assert message == (
         f"wandb failed and is switched off (RuntimeError: no {broken} today); the run continues"
     )
     assert trackio.logged == EVERYTHING

@@ -177,9 +177,9 @@ def test_children_die_with_their_parent(tmp_path: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-c", code], env=environment)
     try:
         deadline = time.monotonic() + 60
-        while len(found := _with_folder(tmp_path)) < 2 and time.monotonic() < deadline:
+        while len(processes := _with_folder(tmp_path)) < 2 and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert len(found) == 2
+        assert len(processes) == 2
     finally:
         parent.kill()
         parent.wait()
@@ -191,14 +191,14 @@ def test_children_die_with_their_parent(tmp_path: Path) -> None:
 
 def _with_folder(folder: Path) -> list[str]:
     """Processes whose working folder lies in ``folder``."""
-    found: list[str] = []
+    processes: list[str] = []
     for process in Path("/proc").iterdir():
         try:
             if process.name.isdigit() and str(folder) in os.readlink(process / "cwd"):
-                found.append(process.name)
+                processes.append(process.name)
         except OSError:
             continue
-    return found
+    return processes
 
 
 def test_a_machine_without_a_guard_runs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,10 +227,10 @@ FENCED = (
     ],
 )
 def test_where_the_program_stands(response: str, ends: str) -> None:
-    found = program_in(response, "f", "import math\n")
-    assert found is not None
-    assert found.startswith("import math\n")
-    assert found.endswith(ends)
+    program = program_in(response, "f", "import math\n")
+    assert program is not None
+    assert program.startswith("import math\n")
+    assert program.endswith(ends)
 
 
 def test_a_continuation_continues_and_talk_is_no_program() -> None:
@@ -244,13 +244,13 @@ def test_verdicts_of_the_grader() -> None:
     meta = {"entry_point": "f", "test": SQUARE.test, "code_prompt": SQUARE.prompt}
     problem = Problem("p", SQUARE.prompt, "    return x ** 2\n", "code", meta=meta)
     grade = ProgramGrader(AMPLE, workers=2)
-    found = grade([(problem.gold, problem), ("```\n# f\n```", problem), ("No.", problem)])
-    assert [(v.correct, v.method) for v in found] == [
+    verdicts = grade([(problem.gold, problem), ("```\n# f\n```", problem), ("No.", problem)])
+    assert [(v.correct, v.method) for v in verdicts] == [
         (True, "tests"),
         (False, "tests"),
         (False, "none"),
     ]
-    assert found[0].answer == "return x ** 2"
+    assert verdicts[0].answer == "return x ** 2"
     long = f"```\ndef f(x):\n    return {'1+' * LONGEST}1\n```"
     assert grade([(long, problem)])[0].method == "refused"
     with pytest.raises(UserError, match="needs entry_point, test and code_prompt"):

@@ -94,22 +94,22 @@ def swap(session: Examined, **policies: Policy) -> None:
 
 
 def wrong(findings: list[Finding]) -> set[tuple[str, str]]:
-    return {(one.check, one.role) for one in findings if one.verdict == "wrong"}
+    return {(finding.check, finding.role) for finding in findings if finding.verdict == "wrong"}
 
 
 def state(session: Examined) -> dict[str, torch.Tensor]:
-    found = {"rng": torch.get_rng_state()}
-    for role, one in session.team.trained.items():
-        tensors, plain = one.state_dict()
-        values = {**one.loaded.handle.module.state_dict(), **tensors}
-        found |= {f"{role}/{name}": value.clone() for name, value in values.items()}
-        found[f"{role}/plain"] = torch.tensor([plain["updates"], plain["version"]])
-        found[f"{role}/lr"] = torch.tensor(one.learner.settings.lr)
-    return found
+    tensors_by_name = {"rng": torch.get_rng_state()}
+    for role, trained_role in session.team.trained.items():
+        tensors, plain = trained_role.state_dict()
+        values = {**trained_role.loaded.handle.module.state_dict(), **tensors}
+        tensors_by_name |= {f"{role}/{name}": value.clone() for name, value in values.items()}
+        tensors_by_name[f"{role}/plain"] = torch.tensor([plain["updates"], plain["version"]])
+        tensors_by_name[f"{role}/lr"] = torch.tensor(trained_role.learner.settings.lr)
+    return tensors_by_name
 
 
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+def same(before: dict[str, torch.Tensor], after: dict[str, torch.Tensor]) -> bool:
+    return before.keys() == after.keys() and all(torch.equal(before[k], after[k]) for k in before)
 
 
 def test_defaults_are_healthy_and_nothing_is_left(
@@ -157,9 +157,9 @@ def test_everything_is_put_back(opened: Opened) -> None:
     assert same(state(session), before)
     rows = [row for row in batch.rows if row.role == "alice"]
     with contextlib.suppress(KeyboardInterrupt), starting_weights(session.team.trained) as start:
-        found = learn(alice, rows, np.zeros(len(rows)), start["alice"], temperature=1.0, least=1e-2)
-        assert found is not None
-        assert found.mean >= 1e-2
+        moved = learn(alice, rows, np.zeros(len(rows)), start["alice"], temperature=1.0, least=1e-2)
+        assert moved is not None
+        assert moved.mean >= 1e-2
         assert not same(state(session), before)
         raise KeyboardInterrupt
     assert same(state(session), before)
@@ -167,9 +167,9 @@ def test_everything_is_put_back(opened: Opened) -> None:
 
 def in_bfloat16(session: Examined, role: str) -> None:
     """Weights and moments as they were held on a GPU, which the settings refuse."""
-    one = session.team.trained[role]
-    one.loaded.handle.module.to(torch.bfloat16)
-    one.learner._parameters = one.loaded.handle.parameters()
+    trained_role = session.team.trained[role]
+    trained_role.loaded.handle.module.to(torch.bfloat16)
+    trained_role.learner._parameters = trained_role.loaded.handle.parameters()
 
 
 @pytest.mark.parametrize(("lr", "share"), [("5e-7", 0.1), ("1e-6", 0.1), ("1e-5", 0.5)])
@@ -201,9 +201,9 @@ def test_a_rate_that_breaks_the_weights_is_found(opened: Opened) -> None:
 def test_weights_are_moved_at_the_rate_after_the_warm_up(opened: Opened) -> None:
     session = opened("--learner.lr", "1e-5", "--learner.warmup", "1.9", "--learner.schedule=cosine")
     findings = examine.checkup(session, PROBLEMS)
-    found = next(f for f in findings if f.check == "weights that move")
-    assert "at lr 1.0e-05" in found.measured
-    assert found.verdict == "ok"
+    finding = next(f for f in findings if f.check == "weights that move")
+    assert "at lr 1.0e-05" in finding.measured
+    assert finding.verdict == "ok"
 
 
 @pytest.mark.parametrize("env", ["corea-deferral", "eapo-consultation"])
@@ -298,10 +298,10 @@ def test_stop_strings(opened: Opened, change: Change | None, verdict: str) -> No
     observed = session.ask(observe(session, PROBLEMS[:2], policies, name="x"))
     policy = policies["alice"] if change is None else Changed(policies["alice"], change)
     codec = session.team.loaded["alice"].codec
-    found = session.ask(check_stops("alice", policy, codec, observed.asked["alice"]))
-    assert found.verdict == verdict
-    found = session.ask(check_stops("alice", policy, codec, ()))
-    assert found.verdict == "not measured"
+    finding = session.ask(check_stops("alice", policy, codec, observed.asked["alice"]))
+    assert finding.verdict == verdict
+    finding = session.ask(check_stops("alice", policy, codec, ()))
+    assert finding.verdict == "not measured"
 
 
 def broken_rows() -> dict[str, Callable[[Any], dict[str, Any]]]:
@@ -342,9 +342,11 @@ def test_every_breach_of_the_contract_is_named(opened: Opened) -> None:
         episode = observed.episodes[0]
         rows = [dataclasses.replace(row, **change(row)) for row in episode.trajectories]
         bad = dataclasses.replace(episode, trajectories=tuple(rows))
-        found = check_contract(dataclasses.replace(observed, episodes=[bad]), "alice", blind=False)
-        assert found.verdict == "wrong", name
-        assert name in found.measured
+        finding = check_contract(
+            dataclasses.replace(observed, episodes=[bad]), "alice", blind=False
+        )
+        assert finding.verdict == "wrong", name
+        assert name in finding.measured
     again = dataclasses.replace(observed, broken=["alice_0", "alice_1"])
     assert "continue the one before (2)" in check_contract(again, "alice", blind=False).measured
     assert check_contract(Observed([], {}, []), "alice", blind=False).verdict == "not measured"

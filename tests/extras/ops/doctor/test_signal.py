@@ -24,35 +24,38 @@ def row(agent: str, reward: float, problem: str, replica: int, prompt: int = 0) 
     )
 
 
-def observed(*rows: Trajectory, **how: Any) -> Observed:
-    episodes = [Episode(one.groups["problem+role"], 0, 1, "train", [one], {}) for one in rows]
-    return Observed(episodes, {}, [], **how)
+def observed(*rows: Trajectory, **more: Any) -> Observed:
+    episodes = [
+        Episode(trajectory.groups["problem+role"], 0, 1, "train", [trajectory], {})
+        for trajectory in rows
+    ]
+    return Observed(episodes, {}, [], **more)
 
 
 def test_what_is_paid_and_where_it_differs() -> None:
     # Group p: 1 and 0; group q: 0 and 0. Two rows of one member are one agent.
     rows = [row("me_0", 1.0, "p", 0), row("me_0", 1.0, "p", 0), row("me_0", 0.0, "p", 1)]
     rows += [row("me_0", 0.0, "q", 0), row("me_0", 0.0, "q", 1)]
-    (found,) = check_signal(observed(*rows), "me", "problem+role", trained=True)
-    assert found.measured == "mean 0.250; 1 of 2 groups have a signal"
-    assert found.verdict == "ok"
+    (finding,) = check_signal(observed(*rows), "me", "problem+role", trained=True)
+    assert finding.measured == "mean 0.250; 1 of 2 groups have a signal"
+    assert finding.verdict == "ok"
 
 
 def test_equal_rewards_teach_nothing() -> None:
     rows = [row("me_0", 0.0, "p", 0), row("me_0", 0.0, "p", 1)]
-    (found,) = check_signal(observed(*rows), "me", "problem+role", trained=True)
-    assert (found.verdict, "--rollout.temperature" in found.way_out) == ("not measured", True)
-    (found,) = check_signal(observed(*rows), "me", "problem+role", trained=False)
-    assert found.verdict == "ok"
+    (finding,) = check_signal(observed(*rows), "me", "problem+role", trained=True)
+    assert (finding.verdict, "--rollout.temperature" in finding.way_out) == ("not measured", True)
+    (finding,) = check_signal(observed(*rows), "me", "problem+role", trained=False)
+    assert finding.verdict == "ok"
 
 
 def test_a_role_that_is_never_asked() -> None:
-    one = observed(row("me_0", 0.0, "p", 0))
-    (found,) = check_signal(one, "you", "problem+role", trained=True)
-    assert (found.check, found.verdict) == ("asked", "wrong")
-    assert "a yield is missing" in found.way_out
-    (found,) = check_signal(one, "you", "problem+role", trained=False)
-    assert found.verdict == "not measured"
+    episodes = observed(row("me_0", 0.0, "p", 0))
+    (finding,) = check_signal(episodes, "you", "problem+role", trained=True)
+    assert (finding.check, finding.verdict) == ("asked", "wrong")
+    assert "a yield is missing" in finding.way_out
+    (finding,) = check_signal(episodes, "you", "problem+role", trained=False)
+    assert finding.verdict == "not measured"
 
 
 def test_games_that_are_all_the_same() -> None:

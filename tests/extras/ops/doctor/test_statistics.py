@@ -36,12 +36,12 @@ def scored(sampler: list[float], learner: list[float]) -> Scored:
 def test_parity_is_taken_where_the_sampler_could_tell() -> None:
     # Delta = -0.1, 0.2; k3 = ((e^-0.1 - 1 + 0.1) + (e^0.2 - 1 - 0.2)) / 2
     #                       = (0.004837418 + 0.021402758) / 2
-    found = parity(np.array([-1.0, -2.0, NAN]), np.array([-1.1, -1.8, -5.0]))
-    assert found is not None
-    assert found.mean == pytest.approx(0.15)
-    assert found.largest == pytest.approx(0.2)
-    assert found.k3 == pytest.approx(0.013120088)
-    assert found.tokens == 2
+    difference = parity(np.array([-1.0, -2.0, NAN]), np.array([-1.1, -1.8, -5.0]))
+    assert difference is not None
+    assert difference.mean == pytest.approx(0.15)
+    assert difference.largest == pytest.approx(0.2)
+    assert difference.k3 == pytest.approx(0.013120088)
+    assert difference.tokens == 2
     assert parity(np.array([NAN]), np.array([-1.0])) is None
 
 
@@ -67,9 +67,9 @@ def test_the_surplus_of_four_likeliest_tokens() -> None:
 
 def test_the_variance_of_log_p() -> None:
     logits = torch.tensor([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]).log()
-    found = variance(logits, lambda hidden: hidden, temperature=1.0)
+    variances = variance(logits, lambda hidden: hidden, temperature=1.0)
     # One certain token: nothing varies.
-    assert found.tolist() == pytest.approx([0.25 * LN2**2, 0.0])
+    assert variances.tolist() == pytest.approx([0.25 * LN2**2, 0.0])
     # At T = 1/2 p = (2/3, 1/6, 1/6): two values ln 4 apart, p (1 - p) ln^2 4.
     cold = variance(logits[:1], lambda hidden: hidden, temperature=0.5)
     assert float(cold) == pytest.approx(2 / 9 * (2 * LN2) ** 2)
@@ -79,14 +79,14 @@ def test_the_variance_of_log_p() -> None:
 def test_four_standard_deviations_are_wrong(surplus: float, verdict: str) -> None:
     # 100 tokens of variance 1: sd 10; the surplus is spread over them.
     each = np.full(100, surplus / 10)
-    one = Scored(each, each, np.zeros(100), np.ones(100))
-    assert check_neutrality("a", one, filtered=False).verdict == verdict
-    assert check_neutrality("a", one, filtered=True).verdict == "not measured"
+    scored = Scored(each, each, np.zeros(100), np.ones(100))
+    assert check_neutrality("a", scored, filtered=False).verdict == verdict
+    assert check_neutrality("a", scored, filtered=True).verdict == "not measured"
 
 
 def test_few_tokens_tell_nothing() -> None:
-    one = Scored(np.full(19, 9.0), np.full(19, 9.0), np.zeros(19), np.ones(19))
-    assert check_neutrality("a", one, filtered=False).verdict == "not measured"
+    scored = Scored(np.full(19, 9.0), np.full(19, 9.0), np.zeros(19), np.ones(19))
+    assert check_neutrality("a", scored, filtered=False).verdict == "not measured"
 
 
 def test_made_up_advantages_replace_those_that_do_not_differ() -> None:
@@ -176,14 +176,14 @@ def test_the_table_shows_what_a_server_wrote_as_it_is() -> None:
 def test_weights_that_move() -> None:
     # Of four with a gradient three are another number; they are .02 each, in [2^-6, 2^-5), where
     # bfloat16 (8 bits) has steps of 2^-7 * 2^-6.
-    found = Movement(reached=4, moved=3, size=0.02, lr=1e-6, dtype=torch.bfloat16)
-    assert (found.share, found.next_number) == (0.75, 2.0**-13)
-    assert check_movement("a", found).verdict == "ok"
-    few = dataclasses.replace(found, moved=1)
+    movement = Movement(reached=4, moved=3, size=0.02, lr=1e-6, dtype=torch.bfloat16)
+    assert (movement.share, movement.next_number) == (0.75, 2.0**-13)
+    assert check_movement("a", movement).verdict == "ok"
+    few = dataclasses.replace(movement, moved=1)
     assert check_movement("a", few).verdict == "wrong"
     assert check_movement("a", few).measured == (
         "25.0% of 4 with a gradient, at lr 1.0e-06; the others are about 2.0e-02, and the next "
         "bfloat16 is 1.2e-04 off"
     )
-    nobody = dataclasses.replace(found, reached=0, moved=0)
+    nobody = dataclasses.replace(movement, reached=0, moved=0)
     assert check_movement("a", nobody).verdict == "not measured"

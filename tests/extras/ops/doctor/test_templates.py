@@ -43,8 +43,8 @@ def checked(checkpoint: Callable[[str], Path]) -> Checked:
 
 def test_appended_turns_are_those_of_the_template(checked: Checked) -> None:
     for template in (PLAIN, WITH_SYSTEM):
-        found = checked(template)
-        assert (found.verdict, found.measured) == ("ok", "two turns are those of the template")
+        finding = checked(template)
+        assert (finding.verdict, finding.measured) == ("ok", "two turns are those of the template")
     assert "plain text" in checked(PLAIN, chat="plain").measured
 
 
@@ -64,8 +64,8 @@ def test_other_tokens_for_the_same_text_are_wrong(checkpoint: Callable[[str], Pa
             ]
 
     tokenizer = AutoTokenizer.from_pretrained(checkpoint("qwen3"))
-    found = check_template("a", Spelling(tokenizer), tokenizer, chat="auto")
-    assert (found.verdict, found.measured) == ("wrong", "writes the same text in other tokens")
+    finding = check_template("a", Spelling(tokenizer), tokenizer, chat="auto")
+    assert (finding.verdict, finding.measured) == ("wrong", "writes the same text in other tokens")
 
 
 def test_what_a_template_does_to_its_history_is_said(checked: Checked) -> None:
