@@ -48,7 +48,7 @@ def token_bonus(settings: Distillation, read_N: Tensor, own_N: Tensor) -> Tensor
 
     Args:
         settings: beta and bound.
-        read_N: the reader's log-probabilities behind the other context.
+        read_N: the reader's log-probabilities after the other context.
         own_N: the row's own.
     """
     return settings.beta * _clipped(read_N, own_N, settings.bound)

@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
     what: str = ""
     """Its line in the list of comparisons."""
     takes: str = ""
-    """What stands behind its name in that line."""
+    """What stands after its name in that line."""
 
 
 class EnvironmentKind(NamedTuple):
@@ -56,7 +56,7 @@ class EnvironmentKind(NamedTuple):
     module: str
     """Its ``spec(name, identity, options)`` returns the :class:`coterie.envs.EnvSpec`."""
     options: bool = True
-    """Whether options stand behind a question mark; else it belongs to ID."""
+    """Whether options stand after a question mark; else it belongs to ID."""
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def _package_by_package(group: str) -> _Registered:
     for distribution in distributions():
         package = _package(distribution)
         if package in entries or package in faults:
-            continue  # behind another one of its name on the path
+            continue  # after another one of its name on the path
         try:
             entries[package] = list(distribution.entry_points.select(group=group))
         except Exception as error:

@@ -56,7 +56,7 @@ class Trajectory:
     """Ids after which the row is learned, in place of those before its first sampled token;
     None: those that the model saw."""
     reread_after: npt.NDArray[np.int64] | None = None
-    """Ids behind which the row is read once more, in place of those before its first sampled token:
+    """Ids after which the row is read once more, in place of those before its first sampled token:
     a context that its author did not have, for algorithms that distil; None: it is not."""
 
     @property
@@ -84,7 +84,7 @@ class Trajectory:
         return replace(row, mask=mask, logprobs=np.where(mask, row.logprobs, np.float32(0)))
 
     def as_reread(self) -> "Trajectory":
-        """This row behind the context of :attr:`reread_after`."""
+        """This row after the context of :attr:`reread_after`."""
         return self._behind(self.reread_after)
 
     def _behind(self, before: npt.NDArray[np.int64] | None) -> "Trajectory":

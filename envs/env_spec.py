@@ -28,7 +28,7 @@ class EnvSpec:
     """The roles that ``--train-role`` names -> settings that follow from it, unless told otherwise;
     none without it."""
     rereads: Callable[[Any], bool] | None = None
-    """Its settings -> whether it names contexts behind which traces are read again
+    """Its settings -> whether it names contexts after which traces are read again
     (``Outcome.reread_after``), for ``--algo.distillation.beta``; None: nobody knows beforehand. A
     class that is named by its path may have it as an attribute."""
     shipped: bool = False

@@ -1,6 +1,6 @@
 """Environments of a kind that an extra registers: ``KIND:ID``.
 
-Options of the kind's own, if it has any, stand behind a question mark
+Options of the kind's own, if it has any, stand after a question mark
 (``pettingzoo:classic/rps_v2?max_cycles=3``). A kind is imported when it is first asked for.
 """
 
@@ -41,7 +41,7 @@ def spec_of(name: str) -> EnvSpec:
     package, installs, module, options = kinds()[kind]
     identity, texts = read_options(rest) if options else (rest.strip(), {})
     if not identity:
-        raise UserError(f"env {name!r}: say which one behind the colon, {kind}:ID.")
+        raise UserError(f"env {name!r}: say which one after the colon, {kind}:ID.")
     if importlib.util.find_spec(package) is None:
         raise UserError(
             f"env {name!r} needs the package {package}; install it with coterie's extra "

@@ -71,7 +71,7 @@ class Outcome:
     learned_after: Mapping[str, str] = field(default_factory=dict)
     """Agent -> another context, after which it learns what it wrote (context distillation)."""
     reread_after: Mapping[str, str] = field(default_factory=dict)
-    """Agent -> a context that it did not have, behind which what it wrote is read once more, for
+    """Agent -> a context that it did not have, after which what it wrote is read once more, for
     algorithms that distil (``--algo.distillation.beta``)."""
     truncated: Collection[str] = ()
     """Agents that were cut off and did not come to an end."""

@@ -68,7 +68,7 @@ class Line:
     metric: str = ""
     """What is measured, by its name."""
     warmed_up: str = ""
-    """Behind the warm-up, where there was one: the change is the one from there."""
+    """After the warm-up, where there was one: the change is the one from there."""
 
 
 def lines(
@@ -102,7 +102,7 @@ def comparison(
 ) -> Table:
     """The lines for a terminal: a change whose interval leaves out zero is green for better, red
     for worse. ``alone`` are a baseline's figures after training, in a last column; ``warmed_up``
-    are those behind the warm-up, from where the change counts; what was before it then stands
+    are those after the warm-up, from where the change counts; what was before it then stands
     without its interval."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     headings = [*HEADINGS, *(["alone"] if alone else [])]

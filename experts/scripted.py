@@ -107,7 +107,7 @@ def random_move(context: str, seed: int) -> str:
     moves = listed_moves(context)
     if not moves:
         raise UserError(
-            "scripted:random plays among the moves that a game lists behind 'Moves:', and here "
+            "scripted:random plays among the moves that a game lists after 'Moves:', and here "
             "none are listed; name another player"
         )
     return random.Random(derive_seed(seed, "random-move")).choice(moves)

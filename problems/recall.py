@@ -65,7 +65,7 @@ def value_of(name: str) -> int:
 
 
 def operand_values(operands: Sequence[str], signs: str) -> tuple[int, ...]:
-    """The digits behind digits, names and ``?``, which differs from question to question."""
+    """The digits after digits, names and ``?``, which differs from question to question."""
     hidden = derive_seed("recall", "hidden", question_of(operands, signs)) % 10
     return tuple(
         hidden if operand == HIDDEN else int(operand) if operand.isdigit() else value_of(operand)

@@ -59,7 +59,7 @@ class ParsedText:
     balanced: bool
     """Whether the tags of thoughts alternate."""
     thoughts_end: int
-    """Offset behind the last closing think tag, 0 without one."""
+    """Offset after the last closing think tag, 0 without one."""
     calls: tuple[tuple[int, int], ...]
     """Payloads [start, end) of complete call blocks outside thoughts."""
     thought_calls: tuple[int, ...]
@@ -67,7 +67,7 @@ class ParsedText:
     stray: int
     """Call tags without a partner, and return tags, which are the environment's to write."""
     answers: tuple[int, ...]
-    """Offsets behind each ``Answer:``."""
+    """Offsets after each ``Answer:``."""
 
 
 def read(text: str, *, opened: bool = False) -> ParsedText:
@@ -139,7 +139,7 @@ def is_well_formed(text: str, *, answered_calls: int, opened: bool = False) -> b
 
     At least one thought and all of them closed; every call well-formed and answered
     (``answered_calls`` of them); exactly one ``Answer:`` after the last thought, with something
-    behind it. The paper says "correct format" only; these are the rules of ReSearch
+    after it. The paper says "correct format" only; these are the rules of ReSearch
     (arXiv:2503.19470) with its tags.
     """
     reading = read(text, opened=opened)

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 _MOMENTS = {
     "before": "before training",
-    "warmed-up": "behind the warm-up",
+    "warmed-up": "after the warm-up",
     "after": "after training",
 }
 

@@ -22,7 +22,7 @@ from coterie.training.warmup import WarmupSettings, answer_of
 
 
 class WarmUp:
-    """Has roles learn worked solutions, behind the prompts of their environment."""
+    """Has roles learn worked solutions, after the prompts of their environment."""
 
     def __init__(
         self,
@@ -115,6 +115,6 @@ class WarmUp:
         asked = codec.decode(np.asarray(given, dtype=np.int64))
         answer = answer_of(problem, checker, asked)
         assert answer is not None, f"{problem.id} was left out"
-        # Behind a prompt of plain text a word begins with its space.
+        # After a prompt of plain text a word begins with its space.
         lead = "" if asked[-1:].isspace() else " "
         return worked_row(codec, list(given), lead + answer, role=role, problem=problem.id)

@@ -221,7 +221,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
     def _reread_hints(
         self, problem: Problem, traces: list[Trace], weights: Weights, step: int
     ) -> dict[str, Hint]:
-        """Role -> the hint behind which its traces are read again."""
+        """Role -> the hint after which its traces are read again."""
         right = {r: [t.verdict.correct for t in traces if t.role == r] for r in self.roles}
         least = self.settings.reread_least
         sure = {role for role, correct in right.items() if correct and np.mean(correct) >= least}

@@ -124,7 +124,7 @@ def choose_teacher(
 def to_reread(
     traces: Sequence[Trace], taught: Mapping[str, Hint], which: Reread
 ) -> dict[str, Hint]:
-    """Agent -> its role's hint, for cold traces that are read once more behind its hint."""
+    """Agent -> its role's hint, for cold traces that are read once more after its hint."""
     right = {trace.role for trace in traces if trace.verdict.correct}
     wrong = {trace.role for trace in traces if not trace.verdict.correct}
     return {

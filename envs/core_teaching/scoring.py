@@ -203,7 +203,7 @@ def report_traces(
     problem: Problem,
 ) -> dict[str, dict[str, Any]]:
     """Agent -> what is logged of its trace; roles were ``taught`` in the second round, and what
-    they had written was ``read`` again behind a hint.
+    they had written was ``read`` again after a hint.
 
     ``eligible`` traces are the denominator of the rescue rate. A ``control`` is one that would be
     eligible had its coin shown it the hint: its success is what a second try alone is worth.

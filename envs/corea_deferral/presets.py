@@ -15,7 +15,7 @@ _SETTINGS = {
     "env.w_confidence": Setting(1.0, "eq. 1", "calibrated sooner, and as right"),
     "env.max_new_tokens": Setting(4096, "section 4.4", TINY),
     "env.stop": Setting(
-        (), "section 3.1", "a tiny model's words behind it are paid for by nothing, and grow"
+        (), "section 3.1", "a tiny model's words after it are paid for by nothing, and grow"
     ),
     "env.threshold_source": Setting(
         "large-pass@1",

@@ -31,7 +31,7 @@ class CoreaDeferralSettings:
     """Longest trace in training."""
     eval_max_new_tokens: int = 0
     """Longest trace in evaluation; 0: as in training."""
-    # A trace ends with its confidence: what a tiny model writes behind it would drift.
+    # A trace ends with its confidence: what a tiny model writes after it would drift.
     stop: tuple[str, ...] = tuple(f"{tenths / 10} }}" for tenths in range(11))
     """Strings that end a trace."""
 

@@ -241,7 +241,7 @@ def _call(item: Any, experts: int) -> Call | str:
 
 
 def as_result(text: str, meter: TextMeter, *, limit: int | None, thinking_tokens: int = 0) -> str:
-    """The reply behind the expert's thinking, at most ``limit`` tokens of it; empty where there is
+    """The reply after the expert's thinking, at most ``limit`` tokens of it; empty where there is
     none. What is kept of the thinking stands in front, in its tags as the paper's prompt has it.
 
     Args:
@@ -249,7 +249,7 @@ def as_result(text: str, meter: TextMeter, *, limit: int | None, thinking_tokens
         meter: of the reader's tokens.
         limit: the head of this many tokens is kept; None: the whole reply, its thinking included.
         thinking_tokens: as many of the last tokens of the thinking are kept, as far as the reply
-            leaves room for them. A thought that was never closed has no reply behind it.
+            leaves room for them. A thought that was never closed has no reply after it.
     """
     thinking, closed, reply = text.rpartition(THINK[1])
     if not closed:

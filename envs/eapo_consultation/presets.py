@@ -166,7 +166,7 @@ DEPARTURES = (
     Departure(
         "correct format",
         "not defined (section 2.1)",
-        "thoughts closed, calls answered, one Answer: behind the last thought",
+        "thoughts closed, calls answered, one Answer: after the last thought",
         "the rules of arXiv:2503.19470 with the paper's tags",
     ),
     Departure(

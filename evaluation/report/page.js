@@ -65,7 +65,7 @@ function paintLoss(block, trace, told) {
     element.style.setProperty("--strength", advantage ? (0.12 + 0.5 * Math.min(1, Math.abs(advantage * trace.weight) / 2)).toFixed(3) : 0);
   };
   paint(block, trace.advantage);
-  // Read again behind a hint, tokens have advantages of their own.
+  // Read again after a hint, tokens have advantages of their own.
   block.querySelectorAll(".tok").forEach((token, place) => { if (told[place]) paint(token, trace.advantage + told[place]); });
 }
 
@@ -163,7 +163,7 @@ function goldBlock(gold) {
 }
 
 function hintBlock(hint) {
-  const said = `hint for ${hint.to}` + (hint.again ? ", behind which its traces are read again" : "") + (hint.by && `, taught by ${hint.by}`);
+  const said = `hint for ${hint.to}` + (hint.again ? ", after which its traces are read again" : "") + (hint.by && `, taught by ${hint.by}`);
   return make("div", "consult", make("p", "small", said), textBlock(`hint for ${hint.to}`, hint.text));
 }
 

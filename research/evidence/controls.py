@@ -214,7 +214,7 @@ def _read(folder: Path) -> dict[str, list[int]]:
     counts = {role: [0, 0] for role in ROLES}
     if not log.exists():
         return {}
-    # Steps behind the last checkpoint stand twice in the log of a resumed run.
+    # Steps after the last checkpoint stand twice in the log of a resumed run.
     steps = {line["step"]: line for line in map(json.loads, log.read_text().splitlines())}
     for line in steps.values():
         for role in ROLES:

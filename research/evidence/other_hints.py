@@ -4,7 +4,7 @@
         --env.hint-of other-same --run-dir runs/other
 
 The environment is ``core-teaching``; it also reports the hint that each role could have. This
-program is the loop of ``train.py`` with a line more: behind the sampling of a step the rows that
+program is the loop of ``train.py`` with a line more: after the sampling of a step the rows that
 are to be read again get another problem's hint. It takes the flags of ``train.py``.
 """
 

@@ -41,7 +41,7 @@ def train_all(protocol: Any, runs: Sequence[Any], out: Path, until: str) -> None
 
 
 def again(protocols: Sequence[Any], name: str, seed: int, out: Path) -> str:
-    """Train an arm on a seed of one's own; return its results behind those that are stored.
+    """Train an arm on a seed of one's own; return its results after those that are stored.
 
     Args:
         protocols: modules of protocols.

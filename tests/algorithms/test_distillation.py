@@ -1,4 +1,4 @@
-"""Rows that are read again behind a context that their author did not have."""
+"""Rows that are read again after a context that their author did not have."""
 
 import dataclasses
 import math
@@ -52,7 +52,7 @@ def test_by_hand(make_rows) -> None:
         mask=np.array([False, False, True, True, False, True]),
         reread_after=np.array([8]),
     )
-    # Sampled: 3, 4 and 5, at columns 1, 2 and 4 of the row, and at 0, 1 and 3 behind [8].
+    # Sampled: 3, 4 and 5, at columns 1, 2 and 4 of the row, and at 0, 1 and 3 after [8].
     own, read = on_sampled(
         [row, row.as_reread()],
         [torch.tensor([0.0, -1.0, -3.0, 0.0, -0.5]), torch.tensor([-2.0, -0.5, 0.0, -4.5])],
@@ -248,7 +248,7 @@ def test_a_context_for_which_there_is_no_room_is_left_out(tiny, make_rows) -> No
 
 def test_a_row_that_once_stands_behind_nothing_is_left_out(tiny, make_rows) -> None:
     """Nothing predicts the first token of a context: that of a row without a prompt, or the first
-    sampled one behind nothing."""
+    sampled one after nothing."""
     rows, nothing = named(make_rows, 2), np.zeros(0, np.int64)
     unprompted = {"mask": np.ones_like(rows[2].mask)}
     for changes in ({"reread_after": nothing}, unprompted):

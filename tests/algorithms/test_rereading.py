@@ -38,7 +38,7 @@ def test_a_row_is_read_once_behind_each_context(
     monkeypatch.setattr(model, "scored_states", counted)
     rereader = learner(model, likeliest)
     rereader._rereading(rows, None, 0.0)
-    # Behind the hint, and behind its own prompt.
+    # After the hint, and after its own prompt.
     assert sum(read) == 3 + 3
     old = rereader._snapshot(rows)
     read.clear()

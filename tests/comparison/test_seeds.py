@@ -62,7 +62,7 @@ def test_moments_before_the_last_are_shown_where_runs_have_them(
     write: Any, tmp_path: Path, capsys: Any, monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    # before, behind a warm-up, after: reward training adds .2, .3 and .4.
+    # before, after a warm-up, after: reward training adds .2, .3 and .4.
     for seed, (before, warm, after) in enumerate([(0, 0.1, 0.3), (0, 0.2, 0.5), (0, 0.3, 0.7)]):
         path = Path(write(f"a{seed}", seed, after))
         moments = {"before": before, "warmed_up": warm, "after": after}

@@ -39,7 +39,7 @@ def test_no_line_is_longer_and_no_default_is_empty(monkeypatch, capsys, run, arg
 
 def test_paragraphs_are_filled_and_tell_a_default_once(monkeypatch, capsys):
     text = helped(monkeypatch, capsys, train.main, ["--env", "core-teaching", "--help"])
-    # Where the source breaks the line, behind "to", the terminal does not.
+    # Where the source breaks the line, after "to", the terminal does not.
     assert "tokens, to compare systems" in text
     directory = text[text.index("--run-dir") : text.index("--checkpoint-every")]
     assert directory.count("efault") == 1

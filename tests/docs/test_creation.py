@@ -27,7 +27,7 @@ def test_the_environment_is_made(page: str) -> None:
     imports = [word for word in words if word.startswith("import ")]
     made = [word.replace("NAME", "solo") for word in words if "make(" in word]
     assert made
-    for line in made:  # each by itself: the first one would import for those behind it
+    for line in made:  # each by itself: the first one would import for those after it
         # The page on all of them writes NAME without quotes.
         line = line.replace("make(solo)", 'make("solo")')
         code = "\n".join([*imports, "import pettingzoo", line])

@@ -2,7 +2,7 @@
 
 ``python`` and ``bash`` blocks are executed from a scratch folder in which the repository's entry
 points and examples are at hand; blocks of one page share it, in order. A ``python`` block that
-begins with ``# NAME.py`` is saved under that name, too, and a ``text`` block right behind a
+begins with ``# NAME.py`` is saved under that name, too, and a ``text`` block right after a
 ``python`` block is what it prints. ``console`` blocks show what needs a download, a GPU, a new
 machine or more time, and are not run; neither are blocks without a language.
 """
@@ -27,7 +27,7 @@ SECONDS = 600
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
-    """(language, text, what stands behind it as its output or nothing) of each block."""
+    """(language, text, what stands after it as its output or nothing) of each block."""
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 

@@ -24,6 +24,6 @@ def test_moves_of_several_words() -> None:
 
 
 def test_nothing_to_play() -> None:
-    with pytest.raises(UserError, match="lists behind 'Moves:', and here none are listed"):
+    with pytest.raises(UserError, match="lists after 'Moves:', and here none are listed"):
         random_move("7 + 8 =", 0)
     assert read_player("scripted:random").kind == "random"  # type: ignore[union-attr]

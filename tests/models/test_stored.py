@@ -39,7 +39,7 @@ def test_one_block_after_another_is_gathered(
     gathered: list[torch.Tensor] = []
     monkeypatch.setattr(stored, "whole", lambda tensor: gathered.append(tensor) or tensor)
     at = {name: len(gathered) for name, _ in StoredWeights(model)}
-    # A norm before and behind attention, four projections, two norms within, the router.
+    # A norm before and after attention, four projections, two norms within, the router.
     block = 2 + 4 + 2 + 1 + 2
     assert at["model.embed_tokens.weight"] == 1
     assert at["model.layers.0.mlp.experts.3.up_proj.weight"] == 1 + block

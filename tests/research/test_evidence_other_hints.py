@@ -1,4 +1,4 @@
-"""Rereading behind the hint of another problem, on a step that is made by hand."""
+"""Rereading after the hint of another problem, on a step that is made by hand."""
 
 from pathlib import Path
 from typing import Any

@@ -442,7 +442,7 @@ async def test_environments_wait_side_by_side() -> None:
 
 
 class Threads:
-    """One agent that is shown these contexts in turn, behind which it writes 9."""
+    """One agent that is shown these contexts in turn, after which it writes 9."""
 
     def __init__(self, *contexts: list[int], branches: bool) -> None:
         self.contexts, self.branches = contexts, branches

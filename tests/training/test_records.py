@@ -112,7 +112,7 @@ def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(
     (kept,) = session.run.read_log(stored.name)
     assert (kept["step"], kept["role"], kept["row"]["agent"]) == (3, "bob", "bob_0")
     assert kept["row"]["texts"]
-    # Two steps were counted and logged, and a run that goes on stands behind them.
+    # Two steps were counted and logged, and a run that goes on stands after them.
     metrics = session.run.read_log("metrics.jsonl")
     assert [line["learner/bob/skipped_steps"] for line in metrics] == [1, 2]
     newest = saved.latest(session.run.checkpoints)

@@ -122,7 +122,7 @@ def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(
 ) -> None:
     # Of additions alone alice gets all and bob few: most groups of one role are all alike.
     flags = ("--group-by", "problem+role", "--problems.train", "chains?mix=1,0,0")
-    # By rewards alone: what is read again behind a hint is informative, too.
+    # By rewards alone: what is read again after a hint is informative, too.
     flags += ("--env.reread", "none", "--algo.distillation.beta", "0")
     session = opened("--algo", "dapo", *flags)
     steps = train(session)

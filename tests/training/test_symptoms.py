@@ -125,7 +125,7 @@ def test_groups_of_which_traces_are_read_again_have_a_signal() -> None:
     usual = subject([])
     assert usual.distils
     assert symptoms(AnswerCounts(96, groups=32, all_right=10, all_wrong=22), usual) == {}
-    # Nobody is right, so there is nothing to read them behind.
+    # Nobody is right, so there is nothing to read them after.
     assert "alike" in symptoms(AnswerCounts(96, groups=32, all_wrong=32), usual)
 
 
@@ -227,7 +227,7 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
         f"loading {random_model}: 0/1 roles",
         "evaluating before training: 0/2 answers",
         "warmup step 1: learning: 0/16 rows",
-        "evaluating behind the warm-up: 2 answers",
+        "evaluating after the warm-up: 2 answers",
         "step 1: sampling: ",
         "step 1: learning: ",
         "step 1: evaluating: 0/2 answers",

@@ -11,7 +11,7 @@ _MOMENTS = (("before", "before"), ("warmed-up", "warmed up"), ("after", "rewarde
 
 
 def first_real_model() -> Picture:
-    """Held-out Pass@1 before, behind the warm-up and after; right answers in training by step."""
+    """Held-out Pass@1 before, after the warm-up and after; right answers in training by step."""
     runs = json.loads(DATA.read_text(encoding="utf-8"))
     draw = Picture("SmolLM2-135M: imitation, then reward", 640, 402)
     draw.words(24, 62, "Share of right answers", "soft", 14)

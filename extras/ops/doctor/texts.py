@@ -141,6 +141,6 @@ async def check_stops(
         role,
         f"{stop!r} after {needed} tokens; ended after {len(again.tokens)}, {again.finish_reason}",
         wrong=needed != len(again.tokens) or again.finish_reason != "stop",
-        way_out="answers go on behind their stop string, or are cut before it, and every length "
+        way_out="answers go on after their stop string, or are cut before it, and every length "
         "and reward with them: sample with --engine local",
     )

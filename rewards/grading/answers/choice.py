@@ -22,7 +22,7 @@ _MAX_LENGTH = 4096
 def letter_of(text: str, choices: Sequence[str]) -> str | None:
     """The letter that ``text`` stands for: ``B``, ``(B)``, ``**B.** four``, or option B's text.
 
-    A letter counts alone, or with its own option's text behind it; nothing else may stand there
+    A letter counts alone, or with its own option's text after it; nothing else may stand there
     ("A force acts", "B: not blue", "A) or B)").
     """
     if not text or len(text) > _MAX_LENGTH:

@@ -36,7 +36,7 @@ _ANSWER_LINE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _SENTENCE = re.compile(
-    # Behind another sentence only what begins like a value: "The answer is clearly right" is none.
+    # After another sentence only what begins like a value: "The answer is clearly right" is none.
     rf"(?:(?<=[.!?)\]}}][ \t]){_LEAD}|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}})"
     rf"the[ \t]{{1,4}}{_ANSWER}"
     r"(?P<rest>(?:[-+−]?[$\\(\[{0-9.]|(?-i:[A-Z])(?![A-Za-z])).*)$",
@@ -153,7 +153,7 @@ def _lines(text: str) -> list[Candidate]:
 
 
 def _following(text: str, end: int) -> str:
-    """The line behind "Final answer:", which announces it."""
+    """The line after "Final answer:", which announces it."""
     match = _NEXT_LINE.match(text, end)
     return match[1].strip() if match else ""
 
@@ -197,7 +197,7 @@ def last_box(response: str) -> str:
     r"""The last ``\boxed{...}`` after the thinking, whatever follows it; all of ``response`` where
     there is none.
 
-    For prompts that ask for something behind the box, such as a confidence: a sentence about it
+    For prompts that ask for something after the box, such as a confidence: a sentence about it
     ("The answer is likely correct.") is no second answer.
     """
     text = after_thinking(response)

@@ -1,7 +1,7 @@
 r"""Formulas, read whole or not at all.
 
 A recursive descent over the LaTeX (and plain text) in which answers are written. What the grammar
-does not know, such as a word, an ellipsis or a second number behind the first, makes the text
+does not know, such as a word, an ellipsis or a second number after the first, makes the text
 unreadable: nothing is guessed and nothing is dropped.
 """
 
@@ -76,7 +76,7 @@ class _Reader:
         self.advance()
 
     def advance(self) -> None:
-        """Step to the next token; the kind is None behind the last one."""
+        """Step to the next token; the kind is None after the last one."""
         if self.end == len(self.text):
             self.kind, self.token = None, ""
             return
@@ -160,7 +160,7 @@ class _Reader:
                 return base
 
     def exponent(self) -> Formula:
-        """What stands behind ``^``: one sign and a group, a numeral or a character."""
+        """What stands after ``^``: one sign and a group, a numeral or a character."""
         minus = self.take("-")
         if self.kind == "number":
             exponent = numeral(self.token)
@@ -198,7 +198,7 @@ class _Reader:
         return self.bracket(token) if token in _CLOSING else self.command(token)
 
     def with_fraction(self, whole: Formula) -> Formula:
-        r"""``whole`` and the fraction behind it: ``1\frac{4}{5}``."""
+        r"""``whole`` and the fraction after it: ``1\frac{4}{5}``."""
         if self.token != "\\frac" or whole[1].denominator > 1:
             return whole
         self.advance()

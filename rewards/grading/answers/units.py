@@ -1,4 +1,4 @@
-"""Units: the words that may stand behind a number and leave its value as it is.
+"""Units: the words that may stand after a number and leave its value as it is.
 
 Measures, currencies and common things that are counted, and whatever the question itself counts
 ("9 apples"), never a word that is not known: "5 quadrillion", "5 factorial" and "5 is not the
@@ -147,7 +147,7 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
 
 
 def counts(tail: str) -> bool:
-    """Whether what stands behind a number names a thing: ``apples left``, and not ``left``."""
+    """Whether what stands after a number names a thing: ``apples left``, and not ``left``."""
     words = frozenset(_WORD.findall(tail.casefold()))
     return bool(words - _ADDED - _CONNECTORS)
 

@@ -56,10 +56,10 @@ class Value:
 
     formula: Formula
     unit: str = ""
-    """The name of the measure behind it."""
+    """The name of the measure after it."""
     percent: bool = False
     counted: bool = False
-    """Whether a thing that is counted stands behind it: ``5 apples``."""
+    """Whether a thing that is counted stands after it: ``5 apples``."""
 
     @property
     def literal(self) -> Fraction | None:

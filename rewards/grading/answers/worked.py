@@ -1,4 +1,4 @@
-"""An answer behind its own arithmetic: ``6 + 5 = 11`` states 11, as models write it."""
+"""An answer after its own arithmetic: ``6 + 5 = 11`` states 11, as models write it."""
 
 import math
 import re
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z](?:\([A-Za-z0-9, ]{1,16}\))?")
 
 def without_working(answer: str) -> str:
     r"""The last side of a chain whose sides are sums, products and quotients of literals and all
-    equal, behind the name that stands first, if any: ``x = 2 \cdot 6 - 1 = 11`` gives ``x=11``.
+    equal, after the name that stands first, if any: ``x = 2 \cdot 6 - 1 = 11`` gives ``x=11``.
     Any other answer comes back as it is: one that is computed wrongly, or not to its end.
 
     >>> without_working("9 * 8 = 72 nails"), without_working("6 + 4 = 11")

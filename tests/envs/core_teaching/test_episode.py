@@ -123,7 +123,7 @@ def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture
         ({"cap": 0}, "cap is 0"),
         ({"reread": "wrong", "reread_least": -0.1}, "reread_least"),
         ({"reread": "wrong", "reread_least": 1.1}, "reread_least"),
-        # Right traces are not read behind themselves.
+        # Right traces are not read after themselves.
         ({"reread": "all", "reread_hint": "own"}, "with reread_hint own would give right traces"),
     ],
 )

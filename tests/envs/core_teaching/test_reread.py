@@ -1,4 +1,4 @@
-"""Which traces name the prompt with a peer's hint, to be read again behind it."""
+"""Which traces name the prompt with a peer's hint, to be read again after it."""
 
 import dataclasses
 from typing import Any, get_args

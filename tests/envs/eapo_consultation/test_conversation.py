@@ -188,7 +188,7 @@ def test_the_offline_workflow_reads_whole_replies(problem: Problem) -> None:
         played = Played([RIGHT], lambda *_: reply, settings, problem=problem, mode=mode)
         return played.shown[0]
 
-    # EAPO, arXiv:2509.23730, appendices C and E: the replies to the question stand behind it.
+    # EAPO, arXiv:2509.23730, appendices C and E: the replies to the question stand after it.
     assert shown("workflow").count("Answer: 12") == 3
     assert shown("workflow").count("less 3") == 3
     asked = dataclasses.replace(settings, consult="always")

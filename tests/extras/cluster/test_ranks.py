@@ -51,7 +51,7 @@ MORE = replace(
 
 
 def rows(step: int, count: int = 7) -> tuple[list[Trajectory], np.ndarray]:
-    """Of unequal lengths, four of them behind one prompt; and advantages."""
+    """Of unequal lengths, four of them after one prompt; and advantages."""
     chance = np.random.default_rng(step)
     shared, trajectories = chance.integers(3, 99, 20), []
     for i in range(count):

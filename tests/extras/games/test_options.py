@@ -1,4 +1,4 @@
-"""Parameters behind the question mark of a name."""
+"""Parameters after the question mark of a name."""
 
 import pytest
 

@@ -137,7 +137,7 @@ def test_the_contract(view: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("pettingzoo:", "say which one behind the colon, pettingzoo:ID"),
+        ("pettingzoo:", "say which one after the colon, pettingzoo:ID"),
         ("pettingzoo:classic/tictacto_v3", "no such game; did you mean 'classic/tictactoe-v3'"),
         ("pettingzoo:classic/rps_v2?num_actions=4", "cannot be made: AssertionError"),
         ("pettingzoo:classic/rps_v2?colour=4", "has no parameter 'colour'"),

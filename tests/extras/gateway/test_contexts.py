@@ -53,7 +53,7 @@ def test_a_conversation_that_was_rewritten_begins_anew(contexts: Contexts) -> No
     assert reply.text == "b"
     other = Message("assistant", "c")
     assert text(contexts.open(ask(says("a"), other, says("d")))) == "ac|d"
-    # Something of the assistant's behind what is known is not known either.
+    # Something of the assistant's after what is known is not known either.
     assert text(contexts.open(ask(says("a"), reply, other, says("d")))) == "abc|d"
     assert contexts.counts == {"new": 1, "rewritten": 2}
 

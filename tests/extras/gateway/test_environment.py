@@ -125,13 +125,13 @@ def test_a_program_trains_like_the_same_conversation(module: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("harness:", "say which one behind the colon"),
+        ("harness:", "say which one after the colon"),
         ("harness:no_such_module:run", "no_such_module"),
         ("harness:twice_program:no_function", "function of two arguments"),
         ("harness:twice_program:one_argument", "function of two arguments"),
         ("harness:twice_program:no_roles", "must be a tuple of names"),
         ("harness:twice_program:run?a=b", "has no attribute"),
-        ("command:", "say which one behind the colon"),
+        ("command:", "say which one after the colon"),
         ("command:no-such-program --x?y", "no program 'no-such-program' here"),
     ],
 )

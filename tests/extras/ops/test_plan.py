@@ -226,7 +226,7 @@ def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path)
         (("--algo.kl-coefficient", "0.1"), 1),
         # Under the weights of this moment, and of before training.
         (("--algo.kl-in-reward", "0.1"), 2),
-        # Behind the other context, and behind one's own.
+        # After the other context, and after one's own.
         (("--algo.distillation.beta", "1", "--algo.distillation.likeliest", "64"), 2),
         (("--algo.distillation.beta", "1", "--algo.distillation.reader", "start"), 2),
         (("--algo.distillation.beta", "1", "--algo.distillation.fade", "0.5"), 1),

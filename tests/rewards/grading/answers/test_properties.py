@@ -1,5 +1,5 @@
 """What holds for every answer: a value in any form equals itself, another value never does, and
-nothing may stand before or behind it."""
+nothing may stand before or after it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -195,7 +195,7 @@ def test_whatever_surrounds_a_number_changes_it_or_is_typesetting(
     known = split_unit(f"{value}{behind}", "")[0] == str(value)
     assume(not known and not before.strip().startswith(("US", "0", "+")))
     if pays(checker, f"{before}{value}{behind}", str(value), "number"):
-        # Zeros behind the point, an exponent of zero, a percent sign in words.
+        # Zeros after the point, an exponent of zero, a percent sign in words.
         assert set(behind.casefold()) - set(" $*_.{}()[]\\!,;:") <= set("0e+-%"), (before, behind)
 
 

@@ -1,4 +1,4 @@
-"""An answer behind its own arithmetic is the answer; working that is wrong is none."""
+"""An answer after its own arithmetic is the answer; working that is wrong is none."""
 
 import pytest
 
