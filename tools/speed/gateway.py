@@ -31,7 +31,7 @@ from coterie.problems.chains import ChainSource
 from coterie.rollouts import Collector, tasks_for
 from coterie.teams import AgentSettings, LearningSetup, Team, build_team
 
-NEW, GROUP = 24, 8
+GROUP = 8
 AGAIN = "\nAgain:"
 
 
@@ -51,7 +51,7 @@ def run(endpoints: Any, problem: Any) -> float:
     headers = {"authorization": f"Bearer {endpoints.api_key}"}
     messages = [{"role": "user", "content": ask(problem)}]
     for _ in range(2):
-        body = json.dumps({"model": "alice", "messages": messages, "max_tokens": NEW})
+        body = json.dumps({"model": "alice", "messages": messages})
         connection.request("POST", "/v1/chat/completions", body, headers)
         answer = json.load(connection.getresponse())["choices"][0]["message"]
         messages += [answer, {"role": "user", "content": AGAIN}]
@@ -79,12 +79,14 @@ WAYS = {"in process": "gateway:SPEC", "gateway": "harness:gateway:run"}
 class Way:
     """One way to play the protocol, and to learn from it."""
 
-    def __init__(self, name: str, team: Team, concurrency: int) -> None:
+    def __init__(self, name: str, team: Team, concurrency: int, tokens: int) -> None:
         self._team = team
+        kind = envs.spec(name).settings
+        settings = kind and kind(max_new_tokens=tokens)
         self._collector = Collector(
-            lambda: envs.make(name, codecs=team.codecs),
+            lambda: envs.make(name, settings=settings, codecs=team.codecs),
             team.policies,
-            sampling=Sampling(NEW),
+            sampling=Sampling(tokens),
             concurrency=concurrency,
         )
 
@@ -108,9 +110,9 @@ def memory_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def compare(team: Team, episodes: int, concurrency: int, rounds: int) -> None:
+def compare(team: Team, episodes: int, concurrency: int, tokens: int, rounds: int) -> None:
     """Both ways in turn; medians."""
-    ways = {way: Way(name, team, concurrency) for way, name in WAYS.items()}
+    ways = {way: Way(name, team, concurrency, tokens) for way, name in WAYS.items()}
     rates: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     for seed in range(rounds + 1):
         for name, way in ways.items():
@@ -125,9 +127,9 @@ def compare(team: Team, episodes: int, concurrency: int, rounds: int) -> None:
     print(f"{'ratio':12}{ratio:12.2f}{ratio_cpu:12.2f}")
 
 
-def watch_memory(team: Team, episodes: int, concurrency: int) -> None:
+def watch_memory(team: Team, episodes: int, concurrency: int, tokens: int) -> None:
     """The gateway alone, and what the process holds on the way."""
-    way, done = Way(WAYS["gateway"], team, concurrency), 0
+    way, done = Way(WAYS["gateway"], team, concurrency, tokens), 0
     for mark in (episodes // 10, episodes // 2, episodes):
         while done < mark:
             count = min(500, mark - done)
@@ -142,6 +144,7 @@ def main() -> None:
         "--player", default="tiny:alice", help="who alice is (default: %(default)s)"
     )
     parser.add_argument("--episodes", type=int, default=512, help="episodes of a round")
+    parser.add_argument("--tokens", type=int, default=64, help="of an answer, at most")
     parser.add_argument("--concurrency", type=int, default=64, help="programs at once")
     parser.add_argument("--no-learn", dest="learn", action="store_false", help="sample only")
     parser.add_argument("--rounds", type=int, default=5)
@@ -153,9 +156,9 @@ def main() -> None:
     learning = LearningSetup(get("gspo"), LearnerSettings(), 1.0, 1000) if options.learn else None
     team = build_team({"alice": AgentSettings(options.player)}, learning=learning)
     if options.memory:
-        watch_memory(team, options.episodes, options.concurrency)
+        watch_memory(team, options.episodes, options.concurrency, options.tokens)
     else:
-        compare(team, options.episodes, options.concurrency, options.rounds)
+        compare(team, options.episodes, options.concurrency, options.tokens, options.rounds)
 
 
 class _Raw(argparse.RawDescriptionHelpFormatter):
