@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from coterie.datatypes import Problem, Scorer, TokenCodec
+from coterie.datatypes import Problem, Scorer, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
 from coterie.envs.problem_env import ProblemEnv
@@ -103,11 +103,11 @@ class GatewayEnv(ProblemEnv):
         self._played: dict[str, list[tuple[tuple[Message, ...], Answer]]] = {}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
-        return self._see(self._wait(self._begin(seed, options)).calls)
+        return self._see(self._wait(self._begin(seed, options)))
 
     async def areset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         """:meth:`reset`, while other episodes go on."""
-        return self._see((await self._gather(self._begin(seed, options))).calls)
+        return self._see(await self._gather(self._begin(seed, options)))
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         if self._session is None or not self.agents:
@@ -211,15 +211,27 @@ class GatewayEnv(ProblemEnv):
         return await future
 
     def _stepped(self, situation: Situation) -> Any:
-        observations, infos = self._see(situation.calls)
+        observations, infos = self._see(situation)
         if situation.ended is None:
             return self.step_result(observations, infos, done=False)
         infos = self._final(situation.ended)
         self._session = None
         return self.step_result(observations, infos, done=True)
 
-    def _see(self, calls: Mapping[str, Call]) -> Seen:
-        """Show whoever is called its context."""
+    def _see(self, situation: Situation) -> Seen:
+        """Show whoever is called its context.
+
+        Raises:
+            UserError: the program failed and has never asked anything, in no episode: most likely
+                all would end like this.
+        """
+        calls, ended, proven = situation.calls, situation.ended, gateway().proven
+        if calls:
+            proven.add(self.title)
+        elif ended is not None and ended.failure and self.title not in proven:
+            raise UserError(
+                f"{self.title}: {ended.failure}, before it asked anything; mend the program."
+            )
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.possible_agents:
@@ -260,7 +272,7 @@ class GatewayEnv(ProblemEnv):
             info = infos[agent] = {
                 "reward_terms": dict(terms.get(role, {})),
                 "groups": {"problem+role": f"{problem.id}/{role}", "problem": problem.id},
-                "episode": {"problem": problem.id, **counts},
+                "episode": {"problem": problem.id, "failure": ended.failure, **counts},
                 "texts": record.texts(),
                 **record.measured(),
             }

@@ -43,6 +43,8 @@ class Gateway:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        self.proven: set[str] = set()
+        """Programs that have asked somebody something."""
         self._keys: dict[str, Key] = {}
         self._dead: deque[str] = deque(maxlen=_DEAD_KEYS)
         self._conversations: dict[str, tuple[Session, tuple[Message, ...]]] = {}

@@ -146,6 +146,28 @@ def test_a_program_that_fails_fails_its_episode(make: Make, program: Any, words:
     assert episode.info["failed"] == 1.0
 
 
+def test_a_failure_before_the_first_call_fails_its_episode_if_others_have_called(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway(), "proven", set())
+    works = iter([False, True, False])
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        if not next(works):
+            raise ValueError("no luck")
+        async with client(endpoints) as to:
+            await chat(to, [user("x")])
+        return 1.0
+
+    env = make(program)
+    with pytest.raises(UserError, match="no luck, before it asked anything"):
+        run(env, {"alice": saying("y")})
+    assert len(run(env, {"alice": saying("y")}).trajectories) == 1
+    episode = run(env, {"alice": saying("y")})
+    assert episode.trajectories == ()
+    assert episode.info["failure"] == "the program raised ValueError: no luck"
+
+
 def test_a_program_that_asks_nobody_anything_has_no_rows(make: Make) -> None:
     episode = run(make(lambda endpoints, problem: 1.0), {"alice": saying("y")})
     assert episode.trajectories == ()

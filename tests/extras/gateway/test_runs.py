@@ -188,6 +188,19 @@ def test_a_mistake_is_one_sentence_before_a_model_is_loaded(
     assert "loading" not in said.out
 
 
+def test_a_program_that_never_works_is_one_sentence(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env = f"command:{sys.executable} {folder / 'nowhere.py'}"
+    assert main(["--env", env, *SMALL, "--run-dir", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert "the program ended with 2: " in said
+    assert "before it asked anything; mend the program." in said
+    assert said.count("\n") == 1
+    assert __main__.main(["check", env]) == 2
+    assert "before it asked anything" in capsys.readouterr().err
+
+
 def test_a_program_that_returns_nothing_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
