@@ -12,8 +12,6 @@ from coterie.problems.source import ProblemSource
 from coterie.problems.split import contaminated_keys, hold_out, sample
 from coterie.problems.stream import ProblemStream
 
-_GENERATED_EPOCH = 1024
-
 
 @dataclass(frozen=True)
 class ProblemSettings:
@@ -109,7 +107,7 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
                 )
         evaluation |= {problem.id: problem for problem in problems}
         fingerprints["eval" if len(settings.eval) < 2 else f"eval {text}"] = source.fingerprint
-    full = ProblemStream(train, seed, exclude, settings.epoch_size or _epoch_of(train))
+    full = ProblemStream(train, seed, exclude, settings.epoch_size)
     stream = full
     if settings.limit is not None:
         few = sample(train, settings.limit, seed, exclude)
@@ -126,7 +124,3 @@ def _open(
     text: str, columns: Columns, purpose: Purpose, seed: int, settings: ProblemSettings
 ) -> ProblemSource:
     return open_source(text, columns, purpose=purpose, seed=seed, choice_seed=settings.choice_seed)
-
-
-def _epoch_of(source: ProblemSource) -> int | None:
-    return _GENERATED_EPOCH if source.size is None else None

@@ -11,6 +11,7 @@ from coterie.problems.source import ProblemSource, keys_of, shuffle
 _FAR = 2**40
 _ATTEMPTS = 1000
 _TRIES = 50
+_GENERATED_EPOCH = 1024
 
 
 class ProblemStream:
@@ -29,7 +30,7 @@ class ProblemStream:
         epoch_size: int | None = None,
     ) -> None:
         """``epoch_size``: problems that count as one epoch (the schedules' unit); by default one
-        pass of a finite source, required for a generator. Raises :class:`UserError` when
+        pass of a finite source, 1024 problems of a generator. Raises :class:`UserError` when
         nothing is left to train on."""
         self.source = source
         self._seed = seed
@@ -48,12 +49,7 @@ class ProblemStream:
                     "hold out fewer problems"
                 )
             epoch_size = epoch_size or len(self._kept)
-        if epoch_size is None or epoch_size < 1:
-            raise UserError(
-                f"{source.name} has no end, so say how many problems make an epoch (at least 1) "
-                "with --problems.epoch-size"
-            )
-        self.epoch_size = epoch_size
+        self.epoch_size = epoch_size or _GENERATED_EPOCH
         self._order = lru_cache(maxsize=2)(self._permutation)
         if self._kept is None:
             self.at(0)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, TypeVar
 
+from coterie.datatypes import Policy
 from coterie.teams.backend import Learners, LearningSetup, Models, RestorePoint, RoleLearner
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
@@ -29,13 +30,31 @@ class LocalBackend:
         """See :meth:`coterie.teams.backend.Backend.load`."""
         if not models:
             return Models({}, {}, {})
+        from coterie.models.loading import load_team
+
+        specs = {name: model_spec(settings) for name, settings in models.items()}
+        loaded = load_team(specs, learns, seed=seed)
+        policies = self.policies(models, loaded, learns, apart=learning is None, seed=seed)
+        codecs = {name: role.codec for name, role in loaded.items()}
+        if learning is not None:
+            self._learners = {n: _learner(n, loaded[n], learning) for n in models if n in learns}
+        return Models(policies, codecs, self._learners, loaded)
+
+    def policies(
+        self,
+        models: Mapping[str, AgentSettings],
+        loaded: "Mapping[str, LoadedRole]",
+        learns: Set[str],
+        *,
+        apart: bool,
+        seed: int,
+    ) -> Mapping[str, Policy]:
+        """What samples from each loaded model, by name; ``apart``: nobody learns in this process.
+        For the other arguments see :meth:`coterie.teams.backend.Backend.load`."""
+        del models, learns, apart, seed
         from coterie.agents.local import LocalPolicy
 
-        loaded = load_roles(models, learns, seed)
-        policies = {name: LocalPolicy(role.handle, role.codec) for name, role in loaded.items()}
-        codecs = {name: role.codec for name, role in loaded.items()}
-        self._learners = learners(models, loaded, learns, learning)
-        return Models(policies, codecs, self._learners, loaded)
+        return {name: LocalPolicy(role.handle, role.codec) for name, role in loaded.items()}
 
     async def start(self) -> None:
         """Nothing to do: :meth:`load` has all that answers."""
@@ -64,30 +83,6 @@ class LocalBackend:
 
     def close(self) -> None:
         """Nothing to do: nothing was started."""
-
-
-def load_roles(
-    models: Mapping[str, AgentSettings], learns: Set[str], seed: int
-) -> "Mapping[str, LoadedRole]":
-    """Load models into this process; arguments and errors as of
-    :meth:`coterie.teams.backend.Backend.load`."""
-    from coterie.models.loading import load_team
-
-    specs = {name: model_spec(settings) for name, settings in models.items()}
-    return load_team(specs, learns, seed=seed)
-
-
-def learners(
-    models: Mapping[str, AgentSettings],
-    loaded: "Mapping[str, LoadedRole]",
-    learns: Set[str],
-    learning: LearningSetup | None,
-) -> Learners:
-    """Learners of models of this process, in the order of ``models``; without ``learning``
-    none."""
-    if learning is None:
-        return {}
-    return {name: _learner(name, loaded[name], learning) for name in models if name in learns}
 
 
 def _learner(name: str, loaded: "LoadedRole", learning: LearningSetup) -> RoleLearner:

@@ -1,13 +1,17 @@
 """The backend of this process with vLLM beside it: engines answer, and this process learns."""
 
 from collections.abc import Mapping, Set
+from typing import TYPE_CHECKING
 
 from coterie.agents.engine.fleet import Fleet, Seat
 from coterie.agents.engine.settings import VllmSettings
-from coterie.teams.backend import LearningSetup, Models
-from coterie.teams.local import LocalBackend, learners, load_roles
+from coterie.datatypes import Policy
+from coterie.teams.local import LocalBackend
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from coterie.models.loading import LoadedRole
 
 
 class VllmBackend(LocalBackend):
@@ -19,17 +23,16 @@ class VllmBackend(LocalBackend):
         self.fleet: Fleet | None = None
         """The engines; None: nothing is loaded."""
 
-    def load(
+    def policies(
         self,
         models: Mapping[str, AgentSettings],
+        loaded: "Mapping[str, LoadedRole]",
         learns: Set[str],
-        learning: LearningSetup | None,
+        *,
+        apart: bool,
         seed: int,
-    ) -> Models:
-        """See :meth:`coterie.teams.backend.Backend.load`; :meth:`start` before anybody is asked."""
-        if not models:
-            return Models({}, {}, {})
-        loaded = load_roles(models, learns, seed)
+    ) -> Mapping[str, Policy]:
+        """See :meth:`LocalBackend.policies`; :meth:`start` before anybody is asked."""
         seats = [
             Seat(
                 name,
@@ -38,14 +41,12 @@ class VllmBackend(LocalBackend):
                 name in learns,
                 models[name].engine_device,
                 models[name].tensor_parallel,
-                apart=learning is None,
+                apart=apart,
             )
             for name, role in loaded.items()
         ]
         self.fleet = Fleet(seats, self._settings, seed=seed)
-        codecs = {name: role.codec for name, role in loaded.items()}
-        self._learners = learners(models, loaded, learns, learning)
-        return Models(self.fleet.policies, codecs, self._learners, loaded)
+        return self.fleet.policies
 
     async def start(self) -> None:
         """Start the engines.

@@ -1,6 +1,7 @@
 """Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's; a small
 run."""
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -263,6 +264,31 @@ def random_model(tmp_path: Path) -> str:
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+@pytest.fixture
+def graded_files(tmp_path: Path) -> dict[str, str]:
+    """Six problems of each kind that needs a grader, in the formats of SimpleQA and of HumanEval:
+    kind -> file."""
+    rows = {
+        "judged": [
+            {"problem": f"Which number follows {n}?", "answer": str(n + 1), "metadata": "{}"}
+            for n in range(6)
+        ],
+        "code": [
+            {
+                "prompt": f"def add{n}(x):\n    '''x + {n}'''\n",
+                "canonical_solution": f"    return x + {n}\n",
+                "entry_point": f"add{n}",
+                "test": f"def check(candidate):\n    assert candidate(1) == {n + 1}\n",
+            }
+            for n in range(6)
+        ],
+    }
+    paths = {kind: tmp_path / f"{kind}.jsonl" for kind in rows}
+    for kind, path in paths.items():
+        path.write_text("\n".join(map(json.dumps, rows[kind])))
+    return {kind: str(path) for kind, path in paths.items()}
 
 
 SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")

@@ -26,7 +26,6 @@ from coterie.training.settings import MOST_PROBLEMS
 
 NOBODY = "none"
 """The value of ``--agents.ROLE.warmup`` for a role that is left out."""
-_GENERATED_EPOCH = 1024
 
 
 @dataclass(frozen=True)
@@ -151,8 +150,7 @@ def _stream(
     evaluated = problems.eval or (problems.train,)
     if problems.decontaminate or any(known_overlap(text, name) for name in evaluated):
         exclude |= contaminated_keys(source, evaluation)
-    epoch = _GENERATED_EPOCH if source.size is None else None
-    stream = ProblemStream(source, seed, exclude, epoch)
+    stream = ProblemStream(source, seed, exclude)
     with closing(Checker()) as checker:
         stream.leave_out(
             lambda problem: answer_of(problem, checker) is None,

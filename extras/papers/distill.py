@@ -228,4 +228,4 @@ def _stream(settings: Distillation) -> ProblemStream:
     source = open_source(settings.problems, seed=settings.seed)
     if settings.only_right:
         Checker().check("", source[0])  # refuses kinds that cannot be compared here
-    return ProblemStream(source, settings.seed, exclude, epoch_size=1024)
+    return ProblemStream(source, settings.seed, exclude)

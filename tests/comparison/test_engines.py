@@ -32,13 +32,8 @@ def compared(*flags: str, out: Path) -> Any:
             ),
             4,
         ),
-        # Both small models are one.
-        (("corea", "--systems", "slm", "llm", "--corea", "tiny:small"), 2),
-        # The expert alone, whose stored replies the workflow is told; the base alone and with
-        # itself, then with the expert.
-        (("eapo", "--no-peers", "--no-noise", "--problems", CHAINS), 4),
     ],
-    ids=("suite", "suite-workflow", "corea", "eapo"),
+    ids=("suite", "suite-workflow"),
 )
 def test_the_same_answers_as_in_this_process(
     tmp_path: Path, file_engine: Any, flags: tuple[str, ...], engines: int
@@ -55,30 +50,14 @@ def test_the_same_answers_as_in_this_process(
     assert len(file_engine.started) == engines
 
 
-def test_adapters_of_a_model_are_asked_on_its_engine(tmp_path: Path, file_engine: Any) -> None:
-    adapted = tmp_path / "run" / "final"
-    quick = ("--steps", "1", "--problems-per-step", "2", "--solutions", "1", "--tuning", "lora")
-    assert benchmark.main(["distill", "--out", str(tmp_path / "run"), *quick]) == 0
-    results = compared(
-        *("--policies", f"policy={adapted}/policy", "--problems", CHAINS, *ENGINE),
-        out=tmp_path / "out",
-    )
-    assert "policy" in results["suites"]["core"]["rows"]
-    (engine,) = file_engine.started
-    assert engine.spec.adapters == 1
-    assert engine.closed
-
-
-@pytest.mark.parametrize("command", [(), ("corea",), ("eapo",)], ids=("suite", "corea", "eapo"))
 def test_what_cannot_be_is_told_before_anything_is_loaded(
-    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], file_engine: Any
+    capsys: pytest.CaptureFixture[str], file_engine: Any
 ) -> None:
-    agents = () if command else ("--policies", "alice=tiny:alice")
     for flags, sentence in [
         (("--vllm.gpu-memory", "0.3"), "--vllm.* and --agents.ROLE.engine-device need --engine"),
         ((*ENGINE, "--vllm.gpu-memory", "3"), "--vllm.gpu-memory is a share"),
     ]:
-        assert benchmark.main([*command, *agents, *flags]) == 2
+        assert benchmark.main(["--policies", "alice=tiny:alice", *flags]) == 2
         assert sentence in capsys.readouterr().err
     assert not file_engine.started
 

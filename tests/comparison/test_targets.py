@@ -16,10 +16,6 @@ COMMANDS = {
     "suite": "--policies a=tiny:bob --suite core",
     "teams": "--teams a=tiny:bob b=tiny:bob --suite core",
     "cross-play": "--cross-play a=tiny:bob b=tiny:alice --suite core",
-    "corea": "corea --base tiny:small",
-    "eapo": "eapo --base tiny:policy",
-    "distill": "distill",
-    "sweep": "sweep core-1",
     "seeds": "seeds --systems a=nowhere",
 }
 
@@ -30,8 +26,6 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("work has begun")
 
     monkeypatch.setattr(ask, "sample", never)
-    monkeypatch.setattr("coterie.extras.papers.distill.build_team", never)
-    monkeypatch.setattr("coterie.extras.papers.sweep.Job.run", never)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -49,11 +49,9 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         ("coterie report", "coterie report: the following arguments are required: run (opti"),
         ("coterie check", "coterie check: the following arguments are required: name (optio"),
         ("coterie check --seed x y", "coterie check: --seed: invalid int value: 'x' (options"),
-        ("benchmark distill", "missing: --out (Folder of the trained policy; must be new or"),
         ("benchmark suit", "unknown comparison 'suit'; did you mean 'suite'?"),
-        ("benchmark eapo --foo 3", "unknown option --foo (options: python benchmark.py eapo"),
-        ("benchmark sweep core-55", "unknown table 'core-55'; did you mean 'core-5'"),
-        ("coterie benchmark eapo --foo", "coterie benchmark: unknown option --foo (options: c"),
+        ("benchmark suite --foo 3", "unknown option --foo (options: python benchmark.py suite"),
+        ("coterie benchmark suite --foo", "coterie benchmark: unknown option --foo (options: c"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_then_the_next_command(
@@ -103,7 +101,7 @@ def test_of_options_that_are_laid_over_others_the_last_is_left() -> None:
         (["train", "--help"], "usage: coterie train [--env ENV]"),
         (["train", "--env", "sd-e2", "--help"], "usage: coterie train --env sd-e2 --algo gspo"),
         (["benchmark", "--help"], "usage: coterie benchmark COMPARISON"),
-        (["benchmark", "eapo", "--help"], "usage: coterie benchmark eapo"),
+        (["benchmark", "suite", "--help"], "usage: coterie benchmark suite"),
     ],
 )
 def test_help_says_the_name_that_a_program_was_started_by(

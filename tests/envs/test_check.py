@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from coterie import envs
 from coterie.envs.check.__main__ import main
 
 WHOLE = """
@@ -263,14 +262,3 @@ def test_a_forgotten_yield(author: Path, capsys: pytest.CaptureFixture[str]) -> 
     report = capsys.readouterr().out.splitlines()[1]
     assert "mean reward planner 0.000, solver 0.000; 0% of the seeds reward" in report
     assert report.endswith("Never asked: solver.")
-
-
-def test_the_report_of_a_game_that_is_the_same_every_time() -> None:
-    env = envs.make("gymnasium:FrozenLake-v1?is_slippery=False", view="text")
-    with pytest.raises(AssertionError, match="8 seeds give the same episode"):
-        envs.check_env(env)
-    report = envs.check_env(env, varied=False)
-    assert report.same_every_time
-    # Letters end the episode with -1; legal moves end in a hole or are cut off.
-    assert (report.signal, report.rewards) == (1.0, {"player": -0.5})
-    assert "Every seed gives the same episode." in str(report)

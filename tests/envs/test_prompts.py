@@ -12,7 +12,6 @@ from coterie.envs.eapo_consultation.messages import Call, parse_calls
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.prompts import answer_sentence, lone_prompt, strategy_prompt
 from coterie.envs.sd_e2.settings import SdE2Settings
-from coterie.extras.papers.leap.settings import LeapSettings
 from coterie.rewards.grading.scorer import AnswerScorer
 
 LINE = "Think.\nAnswer: 2"
@@ -22,7 +21,6 @@ ASKED = [
     ("core-teaching", CoreTeachingSettings(prompt_style="answer"), "Answer: ", LINE),
     ("sd-e2", SdE2Settings(prompt_style="answer"), "Answer: ", LINE),
     ("eapo-consultation", EapoConsultationSettings(prompt_style="answer"), "Answer: ", LINE),
-    ("coterie.extras.papers.leap:LeapEnv", LeapSettings(prompt_style="answer"), "Answer: ", LINE),
     ("corea-deferral", None, r"\boxed{}", BOX),
     ("coterie.envs.solo:SoloEnv", None, r"\boxed{}", BOX),
 ]

@@ -44,10 +44,7 @@ FLAGS = (
             for name, *more in (
                 ("eapo-consultation",),
                 ("sd-e2",),
-                ("coterie.extras.programs.tool_use:SPEC", "--agents.solver.model", "tiny:alice"),
                 ("coterie.envs.solo:SoloEnv", "--agents.solver.model", "tiny:alice"),
-                ("coterie.extras.papers.leap:LeapEnv",),
-                ("gymnasium:FrozenLake-v1",),
             )
         ),
     ],

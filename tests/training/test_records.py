@@ -71,12 +71,7 @@ def test_a_run_says_so_when_answers_are_garbage(
     opened: Callable[..., Session], capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Two tokens cannot hold every value of a chain.
-    hopeless = [
-        "--env",
-        "coterie.extras.programs.tool_use:SPEC",
-        "--agents.solver.model",
-        "tiny:alice",
-    ]
+    hopeless = ["--env", "solo", "--agents.solver.model", "tiny:alice"]
     hopeless += ["--env.max-new-tokens", "2", "--problems.train", "chains?answer=all"]
     # Hints, or a peer's traces, may teach what rewards do not.
     taught = {"learner/solver/grad_norm": 0.1}

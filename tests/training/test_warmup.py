@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from coterie import train
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem
 from coterie.evaluation.report.page import page
 from coterie.evaluation.report.rundata import read_run
 from coterie.problems.canonical import problem_key
@@ -80,14 +80,6 @@ def test_what_cannot_be_is_said_in_a_sentence(
 ) -> None:
     assert train.main([word.replace("FILE", file) for word in flags]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_a_role_that_is_asked_later_has_nothing_to_imitate() -> None:
-    flags = ("--env", "pettingzoo:classic/tictactoe_v3", "--warmup.steps", "2")
-    roles = ("player_1", "player_2")
-    models = [word for role in roles for word in (f"--agents.{role}.model", "tiny:alice")]
-    with pytest.raises(UserError, match="does not ask player_1 the problem directly"):
-        preflight(parse([*flags, *models]))
 
 
 # what is imitated

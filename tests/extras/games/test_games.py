@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from coterie.datatypes import UserError
 from coterie.train import main
+from coterie.training.command_line import parse
+from coterie.training.preflight import preflight
 
 pytest.importorskip("pygame", reason="pip install -e '.[games]'")
 GAME = ("--env", "pettingzoo:classic/tictactoe_v3")
@@ -44,3 +47,9 @@ def test_a_team_that_cannot_sit_down(tmp_path: Path, capsys: pytest.CaptureFixtu
     models = [f"--agents.{role}.model=tiny:dora" for role in "abc"]
     assert main([*GAME, "--roles", *"abc", *models, "--run-dir", str(tmp_path / "run")]) == 2
     assert "3 roles; name 2, one for each player" in capsys.readouterr().err
+
+
+def test_a_role_that_is_asked_later_has_nothing_to_imitate() -> None:
+    models = ("--agents.player_1.model", "tiny:alice", "--agents.player_2.model", "tiny:alice")
+    with pytest.raises(UserError, match="does not ask player_1 the problem directly"):
+        preflight(parse([*GAME, "--warmup.steps", "2", *models]))

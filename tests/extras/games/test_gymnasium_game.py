@@ -113,3 +113,14 @@ def test_a_package_that_is_not_installed(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=rf'pip install -e "\.\[{extra}\]"'):
         envs.make(name)
+
+
+def test_the_report_of_a_game_that_is_the_same_every_time() -> None:
+    env = envs.make(LAKE, view="text")
+    with pytest.raises(AssertionError, match="8 seeds give the same episode"):
+        envs.check_env(env)
+    report = envs.check_env(env, varied=False)
+    assert report.same_every_time
+    # Letters end the episode with -1; legal moves end in a hole or are cut off.
+    assert (report.signal, report.rewards) == (1.0, {"player": -0.5})
+    assert "Every seed gives the same episode." in str(report)

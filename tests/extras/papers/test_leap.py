@@ -184,3 +184,16 @@ def test_mistakes() -> None:
         LeapSettings(router="near")  # type: ignore[arg-type]
     with pytest.raises(UserError, match="one role writes all paths"):
         LeapEnv(roles=("a", "b"))
+
+
+def test_a_chat_model_is_asked_for_a_form_that_the_checker_reads(problem: Problem) -> None:
+    settings = LeapSettings(prompt_style="answer")
+    env: Any = LeapEnv(settings=settings, scorer=AnswerScorer())
+    shown, _ = env.reset(seed=1, options={"problem": problem})
+    asked = [agent for agent in env.possible_agents if shown[agent]["active"]]
+    assert asked
+    assert all("Answer: " in shown[agent]["text"] for agent in asked)
+    infos: dict[str, Any] = {}
+    while env.agents:
+        *_, infos = env.step(dict.fromkeys(asked, "Think.\nAnswer: 2"))
+    assert all(infos[agent]["correct"] for agent in asked)
