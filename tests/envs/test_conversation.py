@@ -41,6 +41,18 @@ class Two(ConversationEnv):
         )
 
 
+def saying(*asks: Any, end: Any = None) -> Two:
+    """A conversation that asks what is given, in turn, and ends with ``end``."""
+
+    class Saying(Two):
+        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+            for ask in asks:  # noqa: UP028 (the loop takes answers that a tuple would not)
+                yield ask
+            return Outcome({}) if end is None else end
+
+    return Saying()
+
+
 def problem() -> Problem:
     return Problem(id="p", question="1 + 1 =", gold="2")
 
@@ -113,17 +125,18 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
         ({"a_0": ""}, "{'a_0': ''}"),
         ({"a_0": 5}, "{'a_0': 5}"),
         (None, "None"),
+        ({"a_0": Ask()}, ""),
+        ({"a_0": Ask(piece="continuation")}, ""),
+        (Turn({}), ""),
+        (Turn({"a_0": Ask("", "fresh")}), ""),
     ],
 )
 def test_a_conversation_asks_somebody_something(asked: Any, shown: str) -> None:
-    class Wrong(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield asked
-            return Outcome({})
-
-    sentence = rf"two: conversation\(\) asked {shown}; it must give at least one of a_0, b_0 a mess"
+    sentence = (
+        rf"two: conversation\(\) asked {shown}.*; it must give at least one of a_0, b_0 a mess"
+    )
     with pytest.raises(UserError, match=sentence):
-        Wrong().reset(seed=0)
+        saying(asked).reset(seed=0)
 
 
 PAID = {"a_0": {"right": 1.0}}
@@ -132,7 +145,7 @@ PAID = {"a_0": {"right": 1.0}}
 @pytest.mark.parametrize(
     ("end", "sentence"),
     [
-        (None, "ended with None; let it return an Outcome, such as Outcome({'a_0': {'co"),
+        ("nothing", "ended with 'nothing'; let it return an Outcome, such as Outcome({'a_0': {'co"),
         ({"a_0": 1.0}, "ended with {'a_0': 1.0}; let it return an Outcome"),
         (Outcome({"a": {"right": 1.0}}), "ended with the terms {'a': {'right': 1.0}}; they"),
         (Outcome(PAID, {"b": {"x": 1}}), "ended with the measured {'b': {'x': 1}}; they"),
@@ -151,24 +164,14 @@ PAID = {"a_0": {"right": 1.0}}
     ],
 )  # fmt: skip
 def test_a_conversation_ends_with_what_its_own_agents_earned(end: Any, sentence: str) -> None:
-    class Wrong(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield {"a_0": "?"}
-            return end
-
-    env = Wrong()
+    env = saying({"a_0": "?"}, end=end)
     env.reset(seed=0)
     with pytest.raises(UserError, match=re.escape(f"two: conversation() {sentence}")):
         env.step({"a_0": "!"})
 
 
 def test_what_numpy_counted_is_paid() -> None:
-    class Counted(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield {"a_0": "?"}
-            return Outcome({"a_0": {"right": np.float32(0.5)}})
-
-    env = Counted()
+    env = saying({"a_0": "?"}, end=Outcome({"a_0": {"right": np.float32(0.5)}}))
     env.reset(seed=0)
     assert env.step({"a_0": "!"})[1] == {"a_0": 0.5, "b_0": 0.0}
 
@@ -183,11 +186,6 @@ def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> Non
         def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
             return Outcome(PAID)
 
-    class Short(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield from ()
-            return Outcome(PAID)
-
     env = Failing()
     env.reset(seed=0)
     with pytest.raises(
@@ -197,7 +195,7 @@ def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> Non
     with pytest.raises(UserError, match=r"two: conversation\(\) is no generator: ask with"):
         Silent().reset(seed=0)
     with pytest.raises(UserError, match=r"two: conversation\(\) ended before it asked anybody"):
-        Short().reset(seed=0)
+        saying().reset(seed=0)
 
 
 @pytest.mark.parametrize(
@@ -326,20 +324,6 @@ def test_what_a_conversation_refuses_is_refused_at_reset() -> None:
 
 
 @pytest.mark.parametrize(
-    "asks",
-    [{"a_0": Ask()}, {"a_0": Ask(piece="continuation")}, Turn({}), Turn({"a_0": Ask("", "fresh")})],
-)
-def test_nobody_is_asked_nothing(asks: Any) -> None:
-    class Wrong(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield asks
-            return Outcome({})
-
-    with pytest.raises(UserError, match="it must give at least one of a_0, b_0 a message"):
-        Wrong().reset(seed=0)
-
-
-@pytest.mark.parametrize(
     ("ask", "sentence"),
     [
         (Ask("?", max_new_tokens=0), "max_new_tokens of a_0 is 0: it must be an int of at least 1"),
@@ -348,22 +332,12 @@ def test_nobody_is_asked_nothing(asks: Any) -> None:
     ],  # type: ignore[arg-type]
 )
 def test_limits_that_make_no_sense_are_named(ask: Ask, sentence: str) -> None:
-    class Wrong(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield {"a_0": ask}
-            return Outcome({})
-
     with pytest.raises(AssertionError, match=sentence):
-        check_env(Wrong())
+        check_env(saying({"a_0": ask}))
 
 
 def test_scores_that_are_none_are_named() -> None:
-    class Wrong(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield Turn({"a_0": "?"}, lambda answers: answers["a_0"])  # type: ignore[arg-type]
-            return Outcome({})
-
-    env = Wrong()
+    env = saying(Turn({"a_0": "?"}, lambda answers: answers["a_0"]))  # type: ignore[arg-type]
     env.reset(seed=0)
     with pytest.raises(UserError, match="has scores that give '!'; they must give ScoreRequests"):
         env.score_requests({"a_0": "!"})
