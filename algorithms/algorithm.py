@@ -276,14 +276,12 @@ class Algorithm:
             ),
             (
                 self.combine == "normalise-then-sum" and self.kl_in_reward > 0,
-                "algo.combine normalise-then-sum scales each term, so that a divergence would "
-                "count as much as any other whatever algo.kl-in-reward says; use "
-                "algo.kl-coefficient",
+                "algo.combine normalise-then-sum scales each term, a divergence too, whatever "
+                "algo.kl-in-reward says; use algo.kl-coefficient",
             ),
             (
                 self.reduction == "constant-length" and self.length < 1,
-                "algo.reduction constant-length needs algo.length, the most tokens a row may "
-                "sample",
+                "algo.reduction constant-length needs algo.length, a row's most sampled tokens",
             ),
             (
                 self.reduction != "constant-length" and self.length != 0,
@@ -308,10 +306,13 @@ class Algorithm:
     def _wrong_average(self) -> list[tuple[bool, str]]:
         """What a running average as a baseline does not go with."""
         average = self.baseline == "role-average"
-        grouped = self.scale == "group-std" or self.combine == "normalise-then-sum"
-        groups = grouped or bool(self.advantage) or self.dynamic_sampling
+        groups = self.scale == "group-std" or bool(self.advantage) or self.dynamic_sampling
         return [
             (not 0 <= self.baseline_decay < 1, "algo.baseline-decay must be 0 to below 1"),
+            (
+                self.baseline_decay != 0.95 and not average,
+                "algo.baseline-decay does nothing without algo.baseline role-average",
+            ),
             (
                 average and groups,
                 "algo.baseline role-average compares nobody within a group: say algo.scale none "

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.turn_credit import TurnBonus, turn_bonus
 from coterie.datatypes import Trajectory, UserError
 from coterie.datatypes.plugins import load
 
@@ -39,6 +40,9 @@ class Credit:
     of groups of two and more with equal rewards), ``reward``, ``reward_std`` (population)."""
     averages: Mapping[str, float] = field(default_factory=dict)
     """Role -> the running average of its rewards after the step, for the baseline of that name."""
+    turn_bonus: TurnBonus = field(default_factory=dict)
+    """Where turns are paid by themselves: place of a trajectory -> (turns,) what is added to its
+    advantage for the tokens of each turn."""
 
 
 @dataclass(frozen=True)
@@ -194,19 +198,26 @@ def assign_credit(
     group_M = number(row.groups[key] for row in rows)[first_rows(member_N)]
     reward_M = mean_by_member(reward_N, member_N)
     stats = _stats(reward_M, group_M)
+    before, role_M = averages, [rows[place].role for place in first_rows(member_N)]
+
+    def compare(value_M: Floats) -> Floats:
+        if alone:
+            return over_averages(value_M, role_M, before, algorithm)
+        return advantages(value_M, group_M, algorithm)
+
     if alone:
-        role_M = [rows[place].role for place in first_rows(member_N)]
-        advantage_M = over_averages(reward_M, role_M, averages, algorithm)
-        averages = updated_averages(reward_M, role_M, averages, algorithm.baseline_decay)
+        averages = updated_averages(reward_M, role_M, before, algorithm.baseline_decay)
         stats |= {f"baseline_{role}": value for role, value in averages.items()}
-    elif algorithm.combine == "normalise-then-sum":
+    if algorithm.combine == "normalise-then-sum":
+        _check_no_turn_rewards(rows)
         term_MK = mean_by_member(_terms(rows), member_N)
         advantage_M = advantages_of_terms(term_MK, group_M, algorithm)
     else:
-        advantage_M = advantages(reward_M, group_M, algorithm)
+        advantage_M = compare(reward_M)
+    bonus = turn_bonus(rows, member_N, reward_M, compare)
     advantage_B = np.zeros(len(trajectories))
     advantage_B[use] = advantage_M[member_N]
-    return Credit(advantage_B, stats, averages)
+    return Credit(advantage_B, stats, averages, {use[i]: value for i, value in bonus.items()})
 
 
 def over_averages(
@@ -304,6 +315,14 @@ def _stats(reward_N: Floats, group_N: Ints) -> dict[str, float]:
         "reward": float(reward_N.mean()) if len(reward_N) else 0.0,
         "reward_std": float(reward_N.std()) if len(reward_N) else 0.0,
     }
+
+
+def _check_no_turn_rewards(rows: Sequence[Trajectory]) -> None:
+    if paid := next((row for row in rows if row.turn_rewards), None):
+        raise UserError(
+            f"{paid.agent} is paid by turns, and algo.combine normalise-then-sum compares the "
+            "terms of whole episodes; leave it at sum-then-normalise"
+        )
 
 
 def _check_key(

@@ -1,7 +1,7 @@
 """Self-distillation: how a second context changes the advantage of each sampled token."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,18 @@ _AT_BOUND = 1 - 1e-5
 
 @dataclass(frozen=True)
 class TokenSignal:
-    """The addition to the loss from reading rows again: an entry for each row of an update, or
-    none at all."""
+    """What tokens have besides their row's advantage, from reading rows again and from rewards of
+    turns: an entry for each row of an update, or none at all."""
 
     bonus: Sequence[Tensor] = ()
     """(T - 1,) what is added to the advantage of each token."""
     readers: Sequence[ReaderLogprobs | None] = ()
     """The reader's distribution of the next token at each of the row's (N,) sampled ones."""
+
+    def plus(self, bonus: Sequence[Tensor]) -> "TokenSignal":
+        """With ``bonus``, (T - 1,) of each row, added to the advantage of each token."""
+        both = [a + b for a, b in zip(self.bonus, bonus, strict=True)] if self.bonus else bonus
+        return replace(self, bonus=both)
 
     def covers(self, row: int) -> bool:
         """Whether it changes the loss of this row."""
@@ -94,16 +99,16 @@ def describe_bonus(settings: Distillation, bonuses: Sequence[Tensor]) -> dict[st
 def by_trajectory(
     rows: Sequence[Trajectory], token_bonus: Mapping[int, Tensor]
 ) -> dict[int, npt.NDArray[np.float64]]:
-    """``id(trajectory)`` -> (T,) the bonus of each of its tokens, 0 for those not sampled.
+    """``id(trajectory)`` -> (T,) the bonus of each of its tokens, 0 for those not learned.
 
     Args:
         rows: the trajectories of an update.
-        token_bonus: place in ``rows`` -> (N,) the bonus of each sampled token.
+        token_bonus: place in ``rows`` -> (N,) the bonus of each sampled token that is learned.
     """
     by_id: dict[int, npt.NDArray[np.float64]] = {}
     for i, value_N in token_bonus.items():
         row = rows[i]
         value_T = np.zeros(len(row.tokens))
-        value_T[row.mask] = value_N.cpu().numpy()
+        value_T[row.learned_mask] = value_N.cpu().numpy()
         by_id[id(row)] = value_T
     return by_id

@@ -6,6 +6,7 @@ Legend: B rows, T tokens.
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from coterie.algorithms.optimizer_state import (
 )
 from coterie.algorithms.rereading import Rereading
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
+from coterie.algorithms.turn_credit import TurnBonus, by_token
 from coterie.datatypes import Trajectory, UserError
 from coterie.datatypes.pulse import LEARNED
 from coterie.models.shards import gather, shard_as, whole
@@ -82,8 +84,8 @@ class Learner:
         if algorithm.distillation.beta and algorithm.distillation.reader == "average":
             self._average = {name: p.detach().clone() for name, p in self._parameters.items()}
         self.token_bonus: dict[int, Floats] = {}
-        """``id`` of a trajectory that the newest update read again -> (T,) what that added to the
-        advantage of each of its tokens."""
+        """``id`` of a trajectory that the newest update read again, or whose turns are paid by
+        themselves -> (T,) what that added to the advantage of each of its tokens."""
         self._updates = 0
         """Calls of :meth:`update` that had rows."""
         self._skipped = 0
@@ -92,9 +94,17 @@ class Learner:
         """Training steps running of which all were left out."""
 
     def update(
-        self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
+        self,
+        trajectories: Sequence[Trajectory],
+        advantage_B: npt.ArrayLike,
+        turn_bonus: TurnBonus = MappingProxyType({}),
     ) -> dict[str, float]:
         """Train on this role's rows of one training step; return metrics.
+
+        Args:
+            trajectories: the rows.
+            advantage_B: the advantage of each.
+            turn_bonus: place of a row -> (turns,) what is added for the tokens of each turn.
 
         Rows that are not trainable never enter; without any other row, nothing happens. An
         optimizer step whose loss or gradient is not finite is left out and counted.
@@ -103,7 +113,7 @@ class Learner:
             NotFinite: the third training step running of which nothing was left, or one after
                 which the weights themselves are not finite.
         """
-        self.token_bonus = {}
+        self.token_bonus, model = {}, self.model
         advantages = np.asarray(advantage_B, np.float64)
         learned = [t.as_learned() for t in trajectories]
         use = [i for i, t in enumerate(learned) if t.trainable and scored_tokens(t)]
@@ -117,6 +127,19 @@ class Learner:
         done = self._updates / (self._total or 1)
         signal, row_bonus, read = self._rereading(rows, old, done)
         self.token_bonus = by_trajectory([trajectories[i] for i in use], row_bonus)
+        if turn_bonus:
+            paid = [turn_bonus.get(i) for i in use]
+            signal = signal.plus(
+                [
+                    torch.from_numpy(by_token(row, own)[1:].astype(np.float32)).to(model.device)
+                    for row, own in zip(rows, paid)
+                ]
+            )
+            for row, own in zip((trajectories[i] for i in use), paid):
+                if own is not None:
+                    self.token_bonus[id(row)] = by_token(row, own) + self.token_bonus.get(
+                        id(row), 0.0
+                    )
         counts, skipped = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():

@@ -50,6 +50,11 @@ class Trajectory:
     untrained: tuple[tuple[int, int], ...] = ()
     """Spans [start, end) of turns that the policy sampled and that carry no loss: they are context
     of the others."""
+    turn_rewards: tuple[float, ...] = ()
+    """What of ``reward`` its agent was paid for each of its turns in the episode, in whatever rows
+    they are; empty: the reward is for all of them."""
+    turn_numbers: tuple[int, ...] = ()
+    """Which of the agent's turns, from 0, each of ``turns`` is; empty without ``turn_rewards``."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """What the environment measured (correct, hinted, rescued, ...); plain data."""
     learned_after: npt.NDArray[np.int64] | None = None
@@ -63,6 +68,14 @@ class Trajectory:
     def trainable(self) -> bool:
         """Whether this row may enter a loss."""
         return self.status == "ok" and bool(self.mask.any())
+
+    @property
+    def learned_mask(self) -> npt.NDArray[np.bool_]:
+        """(T,) true on the sampled tokens that carry loss."""
+        mask = self.mask.copy()
+        for start, end in self.untrained:
+            mask[start:end] = False
+        return mask
 
     def with_term(self, name: str, value: float) -> "Trajectory":
         """This row with one more reward term of that weighted ``value``."""
@@ -78,9 +91,7 @@ class Trajectory:
         row = self._behind(self.learned_after)
         if not row.untrained:
             return row
-        mask = row.mask.copy()
-        for start, end in row.untrained:
-            mask[start:end] = False
+        mask = row.learned_mask
         return replace(row, mask=mask, logprobs=np.where(mask, row.logprobs, np.float32(0)))
 
     def as_reread(self) -> "Trajectory":

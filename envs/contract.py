@@ -240,6 +240,10 @@ _RULES: dict[str, Rule] = {
         lambda value: isinstance(value, list | tuple) and all(type(turn) is int for turn in value),
         "a list of whole numbers",
     ),
+    "turn_rewards": (
+        lambda value: isinstance(value, list | tuple) and all(map(_finite, value)),
+        "a list of finite numbers",
+    ),
     "void": (lambda value: isinstance(value, str), "text"),
     "episode": (_by_name(lambda part: True), "a dictionary by name"),
     **dict.fromkeys(CONTEXTS, (lambda value: isinstance(value, str), "text")),

@@ -307,13 +307,11 @@ class ConversationEnv(ProblemEnv):
                 **({"failed": failed[agent]} if agent in failed else {}),
                 **copy_plain(outcome.measured.get(agent, {})),
             }
-            if agent in outcome.loss_weight:
-                info["loss_weight"] = outcome.loss_weight[agent]
-            if (trained := self._trained_turns(agent)) is not None:
-                info["trained_turns"] = trained
-            for name in CONTEXTS:
+            for name in ("turn_rewards", "loss_weight", *CONTEXTS):
                 if agent in getattr(outcome, name):
                     info[name] = getattr(outcome, name)[agent]
+            if (trained := self._trained_turns(agent)) is not None:
+                info["trained_turns"] = trained
         return self._checked_infos(infos) if self.guarded else infos
 
     def _trained_turns(self, agent: str) -> list[int] | None:

@@ -66,6 +66,9 @@ class Outcome:
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Agent -> group key -> the group that it is compared in, for the keys of
     ``metadata["group_keys"]`` beside ``problem`` and ``problem+role``."""
+    turn_rewards: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Agent -> what of its reward it earned with each of its answers, in order; what is left is
+    for the whole conversation. Their sum must be among its terms."""
     loss_weight: Mapping[str, float] = field(default_factory=dict)
     """Agent -> what its loss is multiplied by; 1 for all others."""
     learned_after: Mapping[str, str] = field(default_factory=dict)
@@ -130,7 +133,7 @@ def why_no_outcome(outcome: Any, agents: Sequence[str]) -> str:
                 f"ended with the {name} {value!r:.200}; they must be a dictionary for each of "
                 f"{', '.join(agents)}"
             )
-    for name in ("loss_weight", *sorted(CONTEXTS), "failed"):
+    for name in ("turn_rewards", "loss_weight", *sorted(CONTEXTS), "failed"):
         value = getattr(outcome, name)
         if value is not None and not (isinstance(value, Mapping) and known.issuperset(value)):
             return f"ended with {name} {value!r:.100}; it must be a dictionary by agent"

@@ -16,6 +16,7 @@ _STRUCTURAL = (
     "learned_after",
     "reread_after",
     "trained_turns",
+    "turn_rewards",
     "void",
     "episode",
     "max_new_tokens",
@@ -83,7 +84,8 @@ class Recorder:
             replica: which of these the episode is.
 
         Raises:
-            UserError: the info names turns for training that the agent does not have.
+            UserError: the info names turns for training that the agent does not have, or pays
+                others than it had.
         """
         terms = dict(info.get("reward_terms") or {"reward": reward})
         groups = dict(info.get("groups") or {"problem+role": f"{default_group}/{self.role}"})
@@ -91,6 +93,7 @@ class Recorder:
         rows = [row for row in self._rows if row.turns] or self._rows[-1:]
         untrained = self._untrained(info.get("trained_turns"), rows)
         status = f"failed: {info['void']}" if info.get("void") else self.status
+        paid = self._turn_rewards(info.get("turn_rewards"))
         return [
             Trajectory(
                 agent=self.agent,
@@ -109,12 +112,24 @@ class Recorder:
                 texts=tuple(info.get("texts", ())),
                 finish=tuple(row.finish),
                 untrained=tuple(row.turns[place] for place in untrained[index]),
+                turn_rewards=paid,
+                turn_numbers=tuple(row.numbers) if paid else (),
                 info=measured,
                 learned_after=info.get("learned_after"),
                 reread_after=info.get("reread_after"),
             )
             for index, row in enumerate(rows)
         ]
+
+    def _turn_rewards(self, rewards: Sequence[float] | None) -> tuple[float, ...]:
+        if rewards is None or self.status != "ok":
+            return ()
+        if len(rewards) != self.turn:
+            raise UserError(
+                f"turn_rewards of {self.agent} has {len(rewards)} numbers, and it had {self.turn} "
+                "turns: give one number for each"
+            )
+        return tuple(float(reward) for reward in rewards)
 
     def _untrained(self, trained: Sequence[int] | None, rows: Sequence["_Row"]) -> list[list[int]]:
         """Places of the turns of each row that carry no loss."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.algorithms.imitation import Imitation
+from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Policy, TokenCodec, Trajectory, UserError
 from coterie.teams.settings import AgentSettings
 
@@ -59,7 +60,10 @@ class RoleLearner(Protocol):
         ...
 
     def update(
-        self, trajectories: Sequence[Trajectory], advantage_B: "npt.ArrayLike"
+        self,
+        trajectories: Sequence[Trajectory],
+        advantage_B: "npt.ArrayLike",
+        turn_bonus: TurnBonus = ...,
     ) -> dict[str, float]: ...
 
     def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]: ...

@@ -22,10 +22,11 @@ class AgentSettings:
     trained: bool = True
     """Train this role; a frozen role only answers."""
     temperature: float | None = None
-    """Sampling temperature of this role; default: --rollout.temperature. --eval.temperature holds
-    for every role."""
+    """Sampling temperature of this role; default: --rollout.temperature. In an evaluation
+    --eval.temperature comes first."""
     top_p: float | None = None
-    """Nucleus filter of this role; default: --rollout.top-p. --eval.top-p holds for every role."""
+    """Nucleus sampling of this role; default: --rollout.top-p. In an evaluation --eval.top-p comes
+    first."""
     warmup: str = ""
     """Worked solutions that this role alone imitates (--warmup.steps), in place of
     --warmup.problems; none: no imitation."""

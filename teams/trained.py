@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from coterie.algorithms import Learner
 from coterie.algorithms.imitation import describe_imitation
+from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Trajectory, UserError
 from coterie.models.loading import LoadedRole
 from coterie.models.saving import store
@@ -42,10 +44,13 @@ class TrainedRole:
         return self.learner.token_bonus
 
     def update(
-        self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
+        self,
+        trajectories: Sequence[Trajectory],
+        advantage_B: npt.ArrayLike,
+        turn_bonus: TurnBonus = MappingProxyType({}),
     ) -> dict[str, float]:
         """See :meth:`coterie.algorithms.learner.Learner.update`."""
-        return self.learner.update(trajectories, advantage_B)
+        return self.learner.update(trajectories, advantage_B, turn_bonus)
 
     def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
         """One step up the likelihood of worked solutions

@@ -14,6 +14,7 @@ from coterie.algorithms import (
     with_divergence_penalty,
     with_overlong_penalty,
 )
+from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Trajectory
 from coterie.teams.backend import RoleLearner
 
@@ -135,10 +136,11 @@ def with_divergences(
 
 def rows_of(
     batch: StepBatch, credit: Credit, role: str
-) -> tuple[list[Trajectory], npt.NDArray[np.float64]]:
-    """The rows of one role, with their advantages."""
+) -> tuple[list[Trajectory], npt.NDArray[np.float64], TurnBonus]:
+    """The rows of one role, with their advantages and what their turns have besides."""
     places = [place for place, row in enumerate(batch.rows) if row.role == role]
-    return [batch.rows[place] for place in places], credit.advantage_B[places]
+    turns = {i: credit.turn_bonus[p] for i, p in enumerate(places) if p in credit.turn_bonus}
+    return [batch.rows[place] for place in places], credit.advantage_B[places], turns
 
 
 def advantages_by_row(rows: Sequence[Trajectory], credit: Credit) -> dict[int, float]:

@@ -35,10 +35,12 @@ _ROW = {
     "logprobs": List(List(Value("float64"))),
     "texts": List(Value("string")),
 }
-# Columns of rows that are read again after another context.
-_OF_REREAD = {
+# Columns that are null where the log says nothing.
+_SOMETIMES = {
     "reread_after": List(Value("int64")),
     "token_bonus": List(List(Value("float64"))),
+    "untrained": List(List(Value("int64"))),
+    "turn_rewards": List(Value("float64")),
 }
 _AS_JSON = ("reward_terms", "groups", "info")
 _PLACE, _EPISODE_INFO, _SHOWN = "episode", "episode_info", "problem_shown"
@@ -49,7 +51,7 @@ _FEATURES = Features(
         _EPISODE_INFO: Value("string"),
         _SHOWN: Value("bool"),
         **_ROW,
-        **_OF_REREAD,
+        **_SOMETIMES,
         **dict.fromkeys(_AS_JSON, Value("string")),
     }
 )
@@ -82,7 +84,7 @@ def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
             _EPISODE_INFO: json.dumps(record["info"]),
             _SHOWN: record.get(_SHOWN, True),
             **{name: row[name] for name in _ROW},
-            **{name: row.get(name) for name in _OF_REREAD},
+            **{name: row.get(name) for name in _SOMETIMES},
             **{name: json.dumps(row[name]) for name in _AS_JSON},
         }
         for place, record in enumerate(records)
@@ -101,9 +103,9 @@ def as_records(table: Dataset) -> list[dict[str, Any]]:
         # As in the log, said only where it is not so; tables of earlier versions say nothing.
         episode |= {} if row.get(_SHOWN, True) else {_SHOWN: False}
         new = episode | {"info": json.loads(row[_EPISODE_INFO]), "trajectories": []}
-        reread = {name: row[name] for name in _OF_REREAD if row.get(name) is not None}
+        said = {name: row[name] for name in _SOMETIMES if row.get(name) is not None}
         texts = {name: json.loads(row[name]) for name in _AS_JSON}
         records.setdefault(row[_PLACE], new)["trajectories"].append(
-            {name: row[name] for name in _ROW} | reread | texts
+            {name: row[name] for name in _ROW} | said | texts
         )
     return list(records.values())

@@ -69,6 +69,7 @@ def row_record(
         **({} if row.reread_after is None else {"reread_after": row.reread_after}),
         "turns": [list(span) for span in row.turns],
         **({"untrained": [list(span) for span in row.untrained]} if row.untrained else {}),
+        **({"turn_rewards": list(row.turn_rewards)} if row.turn_rewards else {}),
         "finish": list(row.finish),
         # Six decimals say more than float32 holds for the logs' readers.
         "logprobs": _by_turn(row, row.logprobs, 6),

@@ -135,7 +135,7 @@ def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
                 "kind": "sampled",
                 "tokens": words[start:end],
                 "logprobs": [round(value, 3) for value in logprobs],
-                # What reading it again after a hint added to the advantage of each token.
+                # What a hint, or the turn's own reward, added to the advantage of each token.
                 "told": [_number(bonus) or 0 for bonus in _list(bonuses[place])]
                 if place < len(bonuses)
                 else [],

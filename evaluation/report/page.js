@@ -90,7 +90,7 @@ function sampledPiece(piece, trace, turn) {
     if (!token) return;
     token.classList.add("hold");
     const place = Number(token.dataset.at);
-    probe.textContent = `token ${place + 1} of ${piece.tokens.length}: ${quoted(piece.tokens[place])} · ${chance(piece.logprobs[place])} · log p ${signed(piece.logprobs[place])}` + (piece.told[place] ? ` · a hint says ${signed(piece.told[place])}` : "");
+    probe.textContent = `token ${place + 1} of ${piece.tokens.length}: ${quoted(piece.tokens[place])} · ${chance(piece.logprobs[place])} · log p ${signed(piece.logprobs[place])}` + (piece.told[place] ? ` · advantage ${signed(piece.told[place])}` : "");
   };
   block.addEventListener("pointerover", show);
   block.addEventListener("click", show);

@@ -3,12 +3,14 @@
 import pickle
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from coterie.agents.local import fit_context
+from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
 from coterie.extras.cluster.worker import About
 from coterie.models.sampler import Request
@@ -35,10 +37,13 @@ class RemoteRole:
         return self.stamp[0]
 
     def update(
-        self, trajectories: Sequence[Trajectory], advantage_B: npt.ArrayLike
+        self,
+        trajectories: Sequence[Trajectory],
+        advantage_B: npt.ArrayLike,
+        turn_bonus: TurnBonus = MappingProxyType({}),
     ) -> dict[str, float]:
         """See :meth:`coterie.algorithms.learner.Learner.update`."""
-        packed = pickle.dumps((trajectories, advantage_B))
+        packed = pickle.dumps((trajectories, advantage_B, dict(turn_bonus)))
         (metrics, bonus), self.stamp = self._ask("update", self._role, packed)
         self.token_bonus = {id(trajectories[place]): value for place, value in bonus.items()}
         return metrics

@@ -146,8 +146,8 @@ class Worker(BaseWorker):
     def update(self, role: str, arguments: bytes) -> tuple[Any, Stamp]:
         """Like :meth:`learn`; also return the bonus on each row's advantages, by row index."""
         trained = cast(TrainedRole, self.models.trained[role])
-        rows, advantage_B = pickle.loads(arguments)
-        metrics, bonus = trained.update(rows, advantage_B), trained.token_bonus
+        rows, *credit = pickle.loads(arguments)
+        metrics, bonus = trained.update(rows, *credit), trained.token_bonus
         by_place = {i: bonus[id(row)] for i, row in enumerate(rows) if id(row) in bonus}
         return (metrics, by_place), trained.loaded.handle.stamp
 

@@ -102,6 +102,16 @@ def test_the_bonus_of_each_token_is_kept_for_the_log(tiny, make_rows) -> None:
     assert learner.token_bonus == {}
 
 
+def test_turns_that_are_not_learned_have_no_bonus(tiny, make_rows) -> None:
+    row = named(make_rows, 2)[2]
+    first = int(row.mask.argmax())
+    row = dataclasses.replace(row, untrained=((first, first + 2),))
+    learner = Learner(tiny(), distilling(), PLAIN)
+    learner.update([row], [0.0])
+    (bonus_T,) = learner.token_bonus.values()
+    assert bonus_T.nonzero()[0].tolist() == [i for i in row.mask.nonzero()[0] if i >= first + 2]
+
+
 @pytest.mark.parametrize("name", ["grpo", "gspo", "cispo", "sapo", "gspo-paper"])
 def test_the_gradient_is_that_of_the_formula(name: str, tiny, make_rows) -> None:
     """sum_i mean_t (A_i + beta clip(log pi(y_t | h) - log pi(y_t | x))) grad log pi / B on fresh

@@ -23,7 +23,10 @@ REFUSED = {
         ({"kl_coefficient": -1.0}, "kl-coefficient must not be negative"),
         ({"kl_in_reward": -0.1}, "kl-in-reward must not be negative"),
         ({"kl_in_reward": nan}, "kl-in-reward must not be negative"),
-        ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "as much as any other"),
+        (
+            {"kl_in_reward": 0.1, "combine": "normalise-then-sum"},
+            "scales each term, a divergence too",
+        ),
         ({"combine": "normalise-then-sum", "scale": "none"}, "scales each term by its group"),
         ({"epsilon": -1.0}, "epsilon must not be negative"),
         ({"entropy_coefficient": nan}, "entropy-coefficient"),
@@ -33,6 +36,7 @@ REFUSED = {
         ({"overlong_limit": 5, "overlong_buffer": 6}, "between 0 and"),
         ({"max_generation_batches": 0}, "max-generation-batches"),
         ({"baseline_decay": 1.0}, "baseline-decay must be 0 to below 1"),
+        ({"baseline_decay": 0.9}, "does nothing without algo.baseline role-average"),
         ({"baseline": "role-average"}, "say algo.scale none"),
         (
             {"baseline": "role-average", "scale": "none", "advantage": "m:f"},

@@ -1,4 +1,5 @@
 import json
+import math
 import re
 import sys
 import types
@@ -433,3 +434,54 @@ def test_which_turns_are_learned(settings: TurnSettings, turns: list[int] | None
     for _ in range(3):
         infos = env.step({"a_0": "x"})[-1]
     assert infos["a_0"].get("trained_turns") == turns
+
+
+class Paid(Turns):
+    """Pays each of a's answers by itself."""
+
+    def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+        values = []
+        for _ in range(2):
+            answers = yield {"a_0": "go on"}
+            values.append(len(answers.get("a_0", "")) / 2)
+        right = 1.0 * ("2" in answers.get("a_0", ""))
+        return Outcome(
+            {"a_0": {"length": sum(values), "right": right}}, turn_rewards={"a_0": values}
+        )
+
+
+def test_answers_are_paid_one_by_one() -> None:
+    env = Paid()
+    env.reset(seed=1)
+    env.step({"a_0": "x"})
+    infos = env.step({"a_0": "xyz"})[-1]
+    assert infos["a_0"]["turn_rewards"] == [0.5, 1.5]
+
+
+@pytest.mark.parametrize("rewards", [[0.5, math.nan], "12", 1.0])
+def test_what_pays_no_answers_is_refused(rewards: Any) -> None:
+    class Wrong(Bare):
+        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
+            yield {"a_0": "go on"}
+            return Outcome({"a_0": {"right": 1.0}}, turn_rewards={"a_0": rewards})
+
+    env = Wrong()
+    env.reset(seed=1)
+    with pytest.raises(UserError, match=r"turn_rewards.* a list of finite numbers"):
+        env.step({"a_0": "x"})
+
+
+def test_a_run_learns_from_paid_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("paid_ones")
+    monkeypatch.setattr(module, "Paid", Paid, raising=False)
+    monkeypatch.setitem(sys.modules, "paid_ones", module)
+    flags = ["--env", "paid_ones:Paid", "--agents.a.model", "tiny:alice", "--steps", "1"]
+    flags += ["--rollout.problems-per-step", "2", "--eval.no-enabled"]
+    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
+    lines = (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
+    rows = [row for line in lines for row in json.loads(line)["trajectories"]]
+    assert all(len(row["turn_rewards"]) == len(row["turns"]) == 2 for row in rows)
+    # A turn has one bonus, and the first none: it learns from the whole reward.
+    bonuses = [[set(turn) for turn in row["token_bonus"]] for row in rows if "token_bonus" in row]
+    assert len(bonuses) > 4
+    assert all(first == {0.0} and len(second) == 1 for first, second in bonuses)

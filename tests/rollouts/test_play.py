@@ -487,6 +487,36 @@ def test_turns_are_counted_in_the_order_in_which_they_were_played() -> None:
     assert not second.as_learned().trainable
 
 
+class Paying(TwoTurns):
+    """Pays a_0 for each of its turns."""
+
+    def __init__(self, *rewards: float, rewrite: bool = False) -> None:
+        super().__init__(rewrite)
+        self.rewards = rewards
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        result = super().step(actions)
+        if not self.agents:
+            result[-1]["a_0"]["turn_rewards"] = list(self.rewards)
+        return result
+
+
+def test_rewards_of_turns_stand_in_every_row_of_their_agent() -> None:
+    policies = {"a": answering(3, 4), "b": answering(6)}
+    (row, other) = run(Paying(0.5, 1), policies).trajectories
+    assert (row.turn_rewards, row.turn_numbers) == ((0.5, 1.0), (0, 1))
+    assert (other.turn_rewards, other.turn_numbers) == ((), ())
+    assert "turn_rewards" not in row.info
+    rows = run(Paying(0.5, 1, rewrite=True), policies).trajectories[:2]
+    assert [row.turn_rewards for row in rows] == [(0.5, 1.0)] * 2
+    assert [row.turn_numbers for row in rows] == [(0,), (1,)]
+
+
+def test_rewards_of_other_turns_are_refused() -> None:
+    with pytest.raises(UserError, match="turn_rewards of a_0 has 1 numbers, and it had 2 turns"):
+        run(Paying(0.5), {"a": answering(3), "b": answering(6)})
+
+
 def test_what_an_environment_calls_void_is_no_data() -> None:
     class Void(TwoTurns):
         def step(self, actions: dict[str, Any]) -> Any:

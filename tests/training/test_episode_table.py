@@ -30,6 +30,10 @@ def test_there_and_back(opened: Callable[..., Session], train: Any, tmp_path: Pa
     assert as_records(type(table).from_parquet(str(tmp_path / "episodes.parquet"))) == stored
     game = [{**stored[0], "problem_shown": False}]
     assert as_records(as_table(game)) == game
+    first, *others = stored[0]["trajectories"]
+    paid = {**first, "untrained": [[2, 3]], "turn_rewards": [0.5, 0.0]}
+    by_turns = [{**stored[0], "trajectories": [paid, *others]}]
+    assert as_records(as_table(by_turns)) == by_turns
     earlier = as_table(stored[:1]).remove_columns("problem_shown")
     assert as_records(earlier) == stored[:1]
 

@@ -167,7 +167,7 @@ def test_tokens_that_a_hint_would_change_have_a_shade_of_their_own(
     assert second[0] > first[0]
     sampled.first.hover()
     line = page.locator(".card").first.locator(".sampled .small").inner_text()
-    assert line.endswith("log p −1 · a hint says +1.5")
+    assert line.endswith("log p −1 · advantage +1.5")
 
 
 def test_a_trace_shows_its_terms_confidence_and_loss(opened: Open) -> None:
