@@ -164,7 +164,7 @@ class Distillation:
         )
 
     def after(self, done: float) -> "Distillation":
-        """With beta as it is when this share of the run is over."""
+        """These settings, with ``beta`` as it is once the share ``done`` of the run is over."""
         left = max(0.0, 1 - done / self.fade) if self.fade else 1.0
         return replace(self, beta=self.beta * left)
 

@@ -72,9 +72,9 @@ class BatchedModel:
 
     @torch.no_grad()
     def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, ...]]:
-        """For each row, at its sampled tokens: (N, K) ids of the likeliest next tokens, (N, K)
-        their log-probabilities, and (N,) those of the sampled tokens; K is ``count``, or the
-        vocabulary where that is smaller."""
+        """Return three tensors for each row, at its N sampled tokens: ids of the likeliest next
+        tokens (N, K), their log-probabilities (N, K), and those of the sampled tokens (N,). K is
+        ``count``, or the size of the vocabulary if that is smaller."""
         sizes = [scored_tokens(row) for row in rows]
         by_place: dict[int, Sequence[Tensor]] = {}
         top: Sequence[Tensor] = ()

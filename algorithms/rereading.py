@@ -86,7 +86,8 @@ class Rereading:
     def _signal(
         self, rows: Sequence[Trajectory], row_bonus: RowBonus, readers: dict[int, ReaderLogprobs]
     ) -> TokenSignal:
-        """From the likeliest tokens where there are readers, else from the sampled ones."""
+        """Build the signal: from the likeliest tokens if there are readers, otherwise from the
+        sampled ones."""
         if readers:
             return TokenSignal(readers=[readers.get(i) for i in range(len(rows))])
         bonus = [torch.zeros(len(row.tokens) - 1, device=self.batched.model.device) for row in rows]

@@ -215,6 +215,7 @@ def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool
 
 
 def meaning(games: bool, seats: Seats) -> str:
+    """Return what a cell of the matrix counts, in words."""
     points = f"points of {seats.names[0]}: win 1, draw .5, loss 0"
     return points if games else "what the team scores"
 

@@ -62,8 +62,17 @@ def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
 def further_questions(
     scored: Sequence[Questions], source: str, count: int, settings: Asking
 ) -> Questions | None:
-    """At most ``count`` questions that are not scored, from ``source`` or, if that is empty, from
-    the scored sets; fewer if there are not enough, None if there are none."""
+    """Draw at most ``count`` questions that are not scored.
+
+    Args:
+        scored: the questions that are scored.
+        source: where to draw from; empty: the scored sets.
+        count: how many questions to draw.
+        settings: the comparison's settings; its seed draws.
+
+    Returns:
+        The questions, fewer if there are not enough; None if there are none.
+    """
     taken = {problem_key(problem) for questions in scored for problem in questions.problems}
     drawn_by_key: dict[str, Problem] = {}
     names = [source] if source else [questions.name for questions in scored]

@@ -109,6 +109,7 @@ class Responses:
 
     @property
     def samples(self) -> int:
+        """Number of responses per question, N."""
         return self.correct_QN.shape[1]
 
     @property

@@ -164,7 +164,7 @@ def _bad_line(text: str) -> str:
 
 
 def _package(distribution: Distribution) -> str:
-    """Its name, or that of its folder where its metadata are broken, too."""
+    """Return the distribution's name, or that of its folder if its metadata are broken."""
     try:
         name = distribution.metadata["Name"]
     except Exception:

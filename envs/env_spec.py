@@ -60,7 +60,7 @@ class EnvSpec:
 
     @property
     def id(self) -> str:
-        """Its id in PettingZoo's registry, such as ``core-teaching-v0``."""
+        """The environment's id in PettingZoo's registry, such as ``core-teaching-v0``."""
         return f"{self.name}-v{self.version}"
 
 

@@ -39,8 +39,10 @@ REAL_SMALL = Preset(
 
 
 def known(env: str = "") -> Mapping[str, Preset]:
-    """Name -> preset: of every environment that is registered, and of ``env``, which may be
-    somebody else's.
+    """Return name -> preset, for all registered environments and for ``env``.
+
+    Args:
+        env: a further environment, which need not be registered; empty: none.
 
     Raises:
         UserError: there is no such environment, or its presets cannot be loaded.
@@ -57,7 +59,7 @@ def known(env: str = "") -> Mapping[str, Preset]:
 
 
 def published() -> Mapping[str, Preset]:
-    """Those with a paper's own settings and models."""
+    """Return name -> preset, of those with a paper's own settings and models."""
     return {name: preset for name, preset in known().items() if not preset.own}
 
 

@@ -158,7 +158,15 @@ def part(
 def sample(
     source: ProblemSource, n: int, seed: int = 0, exclude: frozenset[str] = frozenset()
 ) -> ProblemSource:
-    """At most ``n`` problems that are not excluded: a seeded choice, or a generator's first."""
+    """Return at most ``n`` problems that are not excluded.
+
+    Args:
+        source: where the problems come from. A set is sampled by ``seed``; of a generator, which
+            has no end, the first problems are taken.
+        n: how many problems.
+        seed: seeds the choice.
+        exclude: keys of problems to leave out, see :func:`coterie.problems.canonical.problem_key`.
+    """
     if source.size is None:
         return ProblemSet(source.name, _draw(source, n, exclude).values())
     allowed = [index for index, key in enumerate(keys_of(source)) if key not in exclude]

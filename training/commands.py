@@ -139,7 +139,7 @@ class Interruptible:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
     def begin(self) -> None:
-        """From now on there is something to lose."""
+        """Note that the run has begun: an interruption now loses work."""
         self._begun = True
 
     def check(self) -> None:

@@ -48,7 +48,7 @@ def write_whole(path: Path, content: str) -> None:
 
 
 def write_or_keep(path: Path, content: str, flag: str) -> None:
-    """As :func:`write_whole`, but make the folder, and keep the content elsewhere on failure.
+    """Make the folder and :func:`write_whole`; on failure, write the content somewhere else.
 
     Raises:
         UserError: the file could not be written; the message says where its content is.

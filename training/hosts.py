@@ -95,7 +95,7 @@ class Host(Protocol):
 
 
 def hosts() -> Sequence[Host]:
-    """Those of the extras that are here."""
+    """Return the hosts that installed extras register."""
     return load_each("host")
 
 

@@ -37,7 +37,7 @@ class OpenSink(Protocol):
 
 
 def open_sinks(settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]) -> list[Sink]:
-    """Those of the extras that are here; ``tell`` shows a sentence."""
+    """Open the sinks that installed extras register; ``tell`` shows a sentence."""
     openers: Sequence[OpenSink] = load_each("sink")
     sinks = (open_sink(settings, run, tell) for open_sink in openers)
     return [sink for sink in sinks if sink is not None]

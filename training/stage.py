@@ -66,7 +66,7 @@ def stage_of_step(
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> AbstractContextManager[None]:
-    """As :func:`stage`, for a part of a step: a short part shows nothing, and on a terminal the
+    """Show a part of a step like :func:`stage`. A short part shows nothing; on a terminal the
     run's own ``bar`` shows it."""
     if not lines:
         return nullcontext()
@@ -78,7 +78,7 @@ def stage_of_step(
 def learning(
     console: Console, step: str, rows: float, *, lines: bool, bar: Callable[[str], None] | None
 ) -> AbstractContextManager[None]:
-    """As :func:`stage_of_step`, for a step's update of so many ``rows``."""
+    """Show a step's update of ``rows`` rows, like :func:`stage_of_step`."""
     title = f"{step}: learning"
     return stage_of_step(
         console, title, rows, lines=lines, bar=bar, counted=(LEARNED,), unit="rows"
@@ -86,7 +86,7 @@ def learning(
 
 
 def checking(*, lines: bool) -> AbstractContextManager[None]:
-    """As :func:`stage`, for the checks before anything is loaded, if they take long."""
+    """Show the checks before anything is loaded, like :func:`stage`, if they take long."""
     title = "checking settings, models and problems"
     return stage(Console(), title, 0) if lines else nullcontext()
 
@@ -94,7 +94,7 @@ def checking(*, lines: bool) -> AbstractContextManager[None]:
 def loading(
     console: Console, models: Collection[str], *, lines: bool
 ) -> AbstractContextManager[None]:
-    """As :func:`stage`, for the loading of models, role by role."""
+    """Show the loading of models role by role, like :func:`stage`."""
     title = f"loading {', '.join(dict.fromkeys(models))}"
     return stage(console, title, len(models), lines=lines, counted=(LOADED,), unit="roles")
 

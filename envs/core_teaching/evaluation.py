@@ -171,7 +171,7 @@ def headline(roles: Sequence[str]) -> list[str]:
 
 
 def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
-    """Who solves what: how the roles' abilities overlap."""
+    """Return the report's picture of which role solves which problems."""
     return [
         Bars(
             "Who solves what",

@@ -31,8 +31,9 @@ def _needed() -> Iterator[None]:
 
 
 class EngineWorker(Worker):
-    """Its methods are coroutines; requests run concurrently in its event loop. It receives weights
-    like any other worker and passes them to the engine as in a run without a cluster."""
+    """A worker that samples with a vLLM engine. Its methods are coroutines: requests run
+    concurrently in its event loop. It receives weights like any other worker and passes them to
+    the engine as in a run without a cluster."""
 
     async def load(self) -> dict[str, About]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Load the models and start their engine."""

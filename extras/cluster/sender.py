@@ -15,8 +15,9 @@ _LET_GO_S = 10.0
 
 
 class Sender(Worker):
-    """Its methods are coroutines, so :meth:`abandon` can run while another waits for a dead
-    process. A lock keeps updates and transfers apart."""
+    """A worker that learns and sends its weights to engines over NCCL. Its methods are coroutines,
+    so :meth:`abandon` can run while another waits for a dead process. A lock keeps updates and
+    transfers apart."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         """See :class:`Worker`."""

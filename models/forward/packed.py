@@ -182,7 +182,7 @@ def _on_gpu(
     scaling: float | None,
     window: int | None,
 ) -> Tensor:
-    """As :func:`_attend`, by torch's kernel for rows of unequal length."""
+    """Attend like :func:`_attend`, with torch's kernel for rows of unequal length."""
     from torch.nn.attention.varlen import varlen_attn
 
     if not packed.on_device:

@@ -228,7 +228,7 @@ def _together(stored: Stored) -> Iterator[str]:
 
 
 def random_saving(systems: Row, loss: float) -> float | None:
-    """Of COREA's small model under random deferral, at ``loss`` below the large one's accuracy."""
+    """Return the share of the cost that random deferral saves, ``loss`` below the large model."""
     never, always, whole = (systems[name] for name in ("never", "always", "llm"))
     gap = always["accuracy"] - never["accuracy"]
     if gap <= 0:

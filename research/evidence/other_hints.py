@@ -38,7 +38,7 @@ OFFERS = "offers"
 
 @dataclass(frozen=True)
 class OtherSettings(CoreTeachingSettings):
-    """Those of ``core-teaching``, and whose hint is read."""
+    """The settings of ``core-teaching``, with one for whose hint is read."""
 
     hint_of: HintOf = "own"
     """own: of the problem itself, as core-teaching does it; other-same: of another problem of the

@@ -157,8 +157,12 @@ Point = tuple[str, str, float, float]
 
 
 def points(stored: Stored, foretell: Callable[[Row, str], float | None]) -> list[Point]:
-    """Of each pair of runs of a rung at the default length: ``foretell`` is given the row of the
-    taught arm, and a role; None where nothing is known."""
+    """Return a point for each pair of runs of a rung at the default length.
+
+    Args:
+        stored: the stored rows.
+        foretell: (row of the taught arm, role) -> what may foretell the gain; None: unknown.
+    """
     gains: list[Point] = []
     for rung in RUNGS:
         rows = arms(stored, rung, LENGTH)

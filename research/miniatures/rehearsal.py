@@ -59,7 +59,7 @@ class Phase:
     arguments: tuple[str, ...]
 
     def run(self) -> int:
-        """Its exit code."""
+        """Run the command and return its exit code."""
         from coterie import benchmark, train
 
         return {"train": train.main, "benchmark": benchmark.main}[self.program](self.arguments)

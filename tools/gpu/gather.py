@@ -150,7 +150,7 @@ def gather(target: Target, folder: Path, most: float, fetch: Fetch) -> Gathered:
 def _deep(
     needs: Iterable[Requirement], target: Target, extras: Iterable[str] = ()
 ) -> Iterator[Requirement]:
-    """Those that hold on the target, for a package alone or with those extras of it."""
+    """Yield the requirements that hold on the target, for a package with or without ``extras``."""
     environments = [target.environment | {"extra": extra} for extra in ("", *extras)]
     for requirement in needs:
         if requirement.marker is None or any(

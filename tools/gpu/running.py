@@ -65,7 +65,8 @@ def _chosen(names: list[str] | None) -> list[Part]:
 
 
 def _environment(wheels: Path | None, scratch: Path) -> dict[str, str]:
-    """Of every part: this tree first, then the wheels, then what the machine has."""
+    """Return the environment of every part: this tree comes first on the path, then the wheels,
+    then what the machine has."""
     path = [str(ROOT / folder) for folder in ("", "tools", "research")]
     if wheels is not None:
         files = sorted(map(str, wheels.glob("*.whl")))

@@ -16,8 +16,8 @@ _PROMPT = 128
 
 
 def measure(shape: str, scratch: Path) -> dict[str, Any]:
-    """Of rows with prompts of their own, by the decoder on fused weights, where the model is not
-    too large for a copy, and by the model's own forward pass."""
+    """Measure sampling of rows whose prompts differ, in tokens a second: with the decoder on fused
+    weights, if the model is not too large for a copy, and with the model's own forward pass."""
     spec = ModelSpec(str(checkpoint(shape, scratch / shape)), device=str(device()))
     handle = load_team({"a": spec}, set())["a"].handle
     work, figures = WORK[shape], {}

@@ -54,7 +54,7 @@ def settle() -> None:
 
 
 def config_of(shape: str, marks: Any = None) -> Any:
-    """Its configuration; ``marks``: a configuration whose special tokens it has."""
+    """Return the configuration of a shape, with the special tokens of ``marks`` if it is given."""
     from transformers import AutoConfig
 
     own = {**CONFIGS[_LIKE], **SHAPES[shape]}

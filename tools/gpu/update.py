@@ -43,7 +43,7 @@ def rows(vocabulary: int, prompt: int, answers: list[int]) -> list[Trajectory]:
 
 
 def advantages(count: int) -> np.ndarray:
-    """Of rows, none 0."""
+    """Return advantages of ``count`` rows, alternating -1 and 1."""
     return np.where(np.arange(count) % 2, 1.0, -1.0)
 
 

@@ -205,7 +205,7 @@ def tool_use() -> Picture:
 
 
 def data_way() -> Picture:
-    """From a problem to new weights."""
+    """Draw the way of the data from a problem to new weights."""
     draw = Picture("The way of the data, one step", 640, 640)
     rooms = (
         ("problems/", "Problem", "question, gold answer, kind", "plain"),
