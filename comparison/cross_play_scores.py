@@ -270,9 +270,9 @@ def strengths(
                     won_QN = np.nan_to_num(np.sign(lead_QN) / 2 + 0.5)
                     wins_QKK[:, names.index(first), names.index(second)] += won_QN.sum(axis=1)
     drawn_RM = resampled_means(wins_QKK.reshape(questions, -1), resamples=resamples, seed=seed)
-    found_K = bradley_terry(wins_QKK.sum(axis=0))
-    found_RK = bradley_terry(questions * drawn_RM.reshape(-1, len(names), len(names)))
-    return [Resampled(float(b), own_R, questions) for b, own_R in zip(found_K, found_RK.T)]
+    strength_K = bradley_terry(wins_QKK.sum(axis=0))
+    strength_RK = bradley_terry(questions * drawn_RM.reshape(-1, len(names), len(names)))
+    return [Resampled(float(b), own_R, questions) for b, own_R in zip(strength_K, strength_RK.T)]
 
 
 def _costs(name: str, played: Sequence[Played], prices: Prices) -> dict[str, Any]:

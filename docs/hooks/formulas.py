@@ -1,4 +1,4 @@
-"""``math`` blocks as MathML, which browsers draw by themselves: no script, no fonts, no network."""
+"""Convert ``math`` blocks to MathML, which browsers draw without scripts, fonts or a network."""
 
 from typing import Any
 
@@ -12,6 +12,6 @@ def on_config(config: Any) -> Any:
 
 
 def formula(source: str, *_: Any, **__: Any) -> str:
-    """One formula a paragraph; a block may hold several."""
+    """Return the HTML of a block; each paragraph of it is one formula."""
     parts = [part for part in source.strip().split("\n\n") if part.strip()]
     return "".join(f'<div class="formula">{convert(part, display="block")}</div>' for part in parts)

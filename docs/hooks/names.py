@@ -12,7 +12,7 @@ ROLE = re.compile(r":(?:mod|class|func|meth|data|attr):`([^`]+)`")
 
 
 class OnePlace(griffe.Extension):
-    """Looks at every package once it is loaded."""
+    """Edit every package once it is loaded."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         _rewrite(pkg)

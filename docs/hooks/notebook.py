@@ -26,7 +26,7 @@ for name in ("FORCE_COLOR", "CLICOLOR_FORCE"):
 
 
 def notebook(page: str) -> str:
-    """The notebook of a page of Markdown, as JSON."""
+    """Return the notebook of a Markdown page as JSON."""
     cells = [("code", _BEGIN)]
     # (text, language, block, text, language, block, ..., text)
     parts = _BLOCK.split(page)

@@ -57,13 +57,13 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def _target(page: str, link: str) -> str:
-    """The path in the repository that ``link`` on ``page`` leads to."""
+    """Return the path in the repository that ``link`` on ``page`` leads to."""
     origin = ORIGINS.get(page, f"docs/{page}")
     return posixpath.normpath(posixpath.join(posixpath.dirname(origin), link))
 
 
 def _page(path: str) -> str:
-    """The page of the site that shows a path of the repository."""
+    """Return the page of the site that shows a path of the repository."""
     if path in PAGES:
         return PAGES[path]
     if path.startswith("docs/"):
@@ -72,7 +72,7 @@ def _page(path: str) -> str:
 
 
 def _source(path: str) -> str:
-    """One file, or all of a folder, as a page."""
+    """Return a page that shows one file, or all files of a folder."""
     file = ROOT / path
     files = [file] if file.is_file() else sorted([*file.rglob("*.py"), *file.rglob("*.toml")])
     lines = ["---", "search: {exclude: true}", "---", f"# {path}", ""]

@@ -43,12 +43,17 @@ _OF_SCALE = ("ddof", "epsilon")
 
 
 def filled(page: str) -> str:
-    """``page`` with every table as the code has it."""
+    """Return ``page`` with its tables written again from the code."""
     return TABLE.sub(lambda match: f"{match[1]}\n{table(*match[2].split())}\n\n{match[3]}", page)
 
 
 def table(kind: str, *names: str) -> str:
-    """The table of one kind, as Markdown."""
+    """Return a table as Markdown.
+
+    Args:
+        kind: what the table shows.
+        names: words after the kind, such as a paper.
+    """
     match kind, names:
         case "algorithm", (name,):
             run = defaults(Choice(DEFAULT_ENV, name, envs.spec(DEFAULT_ENV).roles))
@@ -112,7 +117,7 @@ def _shown(algorithm: Algorithm) -> list[_Row]:
 
 
 def _fields(settings: Any, names: Sequence[str]) -> list[_Row]:
-    """(name on the command line, value, help text) of each field; nested ones with their path."""
+    """Return (name on the command line, value, help text) of each field, and of nested ones."""
     help_texts = field_docs(type(settings))
     rows = []
     for name in names:
@@ -126,7 +131,7 @@ def _fields(settings: Any, names: Sequence[str]) -> list[_Row]:
 
 
 def field_docs(settings: type) -> dict[str, str]:
-    """The string under each field of a dataclass, which ``--help`` shows, on one line."""
+    """Return field -> the text under it in the class, on one line; ``--help`` shows it."""
     body = ast.parse(textwrap.dedent(inspect.getsource(settings))).body[0]
     assert isinstance(body, ast.ClassDef)
     texts = {}
@@ -141,7 +146,7 @@ def field_docs(settings: type) -> dict[str, str]:
 
 
 def _value(value: Any) -> str:
-    """As it is typed on the command line."""
+    """Format a value as it is typed on the command line."""
     match value:
         case bool():
             return "on" if value else "off"
@@ -157,7 +162,7 @@ def _value(value: Any) -> str:
 
 
 def _comparison() -> str:
-    """One row an algorithm: what it is made of."""
+    """Return the table of algorithms, one row each, with their parts."""
     rows = []
     for name in algorithms.names():
         a = algorithms.get(name)
@@ -183,12 +188,12 @@ PAPERS = {"core": core, "corea": corea, "eapo": eapo, "sd-e2": sd_e2}
 
 
 def _of(paper: str) -> dict[str, Preset]:
-    """The presets with a paper's own settings and models."""
+    """Return name -> preset, of those with a paper's own settings and models."""
     return {name: preset for name, preset in PAPERS[paper].PRESETS.items() if not preset.own}
 
 
 def _settings(paper: str) -> dict[str, list[Setting]]:
-    """Dotted name -> the setting in each preset of a paper, under the paper's own algorithm."""
+    """Return dotted name -> the setting in each preset of a paper, under the paper's algorithm."""
     settings_of_paper: dict[str, list[Setting]] = {}
     for preset in _of(paper).values():
         for path, setting in settings_of(preset, preset.algo).items():
@@ -197,7 +202,7 @@ def _settings(paper: str) -> dict[str, list[Setting]]:
 
 
 def _default(preset: Preset, path: str) -> Any:
-    """What a run has without the preset."""
+    """Return the value that a run has without the preset."""
     roles = envs.spec(preset.env).roles
     value: Any = defaults(Choice(preset.env, preset.algo, roles, preset.train_role))
     part, *names = path.split(".")
@@ -214,7 +219,7 @@ def _flag(path: str) -> str:
 
 
 def _plan(flags: Sequence[str]) -> str:
-    """What the doctor prints."""
+    """Return what ``--plan`` prints for these flags."""
     settings = parse(["--plan", *flags])
     run_plan = plan(settings, settings.run.card)
     described = describe(settings, run_plan)
@@ -227,7 +232,7 @@ def _plan(flags: Sequence[str]) -> str:
 
 
 def _compute(card: float) -> str:
-    """Presets with the same models, steps and limits are one row."""
+    """Return the table of memory and hours; presets of the same size share a row."""
     rows: dict[tuple[str, ...], list[str]] = {}
     for name in sorted(published()):
         models = published()[name].models.values()
@@ -255,7 +260,7 @@ def _varies(settings: Sequence[Setting]) -> bool:
 
 
 def _presets(paper: str) -> str:
-    """One row a preset: its models, and every setting in which the presets of the paper differ."""
+    """Return the table of a paper's presets: models, and settings in which they differ."""
     presets, settings = _of(paper), _settings(paper)
     varying = [path for path, values_of_presets in settings.items() if _varies(values_of_presets)]
     first = next(iter(presets.values()))
@@ -269,7 +274,7 @@ def _presets(paper: str) -> str:
 
 
 def _over(paper: str) -> list[tuple[str, ...]]:
-    """Every setting that all presets of a paper have, where our default is another one."""
+    """Return rows of settings that all presets of a paper share and that differ from ours."""
     first = next(iter(_of(paper).values()))
     return [
         (
@@ -285,7 +290,7 @@ def _over(paper: str) -> list[tuple[str, ...]]:
 
 
 def _departures(paper: str) -> list[tuple[str, ...]]:
-    """Every difference between a paper and its presets."""
+    """Return rows of the differences between a paper and its presets."""
     rows = []
     for path, settings in _settings(paper).items():
         if settings[0].paper:
