@@ -1,6 +1,7 @@
 """Rules of the house that no linter knows."""
 
 import ast
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -60,8 +61,8 @@ NO_NOUNS = {"one", "found", "told", "how", "held", "some", "brought"}
 
 
 def names_without_a_noun(tree: ast.Module) -> set[str]:
-    """Names that a file gives to something, and that are such a word; of private names, every
-    word of them counts."""
+    """Names that a file gives to something, and that are such a word, with or without the suffix
+    of a shape; of private names, every word of them counts."""
     given: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -76,7 +77,8 @@ def names_without_a_noun(tree: ast.Module) -> set[str]:
             given.add(node.name or "")
         elif isinstance(node, ast.alias):
             given.add(node.asname or "")
-    words = {name: name.split("_") if name.startswith("_") else [name] for name in given}
+    plain = {name: re.sub(r"_[A-Z0-9]+$", "", name) for name in given}
+    words = {name: p.split("_") if p.startswith("_") else [p] for name, p in plain.items()}
     return {name for name, parts in words.items() if NO_NOUNS & {*parts}}
 
 
@@ -86,7 +88,7 @@ def test_which_names_lack_a_noun() -> None:
         "for one in x:\n    _as_told(some=one)\nwith a as brought: ..."
     )
     names = names_without_a_noun(ast.parse(code))
-    assert names == {"how", "_found", "held", "one", "some", "brought"}
+    assert names == {"how", "one_N", "_found", "held", "one", "some", "brought"}
 
 
 def test_a_name_says_what_it_is() -> None:

@@ -74,11 +74,13 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     helped = {key: as_floats(values) for key, values in outcomes["assisted"].items()}
     columns |= {key: mean_at_n(helped[key]) for key in _COUNTED}
     columns |= {f"paradigm/{p}": mean_at_n(helped[f"paradigm_{p}"]) for p in PARADIGMS}
-    told_QN = helped["answer_in_returns"]
-    columns["consult_rate"] = mean_at_n(np.where(np.isnan(told_QN), np.nan, helped["consults"] > 0))
-    columns["told"] = mean_at_n(told_QN)
-    columns["told_right"] = mean_at_n(told_QN * helped["correct"])
-    columns["untold_right"] = mean_at_n((1 - told_QN) * helped["correct"])
+    answered_QN = helped["answer_in_returns"]
+    columns["consult_rate"] = mean_at_n(
+        np.where(np.isnan(answered_QN), np.nan, helped["consults"] > 0)
+    )
+    columns["told"] = mean_at_n(answered_QN)
+    columns["told_right"] = mean_at_n(answered_QN * helped["correct"])
+    columns["untold_right"] = mean_at_n((1 - answered_QN) * helped["correct"])
 
     means = column_means(columns, resamples, seed)
 

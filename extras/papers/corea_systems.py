@@ -256,11 +256,11 @@ def match_budgets(
 ) -> list[BudgetMatch]:
     """Score deferral of exactly these shares of all responses, the least confident first."""
     cascade = deferral.cascade
-    told_N, small_N, large_N = (
+    score_N, small_N, large_N = (
         values.ravel()
         for values in (cascade.score_QS, cascade.small.correct_QS, cascade.large.correct_QS)
     )
-    return [match_budget(told_N, small_N, large_N, share) for share in shares]
+    return [match_budget(score_N, small_N, large_N, share) for share in shares]
 
 
 def curve_figures(deferral: Deferral) -> dict[str, float]:

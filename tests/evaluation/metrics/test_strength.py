@@ -38,12 +38,12 @@ def test_who_met_nobody_is_average() -> None:
 def test_an_independent_optimiser_agrees() -> None:
     random = np.random.default_rng(0)
     wins_RKK = random.integers(0, 30, (20, 5, 5)) + random.choice([0, 0.5], (20, 5, 5))
-    found_RK = bradley_terry(wins_RKK)
-    for wins_KK, found_K in zip(wins_RKK, found_RK):
+    strength_RK = bradley_terry(wins_RKK)
+    for wins_KK, strength_K in zip(wins_RKK, strength_RK):
         given_KK = (wins_KK + 0.5) * (1 - np.eye(5))
 
         def loss(b_K: np.ndarray, given_KK: np.ndarray = given_KK) -> float:
             return float((given_KK * np.logaddexp(0, b_K[None, :] - b_K[:, None])).sum())
 
         best_K = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-9}).x
-        assert found_K == pytest.approx(best_K - best_K.mean(), abs=1e-5)
+        assert strength_K == pytest.approx(best_K - best_K.mean(), abs=1e-5)
