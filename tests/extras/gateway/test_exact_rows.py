@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.envs.bytes_codec import END
 
-from .conftest import babble, chat, client, run, said, user
+from .conftest import CODEC, babble, chat, client, run, said, user
 
 Make = Callable[..., Any]
 ROLES = ("alice", "bob", "carol")
@@ -64,8 +64,9 @@ async def ask(to: httpx2.AsyncClient, wire: str, messages: list[Any]) -> str:
     return "".join(chunk["choices"][0]["delta"].get("content", "") for chunk in chunks)
 
 
-async def follow(endpoint: Any, plan: list[Move]) -> None:
-    """A role's calls, one after the other."""
+async def follow(endpoint: Any, plan: list[Move]) -> list[tuple[str, str, str]]:
+    """A role's calls, one after the other: (role, what was asked last, the answer)."""
+    heard: list[tuple[str, str, str]] = []
     known: list[list[Any]] = [[]]
     asked: list[Any] = [user("begin")]
     async with client(endpoint) as to:
@@ -77,7 +78,10 @@ async def follow(endpoint: Any, plan: list[Move]) -> None:
                 if move.change == "shorten":
                     base = base[2:]
                 asked = [*base, user(f"turn {turn}")]
-            known.append([*asked, said(await ask(to, move.wire, asked))])
+            answer = await ask(to, move.wire, asked)
+            heard.append((f"{endpoint.model}_0", asked[-1]["content"], answer))
+            known.append([*asked, said(answer)])
+    return heard
 
 
 @given(plans=PLANS)
@@ -90,15 +94,20 @@ def test_each_answer_is_learned_once_behind_exactly_what_it_answered(
     make: Make, plans: tuple[list[Move], ...]
 ) -> None:
     seen: list[tuple[str, bytes, bytes, bytes]] = []
+    sent: list[tuple[str, str, str]] = []
+    heard: list[tuple[str, str, str]] = []
 
     async def engine(prompt: Prompt, sampling: Sampling) -> Completion:
         done = await odd(prompt, sampling)
         parts = (prompt.tokens, np.asarray(done.tokens), done.logprobs)
         seen.append((prompt.agent, *(part.tobytes() for part in parts)))
+        last = prompt.text.rpartition("user: ")[2]
+        sent.append((prompt.agent, last, CODEC.decode(done.tokens)))
         return done
 
     async def program(endpoints: Any, problem: Any) -> float:
-        await asyncio.gather(*map(follow, endpoints.values(), plans))
+        for role_heard in await asyncio.gather(*map(follow, endpoints.values(), plans)):
+            heard.extend(role_heard)
         return 1.0
 
     episode = run(make(program, *ROLES), dict.fromkeys(ROLES, engine))
@@ -109,6 +118,7 @@ def test_each_answer_is_learned_once_behind_exactly_what_it_answered(
         for logprobs in (row.logprobs[a:b],)
     ]
     assert sorted(rows) == sorted(seen)
+    assert sorted(heard) == sorted(sent)
     for row in episode.trajectories:
         sampled = np.zeros(len(row.tokens), dtype=bool)
         for a, b in row.turns:

@@ -40,6 +40,11 @@ run.roles = ("alice", "bob")
 
 def none(endpoints, problem):
     run(endpoints, problem)
+
+
+def by_turn(endpoints, problem):
+    answers = [run(endpoints, problem) for _ in range(2)]
+    return {"alice": [len(answer) % 2 for answer in answers], "bob": [1.0, 0.5]}
 """
 COMMAND = """
 import os, types
@@ -151,6 +156,16 @@ def test_all_pairings_play_it(trained: Path, tmp_path: Path) -> None:
     assert benchmark.main([*pairs, *small]) == 0
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert "cross_play" in json.dumps(results).replace("-", "_")
+
+
+def test_a_program_pays_turn_by_turn(tmp_path: Path) -> None:
+    flags = ["--env", "harness:planner:by_turn", "--roles", "alice", "bob", "--steps", "1", *SMALL]
+    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
+    for episode in lines(tmp_path / "run" / "episodes.jsonl"):
+        for row in episode["trajectories"]:
+            assert row["reward"] == sum(row["turn_rewards"])
+            if row["agent"] == "bob_0":
+                assert row["turn_rewards"] == [1.0, 0.5]
 
 
 def test_a_command_trains_its_roles(folder: Path, tmp_path: Path) -> None:
