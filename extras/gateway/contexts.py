@@ -4,6 +4,7 @@ Where a request begins with a conversation that the role has had, its context is
 followed by the new messages. Any other request begins a context of its own.
 """
 
+import hashlib
 import json
 import re
 import secrets
@@ -53,8 +54,8 @@ class Node:
 class Contexts:
     """All that one role has read and written in an episode."""
 
-    def __init__(self, codec: TokenCodec) -> None:
-        self.codec = codec
+    def __init__(self, codec: TokenCodec, role: str = "") -> None:
+        self.codec, self._role = codec, role
         self.counts: Counter[str] = Counter()
         """How requests began: ``bridged`` behind a known context, or why with a new one: ``new``
         (nothing of the role is in it), ``rewritten`` (what is, is no longer what it was). And
@@ -180,11 +181,18 @@ class Contexts:
             except (ValueError, LookupError, TypeError, RecursionError):
                 self.counts["malformed"] += 1
                 return match[0]
-            calls.append(ToolCall(f"call_{turn}_{len(calls)}", name, canonical_json(given)))
+            identity = self._call_id(turn, len(calls))
+            calls.append(ToolCall(identity, name, canonical_json(given)))
             return ""
 
         left = _CALL.sub(read, text)
         return (left.strip() if calls else left), tuple(calls)
+
+    def _call_id(self, turn: int, place: int) -> str:
+        """Unique in an episode, as programs show one role what another called; the same in every
+        run; nine letters and digits, as some chat templates ask for."""
+        whole = f"{self._role} {turn} {place}".encode()
+        return hashlib.blake2b(whole, digest_size=5).hexdigest()[:9]
 
 
 def _text_of(messages: Sequence[Message]) -> str:

@@ -139,7 +139,7 @@ class GatewayEnv(ProblemEnv):
         self._give_up()
         self._problem = problem = self.problem_of(self.next_seed(seed), options or {})
         self.agents = list(self.possible_agents)
-        self._contexts = {role: Contexts(codec) for role, codec in self._codecs.items()}
+        self._contexts = {role: Contexts(codec, role) for role, codec in self._codecs.items()}
         self._shown, self._played = {}, {role: [] for role in self.roles}
         server = gateway()
 

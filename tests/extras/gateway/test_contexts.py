@@ -72,13 +72,34 @@ def test_a_context_is_never_empty(contexts: Contexts) -> None:
 def test_system_and_results_of_tools_are_text(contexts: Contexts) -> None:
     opened = text(contexts.open(ask(Message("system", "s"), says("u"))))
     assert opened == "s\nu"
-    result = Message("tool", "3", answers="call_0_0")
     ids = sampled('<tool_call>{"name": "add", "arguments": {"b": 2, "a": 1}}</tool_call>')
     reply = answer(contexts, ask(says("u"), tools=(TOOL,)), ids)
-    assert reply == Message("assistant", "", (ToolCall("call_0_0", "add", '{"a": 1, "b": 2}'),))
+    (call,) = reply.calls
+    assert reply == Message("assistant", "", (ToolCall(call.id, "add", '{"a": 1, "b": 2}'),))
+    result = Message("tool", "3", answers=call.id)
     after = contexts.open(ask(says("u"), reply, result, tools=(TOOL,)))
     assert text(after).endswith(text(ids) + "<tool_response>\n3\n</tool_response>")
     assert '"name": "add"' in text(after)
+
+
+def test_no_two_calls_of_an_episode_have_the_same_id() -> None:
+    """Programs show one role what another called; the Agents SDK refuses an id that it has seen."""
+    two = sampled('<tool_call>{"name": "add"}</tool_call><tool_call>{"name": "add"}</tool_call>')
+
+    def identities() -> list[str]:
+        return [
+            call.id
+            for role in ("alice", "bob")
+            for turn in range(2)
+            for call in answer(
+                Contexts(BytesCodec(), role), ask(says("u"), tools=(TOOL,)), two, turn
+            ).calls
+        ]
+
+    assert len(set(identities())) == 8
+    assert identities() == identities()
+    # Templates of Mistral's models take no other.
+    assert all(len(name) == 9 and name.isalnum() for name in identities())
 
 
 def test_other_tools_are_another_conversation(contexts: Contexts) -> None:
