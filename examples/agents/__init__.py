@@ -1,0 +1,1 @@
+"""Programs of other frameworks, unchanged, as players (docs/gateway.md)."""

@@ -1,0 +1,29 @@
+"""An agent of smolagents that may call a tool, in a function without ``async``.
+
+``python train.py --env harness:examples.agents.smolagents_solver:run``
+"""
+
+from typing import Any
+
+from smolagents import OpenAIServerModel, ToolCallingAgent, tool
+from smolagents.monitoring import LogLevel
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """The sum of two numbers.
+
+    Args:
+        a: one of them.
+        b: the other.
+    """
+    return a + b
+
+
+def run(endpoints: Any, problem: Any) -> str:
+    """The agent's final answer is graded. A model cannot be forced to call a tool here, as
+    smolagents asks for unless it is told otherwise."""
+    address = {"api_base": endpoints.base_url, "api_key": endpoints.api_key}
+    model = OpenAIServerModel("alice", tool_choice="auto", **address)
+    agent = ToolCallingAgent(tools=[add], model=model, max_steps=2, verbosity_level=LogLevel.OFF)
+    return str(agent.run(problem.question))
