@@ -204,6 +204,33 @@ def tool_use() -> Picture:
     return draw
 
 
+def gateway() -> Picture:
+    """A program in front of the models of a team, and the rows that its calls become."""
+    draw = Picture("Any program is a player", 640, 452)
+    draw.card(
+        24, 62, 206, ["Your program", "an SDK, a graph, curl", "$POST /v1/...", "answer or rewards"],
+        "grey",
+    )  # fmt: skip
+    draw.card(
+        268, 62, 200, ["The gateway", "one key an episode;", "messages in,", "token ids out"],
+        "violet",
+    )  # fmt: skip
+    draw.card(512, 52, 104, ["alice", "a model"], "blue")
+    draw.card(512, 124, 104, ["bob", "a model"], "orange")
+    draw.arrow((230, 100), (266, 100), tone="grey", sideways=True)
+    draw.arrow((268, 130), (232, 130), tone="violet", sideways=True)
+    draw.arrow((468, 100), (510, 80), tone="blue", sideways=True)
+    draw.arrow((468, 130), (510, 152), tone="orange", sideways=True)
+    draw.arrow((368, 164), (368, 204), tone="green")
+    draw.words(24, 222, "What is trained: token by token what the models saw", "soft")
+    draw.card(24, 236, 592, ["appended: one row", "$P P a a a  E E  a a  E E E  a a a a"], "blue", "✓")
+    draw.card(24, 306, 284, ["a branch: a second row", "$(P P a a a  E E)  b b b"], "blue", "✓")
+    draw.card(332, 306, 284, ["rewritten: a row anew", "$Q Q Q Q  a a a"], "blue", "✓")
+    draw.words(320, 394, "P, Q given; a, b sampled, learned once; E inserted.", "middle", 14)
+    draw.words(320, 422, "The rows of an agent weigh as one.", "middle")
+    return draw
+
+
 def data_way() -> Picture:
     """Draw the way of the data from a problem to new weights."""
     draw = Picture("The way of the data, one step", 640, 640)
@@ -240,5 +267,6 @@ DRAWINGS = {
     "leap": leap,
     "games": games,
     "tool-use": tool_use,
+    "gateway": gateway,
     "data": data_way,
 }
