@@ -208,7 +208,8 @@ def gateway() -> Picture:
     """A program in front of the models of a team, and the rows that its calls become."""
     draw = Picture("Any program is a player", 640, 452)
     draw.card(
-        24, 62, 206, ["Your program", "an SDK, a graph, curl", "$POST /v1/...", "answer or rewards"],
+        24, 62, 206,
+        ["Your program", "an SDK, a graph, curl", "$POST /v1/...", "answer or rewards"],
         "grey",
     )  # fmt: skip
     draw.card(
@@ -223,7 +224,8 @@ def gateway() -> Picture:
     draw.arrow((468, 130), (510, 152), tone="orange", sideways=True)
     draw.arrow((368, 164), (368, 204), tone="green")
     draw.words(24, 222, "What is trained: token by token what the models saw", "soft")
-    draw.card(24, 236, 592, ["appended: one row", "$P P a a a  E E  a a  E E E  a a a a"], "blue", "✓")
+    row = "$P P a a a  E E  a a  E E E  a a a a"
+    draw.card(24, 236, 592, ["appended: one row", row], "blue", "✓")
     draw.card(24, 306, 284, ["a branch: a second row", "$(P P a a a  E E)  b b b"], "blue", "✓")
     draw.card(332, 306, 284, ["rewritten: a row anew", "$Q Q Q Q  a a a"], "blue", "✓")
     draw.words(320, 394, "P, Q given; a, b sampled, learned once; E inserted.", "middle", 14)
