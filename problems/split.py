@@ -35,10 +35,6 @@ class OverlapIndex:
             for gram in self._grams_of(question):
                 self._first_with.setdefault(gram, place)
 
-    def meets(self, question: str) -> bool:
-        """Whether ``question`` shares an n-gram with any indexed question."""
-        return self.meeting(question) is not None
-
     def meeting(self, question: str) -> int | None:
         """The place of the indexed question with which ``question`` shares its first n-gram."""
         places = (self._first_with.get(gram) for gram in self._grams_of(question))

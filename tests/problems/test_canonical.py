@@ -82,13 +82,13 @@ WORDS = [f"word{number}" for number in range(14)]
 
 def test_thirteen_words_in_a_row_are_an_overlap_and_twelve_are_not():
     index = OverlapIndex([" ".join(WORDS)])
-    assert index.meets("Well, WORD0 word1, " + " ".join(WORDS[2:13]) + " and then?")
-    assert not index.meets("well " + " ".join(WORDS[:12]) + " and then?")
-    assert index.meets("zero " + " ".join(WORDS[1:]))
+    assert index.meeting("Well, WORD0 word1, " + " ".join(WORDS[2:13]) + " and then?") == 0
+    assert index.meeting("well " + " ".join(WORDS[:12]) + " and then?") is None
+    assert index.meeting("zero " + " ".join(WORDS[1:])) == 0
 
 
 def test_a_short_question_meets_only_its_equal():
     index = OverlapIndex(["What is 7 + 8?"])
-    assert index.meets("what is 7+8")
-    assert not index.meets("what is 7 + 8, said Ann")
-    assert not index.meets("what is 7 + 9?")
+    assert index.meeting("what is 7+8") == 0
+    assert index.meeting("what is 7 + 8, said Ann") is None
+    assert index.meeting("what is 7 + 9?") is None

@@ -43,7 +43,7 @@ def test_each_criterion_by_hand() -> None:
     assert shared_words(TRAIN, EVAL) == [(0, 0), (1, 1)]
     assert shared_words(TRAIN, EVAL, 12) == [(0, 0), (1, 1), (2, 1)]
     assert OverlapIndex(["a b", "b c"], 1).meeting("c b") == 1
-    assert not OverlapIndex(["a b"], 2).meets("b a")
+    assert OverlapIndex(["a b"], 2).meeting("b a") is None
 
 
 @pytest.fixture
