@@ -82,6 +82,6 @@ def test_threads_wait_briefly_from_before_torch_is_imported(
 
 _ARGUMENTS = {
     "train": ["--eval.no-enabled"],
-    "benchmark": ["suite"],
+    "benchmark": ["--policies", "a=tiny:alice"],
     "__main__": ["--eval.no-enabled"],
 }
