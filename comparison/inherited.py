@@ -13,6 +13,7 @@ from coterie.training.asking_defaults import sentence
 from coterie.training.plain import flat, nested, override
 from coterie.training.presets import lay_over
 from coterie.training.retired import Retired
+from coterie.training.role_sampling import role_sampling
 from coterie.training.rundir import RunDirectory
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
 
@@ -40,9 +41,9 @@ class Inherited:
     """Environment settings by name."""
     limit: int | None
     """Token limit of an answer in evaluation."""
-    temperature: float
-    """Used in evaluation, like ``top_p``."""
-    top_p: float
+    temperature: float | None
+    """Used in evaluation, like ``top_p``; None: its roles have different ones."""
+    top_p: float | None
 
 
 def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[Inherited]:
@@ -72,8 +73,14 @@ def sampling(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[
     may differ in them.
 
     Raises:
-        UserError: they differ.
+        UserError: they differ, or the roles of one differ.
     """
+    for name in ("temperature", "top_p"):
+        flag = f"--{name.replace('_', '-')}"
+        if mixed := [each for each in sources if getattr(each, name) is None and flag not in given]:
+            raise UserError(
+                f"{mixed[0].source} samples its roles at different {name}; say which with {flag}"
+            )
     return {
         name: getattr(sources[0], name)
         for name in ("temperature", "top_p")
@@ -188,7 +195,9 @@ def _run_settings(run: Path) -> TrainSettings | None:
 
 
 def _from_settings(source: str, settings: TrainSettings) -> Inherited:
-    env, rollout, evaluation = settings.env, settings.rollout, settings.eval
+    env = settings.env
+    roles = role_sampling(settings.rollout, settings.agents, settings.eval).values()
+    temperatures, top_ps = {s.temperature for s in roles}, {s.top_p for s in roles}
     limit = getattr(env, "eval_max_new_tokens", 0) or getattr(env, _LIMIT, None)
     return Inherited(
         source,
@@ -196,6 +205,6 @@ def _from_settings(source: str, settings: TrainSettings) -> Inherited:
         settings.choice.roles,
         {} if env is None else vars(env),
         limit,
-        rollout.temperature if evaluation.temperature is None else evaluation.temperature,
-        rollout.top_p if evaluation.top_p is None else evaluation.top_p,
+        temperatures.pop() if len(temperatures) == 1 else None,
+        top_ps.pop() if len(top_ps) == 1 else None,
     )

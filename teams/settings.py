@@ -77,6 +77,10 @@ class AgentSettings:
         hot, share = self.temperature, self.top_p
         refuse(
             (
+                self.model.startswith("scripted:") and (hot, share) != (None, None),
+                f"{self.model} samples nothing: leave out --agents.ROLE.temperature and top-p",
+            ),
+            (
                 hot is not None and not 0 <= hot < math.inf,
                 "--agents.ROLE.temperature must not be negative, and finite",
             ),

@@ -51,12 +51,13 @@ def test_a_learner_takes_the_temperature_of_its_role() -> None:
         ({"temperature": float("nan"), "trained": False}, "and finite"),
         ({"temperature": 0.0}, "above 0 for a role that learns"),
         ({"top_p": 0.0}, "top-p must be above 0"),
+        ({"model": "scripted:oracle", "trained": False, "top_p": 0.5}, "samples nothing"),
         ({"top_p": 1.5}, "top-p must be above 0"),
     ],
 )
 def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        AgentSettings("tiny:alice", **settings)
+        AgentSettings(**{"model": "tiny:alice", **settings})
 
 
 def test_the_flags(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.agents.engine.fleet import Fleet
 from coterie.algorithms import assign_credit
-from coterie.datatypes import Policy, Problem, UserError
+from coterie.datatypes import Policy, Problem, Sampling, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
 from coterie.extras.ops.doctor import memory
@@ -103,9 +103,8 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
         # Engines have slept since, and have received no weights.
         woken = session.ask(observe(session, problems, policies, name="woken"))
         findings += _parity(session, _scored(session, woken), _WOKEN, _LOST_IN_SLEEP)
-    filtered = rollout.top_p < 1 or rollout.top_k > 0
     findings += [
-        check_neutrality(role, scored_rows, filtered=filtered)
+        check_neutrality(role, scored_rows, filtered=filters(sampling[role]))
         for role, scored_rows in scored.items()
         if scored_rows
     ]
@@ -117,6 +116,11 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     findings += _updated(session, problems, policies, observed, took)
     findings += _memory(session, problems, observed, free, took)
     return findings
+
+
+def filters(sampling: Sampling) -> bool:
+    """Whether some tokens are never sampled."""
+    return sampling.top_p < 1 or sampling.top_k > 0
 
 
 def _engines(team: Team) -> Fleet | None:
@@ -137,10 +141,9 @@ def _texts(session: Examined, observed: Observed) -> list[Finding]:
 
 def _trajectories(session: Examined, observed: Observed) -> list[Finding]:
     findings = []
-    rollout = session.settings.rollout
-    filtered = rollout.top_p < 1 or rollout.top_k > 0
+    sampling = role_sampling(session.settings.rollout, session.settings.agents)
     for role, agent in session.settings.agents.items():
-        played = is_player(agent.model)
+        played, filtered = is_player(agent.model), filters(sampling[role])
         if not played:
             findings.append(check_answers(observed, role))
         findings.append(check_contract(observed, role, blind=played or filtered))

@@ -289,6 +289,13 @@ def test_a_group_key_that_compares_nobody_and_a_filter(opened: Opened) -> None:
     assert all("biases the importance ratios" in f.measured for f in neutral)
 
 
+def test_a_filter_of_one_role_is_that_roles(opened: Opened) -> None:
+    session = opened("--agents.alice.top-p", "0.9")
+    findings = examine.checkup(session, PROBLEMS)
+    verdicts = {f.role: f.verdict for f in findings if f.check == "neutral sampling"}
+    assert verdicts == {"alice": "not measured", "bob": "ok"}
+
+
 @pytest.mark.parametrize(
     ("change", "verdict"), [(None, "ok"), (deaf, "wrong"), (trimming, "wrong")]
 )

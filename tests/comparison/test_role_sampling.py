@@ -1,0 +1,42 @@
+"""A run whose roles are sampled at different temperatures says no single one for a benchmark."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from coterie.comparison import inherited
+from coterie.comparison.inherited import Inherited, sampling
+from coterie.datatypes import UserError
+from coterie.training.train_settings import Choice, TrainSettings, defaults
+
+DEFAULT = defaults(Choice("core-teaching", "gspo", ("alice", "bob")))
+
+
+def of_run(roles: Mapping[str, Mapping[str, Any]], **evaluation: float) -> Inherited:
+    agents = {
+        role: dataclasses.replace(agent, **roles.get(role, {}))
+        for role, agent in DEFAULT.agents.items()
+    }
+    settings: TrainSettings = dataclasses.replace(
+        DEFAULT, agents=agents, eval=dataclasses.replace(DEFAULT.eval, **evaluation)
+    )
+    return inherited._from_settings("runs/x", settings)
+
+
+def test_roles_that_agree_say_how_a_benchmark_samples() -> None:
+    assert sampling([of_run({})]) == {"temperature": 1.0, "top_p": 1.0}
+    both = {"alice": {"temperature": 0.5}, "bob": {"temperature": 0.5}}
+    assert sampling([of_run(both)]) == {"temperature": 0.5, "top_p": 1.0}
+    # What an evaluation says holds for all.
+    alone = {"alice": {"temperature": 0.5}}
+    assert sampling([of_run(alone, temperature=0.0)])["temperature"] == 0.0
+
+
+@pytest.mark.parametrize(("name", "flag"), [("temperature", "temperature"), ("top_p", "top-p")])
+def test_roles_that_differ_need_a_flag(name: str, flag: str) -> None:
+    run = of_run({"alice": {name: 0.5}})
+    with pytest.raises(UserError, match=rf"runs/x .* different {name}; say which with --{flag}"):
+        sampling([run])
+    assert name not in sampling([run], [f"--{flag}"])
