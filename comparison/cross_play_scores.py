@@ -69,7 +69,7 @@ class Seats:
 
 
 @dataclass(frozen=True)
-class Played:
+class Pairing:
     """One pairing."""
 
     names: tuple[str, ...]
@@ -102,7 +102,7 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
     return points
 
 
-def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games: bool) -> Played:
+def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games: bool) -> Pairing:
     """The results of one pairing on all sets of questions."""
 
     def worth(record: Mapping[str, Any]) -> float:
@@ -118,13 +118,13 @@ def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games:
             if games and record is not None:
                 points[:, q, n] = points_of(record, seats)
                 earned[:, q, n] = seats.means(record["earned"])
-    return Played(names, own, points, earned)
+    return Pairing(names, own, points, earned)
 
 
 def score(
     suite: str,
     seats: Seats,
-    played: Sequence[Played],
+    played: Sequence[Pairing],
     games: bool,
     prices: Prices,
     settings: Any,
@@ -220,7 +220,7 @@ def meaning(games: bool, seats: Seats) -> str:
     return points if games else "what the team scores"
 
 
-def _team(name: str, played: Sequence[Played]) -> dict[str, Floats]:
+def _team(name: str, played: Sequence[Pairing]) -> dict[str, Floats]:
     """(Q,) scores of a competitor: alone in all seats, and with others."""
     alone, others = (
         [
@@ -237,7 +237,7 @@ def _team(name: str, played: Sequence[Played]) -> dict[str, Floats]:
     return {"self": alone[0], "others": mean_present(others or nobody, axis=0)}
 
 
-def _game(name: str, played: Sequence[Played]) -> dict[str, Floats]:
+def _game(name: str, played: Sequence[Pairing]) -> dict[str, Floats]:
     """(Q,) a competitor's rates of win, draw and loss against others over all seats, and its mean
     reward."""
     nothing = np.full_like(played[0].responses.correct_QN, np.nan)
@@ -255,7 +255,7 @@ def _game(name: str, played: Sequence[Played]) -> dict[str, Floats]:
 
 
 def strengths(
-    names: Sequence[str], played: Sequence[Played], *, resamples: int, seed: int
+    names: Sequence[str], played: Sequence[Pairing], *, resamples: int, seed: int
 ) -> list[Resampled]:
     """Each competitor's Bradley-Terry strength, with questions resampled. Every two seats of a game
     are one comparison. Every pairing is played in every order, so the first move gives no bias."""
@@ -275,7 +275,7 @@ def strengths(
     return [Resampled(float(b), own_R, questions) for b, own_R in zip(strength_K, strength_RK.T)]
 
 
-def _costs(name: str, played: Sequence[Played], prices: Prices) -> dict[str, Any]:
+def _costs(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, Any]:
     """A competitor's cost per seat: sampled tokens of one episode, and money for a thousand. An
     empty ``name`` means all competitors."""
     own = f"{name}." if name else ""

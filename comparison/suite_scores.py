@@ -81,7 +81,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Scored:
+class SuiteResults:
     """One suite's results."""
 
     name: str
@@ -93,7 +93,7 @@ class Scored:
 
 def score(
     answered: Sequence[Answered], prices: Prices, choice: ThresholdChoice, settings: Asking
-) -> Scored:
+) -> SuiteResults:
     """The results of one suite."""
     systems_by_set = [_systems(answers, prices, choice) for answers in answered]
     # A row that is missing on some set (no answers to vote on) has no figure over all sets.
@@ -144,11 +144,11 @@ def score(
         "policies": known,
         "shares": shares(alone) if binary else {},
     }
-    return Scored(name, systems_by_set, rows, tables, content)
+    return SuiteResults(name, systems_by_set, rows, tables, content)
 
 
 def overall(
-    scored: Sequence[Scored], prices: Prices, settings: Asking
+    scored: Sequence[SuiteResults], prices: Prices, settings: Asking
 ) -> tuple[Table, Mapping[str, Any]]:
     """The rows common to all suites, over all their sets."""
     sets = [systems_of_set for suite_scores in scored for systems_of_set in suite_scores.sets]

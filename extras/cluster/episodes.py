@@ -83,8 +83,8 @@ class EpisodeWorkers:
         self,
         actor: Actor,
         limits: tuple[Any, Any],
-        news: list["_Played"],
-        all_of_it: list["_Played"],
+        news: list["_DealtEpisode"],
+        all_of_it: list["_DealtEpisode"],
     ) -> Reply:
         """Have a worker continue the episodes of ``news``. If it has died, a new worker replays
         ``all_of_it`` up to the same point."""
@@ -105,7 +105,7 @@ class EpisodeWorkers:
 
 
 @dataclass(eq=False)
-class _Played:
+class _DealtEpisode:
     """An episode that a worker plays."""
 
     number: int
@@ -131,10 +131,10 @@ class _DealingCollector(Collector):
         """See :meth:`Collector.collect`."""
         workers, episodes = self._workers, dict[int, Episode]()
         workers.start()
-        actors, groups, todo = workers.actors, dict[Any, int](), list[_Played]()
+        actors, groups, todo = workers.actors, dict[Any, int](), list[_DealtEpisode]()
         for number, task in enumerate(tasks):
             group = groups.setdefault((task.problem and task.problem.id, task.seed), len(groups))
-            todo.append(_Played(number, task, group))
+            todo.append(_DealtEpisode(number, task, group))
 
         def end(number: int, episode: Episode) -> None:
             episodes[number] = episode
@@ -157,7 +157,7 @@ class _DealingCollector(Collector):
     async def _play(
         self,
         actors: Sequence[Actor],
-        todo: Sequence[_Played],
+        todo: Sequence[_DealtEpisode],
         concurrency: int,
         end: Callable[[int, Episode], None],
     ) -> None:
@@ -165,10 +165,10 @@ class _DealingCollector(Collector):
         play continues when all answers are there."""
         ahead, limits = iter(todo), (self.sampling, self.deadlines)
         until = asyncio.ALL_COMPLETED if self._workers.lock_step else asyncio.FIRST_COMPLETED
-        playing: dict[int, _Played] = {}
+        playing: dict[int, _DealtEpisode] = {}
         turns: dict[int, Turn] = {}
-        asked: dict[asyncio.Task[TurnAnswers], _Played] = {}
-        answered: list[_Played] = []
+        asked: dict[asyncio.Task[TurnAnswers], _DealtEpisode] = {}
+        answered: list[_DealtEpisode] = []
         try:
             while True:
                 begun = list(islice(ahead, max(1, concurrency) - len(playing)))

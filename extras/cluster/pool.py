@@ -20,7 +20,7 @@ from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.extras.cluster.bases import Base, cores_and_gpus, plan_bases
 from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.processes import Machine, Process
-from coterie.extras.cluster.roles import Asked, RemotePolicy, RemoteRole, share_batch
+from coterie.extras.cluster.roles import RemotePolicy, RemoteRole, RoleRequest, share_batch
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.starting import give_places, start, start_again
 from coterie.extras.cluster.worker import About, Stamp
@@ -185,7 +185,7 @@ class Pool:
 
     # Sampling
 
-    def _answer(self, asked: list[Asked]) -> list[Completion]:
+    def _answer(self, asked: list[RoleRequest]) -> list[Completion]:
         """Sample a batch on all engines in parallel."""
         parts: dict[tuple[str, str], list[int]] = {}
         load: Counter[str] = Counter()
@@ -209,7 +209,7 @@ class Pool:
             completions |= zip(places, pickle.loads(answers))
         return [completions[place] for place in range(len(asked))]
 
-    async def _answer_request(self, asked: Asked) -> Completion:
+    async def _answer_request(self, asked: RoleRequest) -> Completion:
         """Sample one completion; the engines do the batching."""
         role, *request = asked
         engine = self._base_of(role).engine_for(asked[2], self._load)

@@ -16,7 +16,7 @@ from coterie.extras.cluster.worker import About
 from coterie.models.sampler import Request
 from coterie.rollouts.coalesce import Coalescer
 
-Asked = tuple[str, str, Request]
+RoleRequest = tuple[str, str, Request]
 """(role, agent, request)"""
 
 
@@ -97,7 +97,7 @@ class RemotePolicy:
     """
 
     def __init__(
-        self, role: str, about: About, ask: Callable[[Asked], Awaitable[Completion]]
+        self, role: str, about: About, ask: Callable[[RoleRequest], Awaitable[Completion]]
     ) -> None:
         self._role, self._about, self._ask = role, about, ask
 
@@ -109,8 +109,8 @@ class RemotePolicy:
 
 
 def share_batch(
-    answer: Callable[[list[Asked]], Sequence[Completion]],
-) -> Coalescer[Asked, Completion]:
+    answer: Callable[[list[RoleRequest]], Sequence[Completion]],
+) -> Coalescer[RoleRequest, Completion]:
     """Combine the requests of all roles into one batch that does not depend on their order."""
     return Coalescer(answer, key=lambda asked: (asked[0], asked[1], asked[2].seed))
 

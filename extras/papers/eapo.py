@@ -163,7 +163,7 @@ class EapoComparison(Asking):
 
 
 @dataclass(frozen=True)
-class Asked:
+class SystemJobs:
     """One system: its policy, its expert, and its stored responses."""
 
     name: str
@@ -209,7 +209,7 @@ def compare(settings: EapoComparison) -> None:
     who = {"experts": settings.env.experts, "seed": settings.seed}
     replies_told = {name: tell(replies, pick, **who) for name, pick in _TELLS.items()}
     asked = [
-        Asked(
+        SystemJobs(
             name,
             label,
             policy,
@@ -240,7 +240,7 @@ def compare(settings: EapoComparison) -> None:
 
 
 def _show(
-    asked: Sequence[Asked],
+    asked: Sequence[SystemJobs],
     systems: Mapping[str, System],
     scored: Sequence[Questions],
     settings: EapoComparison,

@@ -100,7 +100,7 @@ def sweep(settings: Sweep) -> None:
     _show(paper_table, values, settings, console)
 
 
-def _tell(waiting: Sequence["Job"], settings: Sweep) -> None:
+def _tell(waiting: Sequence["SweepCommand"], settings: Sweep) -> None:
     """Print every command; for the papers' models also memory and hours."""
     total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
@@ -233,7 +233,7 @@ def _trained(paper_table: Table, settings: Sweep) -> Values:
     return values
 
 
-def _compared(paper_table: Table, comparisons: Sequence["Job"]) -> Values:
+def _compared(paper_table: Table, comparisons: Sequence["SweepCommand"]) -> Values:
     """Read the values that the comparison found with every seed."""
     read = [json.loads((job.folder / job.done).read_text(encoding="utf-8")) for job in comparisons]
     return {
@@ -309,7 +309,7 @@ def _figure(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class Job:
+class SweepCommand:
     """One command and the folder that it writes."""
 
     program: str
@@ -352,7 +352,7 @@ class Job:
 
 def training(
     table: Table, seeds: Sequence[int], out: Path, *, steps: int | None, more: Sequence[str]
-) -> Iterator[Job]:
+) -> Iterator[SweepCommand]:
     """Return the training of every variant with every seed."""
     for variant in table.variants:
         for seed in seeds:
@@ -361,16 +361,16 @@ def training(
             if variant.program == "distill":
                 place = ("--out", str(folder))
                 flags_told = overlay((*variant.flags, *numbers, *place))
-                yield Job("benchmark", ("distill", *flags_told), folder, "final")
+                yield SweepCommand("benchmark", ("distill", *flags_told), folder, "final")
             else:
                 place = ("--run-dir", str(folder))
                 flags = (*variant.flags, *more, *numbers, *place)
-                yield Job("train", tuple(overlay(flags)), folder, "summary.json")
+                yield SweepCommand("train", tuple(overlay(flags)), folder, "summary.json")
 
 
 def comparing(
     name: str, table: Table, seeds: Sequence[int], out: Path, more: Sequence[str]
-) -> Iterator[Job]:
+) -> Iterator[SweepCommand]:
     """Return the table's comparison for every seed."""
     for seed in seeds if table.comparison else ():
         arguments = list(table.comparison)
@@ -380,7 +380,7 @@ def comparing(
         folder = out / name / f"seed-{seed}"
         numbers = (*more, "--seed", str(seed), "--out", str(folder))
         flags_told = tuple(overlay((*arguments, *numbers)))
-        yield Job("benchmark", flags_told, folder, "results.json", False)
+        yield SweepCommand("benchmark", flags_told, folder, "results.json", False)
 
 
 def run_of(variant: Variant, seed: int, out: Path) -> Path:

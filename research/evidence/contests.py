@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes.arguments import overlay
-from coterie.extras.papers.sweep import Job
+from coterie.extras.papers.sweep import SweepCommand
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import runs
 from evidence.peers import ALONE, ARMS, DISTILLED
@@ -210,14 +210,14 @@ class Run:
     def what(self) -> Arm:
         return CONTESTS[self.contest][self.arm]
 
-    def job(self, out: Path) -> Job:
+    def job(self, out: Path) -> SweepCommand:
         """Return the command, with folders under ``out``."""
         folder = out / self.name
         where = ("--run-dir" if self.what.program == "train" else "--out", str(folder))
         flags = [self._filled(flag, out) for flag in self.what.flags]
         arguments = tuple(overlay([*flags, "--seed", str(self.seed), *where]))
         trains = self.what.done != "results.json"
-        return Job(self.what.program, arguments, folder, self.what.done, trains)
+        return SweepCommand(self.what.program, arguments, folder, self.what.done, trains)
 
     def needed(self) -> list["Run"]:
         """Return the runs that this one needs first."""

@@ -18,7 +18,7 @@ import numpy as np
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay
 from coterie.evaluation.metrics.intervals import t_interval
-from coterie.extras.papers.sweep import Job
+from coterie.extras.papers.sweep import SweepCommand
 from evidence import peers, runs
 from evidence.peers import DECIDING, DISTILLED, LENGTH, MODELS, ROLES, RUNGS
 from evidence.runs import ROOT, Row, fell, finish, quoted, rate, taught
@@ -85,7 +85,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class OwnLoop(Job):
+class OwnLoop(SweepCommand):
     """A training by a program of this folder."""
 
     def command(self) -> list[str]:
@@ -182,7 +182,7 @@ def stored() -> dict[Run, dict[str, Any]]:
 def train(run: Run, out: Path) -> dict[str, Any]:
     """Train, and return the line to store."""
     folder = out / run.name
-    kind = OwnLoop if run.arm in OTHERS else Job
+    kind = OwnLoop if run.arm in OTHERS else SweepCommand
     spent = finish(kind("train", (*run.flags, "--run-dir", str(folder)), folder, "summary.json"))
     row = {
         **asdict(run),

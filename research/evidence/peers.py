@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes.arguments import overlay
-from coterie.extras.papers.sweep import Job
+from coterie.extras.papers.sweep import SweepCommand
 from evidence import runs
 from evidence.runs import ROOT, finish, outcomes, quoted, taught
 
@@ -102,7 +102,7 @@ def train(run: Run, out: Path) -> dict[str, Any]:
     """Train, measure the roles' majority votes, and return the line to store."""
     folder = out / run.name
     flags = (*run.flags, "--run-dir", str(folder))
-    spent = finish(Job("train", flags, folder, "summary.json"))
+    spent = finish(SweepCommand("train", flags, folder, "summary.json"))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     first, _ = outcomes(folder)
     return {
@@ -130,7 +130,7 @@ def _votes(run: Run, folder: Path) -> dict[str, float]:
     flags = ("--questions", "256", "--samples", "6", "--resamples", "1", "--no-workflow")
     where = ("--problems", problems, "--seed", str(run.seed), "--out", str(folder / "votes"))
     arguments = ("suite", "--policies", *policies, *flags, *where)
-    job = Job("benchmark", arguments, folder / "votes", "results.json", False)
+    job = SweepCommand("benchmark", arguments, folder / "votes", "results.json", False)
     job.run()
     results = json.loads((job.folder / job.done).read_text(encoding="utf-8"))
     rows = results["suites"]["core"]["sets"][problems]["rows"]

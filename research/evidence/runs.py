@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from coterie.extras.papers.sweep import Job
+from coterie.extras.papers.sweep import SweepCommand
 from coterie.training.rundir import METRICS, RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +75,7 @@ def locked(name: str, out: Path, wait: bool = False) -> Iterator[bool]:
             yield True
 
 
-def finish(job: Job) -> dict[str, Any]:
+def finish(job: SweepCommand) -> dict[str, Any]:
     """Run what is left of the job; return commit, time and seconds. They are None for a resumed
     job, of which only the last part would be known."""
     began, used, whole = time.time(), cpu_s(), not job.folder.exists()

@@ -16,7 +16,7 @@ from coterie.extras.ops.doctor.finding import Finding, judge, table
 from coterie.extras.ops.doctor.observe import Examined, Observed, few, observe
 from coterie.extras.ops.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.extras.ops.doctor.players import asked_experts, check_calls, check_expert
-from coterie.extras.ops.doctor.rescore import Scored, rescore
+from coterie.extras.ops.doctor.rescore import TokenScores, rescore
 from coterie.extras.ops.doctor.signal import check_signal, check_spaces, check_variety
 from coterie.extras.ops.doctor.texts import check_round_trip, check_stops, check_template
 from coterie.extras.ops.doctor.update import Moved, check_movement, learn, starting_weights
@@ -153,7 +153,7 @@ def _trajectories(session: Examined, observed: Observed) -> list[Finding]:
     return findings
 
 
-def _scored(session: Examined, observed: Observed) -> dict[str, Scored | None]:
+def _scored(session: Examined, observed: Observed) -> dict[str, TokenScores | None]:
     """Score each model's rows with the learner's forward pass; None where that is impossible."""
     scored = {}
     for role, loaded in session.team.loaded.items():
@@ -163,7 +163,7 @@ def _scored(session: Examined, observed: Observed) -> dict[str, Scored | None]:
     return scored
 
 
-def _rescored(session: Examined, observed: Observed, role: str) -> Scored | None:
+def _rescored(session: Examined, observed: Observed, role: str) -> TokenScores | None:
     return rescore(
         session.team.loaded[role].handle,
         observed.rows(role),
@@ -179,7 +179,7 @@ def sampled_at(session: Examined, role: str) -> float:
 
 
 def _parity(
-    session: Examined, scored: Mapping[str, Scored | None], check: str, way_out: str
+    session: Examined, scored: Mapping[str, TokenScores | None], check: str, way_out: str
 ) -> list[Finding]:
     findings = []
     for role, scored_rows in scored.items():

@@ -28,7 +28,7 @@ Tokens = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PolicyCall:
     """An answered call of a policy."""
 
     prompt: Prompt
@@ -40,12 +40,12 @@ class WatchedPolicy:
     """A :class:`coterie.datatypes.Policy` that wraps another policy and records its calls."""
 
     def __init__(self, policy: Policy) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[PolicyCall] = []
         self._policy = policy
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         completion = await self._policy(prompt, sampling)
-        self.asked.append(Asked(prompt, sampling, completion))
+        self.asked.append(PolicyCall(prompt, sampling, completion))
         return completion
 
 
@@ -93,7 +93,7 @@ class Observed:
     """Records of the played episodes."""
 
     episodes: Sequence[Episode]
-    asked: Mapping[str, Sequence[Asked]]
+    asked: Mapping[str, Sequence[PolicyCall]]
     """Role -> answered calls, in order of the answers."""
     broken: Sequence[str]
     """Agents whose context did not continue the last one, one entry per event."""

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from coterie.extras.ops.doctor.finding import Finding, judge
-from coterie.extras.ops.doctor.rescore import Scored
+from coterie.extras.ops.doctor.rescore import TokenScores
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,9 @@ def tolerance(dtype: torch.dtype) -> float:
     return 1e-3 if dtype == torch.float32 else 5e-2
 
 
-def check_parity(check: str, role: str, scored: Scored, limit: float, *, way_out: str) -> Finding:
+def check_parity(
+    check: str, role: str, scored: TokenScores, limit: float, *, way_out: str
+) -> Finding:
     """Compare sampler and learner, which should have the same weights."""
     difference = parity(scored.sampler_N, scored.learner_N)
     if difference is None:
@@ -80,7 +82,7 @@ def surplus_z(logp_N: Floats, entropy_N: Floats, variance_N: Floats) -> float:
     return float(np.sum(logp_N + entropy_N) / np.sqrt(np.sum(variance_N)))
 
 
-def check_neutrality(role: str, scored: Scored, *, filtered: bool) -> Finding:
+def check_neutrality(role: str, scored: TokenScores, *, filtered: bool) -> Finding:
     """Check that tokens are as likely as draws from the learner's distribution.
 
     Args:

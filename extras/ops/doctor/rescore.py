@@ -21,7 +21,7 @@ _LOGITS_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True)
-class Scored:
+class TokenScores:
     """Scores of one role's sampled tokens, all (N,)."""
 
     sampler_N: Floats
@@ -37,7 +37,7 @@ class Scored:
 @torch.no_grad()
 def rescore(
     handle: ModelHandle, rows: Sequence[Trajectory], *, temperature: float, budget: int
-) -> Scored | None:
+) -> TokenScores | None:
     """Run the learner's forward pass over ``rows``, in an order that depends on lengths only.
     Returns None if no token was sampled.
 
@@ -61,7 +61,7 @@ def rescore(
             parts.append(
                 [batch.sampler_BT[batch.mask_BT], scores.logp_N, scores.entropy_N, variance_N]
             )
-    return Scored(*(torch.cat(column).double().cpu().numpy() for column in zip(*parts)))
+    return TokenScores(*(torch.cat(column).double().cpu().numpy() for column in zip(*parts)))
 
 
 def variance(hidden_NH: Tensor, head: Head, *, temperature: float) -> Tensor:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from coterie.datatypes import Policy, PolicyFailure, TokenCodec, UserError
 from coterie.extras.ops.doctor.finding import Finding, judge
-from coterie.extras.ops.doctor.observe import Asked
+from coterie.extras.ops.doctor.observe import PolicyCall
 from coterie.models.codec import HFCodec
 from coterie.models.rendering import render
 
@@ -111,7 +111,7 @@ def through(tokens: Tokens, stop: str, decode: Decode) -> int:
 
 
 async def check_stops(
-    role: str, policy: Policy, codec: TokenCodec, asked: Sequence[Asked]
+    role: str, policy: Policy, codec: TokenCodec, asked: Sequence[PolicyCall]
 ) -> Finding:
     """Sample an answer again with the same seed and a stop string from its middle."""
     for request in asked:

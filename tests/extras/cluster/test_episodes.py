@@ -246,7 +246,7 @@ async def test_one_that_dies_too_often_ends_the_run_and_another_run_starts_them_
     assert len(await texts(collector)) == 10
     many.close()
     # Whoever is still being waited for at the end dies once and for all.
-    actor, played = many.actors[0], episodes._Played(0, tasks_for(PROBLEMS, seed=3)[0], 0)
+    actor, played = many.actors[0], episodes._DealtEpisode(0, tasks_for(PROBLEMS, seed=3)[0], 0)
     starting.start([actor])
     before, here.dies = actor.restarts, [len(here.played) + 1]
     with pytest.raises(Died):

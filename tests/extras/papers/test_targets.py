@@ -21,7 +21,7 @@ def test_a_target_that_cannot_be_is_refused_in_one_line(
 
     monkeypatch.setattr(ask, "sample", never)
     monkeypatch.setattr(distill, "build_team", never)
-    monkeypatch.setattr(sweep.Job, "run", never)
+    monkeypatch.setattr(sweep.SweepCommand, "run", never)
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for target in ("file", "file/deep", "/proc/nope", "/dev/null", "link"):

@@ -20,7 +20,7 @@ from coterie.extras.ops.doctor.parity import (
     surplus_z,
     tolerance,
 )
-from coterie.extras.ops.doctor.rescore import Scored, variance
+from coterie.extras.ops.doctor.rescore import TokenScores, variance
 from coterie.extras.ops.doctor.update import Movement, check_movement, made_up
 from coterie.teams.footprint import Footprint
 
@@ -28,9 +28,9 @@ LN2 = math.log(2)
 NAN = math.nan
 
 
-def scored(sampler: list[float], learner: list[float]) -> Scored:
+def scored(sampler: list[float], learner: list[float]) -> TokenScores:
     zeros = np.zeros(len(learner))
-    return Scored(np.array(sampler), np.array(learner), zeros, zeros)
+    return TokenScores(np.array(sampler), np.array(learner), zeros, zeros)
 
 
 def test_parity_is_taken_where_the_sampler_could_tell() -> None:
@@ -79,13 +79,13 @@ def test_the_variance_of_log_p() -> None:
 def test_four_standard_deviations_are_wrong(surplus: float, verdict: str) -> None:
     # 100 tokens of variance 1: sd 10; the surplus is spread over them.
     each = np.full(100, surplus / 10)
-    scored = Scored(each, each, np.zeros(100), np.ones(100))
+    scored = TokenScores(each, each, np.zeros(100), np.ones(100))
     assert check_neutrality("a", scored, filtered=False).verdict == verdict
     assert check_neutrality("a", scored, filtered=True).verdict == "not measured"
 
 
 def test_few_tokens_tell_nothing() -> None:
-    scored = Scored(np.full(19, 9.0), np.full(19, 9.0), np.zeros(19), np.ones(19))
+    scored = TokenScores(np.full(19, 9.0), np.full(19, 9.0), np.zeros(19), np.ones(19))
     assert check_neutrality("a", scored, filtered=False).verdict == "not measured"
 
 
