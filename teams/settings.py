@@ -77,7 +77,7 @@ class AgentSettings:
         hot, share = self.temperature, self.top_p
         refuse(
             (
-                self.model.startswith("scripted:") and (hot, share) != (None, None),
+                str(self.model).startswith("scripted:") and (hot, share) != (None, None),
                 f"{self.model} samples nothing: leave out --agents.ROLE.temperature and top-p",
             ),
             (
