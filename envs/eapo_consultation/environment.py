@@ -5,7 +5,7 @@
 | Creation | ``coterie.make("eapo-consultation")``; PettingZoo's id is ``eapo-consultation-v0`` |
 | Actions | text; tokens in the token view |
 | Parallel API | yes |
-| Agents | ``policy_0``, ``expert_0 .. expert_{K-1}`` |
+| Agents | ``policy_0``, ``expert_0 .. expert_{K-1}``; with lone traces ``policy_1 ..`` |
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
@@ -37,6 +37,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.conversation import ConversationEnv
+from coterie.envs.eapo_consultation.lone import LoneTrace, grade_lone, lone_checks, with_lone
 from coterie.envs.eapo_consultation.messages import (
     Call,
     Move,
@@ -90,7 +91,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             )
 
     def places(self) -> Mapping[str, int]:
-        return {"policy": 1, "expert": self.settings.experts}
+        return {"policy": 1 + self.settings.lone, "expert": self.settings.experts}
 
     def replicas(self) -> int:
         return self.settings.group_size
@@ -124,10 +125,17 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
 
         def needed(answers: Answers) -> ScoreRequests:
             text = answers.get(POLICY, "")
-            if POLICY in answers and self._move(episode, text, may_call).kind != "answer":
-                return ScoreRequests()
-            checks = final_checks(episode, episode.own + text, opened=opened)
+            alone = (answers[agent] for agent in lone if agent in answers)
+            checks = lone_checks(alone, opened=opened)
+            if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
+                checks += final_checks(episode, episode.own + text, opened=opened)
             return ScoreRequests(tuple((check, problem) for check in checks))
+
+        # Lone traces are asked beside the policy's first turn.
+        others = self.agents_of("policy")[1:]
+        alone = lone_prompt(problem.question, settings.prompt_style, problem.kind)
+        lone = dict.fromkeys(others, Ask(alone, "message", episode.max_new_tokens, []))
+        lone, written = lone if training else {}, dict[str, LoneTrace]()
 
         # The policy is asked the question; in a workflow, with what every expert said to it.
         text, piece = self._opening(problem, episode.consult), "message"
@@ -135,6 +143,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             everyone = [Call(place + 1, problem.question) for place in range(settings.experts)]
             text += yield from self._consult(episode, problem, everyone)
         while True:
+            episode.show(text)
             may_call = (
                 episode.consult == "free"
                 and not episode.exhausted
@@ -143,7 +152,12 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             )
             left = max(1, episode.max_new_tokens - episode.tokens)
             ask = Ask(text, piece, left, [CALLS[1]] if may_call else [])
-            answers = yield Turn({POLICY: ask}, needed)
+            answers = yield Turn({POLICY: ask, **lone}, needed)
+            for agent in (agent for agent in lone if agent in answers):
+                tokens = self.meters["policy"].count(answers[agent])
+                graded = grade_lone(answers[agent], tokens, problem, self.scorer, opened=opened)
+                written[agent] = graded
+            lone = {}
             if POLICY not in answers:
                 episode.failed = True
                 break
@@ -161,7 +175,10 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
                 episode.ignored += 1
 
         experts = dict(enumerate(self.agents_of("expert"), 1))
-        return outcome_of(episode, problem, settings, self.scorer, POLICY, experts)
+        outcome = outcome_of(episode, problem, settings, self.scorer, POLICY, experts)
+        if not others:
+            return outcome
+        return with_lone(outcome, others, written, episode, problem, settings)
 
     def _opening(self, problem: Problem, consult: Consult) -> str:
         settings, question = self.settings, problem.question

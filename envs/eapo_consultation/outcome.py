@@ -77,10 +77,23 @@ class Consultation:
     """Calls inside thoughts, which nobody answers."""
     exhausted: bool = False
     """Whether a call came when nothing was left."""
+    said: str = ""
+    """The conversation so far: what the policy was shown and what it wrote."""
+    heard: str = ""
+    """The conversation up to the last return with a reply in it; empty where none came in."""
     failed: bool = False
+    _replies: int = 0
+
+    def show(self, text: str) -> None:
+        """Add what the policy is shown; called after each return."""
+        self.said += text
+        replies = sum(bool(dispatch.result) for dispatch in self.dispatched)
+        if replies > self._replies:
+            self._replies, self.heard = replies, self.said
 
     def record(self, move: Move) -> None:
         """Add a turn of the policy."""
+        self.said += move.text
         self.own += move.text
         self.tokens += move.tokens
         self.thinking = move.thinking
@@ -93,9 +106,16 @@ class Consultation:
 
 def final_checks(episode: Consultation, own: str, *, opened: bool) -> list[str]:
     """What :func:`outcome_of` asks of the scorer once the policy has written ``own``."""
-    answer = final_answer(own, opened=opened)
+    check = answer_check(own, opened=opened)
     results = [dispatch.result for dispatch in episode.dispatched if dispatch.result]
-    return results if answer is None else [*results, _as_answer(answer)]
+    return results if check is None else [*results, check]
+
+
+def answer_check(own: str, *, opened: bool) -> str | None:
+    """What the scorer is asked about the final answer of what the policy wrote; None without any:
+    nothing else that was written can be mistaken for it."""
+    answer = final_answer(own, opened=opened)
+    return None if answer is None else f"{ANSWER} {answer}"
 
 
 def outcome_of(
@@ -116,21 +136,13 @@ def outcome_of(
         policy: the agent that consults.
         experts: expert id -> agent.
     """
-    opened = settings.opens_thinking
-    answer = final_answer(episode.own, opened=opened)
-    verdict = Verdict(False, None, "none")
-    if answer is not None:
-        verdict = scorer.check(_as_answer(answer), problem)
+    check = answer_check(episode.own, opened=settings.opens_thinking)
+    verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
     results = [dispatch.result for dispatch in episode.dispatched]
     states_gold = [bool(text) and scorer.check(text, problem).correct for text in results]
+    calls = episode.answered_calls
     report = {
-        "correct": bool(verdict.correct),
-        "answer": verdict.answer,
-        "method": verdict.method,
-        "formatted": is_well_formed(
-            episode.own, answered_calls=episode.answered_calls, opened=opened
-        ),
-        "f1": squad_f1(answer or "", [problem.gold]),
+        **as_graded(episode.own, verdict, problem, settings, answered_calls=calls),
         "answer_in_returns": any(states_gold),
         **_consulting(episode, problem.question),
     }
@@ -162,6 +174,36 @@ def outcome_of(
     )
 
 
+def as_graded(
+    own: str,
+    verdict: Verdict,
+    problem: Problem,
+    settings: EapoConsultationSettings,
+    *,
+    answered_calls: int,
+) -> dict[str, Any]:
+    """What was measured of the final answer of what the policy wrote."""
+    opened = settings.opens_thinking
+    return {
+        "correct": bool(verdict.correct),
+        "answer": verdict.answer,
+        "method": verdict.method,
+        "formatted": is_well_formed(own, answered_calls=answered_calls, opened=opened),
+        "f1": squad_f1(final_answer(own, opened=opened) or "", [problem.gold]),
+    }
+
+
+def answer_terms(report: Mapping[str, Any], settings: EapoConsultationSettings) -> dict[str, float]:
+    """What a graded answer earns in training, where nobody was asked."""
+    value = answer_reward(
+        settings.answer_reward,
+        correct=report["correct"],
+        f1=report["f1"],
+        formatted=report["formatted"],
+    )
+    return {"answer": value, "consulting": 0.0}
+
+
 def _terms(
     report: Mapping[str, Any], settings: EapoConsultationSettings, episode: Consultation
 ) -> dict[str, float]:
@@ -170,17 +212,12 @@ def _terms(
         return {"correct": 0.0 if episode.failed else float(report["correct"])}
     if episode.failed:
         return {"answer": 0.0, "consulting": 0.0}
-    value = answer_reward(
-        settings.answer_reward,
-        correct=report["correct"],
-        f1=report["f1"],
-        formatted=report["formatted"],
-    )
     counted = report["calls" if settings.penalised == "dispatched" else "accepted"]
     free = episode.step <= settings.penalty_start
     if free or (settings.penalty_only_if_right and not report["correct"]):
         counted = 0
-    return {"answer": value, "consulting": consult_penalty(counted, settings.consult_penalty)}
+    cost = consult_penalty(counted, settings.consult_penalty)
+    return {**answer_terms(report, settings), "consulting": cost}
 
 
 def _consulting(episode: Consultation, question: str) -> dict[str, Any]:
@@ -239,11 +276,6 @@ def paradigm(question: str, queries: Sequence[str]) -> Paradigm:
     if not queries:
         return "self"
     return "direct" if all(_overlap(question, q) >= _SAME for q in queries) else "decomposition"
-
-
-def _as_answer(answer: str) -> str:
-    """The answer as the scorer finds it: nothing else that was written can be mistaken for it."""
-    return f"{ANSWER} {answer}"
 
 
 def _overlap(question: str, query: str) -> float:

@@ -16,6 +16,7 @@ BudgetUnit = Literal["rounds", "calls"]
 Coin = Literal["response", "group"]
 Penalised = Literal["dispatched", "accepted"]
 Queries = Literal["own", "shuffled"]
+Reread = Literal["none", "wrong"]
 Schedule = Literal["inv", "inv-sqrt", "inv-sq", "const", "linear", "cosine"]
 
 _require = partial(require, "eapo-consultation")
@@ -69,6 +70,13 @@ class EapoConsultationSettings:
     """What experts are asked: the policy's query, or the question of another problem (shuffled, a
     control)."""
 
+    lone: int = 0
+    """Traces that the policy also writes alone in training, beside each conversation, with the
+    prompt and the reward of evaluation. Not in the paper."""
+    reread: Reread = "none"
+    """Lone traces that the reader scores again behind the conversation up to its last accepted
+    reply, for --algo.distillation.beta: none; wrong ones. Not in the paper."""
+
     answer_reward: AnswerRule = "em_math"
     """em_math: 1 for the right value, 0.1 for the right format alone. f1_literal: the paper's word
     F1 if above 0, else 0.1 for the format. f1_or_format: the larger of the two."""
@@ -110,10 +118,26 @@ class EapoConsultationSettings:
         counts = ("experts", "group_size", "eval_samples", "accept_steps")
         lengths = ("max_new_tokens", "expert_max_new_tokens", "reply_tokens")
         starts = ("anneal_steps", "accept_start", "penalty_start", "at_once", "budget")
-        others = ("eval_max_new_tokens", "reply_thinking_tokens", "accept_total", "consult_penalty")
+        others = (
+            "lone",
+            "eval_max_new_tokens",
+            "reply_thinking_tokens",
+            "accept_total",
+            "consult_penalty",
+        )
         check_least(self, dict.fromkeys((*counts, *lengths), 1), at="eapo-consultation: ")
-        check_least(self, dict.fromkeys((*starts, *others), 0), at="eapo-consultation: ")
+        check_least(self, dict.fromkeys((*starts, *others, "lone"), 0), at="eapo-consultation: ")
         require_countable("eapo-consultation", self, "experts", "group_size", "eval_samples")
+        require_countable("eapo-consultation", self, "lone")
+        _require(
+            self.lone == 0 or self.consult != "never",
+            "lone traces stand beside conversations with experts, which consult never leaves out; "
+            "choose lone 0, or consult free",
+        )
+        _require(
+            self.reread == "none" or self.lone > 0,
+            "reread does nothing without traces that are written alone; choose lone 1",
+        )
         _require(
             0 <= self.turns_end <= self.budget,
             f"turns_end is {self.turns_end}: it must be between 0 and the budget",

@@ -1,9 +1,28 @@
 """What is known of ``eapo-consultation`` before it is built: its defaults and its suite."""
 
+from collections.abc import Iterator
+from typing import Any
+
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
-from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.envs.env_spec import EnvSpec
 
 PROBLEMS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
+
+
+def check(settings: EapoConsultationSettings, run: Any) -> Iterator[tuple[bool, str]]:
+    """See :attr:`coterie.envs.EnvSpec.check`: rereading and distillation go together."""
+    beta = run.algo.distillation.beta
+    yield (
+        settings.reread == "none" and beta > 0,
+        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or add "
+        "--env.lone 1 --env.reread wrong",
+    )
+    yield (
+        settings.reread != "none" and beta == 0,
+        f"--env.reread {settings.reread} does nothing without --algo.distillation.beta, such as 1; "
+        "without both: --env.reread none",
+    )
+
 
 SPEC = EnvSpec(
     name="eapo-consultation",
@@ -13,7 +32,8 @@ SPEC = EnvSpec(
     settings=EapoConsultationSettings,
     roles=("policy", "expert"),
     evaluation="coterie.envs.eapo_consultation.evaluation:EVALUATION",
-    rereads=reads_nothing_again,
+    rereads=lambda settings: settings.reread != "none",
+    check=check,
     learns=lambda settings: ("policy",),
     defaults={
         "problems": {"train": PROBLEMS, "held_out": 128},

@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="of --again")
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from evidence import contests, controls, peers
+    from evidence import consulting, contests, controls, peers
     from evidence.runs import again, train_all
 
     if asked.tables:
@@ -45,7 +45,7 @@ def main() -> None:
         return
     asked.out.mkdir(parents=True, exist_ok=True)
     # A protocol is a module with RESULTS, planned, stored and train.
-    protocols = (peers, contests, controls)
+    protocols = (peers, contests, controls, consulting)
     if asked.again:
         print(again(protocols, asked.again, asked.seed, asked.out))
         return

@@ -5,8 +5,9 @@ run is a line of docs/evidence/contests.jsonl; ``python research/evidence`` star
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ _SCORES = ("rlvr-verb", "rlvr-isotonic", "rlvr-platt", "rlvr-avgprob", "corea", 
 _CONTROLS = ("rlvr", "l1", "llm", "random", "always", "never", "oracle")
 _SYSTEMS = ("--resamples", "200", "--systems", *_CONTROLS, *_SCORES)
 _CHAINS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
-_EAPO = (
+EAPO = (
     *("--env", "eapo-consultation", "--algo", "dapo", "--steps", "1000", "--tokens", "1200000"),
     *("--problems.train", _CHAINS, "--eval.no-enabled", "--no-episodes-log"),
 )
@@ -43,7 +44,7 @@ EXPERTS = {
     "answer": "scripted:oracle?template=Answer: {answer}",
     "weak": "tiny:pupil",
 }
-_IMITATED = ("distill", "--problems", _CHAINS, "--questions", "256", "--steps", "1000")
+IMITATED = ("distill", "--problems", _CHAINS, "--questions", "256", "--steps", "1000")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Arm:
 
 def _imitation(kind: str, *more: str) -> Arm:
     """Solutions of the same expert learned, for as many of its tokens as consulting it took."""
-    flags = (*_IMITATED, "--expert", EXPERTS[kind], "--expert-tokens", f"<tokens of {kind}>")
+    flags = (*IMITATED, "--expert", EXPERTS[kind], "--expert-tokens", f"<tokens of {kind}>")
     return Arm((*flags, *more), "benchmark", "distillation.json", (kind,))
 
 
@@ -71,7 +72,7 @@ _TOLD = "imitated-told"
 _AFTERWARDS = {
     name.replace("imitated", "then"): Arm(
         (
-            *(*_EAPO, "--env.consult", "never", "--agents.policy.tuning", "full"),
+            *(*EAPO, "--env.consult", "never", "--agents.policy.tuning", "full"),
             *("--agents.policy.model", f"<{name}>/final/policy"),
         ),
         needs=(name,),
@@ -86,7 +87,7 @@ _POLICIES = {
 _LATER = {_TOLD: f"<{_TOLD}>/final/policy", **{name: f"<{name}>" for name in _AFTERWARDS}}
 
 
-def _scored(policies: Mapping[str, str]) -> Arm:
+def scored_by(policies: Mapping[str, str]) -> Arm:
     """Measure each policy's accuracy alone."""
     flags = (
         *("suite", "--suite", "eapo", "--no-workflow", "--problems", _CHAINS),
@@ -160,15 +161,13 @@ CONTESTS: Mapping[str, Mapping[str, Arm]] = {
         ),
     },
     "eapo": {
-        "alone": Arm((*_EAPO, "--env.consult", "never")),
-        **{
-            kind: Arm((*_EAPO, "--agents.expert.model", expert)) for kind, expert in EXPERTS.items()
-        },
+        "alone": Arm((*EAPO, "--env.consult", "never")),
+        **{kind: Arm((*EAPO, "--agents.expert.model", expert)) for kind, expert in EXPERTS.items()},
         **_IMITATORS,
-        "scored": _scored(_POLICIES),
+        "scored": scored_by(_POLICIES),
         _TOLD: _imitation("good", "--max-new-tokens", "13"),
         **_AFTERWARDS,
-        "scored-then": _scored(_LATER),
+        "scored-then": scored_by(_LATER),
     },
     "together": {
         "peers": _peers(_WHOLE, "430"),
@@ -221,7 +220,7 @@ class Run:
 
     def needed(self) -> list["Run"]:
         """Return the runs that this one needs first."""
-        return [Run(self.contest, arm, self.seed) for arm in self.what.needs]
+        return [replace(self, arm=arm) for arm in self.what.needs]
 
     def _filled(self, flag: str, out: Path) -> str:
         for needed in self.needed():
@@ -268,7 +267,8 @@ def _prepare(run: Run, out: Path) -> None:
 
 def _reader(run: Run) -> Any:
     if run.what.done == "results.json":
-        return _scores if run.contest == "eapo" else _cascades
+        asks_one = run.what.flags[0] == "suite"
+        return partial(scores, run.what.needs) if asks_one else _cascades
     if run.what.done == "distillation.json":
         return lambda folder, result: {"after": result}
     if run.contest in ("three", "unequal"):
@@ -308,6 +308,6 @@ def _cascades(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _scores(folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
+def scores(policies: Collection[str], folder: Path, results: Mapping[str, Any]) -> dict[str, Any]:
     rows = results["suites"]["eapo"]["sets"][_CHAINS]["rows"]
-    return {"after": {name: row for name, row in rows.items() if name in _POLICIES | _LATER}}
+    return {"after": {name: row for name, row in rows.items() if name in policies}}

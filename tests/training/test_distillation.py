@@ -36,13 +36,16 @@ FLAGS = (
             ["--env", "corea-deferral", "--algo.distillation.beta", "1"],
             "corea-deferral has no traces of peers to learn from: leave out --algo.distillation",
         ),
+        (
+            ["--env", "eapo-consultation", "--algo.distillation.beta", "1"],
+            "set it to 0, or add --env.lone 1 --env.reread wrong",
+        ),
         *(
             (
                 ["--env", name, "--algo.distillation.beta", "1", *more],
                 f"{name} has no traces of peers to learn from: leave out --algo.distillation",
             )
             for name, *more in (
-                ("eapo-consultation",),
                 ("sd-e2",),
                 ("coterie.envs.solo:SoloEnv", "--agents.solver.model", "tiny:alice"),
             )

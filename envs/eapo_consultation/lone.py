@@ -1,0 +1,89 @@
+"""Lone traces beside a conversation, read again behind what the experts replied in it.
+
+They are answers of the policy to the question alone, as in evaluation. A wrong one is scored once
+more behind the conversation up to the last reply that came in (``reread_after``): on-policy, token
+by token, and without a further token of an expert (:mod:`coterie.algorithms.distillation`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.datatypes import Problem, Scorer, Verdict
+from coterie.envs.eapo_consultation.outcome import (
+    Consultation,
+    answer_check,
+    answer_terms,
+    as_graded,
+)
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.envs.turns import Outcome
+
+
+@dataclass(frozen=True)
+class LoneTrace:
+    """One answer without experts, graded."""
+
+    text: str
+    tokens: int
+    """Its length, in the policy's tokens."""
+    verdict: Verdict
+
+
+def lone_checks(texts: Iterable[str], *, opened: bool) -> list[str]:
+    """What :func:`grade_lone` asks of the scorer."""
+    return [check for text in texts if (check := answer_check(text, opened=opened)) is not None]
+
+
+def grade_lone(
+    text: str, tokens: int, problem: Problem, scorer: Scorer, *, opened: bool
+) -> LoneTrace:
+    """Grade a lone trace; ``opened``: whether it begins inside a thought."""
+    check = answer_check(text, opened=opened)
+    verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
+    return LoneTrace(text, tokens, verdict)
+
+
+def with_lone(
+    outcome: Outcome,
+    agents: Iterable[str],
+    traces: Mapping[str, LoneTrace],
+    episode: Consultation,
+    problem: Problem,
+    settings: EapoConsultationSettings,
+) -> Outcome:
+    """Add lone traces to a conversation's outcome.
+
+    Args:
+        outcome: of the conversation alone.
+        agents: all that may write a lone trace.
+        traces: agent -> its trace, for those that were asked and answered.
+        episode: the conversation at its end.
+        problem: what both are about.
+        settings: the environment's.
+    """
+    terms: dict[str, Mapping[str, float]] = {}
+    measured: dict[str, Mapping[str, Any]] = {}
+    read: dict[str, str] = {}
+    for agent in agents:
+        trace = traces.get(agent)
+        if trace is None:
+            terms[agent] = dict.fromkeys(next(iter(outcome.terms.values())), 0.0)
+            continue
+        report = as_graded(trace.text, trace.verdict, problem, settings, answered_calls=0)
+        terms[agent] = answer_terms(report, settings)
+        measured[agent] = {**report, "lone": True, "response_tokens": trace.tokens}
+        if episode.heard and not report["correct"] and settings.reread == "wrong":
+            read[agent] = episode.heard
+    return Outcome(
+        terms={**outcome.terms, **terms},
+        measured={**outcome.measured, **measured},
+        episode={**outcome.episode, "reread": len(read)},
+        loss_weight=outcome.loss_weight,
+        reread_after=read,
+        truncated=(*outcome.truncated, *(a for a, t in traces.items() if t.verdict.answer is None)),
+        failed={
+            **(outcome.failed or {}),
+            **{agent: episode.mode == "train" and agent not in traces for agent in agents},
+        },
+    )

@@ -1,0 +1,185 @@
+"""Lone traces, and the context behind which the wrong ones are read again, worked out by hand."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coterie import envs
+from coterie.datatypes import Problem, UserError
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from coterie.rewards.grading.scorer import AnswerScorer
+
+from .scripted import LONG, RIGHT, THOUGHT, calls
+
+LONE = replace(LONG, lone=2, reread="wrong")
+WRONG = f"{THOUGHT}\nAnswer: 3"
+PANEL = "Question: 7 + 8 - 3 =\nExperts: 1 to 3\nSolve:"
+ALONE = "Question: 7 + 8 - 3 =\nSolve:"
+CALL = calls((2, "5 - 3 ="))
+RETURN = '\n<agent_returns>[{"expert_id": 2, "result": "5 - 3 = 2"}]</agent_returns>\n'
+
+
+class Scene:
+    """An episode that is played by a table of answers."""
+
+    def __init__(self, settings: EapoConsultationSettings, problem: Problem, **options: Any):
+        self.env = EapoConsultationEnv(settings, scorer=AnswerScorer())
+        options = {"problem": problem, "step": 1, **options}
+        self.observations, self.infos = self.env.reset(seed=5, options=options)
+
+    def active(self) -> dict[str, str]:
+        return {a: seen["text"] for a, seen in self.observations.items() if seen["active"]}
+
+    def step(self, **actions: str) -> dict[str, str]:
+        self.observations, self.rewards, _, self.truncated, self.infos = self.env.step(actions)
+        return self.active()
+
+
+def test_a_wrong_lone_trace_is_read_again_behind_the_reply(problem: Problem) -> None:
+    scene = Scene(LONE, problem)
+    assert scene.active() == {"policy_0": PANEL, "policy_1": ALONE, "policy_2": ALONE}
+    assert [scene.infos[a]["stop"] for a in scene.active()] == [["</agent_calls>"], [], []]
+    # Nobody asks for a lone trace: the expert is asked once, by the conversation.
+    asked = scene.step(policy_0=CALL, policy_1=WRONG, policy_2=RIGHT)
+    assert asked == {"expert_1": "Question: 5 - 3 =\nSolve:"}
+    assert list(scene.step(expert_1="5 - 3 = 2")) == ["policy_0"]
+    assert scene.step(policy_0=RIGHT) == {}
+    infos = scene.infos
+    assert infos["policy_1"]["reread_after"] == PANEL + CALL + RETURN
+    assert "reread_after" not in infos["policy_0"] | infos["policy_2"]
+    # A wrong answer in the right format earns .1; asking is free here.
+    assert [scene.rewards[f"policy_{n}"] for n in range(3)] == [1.0, 0.1, 1.0]
+    assert infos["policy_1"]["reward_terms"] == {"answer": 0.1, "consulting": 0.0}
+    assert [infos[f"policy_{n}"].get("lone", False) for n in range(3)] == [False, True, True]
+    assert [infos[f"policy_{n}"]["groups"]["problem+role"] for n in range(3)] == [
+        infos["policy_0"]["groups"]["problem+role"]
+    ] * 3
+    assert infos["policy_0"]["expert_tokens"] == len("5 - 3 = 2")
+    assert infos["policy_0"]["episode"]["reread"] == 1
+
+
+def test_what_follows_the_last_reply_is_not_in_the_context(problem: Problem) -> None:
+    """A second call is refused by its coin, as acceptance is 0 from the second step of span 1 on;
+    here it is malformed, and its return has no reply."""
+    scene = Scene(LONE, problem)
+    scene.step(policy_0=CALL, policy_1=WRONG, policy_2=WRONG)
+    scene.step(expert_1="5 - 3 = 2")
+    assert list(scene.step(policy_0="<agent_calls>none</agent_calls>")) == ["policy_0"]
+    scene.step(policy_0=WRONG)
+    for agent in ("policy_1", "policy_2"):
+        assert scene.infos[agent]["reread_after"] == PANEL + CALL + RETURN
+
+
+@pytest.mark.parametrize("way", ["nobody is asked", "no reply comes", "the setting is none"])
+def test_without_a_reply_nothing_is_read_again(way: str, problem: Problem) -> None:
+    settings = replace(LONE, reread="none") if way == "the setting is none" else LONE
+    scene = Scene(settings, problem)
+    first = WRONG if way == "nobody is asked" else CALL
+    scene.step(policy_0=first, policy_1=WRONG, policy_2=WRONG)
+    if first == CALL:
+        scene.step(**({} if way == "no reply comes" else {"expert_1": "5 - 3 = 2"}))
+        scene.step(policy_0=WRONG)
+    assert not any("reread_after" in info for info in scene.infos.values())
+    assert scene.infos["policy_0"]["episode"]["reread"] == 0
+
+
+def test_where_experts_are_always_asked_their_replies_stand_behind_the_question(
+    problem: Problem,
+) -> None:
+    scene = Scene(replace(LONE, consult="always", lone=1, experts=1), problem)
+    assert scene.active() == {"expert_0": ALONE}
+    asked = scene.step(expert_0="2")
+    behind = ALONE + '\n<agent_returns>[{"expert_id": 1, "result": "2"}]</agent_returns>\n'
+    assert asked == {"policy_0": behind, "policy_1": ALONE}
+    scene.step(policy_0=RIGHT, policy_1=WRONG)
+    assert scene.infos["policy_1"]["reread_after"] == behind
+
+
+def test_a_lone_trace_that_fails_earns_nothing(problem: Problem) -> None:
+    scene = Scene(LONE, problem)
+    scene.step(policy_0=RIGHT, policy_1=RIGHT)
+    assert scene.rewards["policy_2"] == 0
+    assert scene.infos["policy_2"]["reward_terms"] == {"answer": 0.0, "consulting": 0.0}
+    assert scene.rewards["policy_1"] == 1
+
+
+@pytest.mark.parametrize("mode", ["eval", "assisted", "workflow"])
+def test_outside_of_training_nobody_writes_alone(mode: str, problem: Problem) -> None:
+    scene = Scene(LONE, problem, mode=mode)
+    if mode == "workflow":
+        scene.step(expert_0="2", expert_1="2", expert_2="2")
+    assert list(scene.active()) == ["policy_0"]
+    scene.step(policy_0=RIGHT)
+    assert scene.rewards["policy_0"] == 1
+    assert scene.infos["policy_1"]["reward_terms"] == {"correct": 0.0}
+
+
+def test_the_answers_are_graded_in_a_batch(problem: Problem) -> None:
+    """What is asked of the scorer: the lone answers with the first turn, the policy's at its
+    end."""
+    scene = Scene(LONE, problem)
+    requests = scene.env.score_requests({"policy_0": CALL, "policy_1": WRONG, "policy_2": RIGHT})
+    assert [text for text, _ in requests.checks] == ["Answer: 3", "Answer: 2"]
+    scene.step(policy_0=CALL, policy_1=WRONG, policy_2=RIGHT)
+    scene.step(expert_1="5 - 3 = 2")
+    requests = scene.env.score_requests({"policy_0": RIGHT})
+    assert [text for text, _ in requests.checks] == ["5 - 3 = 2", "Answer: 2"]
+
+
+def test_the_context_in_tokens(problem: Problem) -> None:
+    env: Any = envs.make("eapo-consultation", settings=LONE, scorer=AnswerScorer())
+    env.reset(seed=5, options={"problem": problem, "step": 1})
+    codec = BytesCodec()
+
+    def ids(text: str) -> Any:
+        return codec.extend(text)
+
+    env.step({"policy_0": ids(CALL), "policy_1": ids(WRONG), "policy_2": ids(RIGHT)})
+    env.step({"expert_1": ids("5 - 3 = 2")})
+    *_, infos = env.step({"policy_0": ids(RIGHT)})
+    assert codec.decode(infos["policy_1"]["reread_after"]) == PANEL + CALL + RETURN
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lone": -1}, "lone"),
+        ({"lone": 1, "consult": "never"}, "choose lone 0, or consult free"),
+        ({"reread": "wrong"}, "reread does nothing without traces .* choose lone 1"),
+        ({"reread": "all", "lone": 1}, "reread"),
+    ],
+)
+def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        EapoConsultationSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--algo.distillation.beta", "1"), "add --env.lone 1 --env.reread wrong"),
+        (("--env.lone", "1", "--env.reread", "wrong"), "without --algo.distillation.beta"),
+    ],
+)
+def test_rereading_and_distillation_go_together(flags: tuple[str, ...], message: str) -> None:
+    from coterie.training.command_line import parse
+    from coterie.training.preflight import preflight
+
+    with pytest.raises(UserError, match=message):
+        preflight(parse(("--env", "eapo-consultation", "--algo", "dapo", *flags)))
+
+
+@pytest.mark.slow
+def test_a_run_reads_lone_traces_again(tmp_path: Any) -> None:
+    import json
+
+    from coterie.train import main
+
+    flags = "--env eapo-consultation --algo dapo --steps 2 --eval.no-enabled --threads 1"
+    more = "--rollout.problems-per-step 4 --env.lone 1 --env.reread wrong --env.group-size 4"
+    reader = f"--algo.distillation.beta 1 --algo.distillation.likeliest 64 --run-dir {tmp_path}/run"
+    assert main([*flags.split(), *more.split(), *reader.split()]) == 0
+    lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    assert any(json.loads(line)["learner/policy/distillation/rows"] > 0 for line in lines)
