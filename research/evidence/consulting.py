@@ -21,15 +21,8 @@ FORMS = ("reread", "reread-long")
 """In order of preference where the screen cannot tell them apart."""
 _TIE = 0.02
 # As many traces of a problem as without lone ones.
-_LONE = (
-    *EAPO,
-    "--agents.expert.model",
-    EXPERTS["good"],
-    "--env.lone",
-    "1",
-    "--env.group-size",
-    "4",
-)
+_ASKS = (*EAPO, "--agents.expert.model", EXPERTS["good"])
+_LONE = (*_ASKS, "--env.lone", "1", "--env.group-size", "4")
 _READ = ("--env.reread", "wrong", "--algo.distillation.beta", "1")
 _LIKELIEST = ("--algo.distillation.likeliest", "64")
 # The help does not fade to nothing before the run ends.
