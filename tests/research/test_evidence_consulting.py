@@ -56,7 +56,7 @@ def test_every_command_is_one(form: str, tmp_path: Path, monkeypatch: pytest.Mon
 def test_scores_are_those_of_the_policies_that_were_asked() -> None:
     sets = {"rows": {"alone": 0.1, "reread": 0.5, "vote": 0.6}}
     chains = parse(contests.EAPO).problems.train
-    found = {"suites": {"eapo": {"sets": {chains: sets}}}}
-    assert contests.scores(("alone", "reread"), Path(), found) == {
+    results = {"suites": {"eapo": {"sets": {chains: sets}}}}
+    assert contests.scores(("alone", "reread"), Path(), results) == {
         "after": {"alone": 0.1, "reread": 0.5}
     }
