@@ -5,7 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from coterie.algorithms import Algorithm, Learner, LearnerSettings, assign_credit, get
+from coterie.algorithms import (
+    Algorithm,
+    Learner,
+    LearnerSettings,
+    assign_credit,
+    get,
+    informative_groups,
+)
 from coterie.algorithms.turn_credit import by_token, paid_before
 from coterie.datatypes import Trajectory, UserError
 
@@ -49,6 +56,13 @@ def test_hand_derived() -> None:
     # turn 0: 3 | 2 -> +.5 -.5; turn 1: 2 | 2 -> 0 0; turn 2: 0 | 1 -> -.5
     np.testing.assert_allclose(credit.turn_bonus[0], [0.0, -0.5, -1.0])
     np.testing.assert_allclose(credit.turn_bonus[1], [0.0, 0.5])
+
+
+def test_equal_rewards_that_are_paid_at_other_turns_have_a_signal() -> None:
+    """Both have 2. After the first turn one has 1 to come, the other 2."""
+    pair = [row(2.0, (1.0, 1.0), (0, 1)), row(2.0, (0.0, 2.0), (0, 1))]
+    assert informative_groups(pair, "problem") == {"p"}
+    assert informative_groups([pair[0], pair[0]], "problem") == set()
 
 
 def test_each_turn_is_scaled_as_rewards_are() -> None:
