@@ -125,10 +125,12 @@ class EapoConsultationSettings:
             "accept_total",
             "consult_penalty",
         )
+        require_known("eapo-consultation", self)
         check_least(self, dict.fromkeys((*counts, *lengths), 1), at="eapo-consultation: ")
-        check_least(self, dict.fromkeys((*starts, *others, "lone"), 0), at="eapo-consultation: ")
-        require_countable("eapo-consultation", self, "experts", "group_size", "eval_samples")
-        require_countable("eapo-consultation", self, "lone")
+        check_least(self, dict.fromkeys((*starts, *others), 0), at="eapo-consultation: ")
+        require_countable(
+            "eapo-consultation", self, "experts", "group_size", "eval_samples", "lone"
+        )
         _require(
             self.lone == 0 or self.consult != "never",
             "lone traces stand beside conversations with experts, which consult never leaves out; "
@@ -146,7 +148,6 @@ class EapoConsultationSettings:
         for name in ("accept_scale", "accept_span"):
             _require(getattr(self, name) > 0, f"{name} must be above 0")
         require_finite("eapo-consultation", self)
-        require_known("eapo-consultation", self)
         fading_of(self)
 
     @property

@@ -25,7 +25,8 @@ NEEDED = {
 # Whose fields are filled by this program, never by a user.
 OURS = {
     *("Ask", "Completion", "Finding", "Mark", "Move", "Part", "Problem", "ReturnEntry", "Variant"),
-    *("Consultation", "EngineSpec", "Fading", "ThresholdChoice", "_Bench", "Tag", "Phase"),
+    *("Consultation", "EngineSpec", "Fading", "Message", "Phase", "Tag", "ThresholdChoice"),
+    "_Bench",
 }
 SETTINGS_OF = {"cluster": "extras.cluster.settings"}
 

@@ -17,6 +17,7 @@ from coterie import algorithms, envs
 from coterie.envs.kinds import kinds
 from coterie.envs.registry import PLUGINS
 from coterie.extras.games.game import GameSettings, TextArenaSettings
+from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.prepare import ProblemSettings
 from coterie.teams.settings import ScoringSettings
 from coterie.training.command_line import parse
@@ -70,7 +71,7 @@ def test_every_flag_that_a_page_mentions_exists(monkeypatch: pytest.MonkeyPatch)
     known |= flags_of("learner", algorithms.LearnerSettings)
     known |= flags_of("problems", ProblemSettings) | flags_of("scoring", ScoringSettings)
     known |= flags_of("rollout", RolloutSettings) | flags_of("eval", EvalSettings)
-    known |= flags_of("env", GameSettings, TextArenaSettings)
+    known |= flags_of("env", GameSettings, TextArenaSettings, GatewaySettings)
     names = [*{*envs.names()} - PLUGINS.names()]
     names += [
         "coterie.extras.programs.tool_use:SPEC",
