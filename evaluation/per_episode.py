@@ -84,7 +84,8 @@ def measure(episode: Episode) -> dict[str, float | None]:
 
     ``reward/ROLE`` and its mean over roles, ``reward/team``; ``reward/ROLE/TERM`` where there are
     several terms; ``measured/ROLE/NAME``; ``episode/NAME`` for numbers and booleans in
-    ``Outcome.episode``; ``failed/team``, the share of the traces that are missing.
+    ``Outcome.episode``; ``failed/team``, the share of the traces that are missing, 1 where there is
+    none.
     """
     by_role: dict[str, list[Trajectory]] = {}
     # Each agent once, however many rows its contexts made.
@@ -109,7 +110,8 @@ def measure(episode: Episode) -> dict[str, float | None]:
     for name, value in episode.info.items():
         if _is_number(value):
             metrics[f"episode/{name}"] = float(value)
-    metrics["failed/team"] = _mean(row.status != "ok" for row in episode.trajectories)
+    failed = _mean(row.status != "ok" for row in episode.trajectories)
+    metrics["failed/team"] = 1.0 if failed is None else failed
     return metrics
 
 

@@ -106,16 +106,19 @@ def _literal(text: str) -> str:
 
 
 def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, float]:
-    """Metrics of a step's sampling; ``tokens``: sampled in this step."""
+    """Metrics of a step's sampling; ``tokens``: sampled in this step. ``rollout/failed``: rows that
+    failed, and episodes without any."""
+    failed_rows = sum(
+        row.status != "ok" for episode in batch.episodes for row in episode.trajectories
+    )
+    empty = sum(not episode.trajectories for episode in batch.episodes)
     return {
         "rollout/tokens": float(tokens),
         "rollout/tokens_total": float(tally.tokens),
         "rollout/learner_tokens_total": float(tally.learner_tokens),
         "rollout/rounds": float(batch.rounds),
         "rollout/stale": float(batch.stale),
-        "rollout/failed": float(
-            sum(row.status != "ok" for episode in batch.episodes for row in episode.trajectories)
-        ),
+        "rollout/failed": float(failed_rows + empty),
     }
 
 

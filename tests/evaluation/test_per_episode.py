@@ -79,6 +79,10 @@ def test_a_role_that_never_answered_has_no_reward() -> None:
     assert metrics["reward/team"] == 0.5
 
 
+def test_an_episode_without_a_trace_has_failed() -> None:
+    assert measure(episode()) == {"reward/team": None, "failed/team": 1.0}
+
+
 def test_an_agent_whose_contexts_made_several_rows_counts_once() -> None:
     # One seat won with three positions, the other lost with two.
     won, lost = trace("player_0", game=1.0), trace("player_1", game=-1.0)

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from coterie.algorithms import Credit
-from coterie.datatypes import Trajectory, UserError
+from coterie.datatypes import Episode, Trajectory, UserError
 from coterie.training import saved
 from coterie.training.batch import StepBatch
-from coterie.training.records import troubles, why_no_signal
+from coterie.training.records import rollout_metrics, troubles, why_no_signal
 from coterie.training.session import Session
+from coterie.training.summary import Tally
 
 
 def row(role: str, *, status: str = "ok", sampled: bool = True) -> Trajectory:
@@ -57,6 +58,12 @@ LOST = "failed: server sent a web page"
 )
 def test_who_is_named(rows, metrics, sentences) -> None:
     assert troubles(rows, metrics, trained=["alice"], frozen=["expert"]) == sentences
+
+
+def test_an_episode_without_a_row_has_failed() -> None:
+    played = [(row("alice"), row("bob", status=LOST)), ()]
+    batch = StepBatch([Episode("p", 0, 0, "train", rows, {}) for rows in played], [], 1)
+    assert rollout_metrics(batch, 1, Tally({}))["rollout/failed"] == 2
 
 
 def test_a_role_whose_answers_are_never_worth_more_than_another_is_told_of() -> None:
