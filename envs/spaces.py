@@ -61,6 +61,19 @@ class TextSpace(_LazilySeeded):
         return f"TextSpace({self.max_length})"
 
 
+def token_ids(action: Any, vocab_size: int) -> npt.NDArray[np.int64]:
+    """The ids of an action, (T,), without those outside ``range(vocab_size)``; none where it is no
+    array of whole numbers."""
+    try:
+        ids = np.asarray(action)
+    except (TypeError, ValueError):
+        ids = np.zeros(0)
+    if ids.dtype.kind not in "iu":
+        return np.zeros(0, dtype=np.int64)
+    ids = ids.reshape(-1).astype(np.int64)
+    return ids[(ids >= 0) & (ids < vocab_size)]
+
+
 class TokenSpace(_LazilySeeded):
     """One-dimensional ``int64`` arrays of at most ``max_length`` ids in ``range(vocab_size)``."""
 

@@ -15,7 +15,7 @@ from pettingzoo import ParallelEnv
 from coterie.datatypes import ScoreRequests, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import CONTEXTS, role_of, roles_of
-from coterie.envs.spaces import Seen, TokenSpace, View
+from coterie.envs.spaces import Seen, TokenSpace, View, token_ids
 
 Tokens = npt.NDArray[np.int64]
 
@@ -166,14 +166,7 @@ class _Context:
         self._ended = len(ids) > 0 and not self.codec.decode(ids[-1:])
 
     def ids_of(self, action: Any) -> Tokens:
-        try:
-            ids = np.asarray(action)
-        except (TypeError, ValueError):
-            ids = np.zeros(0)
-        if ids.dtype.kind not in "iu":
-            return np.zeros(0, dtype=np.int64)
-        ids = ids.reshape(-1).astype(np.int64)
-        return ids[(ids >= 0) & (ids < self.codec.vocab_size)]
+        return token_ids(action, self.codec.vocab_size)
 
     def text_of(self, ids: Tokens) -> str:
         # Scoring asks first and the step asks again.

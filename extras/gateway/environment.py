@@ -12,7 +12,7 @@ from coterie.datatypes import Problem, Scorer, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
 from coterie.envs.problem_env import ProblemEnv
-from coterie.envs.spaces import Seen, TokenSpace
+from coterie.envs.spaces import Seen, TokenSpace, token_ids
 from coterie.extras.gateway.contexts import Contexts, Tokens
 from coterie.extras.gateway.gateway import gateway
 from coterie.extras.gateway.messages import Answer, Message, Refused
@@ -165,7 +165,7 @@ class GatewayEnv(ProblemEnv):
             if action is None:
                 answers.append((role, shown.call, Refused(503, f"{role} did not answer")))
                 continue
-            ids = _ids(action, self._codecs[role].vocab_size)[: 1 << 20]
+            ids = token_ids(action, self._codecs[role].vocab_size)[: 1 << 20]
             turns = self._played[role]
             answer = self._contexts[role].close(
                 shown.call.request, shown.ids, ids, turn=len(turns), limit=shown.limit
@@ -296,15 +296,3 @@ class GatewayEnv(ProblemEnv):
                 session.finish(Ended(failure="it was given up"))
 
             gateway().submit(end()).result(timeout=10)
-
-
-def _ids(action: Any, width: int) -> Tokens:
-    """The ids of an action; one of another form has none."""
-    try:
-        ids = np.asarray(action)
-    except (TypeError, ValueError):
-        ids = np.zeros(0)
-    if ids.dtype.kind not in "iu":
-        return np.zeros(0, dtype=np.int64)
-    ids = ids.reshape(-1).astype(np.int64)
-    return ids[(ids >= 0) & (ids < width)]

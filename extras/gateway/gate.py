@@ -8,7 +8,7 @@ _QUIET_S = 0.002
 
 
 class Gate:
-    """Of the episodes that one event loop plays.
+    """Lets the calls of all episodes that one event loop plays through together.
 
     Batches decide the last bits of log-probabilities. Here they depend on what programs ask, not on
     how fast each is, as long as none takes longer than ``gather_s`` between two calls.

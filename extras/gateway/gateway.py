@@ -39,7 +39,8 @@ class Key:
 
 
 class Gateway:
-    """Its server and all that programs touch live in an event loop in a thread of its own."""
+    """The server of this process. It and all that programs touch live in an event loop in a thread
+    of its own."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
