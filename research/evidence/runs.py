@@ -82,19 +82,21 @@ def finish(job: SweepCommand) -> dict[str, Any]:
     if not job.finished:
         job.run()
     cpu, wall = cpu_s() - used, time.time() - began
-    described = subprocess.run(
-        ("git", "describe", "--always", "--dirty", "--abbrev=12"),
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     return {
-        "commit": described.stdout.strip(),
+        "commit": commit(),
         "finished": datetime.now().isoformat(timespec="seconds"),
         "cpu_s": round(cpu, 1) if whole else None,
         "wall_s": round(wall, 1) if whole else None,
     }
+
+
+def commit() -> str:
+    """Return the commit of the working tree, with ``-dirty`` if a file differs that is no result."""
+    head = ("git", "rev-parse", "--short=12", "HEAD")
+    diff = ("git", "diff", "--quiet", "HEAD", "--", ".", ":!docs/evidence", ":!research/*.md")
+    name = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=True)
+    same = subprocess.run(diff, cwd=ROOT, check=False).returncode == 0
+    return name.stdout.strip() + ("" if same else "-dirty")
 
 
 def cpu_s() -> float:
