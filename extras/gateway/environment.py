@@ -13,7 +13,7 @@ from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
 from coterie.envs.problem_env import ProblemEnv
 from coterie.envs.spaces import Seen, TokenSpace, token_ids
-from coterie.extras.gateway.contexts import Contexts, Tokens
+from coterie.extras.gateway.contexts import Contexts, Opened
 from coterie.extras.gateway.gateway import gateway
 from coterie.extras.gateway.messages import Answer, Message, Refused
 from coterie.extras.gateway.outcome import (
@@ -35,7 +35,7 @@ class _Shown:
     """A call that is to be answered now."""
 
     call: Call
-    ids: Tokens
+    opened: Opened
     limit: int
 
 
@@ -168,7 +168,7 @@ class GatewayEnv(ProblemEnv):
             ids = token_ids(action, self._codecs[role].vocab_size)[: 1 << 20]
             turns = self._played[role]
             answer = self._contexts[role].close(
-                shown.call.request, shown.ids, ids, turn=len(turns), limit=shown.limit
+                shown.call.request, shown.opened, ids, turn=len(turns), limit=shown.limit
             )
             turns.append((shown.call.request.messages, answer))
             answers.append((role, shown.call, answer))
@@ -238,12 +238,13 @@ class GatewayEnv(ProblemEnv):
             role = role_of(agent)
             ids, info = np.zeros(0, dtype=np.int64), {}
             if (call := calls.get(role)) is not None:
-                ids = self._contexts[role].open(call.request)
+                opened = self._contexts[role].open(call.request)
+                ids = opened.ids
                 asked, most = call.request.max_tokens, self.settings.max_new_tokens
                 limit = most if asked is None else min(asked, most)
                 info = {"max_new_tokens": limit, "stop": list(call.request.stop)}
                 info["text"] = conversation(call.request.messages)
-                self._shown[role] = _Shown(call, ids, limit)
+                self._shown[role] = _Shown(call, opened, limit)
             observations[agent] = {"tokens": ids.copy(), "active": int(call is not None)}
             infos[agent] = info
         return observations, infos
@@ -258,7 +259,7 @@ class GatewayEnv(ProblemEnv):
             for role, turns in self._played.items()
         }
         failed = bool(ended.failure)
-        counts = counted(records.values(), session.counts, failed=failed)
+        counts = counted(session.counts, failed=failed)
         terms: Mapping[str, Mapping[str, float]] = {}
         by_turn: Mapping[str, list[float]] = {}
         if not failed:

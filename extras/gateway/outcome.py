@@ -1,6 +1,5 @@
 """What an ended episode pays each role, which of its turns are learned, and what is measured."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -9,9 +8,9 @@ from typing import Any
 from coterie.datatypes import UserError
 from coterie.envs.contract import why_no_reward
 from coterie.extras.gateway.contexts import Contexts
+from coterie.extras.gateway.forks import KINDS
 from coterie.extras.gateway.messages import Answer, Message
 
-OF_CONTEXTS = ("new", "bridged", "rewritten", "malformed")
 OF_SESSIONS = ("abandoned", "replayed", "refused")
 
 
@@ -61,15 +60,21 @@ class Record:
         return None if len(kept) == count else kept
 
     def measured(self) -> dict[str, float]:
-        """Calls; contexts that they were asked in; the shares of calls that went on with a context
-        and that reached the program; calls whose temperature or top-p was ignored."""
-        counts, calls = self.contexts.counts, len(self.turns)
+        """Calls and the rows that they became; the shares of calls that went on with a context and
+        that reached the program; calls by their kind (:data:`coterie.extras.gateway.forks.KINDS`);
+        twins, undelivered answers, malformed calls of tools, and calls whose temperature or top-p
+        was ignored."""
+        counts, calls, nodes = self.contexts.counts, len(self.turns), self.contexts.nodes
+        continued = {node.opened.behind for node in nodes}
         return {
             "calls": float(calls),
-            "contexts": float(counts["new"] + counts["rewritten"]),
-            "bridged_share": counts["bridged"] / max(calls, 1),
+            "rows": float(sum(node.past.turn not in continued for node in nodes)),
+            "bridged_share": sum(n.opened.behind is not None for n in nodes) / max(calls, 1),
             "delivered_share": 1 - len(self.undelivered) / max(calls, 1),
-            "sampling_ignored": float(counts["sampling_ignored"]),
+            **{kind: float(counts[kind]) for kind in KINDS},
+            "twins": float(len(self.twins)),
+            "undelivered": float(len(self.undelivered)),
+            **{name: float(counts[name]) for name in ("malformed", "sampling_ignored")},
         }
 
     def texts(self) -> list[str]:
@@ -77,16 +82,10 @@ class Record:
         return [text for asked, answer in self.turns for text in (conversation(asked), answer.text)]
 
 
-def counted(
-    records: Collection[Record], of_session: Mapping[str, int], *, failed: bool
-) -> dict[str, float]:
-    """What became of the requests of a whole episode."""
-    counts = sum((record.contexts.counts for record in records), start=Counter[str]())
+def counted(of_session: Mapping[str, int], *, failed: bool) -> dict[str, float]:
+    """What became of an episode and of its requests that have no turn."""
     return {
         "failed": float(failed),
-        **{name: float(counts[name]) for name in OF_CONTEXTS},
-        "twins": float(sum(len(record.twins) for record in records)),
-        "undelivered": float(sum(len(record.undelivered) for record in records)),
         **{name: float(of_session.get(name, 0)) for name in OF_SESSIONS},
     }
 

@@ -31,9 +31,14 @@ def contexts() -> Contexts:
     return Contexts(BytesCodec())
 
 
+def shown(contexts: Contexts, *messages: Message, **more: object) -> np.ndarray:
+    """The ids that the role is shown."""
+    return contexts.open(ask(*messages, **more)).ids
+
+
 def answer(contexts: Contexts, request: Request, ids: np.ndarray, turn: int = 0) -> Message:
-    shown = contexts.open(request)
-    return contexts.close(request, shown, ids, turn=turn, limit=100).message()
+    opened = contexts.open(request)
+    return contexts.close(request, opened, ids, turn=turn, limit=100).message()
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -43,8 +48,8 @@ def test_a_conversation_that_goes_on_keeps_its_ids(contexts: Contexts, ended: bo
     ids = np.array([99, 0xFF, *([END] if ended else [])])
     reply = answer(contexts, first, ids)
     assert reply.text == "c\ufffd"
-    shown = contexts.open(ask(says("ab"), reply, says("d")))
-    assert shown.tolist() == [97, 98, 99, 0xFF, END, 100]
+    ids = shown(contexts, says("ab"), reply, says("d"))
+    assert ids.tolist() == [97, 98, 99, 0xFF, END, 100]
     assert contexts.counts == {"new": 1, "bridged": 1}
 
 
@@ -52,32 +57,32 @@ def test_a_conversation_that_was_rewritten_begins_anew(contexts: Contexts) -> No
     reply = answer(contexts, ask(says("a")), sampled("b"))
     assert reply.text == "b"
     other = Message("assistant", "c")
-    assert text(contexts.open(ask(says("a"), other, says("d")))) == "ac|d"
+    assert text(shown(contexts, says("a"), other, says("d"))) == "ac|d"
     # Something of the assistant's after what is known is not known either.
-    assert text(contexts.open(ask(says("a"), reply, other, says("d")))) == "abc|d"
+    assert text(shown(contexts, says("a"), reply, other, says("d"))) == "abc|d"
     assert contexts.counts == {"new": 1, "rewritten": 2}
 
 
 def test_a_program_may_come_back_to_any_of_its_conversations(contexts: Contexts) -> None:
     first = answer(contexts, ask(says("a")), sampled("b"))
     two = answer(contexts, ask(says("x")), sampled("y", ended=False), 1)
-    assert text(contexts.open(ask(says("a"), first, says("c")))) == "ab|c"
-    assert text(contexts.open(ask(says("x"), two, says("z")))) == "xy|z"
+    assert text(shown(contexts, says("a"), first, says("c"))) == "ab|c"
+    assert text(shown(contexts, says("x"), two, says("z"))) == "xy|z"
 
 
 def test_a_context_is_never_empty(contexts: Contexts) -> None:
-    assert text(contexts.open(ask(says("")))) == "\n"
+    assert text(shown(contexts, says(""))) == "\n"
 
 
 def test_system_and_results_of_tools_are_text(contexts: Contexts) -> None:
-    opened = text(contexts.open(ask(Message("system", "s"), says("u"))))
+    opened = text(shown(contexts, Message("system", "s"), says("u")))
     assert opened == "s\nu"
     ids = sampled('<tool_call>{"name": "add", "arguments": {"b": 2, "a": 1}}</tool_call>')
     reply = answer(contexts, ask(says("u"), tools=(TOOL,)), ids)
     (call,) = reply.calls
     assert reply == Message("assistant", "", (ToolCall(call.id, "add", '{"a": 1, "b": 2}'),))
     result = Message("tool", "3", answers=call.id)
-    after = contexts.open(ask(says("u"), reply, result, tools=(TOOL,)))
+    after = shown(contexts, says("u"), reply, result, tools=(TOOL,))
     assert text(after).endswith(text(ids) + "<tool_response>\n3\n</tool_response>")
     assert '"name": "add"' in text(after)
 
@@ -105,7 +110,7 @@ def test_no_two_calls_of_an_episode_have_the_same_id() -> None:
 def test_other_tools_are_another_conversation(contexts: Contexts) -> None:
     reply = answer(contexts, ask(says("a"), tools=(TOOL,)), sampled("b"))
     contexts.open(ask(says("a"), reply, says("c")))
-    assert contexts.counts["rewritten"] == 1
+    assert contexts.counts["tools_changed"] == 1
 
 
 @pytest.mark.parametrize(
@@ -128,14 +133,14 @@ def test_what_stands_behind_a_stop_is_not_said_and_stays_in_the_context(contexts
     request = ask(says("a"), stop=("!",))
     reply = answer(contexts, request, sampled("b! c", ended=False))
     assert reply.text == "b"
-    assert text(contexts.open(ask(says("a"), reply, says("d"), stop=("!",)))) == "ab! c|d"
+    assert text(shown(contexts, says("a"), reply, says("d"), stop=("!",))) == "ab! c|d"
 
 
 def test_an_answer_that_a_limit_cut_says_so(contexts: Contexts) -> None:
     request = ask(says("a"))
-    shown = contexts.open(request)
+    opened = contexts.open(request)
     for ids, cut in ((sampled("bcd", ended=False), True), (sampled("bc"), False)):
-        assert contexts.close(request, shown, ids, turn=0, limit=3).cut is cut
+        assert contexts.close(request, opened, ids, turn=0, limit=3).cut is cut
 
 
 def test_a_twin_that_nobody_went_on_with(contexts: Contexts) -> None:
@@ -162,12 +167,12 @@ class ChatCodec(BytesCodec):
 def test_a_new_conversation_is_rendered_by_the_template() -> None:
     contexts = Contexts(ChatCodec())
     system = Message("system", "s")
-    assert text(contexts.open(ask(system, says("u"), tools=(TOOL,)))) == "<system>s<user>u[1]"
+    assert text(shown(contexts, system, says("u"), tools=(TOOL,))) == "<system>s<user>u[1]"
     contexts.codec.knows_tools = False  # type: ignore[attr-defined]
-    written = text(contexts.open(ask(system, says("u"), tools=(TOOL,))))
+    written = text(shown(contexts, system, says("u"), tools=(TOOL,)))
     assert written.startswith("<system>To call a tool write <tool_call>")
     assert written.endswith("s<user>u[0]")
     # A single question is what it is in any environment.
-    assert text(contexts.open(ask(says("u")))) == "u"
+    assert text(shown(contexts, says("u"))) == "u"
     # What it refuses becomes text.
-    assert text(contexts.open(ask(system, says("refuse")))) == "s\nrefuse"
+    assert text(shown(contexts, system, says("refuse"))) == "s\nrefuse"

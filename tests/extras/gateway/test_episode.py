@@ -73,7 +73,8 @@ def test_a_role_that_comes_back_to_a_conversation_goes_on_with_its_row(make: Mak
     texts = [CODEC.decode(row.tokens) for row in episode.trajectories]
     assert texts == ["planokgo onok", "a subagentok"]
     assert {row.member for row in episode.trajectories} == {"p@1/0/alice_0"}
-    assert (episode.info["bridged"], episode.info["new"]) == (1.0, 2.0)
+    measured = episode.trajectories[0].info
+    assert (measured["bridged"], measured["new"], measured["rows"]) == (1.0, 2.0, 2.0)
 
 
 def test_roles_by_key_and_by_model(make: Make) -> None:
@@ -370,7 +371,7 @@ def test_tools_and_streams(make: Make) -> None:
     episode = run(make(program), {"alice": saying(calls, "Answer: 2")})
     (row,) = episode.trajectories
     assert row.as_learned().mask.sum() == len(calls) + 1 + len("Answer: 2") + 1
-    assert episode.info["bridged"] == 1.0
+    assert row.info["bridged"] == 1.0
 
 
 def test_calls_at_the_same_time_are_answered_one_by_one(make: Make) -> None:

@@ -58,7 +58,8 @@ SMALL = (
     *("--threads", "1", "--eval.resamples", "10", "--env.gather-s", "30"),
 )
 NAME = "harness:planner:run"
-MEASURED = ("calls", "contexts", "bridged_share", "delivered_share", "sampling_ignored")
+MEASURED = {"calls": 1, "rows": 1, "new": 1, "bridged_share": 0, "branch": 0, "rewritten": 0,
+            "delivered_share": 1, "sampling_ignored": 1}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -95,15 +96,10 @@ def test_the_log_and_the_report_have_what_programs_did(
     trained: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for step in lines(trained / "metrics.jsonl"):
-        measured = {name: step[f"measured/bob/{name}"] for name in MEASURED}
-        assert measured == dict(zip(MEASURED, (1, 1, 0, 1, 1)))
+        assert {name: step[f"measured/bob/{name}"] for name in MEASURED} == MEASURED
     episode, *_ = lines(trained / "episodes.jsonl")
     assert {row["agent"] for row in episode["trajectories"]} == {"alice_0", "bob_0"}
-    assert (episode["info"]["new"], episode["info"]["bridged"], episode["info"]["failed"]) == (
-        2,
-        0,
-        0,
-    )
+    assert episode["info"]["failed"] == 0
     assert __main__.main(["report", str(trained)]) == 0
     assert "rewritten" in (trained / "report.html").read_text()
     capsys.readouterr()
