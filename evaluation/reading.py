@@ -1,6 +1,6 @@
 """What a report says of an environment's episodes and traces, as data."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +49,17 @@ class Phase:
 
 
 @dataclass(frozen=True)
+class Drawing:
+    """What stands over the traces of an episode, drawn in characters of one width."""
+
+    title: str
+    measured: str
+    """What is drawn: its name in ``Outcome.episode``. It is not listed as a measurement."""
+    draw: Callable[[Any], Mapping[str, str]]
+    """What was measured -> texts by name, such as by role."""
+
+
+@dataclass(frozen=True)
 class Reading:
     """How the report reads the episodes of one environment."""
 
@@ -56,3 +67,4 @@ class Reading:
     marks: tuple[Mark, ...] = ()
     phases: tuple[Phase, ...] = ()
     """The first that applies to a trace is its own."""
+    drawings: tuple[Drawing, ...] = ()

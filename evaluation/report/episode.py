@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from coterie.evaluation.reading import Mark, Reading
+from coterie.evaluation.reading import Drawing, Mark, Reading
 from coterie.evaluation.report.decode import Decoder
 from coterie.evaluation.report.scan import Record, info_of, traces
 
@@ -30,10 +30,11 @@ def shown_episode(
     Args:
         record: the line.
         decoder: what turns ids into text.
-        reading: marks and phases of its environment.
+        reading: marks, phases and drawings of its environment.
         tags: those that it has.
     """
     info = info_of(record)
+    placed = (*_PLACED, *(drawing.measured for drawing in reading.drawings))
     state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
         {
@@ -48,7 +49,8 @@ def shown_episode(
             "hints": [hint for name in _HINTS for hint in _hints(info, name)],
             "consults": [_round(calls) for calls in _list(info.get("rounds"))],
             "cascade": [_pairs(_mapping(answer)) for answer in _list(info.get("cascade"))],
-            "facts": _pairs({k: v for k, v in info.items() if k not in _PLACED}),
+            "drawings": [shown for d in reading.drawings if (shown := _drawing(d, info))],
+            "facts": _pairs({k: v for k, v in info.items() if k not in placed}),
             "traces": [_trace(row, decoder, reading) for row in traces(record)],
         }
     )
@@ -60,6 +62,17 @@ def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
     for role, text in _mapping(info.get(name)).items():
         by, again = str(teachers.get(role, "")), name == "reread_hints"
         yield {"to": str(role), "by": by, "text": str(text), "again": again}
+
+
+def _drawing(drawing: Drawing, info: Mapping[str, Any]) -> Shown | None:
+    """A drawing's title and texts by name; None where there is nothing to draw."""
+    try:
+        parts = drawing.draw(info[drawing.measured])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError):
+        # Not measured, or by another version of the environment.
+        return None
+    shown = [[str(name), str(text)] for name, text in parts.items()]
+    return {"title": drawing.title, "parts": shown} if shown else None
 
 
 def _state(record: Record) -> str:

@@ -178,6 +178,11 @@ function roundBlock(calls, place) {
   return make("div", "consult", make("p", "small", `consult ${place + 1}: ${plural(calls.length, "call")}`), ...blocks);
 }
 
+function drawing(shown) {
+  const parts = shown.parts.map(([name, text]) => make("div", "drawing " + colour(name), make("p", "small", name), textBlock(`${shown.title}, ${name}`, text)));
+  return make("section", "", make("h4", "", shown.title), ...parts);
+}
+
 function cascade(outcomes) {
   if (!outcomes.length) return null;
   const rows = outcomes.map((outcome, place) => pairs(`Question ${place + 1}`, outcome));
@@ -199,7 +204,7 @@ function showEpisode(episode, place) {
   view.replaceChildren(
     make("div", "move", before, after, make("span", "note", `step ${episode.step} · ${episode.mode} · `, seed)),
     title, marks(episode.tags.map((tag) => [tag, ""])) ?? "",
-    goldBlock(episode.gold) ?? "", ...episode.hints.map(hintBlock), ...episode.consults.map(roundBlock),
+    goldBlock(episode.gold) ?? "", ...episode.hints.map(hintBlock), ...episode.consults.map(roundBlock), ...episode.drawings.map(drawing),
     ...[cascade(episode.cascade), pairs("Measurements of the episode", episode.facts)].filter(Boolean), ...groups);
 }
 

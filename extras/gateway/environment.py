@@ -266,6 +266,13 @@ class GatewayEnv(ProblemEnv):
             check = lambda text: bool(self.scorer.check(text, problem).correct)  # noqa: E731
             terms = reward_terms(self.title, ended.result, records, check)
             by_turn = turn_rewards(self.title, ended.result, records)
+        last = self.settings.train_turns == "last"
+        left_out = {
+            role: dict.fromkeys(range(len(record.turns)), "failed")
+            if failed
+            else record.left_out(self._turns, last=last)
+            for role, record in records.items()
+        }
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.possible_agents:
             role = role_of(agent)
@@ -273,7 +280,12 @@ class GatewayEnv(ProblemEnv):
             info = infos[agent] = {
                 "reward_terms": dict(terms.get(role, {})),
                 "groups": {"problem+role": f"{problem.id}/{role}", "problem": problem.id},
-                "episode": {"problem": problem.id, "failure": ended.failure, **counts},
+                "episode": {
+                    "problem": problem.id,
+                    "failure": ended.failure,
+                    **counts,
+                    "forest": {name: r.forest(left_out[name]) for name, r in records.items()},
+                },
                 "texts": record.texts(),
                 **record.measured(),
             }
@@ -283,9 +295,10 @@ class GatewayEnv(ProblemEnv):
                 info["turn_rewards"] = by_turn[role]
             if failed:
                 info["void"] = ended.failure
-            last = self.settings.train_turns == "last"
-            if not failed and (turns := record.learned(self._turns, last=last)) is not None:
-                info["trained_turns"] = turns
+            elif left_out[role]:
+                info["trained_turns"] = [
+                    t for t in range(len(record.turns)) if t not in left_out[role]
+                ]
         return infos
 
     def _give_up(self) -> None:

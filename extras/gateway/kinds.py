@@ -47,7 +47,14 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
         )
 
     return EnvSpec(
-        name, 0, factory, GatewaySettings, roles, rereads=reads_nothing_again, check=_check
+        name,
+        0,
+        factory,
+        GatewaySettings,
+        roles,
+        evaluation="coterie.extras.gateway.evaluation:EVALUATION",
+        rereads=reads_nothing_again,
+        check=_check,
     )
 
 

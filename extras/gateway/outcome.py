@@ -44,20 +44,29 @@ class Record:
         """Turns that were answered again; the program went on with the other answer alone."""
         return self.contexts.twins() - {*self.undelivered}
 
-    def learned(self, chosen: Callable[[Played], bool] | None, *, last: bool) -> list[int] | None:
-        """Turns that are learned; None: all are. What reached nobody is not, and no twin.
+    def left_out(self, chosen: Callable[[Played], bool] | None, *, last: bool) -> dict[int, str]:
+        """Turns that are not learned, and why. What reached nobody is not, and no twin.
 
         Args:
-            chosen: says of each turn whether it is learned.
-            last: whether only the last of them is.
+            chosen: says of each other turn whether it is learned.
+            last: whether only the last of those is.
         """
-        count, left_out = len(self.turns), {*self.undelivered, *self.twins}
-        kept = [turn for turn in range(count) if turn not in left_out]
+        count = len(self.turns)
+        why = dict.fromkeys(self.twins, "twin") | dict.fromkeys(self.undelivered, "undelivered")
+        kept = [turn for turn in range(count) if turn not in why]
         if chosen is not None:
             kept = [t for t in kept if chosen(Played(self.role, t, count, *self.turns[t]))]
-        if last:
-            kept = kept[-1:]
-        return None if len(kept) == count else kept
+        kept = kept[-1:] if last else kept
+        return {t: why.get(t, "not chosen") for t in range(count) if t not in kept}
+
+    def forest(self, left_out: Mapping[int, str]) -> list[list[Any]]:
+        """Of each turn: its kind, the turn that it goes on after, the turn that it would have gone
+        on after, and why it is not learned."""
+        opened = [node.opened for node in self.contexts.nodes]
+        return [
+            [each.kind, each.behind, each.origin, left_out.get(turn, "")]
+            for turn, each in enumerate(opened)
+        ]
 
     def measured(self) -> dict[str, float]:
         """Calls and the rows that they became; the shares of calls that went on with a context and

@@ -3,6 +3,7 @@
 Needs ``pip install -e ".[test,browser]"`` and a Chromium of the system; no browser is downloaded.
 """
 
+import dataclasses
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from coterie.envs.core_teaching import evaluation as core_teaching
+from coterie.evaluation.reading import Drawing, Reading
 from coterie.evaluation.report.__main__ import main
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -218,6 +221,21 @@ def test_an_environment_without_problems_shows_its_own_state(
     assert page.locator(".gold").count() == 0
     assert "unused" not in page.locator("#list").inner_text()
     assert "no advantage: it entered no update" in page.locator(".card").inner_text()
+
+
+def test_an_environment_s_drawing_keeps_its_lines(
+    opened: Open, episode: Any, trace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawing = Drawing("Moves", "moves", lambda moves: moves)
+    plugin = dataclasses.replace(core_teaching.EVALUATION, reading=Reading(drawings=(drawing,)))
+    monkeypatch.setattr(core_teaching, "EVALUATION", plugin)
+    text = "e4 " * 200 + "\n  └ d4"
+    page = opened([episode(1, "p", trace("alice_0", "7", "7"), moves={"alice": text})])
+    assert page.get_by_role("heading", name="Moves").is_visible()
+    shown = page.get_by_role("region", name="Moves, alice")
+    assert shown.text_content() == text
+    # As wide as it is: 600 characters are not broken into lines.
+    assert shown.bounding_box()["height"] < 80
 
 
 def test_hostile_text_stays_text(opened: Open, hostile: list[dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coterie.evaluation.reading import Reading
+from coterie.evaluation.reading import Drawing, Reading
 from coterie.evaluation.report.decode import Decoder
 from coterie.evaluation.report.episode import shown_episode
 
@@ -183,3 +183,21 @@ def test_a_long_gold_is_cut_and_says_so(show: Make, episode: Make) -> None:
     assert whole == 2000 * "x"
     cut = show(episode(1, "p") | {"gold": 2000 * "x" + 3456 * "y"})["gold"]["text"]
     assert cut == 2000 * "x" + " … and 3,456 more characters"
+
+
+@pytest.mark.parametrize("info", [{}, {"moves": 3}, {"moves": {}}])
+def test_an_environment_draws_what_it_measured(
+    tmp_path: Path, episode: Make, info: dict[str, Any]
+) -> None:
+    def draw(moves: Any) -> dict[str, str]:
+        return {role: " > ".join(names) for role, names in moves.items()}
+
+    reading = Reading(drawings=(Drawing("Moves", "moves", draw),))
+    decoder = Decoder(tmp_path, {})
+    shown = shown_episode(
+        episode(1, "p", moves={"white": ["e4", "d4"]}, won=True), decoder, reading
+    )
+    assert shown["drawings"] == [{"title": "Moves", "parts": [["white", "e4 > d4"]]}]
+    assert shown["facts"] == [["won", "yes"]]
+    # Nothing was measured, or something else, or nothing is to be drawn.
+    assert shown_episode(episode(1, "p", **info), decoder, reading)["drawings"] == []

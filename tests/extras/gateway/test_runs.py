@@ -101,7 +101,9 @@ def test_the_log_and_the_report_have_what_programs_did(
     assert {row["agent"] for row in episode["trajectories"]} == {"alice_0", "bob_0"}
     assert episode["info"]["failed"] == 0
     assert __main__.main(["report", str(trained)]) == 0
-    assert "rewritten" in (trained / "report.html").read_text()
+    page = (trained / "report.html").read_text()
+    assert "rewritten" in page
+    assert '"parts":[["alice","new: 1"],["bob","new: 1"]]' in page
     capsys.readouterr()
     assert __main__.main(["check", NAME]) == 0
     assert "keeps the contract" in capsys.readouterr().out

@@ -1,0 +1,53 @@
+"""What a report shows of an episode that a program played."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coterie.evaluation.per_episode import EVALUATION as BY_EPISODE
+from coterie.evaluation.reading import Drawing, Reading
+
+
+def drawn(turns: Sequence[Sequence[Any]]) -> str:
+    """The contexts of one role as a tree. Each line is a row: the calls, counted from 1, that went
+    on with each other; those in brackets are not learned.
+
+    Args:
+        turns: as :meth:`coterie.extras.gateway.outcome.Record.forest` gives them.
+
+    >>> print(drawn([["new", None, None, ""], ["bridged", 0, None, ""], ["branch", 0, None, "twin"],
+    ...              ["compacted", None, 1, ""]]))
+    new: 1 ─ 2
+      └ branch after 1: (3: twin)
+    compacted, once after 2: 4
+    """
+    children: dict[int | None, list[int]] = {}
+    for turn, (_, behind, _, _) in enumerate(turns):
+        children.setdefault(behind, []).append(turn)
+    lines: list[str] = []
+    waiting = [(turn, 0) for turn in reversed(children.get(None, []))]
+    while waiting:
+        turn, depth = waiting.pop()
+        kind, behind, origin, _ = turns[turn]
+        row, forks = [turn], list[int]()
+        while after := children.get(row[-1]):
+            row.append(after[0])
+            forks += after[1:]
+        waiting += [(fork, depth + 1) for fork in sorted(forks, reverse=True)]
+        label = kind.replace("_", " ")
+        if behind is not None:
+            label += f" after {behind + 1}"
+        elif origin is not None:
+            label += f", once after {origin + 1}"
+        calls = (f"({t + 1}: {turns[t][3]})" if turns[t][3] else f"{t + 1}" for t in row)
+        lines.append(f"{'  ' * depth}{'└ ' * (depth > 0)}{label}: {' ─ '.join(calls)}")
+    return "\n".join(lines)
+
+
+def _forest(by_role: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, str]:
+    return {role: drawn(turns) for role, turns in by_role.items() if turns}
+
+
+_DRAWING = Drawing("Calls by row (in brackets: not learned)", "forest", _forest)
+
+EVALUATION = replace(BY_EPISODE, reading=Reading(drawings=(_DRAWING,)))
