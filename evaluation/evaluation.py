@@ -37,6 +37,8 @@ class Row:
     metric: str
     better: str = "higher"
     """``higher``, ``lower`` or ``neither``."""
+    rare: bool = False
+    """Left out where it is 0 throughout: a count of what seldom happens."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,18 @@ class Evaluation:
     """Tags, marks and phases of its episodes in a report."""
 
     def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:
-        """All lines of the table; ``measured`` are mappings by metric, such as of two moments."""
+        """The lines of the table; ``measured`` are mappings by metric, such as of two moments."""
         metrics = dict.fromkeys(name for metrics_at in measured for name in metrics_at)
-        return [*self.rows(roles), *self.further(metrics)]
+        return [
+            row
+            for row in (*self.rows(roles), *self.further(metrics))
+            if not (row.rare and all(_is_zero(at.get(row.metric)) for at in measured))
+        ]
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a figure is 0, or was not measured."""
+    return value is None or (value.value if isinstance(value, Resampled) else value) == 0
 
 
 def column_means(columns: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, Resampled]:

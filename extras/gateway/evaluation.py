@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coterie.evaluation.per_episode import EVALUATION as BY_EPISODE
+from coterie.evaluation import Row, per_episode
+from coterie.evaluation.per_episode import line, measure
 from coterie.evaluation.reading import Drawing, Reading
+from coterie.extras.gateway.outcome import COUNTS
 
 
 def drawn(turns: Sequence[Sequence[Any]]) -> str:
@@ -19,7 +21,7 @@ def drawn(turns: Sequence[Sequence[Any]]) -> str:
     ...              ["compacted", None, 1, ""]]))
     new: 1 ─ 2
       └ branch after 1: (3: twin)
-    compacted, once after 2: 4
+    compacted from 2: 4
     """
     children: dict[int | None, list[int]] = {}
     for turn, (_, behind, _, _) in enumerate(turns):
@@ -38,7 +40,7 @@ def drawn(turns: Sequence[Sequence[Any]]) -> str:
         if behind is not None:
             label += f" after {behind + 1}"
         elif origin is not None:
-            label += f", once after {origin + 1}"
+            label += f" from {origin + 1}"
         calls = (f"({t + 1}: {turns[t][3]})" if turns[t][3] else f"{t + 1}" for t in row)
         lines.append(f"{'  ' * depth}{'└ ' * (depth > 0)}{label}: {' ─ '.join(calls)}")
     return "\n".join(lines)
@@ -48,6 +50,11 @@ def _forest(by_role: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, str]:
     return {role: drawn(turns) for role, turns in by_role.items() if turns}
 
 
+def _row(metric: str) -> Row:
+    kind, *_, name = metric.split("/")
+    return replace(line(metric), rare=kind in ("measured", "episode") and name in COUNTS)
+
+
 _DRAWING = Drawing("Calls by row (in brackets: not learned)", "forest", _forest)
 
-EVALUATION = replace(BY_EPISODE, reading=Reading(drawings=(_DRAWING,)))
+EVALUATION = replace(per_episode(measure, row=_row), reading=Reading(drawings=(_DRAWING,)))

@@ -12,6 +12,9 @@ from coterie.extras.gateway.forks import KINDS
 from coterie.extras.gateway.messages import Answer, Message
 
 OF_SESSIONS = ("abandoned", "replayed", "refused")
+OF_TURNS = ("twins", "undelivered", "malformed", "sampling_ignored")
+COUNTS = (*KINDS, *OF_TURNS, "failed", *OF_SESSIONS)
+"""What is counted, and seldom happens."""
 
 
 @dataclass(frozen=True)

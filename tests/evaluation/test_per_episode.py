@@ -13,7 +13,7 @@ import pytest
 from coterie.datatypes import Episode, Problem, Trajectory, UserError
 from coterie.envs import EnvSpec
 from coterie.evaluation import Evaluation, Row, evaluation_of, per_episode
-from coterie.evaluation.evaluation import Outcomes
+from coterie.evaluation.evaluation import Outcomes, Resampled
 from coterie.evaluation.per_episode import EVALUATION as BY_REWARD
 from coterie.evaluation.per_episode import measure
 from coterie.train import main
@@ -97,6 +97,23 @@ def test_the_lines_of_the_default() -> None:
         Row("tries bob", "measured/bob/tries", "neither"),
         Row("Failed team", "failed/team", "lower"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("moments", "shown"),
+    [
+        ([{"lost": 0.0, "right": 0.0}], ["right"]),
+        ([{"lost": 0.0, "right": 0.0}, {"lost": 0.5}], ["lost", "right"]),
+        ([{"lost": Resampled(0.0, np.zeros(2), 3)}, {"lost": None}], []),
+        ([{"lost": Resampled(0.1, np.zeros(2), 3)}, {"lost": 0.0}], ["lost"]),
+        ([{"lost": float("nan")}], ["lost"]),
+    ],
+)
+def test_a_line_of_what_seldom_happens_is_left_out_where_it_never_did(
+    moments: list[Any], shown: list[str]
+) -> None:
+    rare = per_episode(lambda episode: {}, row=lambda name: Row(name, name, rare=name == "lost"))
+    assert [row.metric for row in rare.table(ROLES, *moments)] == shown
 
 
 def test_means_over_the_problems_that_have_a_number() -> None:

@@ -28,7 +28,7 @@ def test_a_conversation_is_a_line_and_a_branch_hangs_below_it() -> None:
         "new: 1 ─ 2",
         "  └ branch after 1: (3: twin) ─ 5",
         "    └ branch after 3: 6",
-        "thinking stripped, once after 2: (4: undelivered)",
+        "thinking stripped from 2: (4: undelivered)",
         "repeated: 7",
     ]
     assert drawn([]) == ""
@@ -81,3 +81,17 @@ def test_nothing_is_learned_of_an_episode_that_failed(make: Make) -> None:
 
     episode = run(make(program), {"alice": saying("ok")})
     assert drawn(episode.info["forest"]["alice"]) == "new: (1: failed)"
+
+
+def test_a_table_leaves_out_counts_of_what_never_happened() -> None:
+    """Of a role that is called like a count, too."""
+    values = {"measured/alice/calls": 0.0, "measured/alice/branch": 0.0, "reward/branch": 0.0,
+              "measured/branch/twins": 0.0, "measured/alice/new": 1.0, "episode/refused": 0.0,
+              "failed/team": 0.0, "measured/alice/correct": 0.0}  # fmt: skip
+    assert [row.metric for row in EVALUATION.table(["alice"], values, values)] == [
+        "measured/alice/calls",
+        "reward/branch",
+        "measured/alice/new",
+        "failed/team",
+        "measured/alice/correct",
+    ]
