@@ -1,7 +1,6 @@
 """The chain of rules from a response to a verdict, with the short-cuts and without."""
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -14,13 +13,6 @@ from coterie.rewards.grading.answers.structure import Shape, shape
 
 def problem(gold: str, kind: AnswerKind = "math", *, percent: bool = False) -> Problem:
     return Problem(id="p", question="", gold=gold, kind=kind, percent=percent)
-
-
-@pytest.fixture(scope="module", params=[True, False], ids=["shortcuts", "algebra"])
-def checker(request: pytest.FixtureRequest) -> Iterator[Checker]:
-    checker = Checker(shortcuts=request.param, deadline_s=20.0)
-    yield checker
-    checker.close()
 
 
 RIGHT: list[tuple[str, str, AnswerKind]] = [
@@ -237,27 +229,27 @@ WRONG: list[tuple[str, str, AnswerKind]] = [
 
 @pytest.mark.parametrize(("answer", "gold", "kind"), RIGHT)
 def test_equal_answers_are_right(
-    answer: str, gold: str, kind: AnswerKind, checker: Checker
+    answer: str, gold: str, kind: AnswerKind, either_checker: Checker
 ) -> None:
     for response in (rf"So \boxed{{{answer}}}.", f"Final answer: {answer}"):
-        verdict = checker.check(response, problem(gold, kind))
+        verdict = either_checker.check(response, problem(gold, kind))
         assert verdict.correct, verdict
         assert verdict.answer == answer
 
 
 @pytest.mark.parametrize(("answer", "gold", "kind"), WRONG)
 def test_different_answers_are_wrong(
-    answer: str, gold: str, kind: AnswerKind, checker: Checker
+    answer: str, gold: str, kind: AnswerKind, either_checker: Checker
 ) -> None:
-    verdict = checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
+    verdict = either_checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
     assert not verdict.correct, verdict
 
 
-def test_percent_is_a_hundredth_only_where_the_data_set_says_so(checker: Checker) -> None:
+def test_percent_is_a_hundredth_only_where_the_data_set_says_so(either_checker: Checker) -> None:
     for answer, gold in ((r"50\%", "0.5"), ("0.5", r"50\%"), (r"50\%", "50"), ("50", r"50\%")):
         response = rf"\boxed{{{answer}}}"
-        assert checker.check(response, problem(gold, percent=True)).correct
-        assert checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
+        assert either_checker.check(response, problem(gold, percent=True)).correct
+        assert either_checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
 
 
 @pytest.mark.parametrize(
@@ -284,16 +276,16 @@ def test_percent_is_a_hundredth_only_where_the_data_set_says_so(checker: Checker
     ],
 )
 def test_a_tolerance_is_a_distance_from_the_gold_value(
-    answer: str, gold: str, kind: AnswerKind, tolerance: float, right: bool, checker: Checker
+    answer: str, gold: str, kind: AnswerKind, tolerance: float, right: bool, either_checker: Checker
 ) -> None:
     asked = replace(problem(gold, kind), tolerance=tolerance)
-    assert checker.check(rf"\boxed{{{answer}}}", asked).correct == right
+    assert either_checker.check(rf"\boxed{{{answer}}}", asked).correct == right
 
 
-def test_two_missing_answers_are_not_equal(checker: Checker) -> None:
-    assert not checker.check("", problem("")).correct
-    assert not checker.check(r"\boxed{ }", problem("")).correct
-    assert not checker.check(r"\boxed{\text{ }}", problem(r"\text{ }")).correct
+def test_two_missing_answers_are_not_equal(either_checker: Checker) -> None:
+    assert not either_checker.check("", problem("")).correct
+    assert not either_checker.check(r"\boxed{ }", problem("")).correct
+    assert not either_checker.check(r"\boxed{\text{ }}", problem(r"\text{ }")).correct
 
 
 def test_the_rule_that_decided_is_named() -> None:
