@@ -1,10 +1,11 @@
 import logging
+from dataclasses import replace
 
 import pytest
 
 from coterie.datatypes import UserError
 from coterie.problems.files import Columns
-from coterie.problems.hub import HubSet, load_hub, pin
+from coterie.problems.hub import HubSet, load_hub
 
 
 def sums(n, start=0):
@@ -64,7 +65,7 @@ def test_mistakes_are_one_sentence(publish):
     with pytest.raises(UserError, match=r"no configuration 'main' with split 'no'.*s\?config"):
         load_hub(hub_set, "s", "train", split="no")
     with pytest.raises(UserError, match=r"no configuration 'x' .*Available: \['main'\]"):
-        load_hub(pin(hub_set, None, "x"), "s", "train")
+        load_hub(replace(hub_set, configs=("x",)), "s", "train")
     with pytest.raises(UserError, match=r"s \(train\) main row 1: no column 'opa'; found question"):
         load_hub(HubSet(repo, "medmcqa", ("main",)), "s", "train")
     for_evaluation = HubSet(repo, "gsm8k", ("main",), train=None, eval="train")
@@ -91,7 +92,7 @@ def test_an_unreachable_hub_is_one_sentence(monkeypatch, gated, error, sentence)
         raise error
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    hub_set = pin(HubSet("o/n", gated=gated), "abc123", None)
+    hub_set = HubSet("o/n", gated=gated, revision="abc123")
     hub_log = logging.getLogger("huggingface_hub")
     monkeypatch.setattr(hub_log, "level", logging.INFO)
     with pytest.raises(UserError, match=sentence) as caught:
