@@ -2,6 +2,6 @@
 
 from coterie.datatypes.extras import EnvironmentKind, Extra
 
-_KIND = EnvironmentKind("h11", "", "coterie.extras.gateway.kinds", options=False)
+_KIND = EnvironmentKind("httptools", "", "coterie.extras.gateway.kinds", options=False)
 
 EXTRA = Extra("gateway", environments={"harness": _KIND, "command": _KIND})

@@ -20,6 +20,7 @@ from coterie.extras.gateway.messages import (
     Request,
     ToolCall,
     canonical_json,
+    continued_digest,
     prefix_digests,
 )
 from coterie.extras.gateway.rendering import Tokens, render, text_of
@@ -110,10 +111,11 @@ class Contexts:
             completion_tokens=len(sampled),
             id=secrets.token_hex(12),
         )
-        messages = (*request.messages, answer.message())
+        said_back = answer.message()
+        messages = (*request.messages, said_back)
         past = Conversation(messages, request.tools, opened.begun, turn)
         node = Node(opened, np.concatenate([opened.ids, sampled]), ended, past)
-        self._known[prefix_digests(messages, request.tools)[-1]] = node
+        self._known[continued_digest(opened.request, said_back)] = node
         self.nodes.append(node)
         return answer
 

@@ -13,7 +13,7 @@ _TEXTS = ("text", "input_text", "output_text")
 def read_body(body: bytes) -> dict[str, Any]:
     """The JSON object that a body is."""
     try:
-        value = json.loads(body)
+        value = json.loads(body.decode())
     except (ValueError, RecursionError):
         raise Refused(400, "the body is no JSON") from None
     if not isinstance(value, dict):

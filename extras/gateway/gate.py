@@ -33,7 +33,7 @@ class Gate:
     def leave(self, session: object) -> None:
         """It has ended, or is given up: nobody waits for it any more."""
         self._playing.discard(session)
-        self._changed.set()
+        self._look()
 
     def wait(self, session: object, look: Callable[[], Callable[[], None]]) -> None:
         """A program of an episode waits.
@@ -43,9 +43,13 @@ class Gate:
             look: called when the gate opens; what it returns is called in the player's loop.
         """
         self._ready[session] = look
-        self._changed.set()
+        self._look()
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
+
+    def _look(self) -> None:
+        if len(self._ready) >= len(self._playing):
+            self._changed.set()
 
     async def _open(self) -> None:
         for _ in range(2):
@@ -82,7 +86,8 @@ class Gate:
             here.call_soon_threadsafe(idle.set)
 
         try:
-            self._player.call_soon_threadsafe(back)
+            # A round later, as what the player starts is started at the end of a round.
+            self._player.call_soon_threadsafe(self._player.call_soon, back)
         except RuntimeError:
             return
         while not (idle.is_set() or self._player.is_closed()):

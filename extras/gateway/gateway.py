@@ -51,9 +51,11 @@ class Gateway:
         self._conversations: dict[str, tuple[Session, tuple[Message, ...]]] = {}
         """What ``previous_response_id`` names, of live episodes."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._starting: dict[asyncio.AbstractEventLoop, list[Coroutine[Any, Any, None]]] = {}
         self._gates: dict[asyncio.AbstractEventLoop, Gate] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True, name="gateway").start()
-        self.url = self.submit(Server(self._handle, _refusal).start()).result()
+        self._server = Server(self._handle, _refusal)
+        self.url = self.submit(self._server.start()).result()
         _leave_out_proxies()
         atexit.register(self.close)
 
@@ -62,13 +64,21 @@ class Gateway:
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin ``work``, which fails nowhere, in the gateway's loop."""
+        """Begin ``work``, which fails nowhere, in the gateway's loop; to be called in the loop that
+        plays. What it starts in one round is handed over at once: each time, threads change."""
+        player = asyncio.get_running_loop()
+        self._starting.setdefault(player, []).append(work)
+        if len(self._starting[player]) == 1:
+            player.call_soon(self._hand_over, player)
 
+    def _hand_over(self, player: asyncio.AbstractEventLoop) -> None:
         def begin() -> None:
-            task = self.loop.create_task(work)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            for work in works:
+                task = self.loop.create_task(work)
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
+        works = self._starting.pop(player)
         self.loop.call_soon_threadsafe(begin)
 
     def gate(self, player: asyncio.AbstractEventLoop, gather_s: float) -> Gate:
@@ -96,11 +106,12 @@ class Gateway:
             del self._conversations[name]
 
     def close(self) -> None:
-        """End all programs."""
+        """End all programs, and the server."""
 
         async def end() -> None:
             for session in {key.session for key in self._keys.values()}:
                 session.stop()
+            self._server.close()
 
         if self.loop.is_running():
             self.submit(end()).result(timeout=10)

@@ -1,11 +1,14 @@
 """A small HTTP server for this machine's own programs, in which everything has a bound."""
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import cast
 
-import h11
+import httptools
 
 MOST_BODY = 8 << 20
 """Bytes of a request's body."""
@@ -54,122 +57,232 @@ class Server:
             handler: answers one request; it raises nothing.
             refusal: what is sent for (status, sentence) where there is no request to answer.
         """
-        self._handler, self._refusal = handler, refusal
-        self._server: asyncio.Server | None = None
-        self._open = 0
+        self.handler, self.refusal = handler, refusal
+        self.connections: set[_Connection] = set()
+        self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
         """Begin to listen; gives ``http://127.0.0.1:PORT``."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=1024)
-        host, port = self._server.sockets[0].getsockname()[:2]
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_server(
+            lambda: _Connection(self), "127.0.0.1", 0, backlog=1024
+        )
+        host, port = self._listening.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._open += 1
-        connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEADERS)
+    def close(self) -> None:
+        """Listen no more, and leave all clients."""
+        if self._listening is not None:
+            self._listening.close()
+        for connection in self.connections:
+            connection.leave()
+
+
+@dataclass
+class _Arrived:
+    """A request that is whole, or why there is none."""
+
+    asked: Asked | None
+    refusal: Reply | None
+    chunks: bool
+    """Whether a stream may be sent in chunks; it ends with the connection otherwise."""
+    keep: bool
+    """Whether the connection may have another request."""
+
+
+class _Connection(asyncio.Protocol):
+    """One client: a request after the other, each answered before the next."""
+
+    _transport: asyncio.Transport
+    _deadline: asyncio.TimerHandle | None = None
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._parser = httptools.HttpRequestParser(self)
+        self._waiting: deque[_Arrived] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._here, self._over = True, False
+        self._received = 0
+        self._writable: asyncio.Event | None = None
+        self.on_message_begin()
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._server.connections.add(self)
+        if len(self._server.connections) > MOST_CONNECTIONS:
+            self._refuse(503, "too busy")
+        self._expect()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._here = False
+        self._server.connections.discard(self)
+        self._in_time()
+        self.resume_writing()
+
+    def eof_received(self) -> bool:
+        self._here = False
+        return self._task is not None  # what it has asked is still answered
+
+    def pause_writing(self) -> None:
+        self._writable = asyncio.Event()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None:
+            self._writable.set()
+            self._writable = None
+
+    def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
+        self._received += len(data)
         try:
-            if self._open > MOST_CONNECTIONS:
-                await self._send(connection, reader, writer, self._refusal(503, "too busy"))
-                return
-            while await self._answer(connection, reader, writer):
-                connection.start_next_cycle()
-        except (OSError, TimeoutError, h11.LocalProtocolError):
-            writer.transport.abort()  # the client is gone, or too slow
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # What it asked is answered in HTTP, and what follows is not read.
+            self._over = True
+            for arrived in self._waiting:
+                arrived.keep = False
+        except httptools.HttpParserError as error:
+            self._refuse(400, f"this is no HTTP: {error}")
+        if not self._whole_headers and self._received > MOST_HEADERS:
+            self._refuse(431, f"a request's headers must be at most {MOST_HEADERS:,} bytes")
+        elif self._received > MOST_HEADERS + MOST_BODY:
+            self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
+
+    def leave(self) -> None:
+        """Drop the client."""
+        self._transport.abort()
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        self._url, self._body = bytearray(), bytearray()
+        self._headers: dict[str, str] = {}
+        self._whole_headers = False
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._whole_headers:  # else it stands behind the body
+            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        self._whole_headers, self._received = True, 0
+        if self._headers.get("expect", "").lower() == "100-continue":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        self._received = 0
+        if self._over:
+            return
+        if len(self._body) > MOST_BODY:
+            self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
+            return
+        path = self._url.decode("latin-1").partition("?")[0]
+        method = self._parser.get_method().decode("latin-1")
+        asked = Asked(method, path, self._headers, bytes(self._body), self._listens)
+        chunks = self._parser.get_http_version() == "1.1"
+        keep = self._parser.should_keep_alive()
+        self._arrive(_Arrived(asked, None, chunks, keep))
+        if len(self._waiting) > 1:
+            self._transport.pause_reading()  # a client that does not wait
+
+    def _listens(self) -> bool:
+        return self._here and not self._transport.is_closing()
+
+    def _refuse(self, status: int, sentence: str) -> None:
+        if not self._over:
+            self._over = True
+            self._arrive(_Arrived(None, self._server.refusal(status, sentence), True, False))
+
+    def _arrive(self, arrived: _Arrived) -> None:
+        self._in_time()
+        self._waiting.append(arrived)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._answer())
+
+    async def _answer(self) -> None:
+        """Answer what has arrived."""
+        try:
+            while self._waiting:
+                arrived = self._waiting.popleft()
+                if arrived.asked is not None:
+                    reply = await self._server.handler(arrived.asked)
+                else:
+                    assert arrived.refusal is not None
+                    reply = arrived.refusal
+                await self._send(arrived, reply)
+                await self._drained()
+                if not arrived.keep or not self._here:
+                    self._close()
+                    return
+            self._transport.resume_reading()
+            self._expect()
+        except (OSError, TimeoutError):
+            self._transport.abort()  # the client is gone, or too slow
         finally:
-            self._open -= 1
-            writer.close()
-            if writer.transport.get_write_buffer_size():
-                asyncio.get_running_loop().call_later(SLOW_S, writer.transport.abort)
+            self._task = None
 
-    async def _answer(
-        self,
-        connection: h11.Connection,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> bool:
-        """One request; whether the connection may have another."""
-        try:
-            async with asyncio.timeout(SLOW_S):
-                asked = await self._read(connection, reader, writer)
-        except h11.RemoteProtocolError as error:
-            reply = self._refusal(error.error_status_hint, f"this is no HTTP: {error}")
-        except _TooLong:
-            reply = self._refusal(413, f"a request's body must be at most {MOST_BODY:,} bytes")
-        else:
-            if asked is None:
-                return False
-            reply = await self._handler(asked)
-        await self._send(connection, reader, writer, reply)
-        return connection.our_state is h11.DONE and connection.their_state is h11.DONE
-
-    async def _read(
-        self,
-        connection: h11.Connection,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> Asked | None:
-        """The next request; None where the client has closed."""
-        request: h11.Request | None = None
-        body = bytearray()
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                if connection.they_are_waiting_for_100_continue:
-                    go_on = h11.InformationalResponse(status_code=100, headers=[])
-                    writer.write(connection.send(go_on) or b"")
-                connection.receive_data(await reader.read(1 << 16))
-            elif isinstance(event, h11.Request):
-                request = event
-            elif isinstance(event, h11.Data):
-                body += event.data
-                if len(body) > MOST_BODY:
-                    raise _TooLong
-            elif isinstance(event, h11.EndOfMessage):
-                assert request is not None
-                headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in request.headers}
-                method, target = request.method.decode(), request.target.decode("latin-1")
-                here = lambda: not (reader.at_eof() or writer.transport.is_closing())  # noqa: E731
-                return Asked(method, target.partition("?")[0], headers, bytes(body), here)
-            else:
-                return None
-
-    async def _send(
-        self,
-        connection: h11.Connection,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        reply: Reply,
-    ) -> None:
-        if connection.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
-            return
-        length = [] if reply.stream else [("content-length", str(len(reply.body)))]
-        headers = [("content-type", reply.kind), *length, *reply.headers.items()]
-        start = h11.Response(status_code=reply.status, headers=headers)
-
-        def here() -> bool:
-            return not (reader.at_eof() or writer.transport.is_closing())
-
-        async def write(*events: h11.Event, last: bool = False) -> None:
-            writer.write(b"".join(connection.send(event) or b"" for event in events))
-            if last and here():
-                # Before anything else runs: the program may go on as soon as it has read this.
-                reply.sent()
-            if writer.transport.get_write_buffer_size():
-                async with asyncio.timeout(SLOW_S):
-                    await writer.drain()
-
+    async def _send(self, arrived: _Arrived, reply: Reply) -> None:
+        chunks = arrived.chunks and reply.stream is not None
+        headers = {"content-type": reply.kind, **reply.headers}
+        if chunks:
+            headers["transfer-encoding"] = "chunked"
+        elif reply.stream is None:
+            headers["content-length"] = str(len(reply.body))
+        if not arrived.keep or (reply.stream is not None and not chunks):
+            arrived.keep = False
+            headers["connection"] = "close"
+        phrase = HTTPStatus(reply.status).phrase
+        lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         if reply.stream is None:
-            await write(start, h11.Data(data=reply.body), h11.EndOfMessage(), last=True)
+            bare = arrived.asked is not None and arrived.asked.method == "HEAD"
+            self._write(head if bare else head + reply.body, reply)
             return
-        await write(start)
+        self._write(head)
         try:
             async for part in reply.stream:
-                await write(h11.Data(data=part))
+                self._write(b"%x\r\n%s\r\n" % (len(part), part) if chunks else part)
+                await self._drained()
         finally:
             with suppress(Exception):
                 await reply.stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]
-        await write(h11.EndOfMessage(), last=True)
+        self._write(b"0\r\n\r\n" if chunks else b"", reply)
 
+    def _write(self, data: bytes, last_of: Reply | None = None) -> None:
+        """Send ``data``, which may be the last of a reply."""
+        if self._transport.is_closing():
+            raise ConnectionResetError
+        self._transport.write(data)
+        if last_of is not None and self._listens():
+            # Before anything else runs: the program may go on as soon as it has read this.
+            last_of.sent()
 
-class _TooLong(Exception):
-    """A body that is longer than bodies may be."""
+    async def _drained(self) -> None:
+        """Wait until the client has read most of what it was sent."""
+        if self._writable is not None:
+            async with asyncio.timeout(SLOW_S):
+                await self._writable.wait()
+
+    def _close(self) -> None:
+        self._over = True
+        self._transport.close()
+        if self._transport.get_write_buffer_size():
+            self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
+
+    def _expect(self) -> None:
+        """The client has a while for its next request, and to read what it was sent."""
+        self._in_time()
+        self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
+
+    def _in_time(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

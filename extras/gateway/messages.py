@@ -94,9 +94,14 @@ def canonical_json(value: Any) -> str:
 def prefix_digests(messages: Sequence[Message], tools: Sequence[Tool]) -> list[bytes]:
     """A name for each start of a conversation: of its first message, its first two, ...; the tools
     belong to all of them."""
-    digest = hashlib.blake2b(repr(tuple(tools)).encode("utf-8", "replace"), digest_size=16)
-    out = []
+    name = hashlib.blake2b(repr(tuple(tools)).encode("utf-8", "replace"), digest_size=16).digest()
+    names = []
     for message in messages:
-        digest.update(repr(message).encode("utf-8", "replace"))
-        out.append(digest.copy().digest())
-    return out
+        names.append(name := continued_digest(name, message))
+    return names
+
+
+def continued_digest(name: bytes, message: Message) -> bytes:
+    """The name of the conversation that goes on with ``message`` where that of ``name`` ends."""
+    said = repr((message.speaker, message.text, message.calls, message.answers))
+    return hashlib.blake2b(name + said.encode("utf-8", "replace"), digest_size=16).digest()

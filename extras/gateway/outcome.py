@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -42,7 +43,7 @@ class Record:
     undelivered: Collection[int]
     """Turns whose answers reached nobody."""
 
-    @property
+    @cached_property
     def twins(self) -> set[int]:
         """Turns that were answered again; the program went on with the other answer alone."""
         return self.contexts.twins() - {*self.undelivered}

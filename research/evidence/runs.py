@@ -91,7 +91,7 @@ def finish(job: SweepCommand) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the commit of the working tree, with ``-dirty`` if a file differs that is no result."""
+    """Return the commit of the working tree; ``-dirty`` if a file differs that is no result."""
     head = ("git", "rev-parse", "--short=12", "HEAD")
     diff = ("git", "diff", "--quiet", "HEAD", "--", ".", ":!docs/evidence", ":!research/*.md")
     name = subprocess.run(head, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -13,14 +13,26 @@ from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 from coterie.envs.padded_view import PaddedView
 from coterie.envs.token_view import TokenView
 
-from .sources import WHOLE
-
-PLUGIN = f"""{WHOLE}
+PLUGIN = """
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
 from dataclasses import dataclass
 from coterie.envs import EnvSpec
 from coterie.envs.preset import Preset, Setting
 
-SPEC = EnvSpec(name="solo", version=1, factory="plugin_of_a_test:Whole", roles=("me",))
+class Solo(ParallelEnv):
+    metadata = {"name": "solo_v0"}
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+        self.possible_agents = ["me_0"]
+        self.space = spaces.Text(9)
+    def observation_space(self, agent): return self.space
+    def action_space(self, agent): return self.space
+    def reset(self, seed=None, options=None):
+        self.agents = ["me_0"]
+        return {"me_0": "hello"}, {"me_0": {}}
+
+SPEC = EnvSpec(name="solo", version=1, factory="plugin_of_a_test:Solo", roles=("me",))
 NUMBER = 3
 
 @dataclass(frozen=True)
@@ -28,19 +40,19 @@ class Loudness:
     words: int = 2
     cap: int = 9
 
-class Loud(Whole):
+class Loud(Solo):
     def __init__(self, settings=None):
         super().__init__()
         Loud.made_with = settings
 
-HALF = Preset("", "plugin_of_a_test:LOUD", "grpo", {{}}, {{"env.words": Setting(1, "a test")}})
+HALF = Preset("", "plugin_of_a_test:LOUD", "grpo", {}, {"env.words": Setting(1, "a test")})
 LOUD = EnvSpec(
     name="plugin_of_a_test:LOUD", version=0, factory=Loud, settings=Loudness, roles=("me",),
-    defaults={{"env": {{"words": 5}}}}, presets="plugin_of_a_test:PRESETS",
+    defaults={"env": {"words": 5}}, presets="plugin_of_a_test:PRESETS",
 )
-PRESETS = {{"half": HALF}}
+PRESETS = {"half": HALF}
 ODD = EnvSpec(
-    name="odd", version=0, factory=Loud, settings=Loudness, defaults={{"env": {{"volume": 5}}}}
+    name="odd", version=0, factory=Loud, settings=Loudness, defaults={"env": {"volume": 5}}
 )
 """
 
@@ -80,11 +92,11 @@ def test_unknown_names_say_what_is_known(call: Any) -> None:
 
 @pytest.mark.usefixtures("plugin")
 def test_environments_by_path() -> None:
-    env = envs.make("plugin_of_a_test:Whole")
-    observations, _ = env.reset(seed=7)
-    assert observations["me_0"]["tokens"].tolist() == list(b"say 7")
-    assert envs.make("plugin_of_a_test:SPEC").possible_agents == ["me_0", "me_1"]
-    assert envs.spec("plugin_of_a_test:Whole").roles == ("me",)
+    env = envs.make("plugin_of_a_test:Solo")
+    observations, _ = env.reset()
+    assert observations["me_0"]["tokens"].tolist() == list(b"hello")
+    assert envs.make("plugin_of_a_test:SPEC").possible_agents == ["me_0"]
+    assert envs.spec("plugin_of_a_test:Solo").roles == ("me",)
     assert envs.spec("plugin_of_a_test:SPEC").version == 1
 
 
@@ -106,11 +118,15 @@ def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python()
     ("path", "arguments", "sentence"),
     [
         ("plugin_of_a_test:Nobody", {}, "'plugin_of_a_test:Nobody' cannot be loaded: .*Nobody"),
-        ("nowhere_at_all:Env", {}, "cannot be loaded: ModuleNotFoundError: No module named 'nowhe"),
+        (
+            "nowhere_at_all:Env",
+            {},
+            "cannot be loaded: ModuleNotFoundError: No module named 'nowhere",
+        ),
         ("broken_plugin_of_a_test:Env", {}, "No module named 'nothing_like_it'"),
         (":Env", {}, "cannot be loaded"),
-        ("plugin_of_a_test:Whole", {"roles": ("a",)}, "takes no roles; leave it out"),
-        ("plugin_of_a_test:Whole", {"settings": 1}, "takes no settings"),
+        ("plugin_of_a_test:Solo", {"roles": ("a",)}, "takes no roles; leave it out"),
+        ("plugin_of_a_test:Solo", {"settings": 1}, "takes no settings"),
         ("plugin_of_a_test:ODD", {}, "EnvSpec.defaults names env.volume, which Loudness does not"),
         ("plugin_of_a_test:NUMBER", {}, "is a int; it must be a coterie.EnvSpec, a PettingZoo"),
     ],

@@ -1,0 +1,179 @@
+"""The server by itself, spoken to in bytes."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from coterie.extras.gateway import http
+from coterie.extras.gateway.http import Asked, Reply, Server
+
+Send = Callable[..., bytes]
+
+
+async def echo(asked: Asked) -> Reply:
+    """Says what it was asked; ``/stream`` in two parts."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"one "
+        yield b"two"
+
+    if asked.path == "/stream":
+        return Reply(200, stream=parts(), kind="text/plain")
+    said = f"{asked.method} {asked.path} {len(asked.body)} {asked.headers.get('x-mark', '-')}"
+    return Reply(200, said.encode(), kind="text/plain")
+
+
+def refusal(status: int, sentence: str) -> Reply:
+    return Reply(status, sentence.encode(), kind="text/plain")
+
+
+@pytest.fixture
+def send() -> Iterator[Send]:
+    """Sends pieces of bytes; returns all that comes until the server closes or is silent."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    server = Server(echo, refusal)
+    url = asyncio.run_coroutine_threadsafe(server.start(), loop).result()
+    port = int(url.rpartition(":")[2])
+
+    def sent(*pieces: bytes, silence_s: float = 0.3) -> bytes:
+        got = bytearray()
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.settimeout(silence_s)
+            for piece in pieces:
+                connection.sendall(piece)
+                try:
+                    while data := connection.recv(1 << 16):
+                        got += data
+                    got += b"<closed>"
+                    break
+                except TimeoutError:
+                    continue
+        return bytes(got)
+
+    yield sent
+    loop.call_soon_threadsafe(server.close)
+    loop.call_soon_threadsafe(loop.call_later, 0.05, loop.stop)
+    thread.join()
+    loop.close()
+
+
+def answer(body: bytes, more: bytes = b"") -> bytes:
+    length = b"content-length: %d\r\n" % len(body)
+    return b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n" + length + more + b"\r\n" + body
+
+
+CLOSE = b"connection: close\r\n"
+STREAMED = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\n"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ((b"GET /a?b=c HTTP/1.1\r\nX-Mark: m\r\n\r\n",), answer(b"GET /a 0 m")),
+        # Two requests in one piece are answered in turn; a third, later, on the same connection.
+        (
+            (
+                b"GET /a HTTP/1.1\r\n\r\nPOST /b HTTP/1.1\r\ncontent-length: 2\r\n\r\nxy",
+                b"GET /c HTTP/1.1\r\n\r\n",
+            ),
+            answer(b"GET /a 0 -") + answer(b"POST /b 2 -") + answer(b"GET /c 0 -"),
+        ),
+        # A body in chunks; a header behind it is none of the request's.
+        (
+            (
+                b"POST /a HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n",
+                b"2\r\nde\r\n0\r\nx-mark: late\r\n\r\n",
+            ),
+            answer(b"POST /a 5 -"),
+        ),
+        (
+            (b"POST /a HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: 1\r\n\r\n", b"x"),
+            b"HTTP/1.1 100 Continue\r\n\r\n" + answer(b"POST /a 1 -"),
+        ),
+        (
+            (b"GET /a HTTP/1.1\r\nconnection: close\r\n\r\n",),
+            answer(b"GET /a 0 -", CLOSE) + b"<closed>",
+        ),
+        ((b"GET /a HTTP/1.0\r\n\r\n",), answer(b"GET /a 0 -", CLOSE) + b"<closed>"),
+        ((b"HEAD /a HTTP/1.1\r\n\r\n",), answer(b"HEAD /a 0 -")[: -len(b"HEAD /a 0 -")]),
+        # Another protocol is not spoken: the request is answered, what follows is not read.
+        (
+            (b"GET /a HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\nPRI *",),
+            answer(b"GET /a 0 -", CLOSE) + b"<closed>",
+        ),
+        (
+            (b"GET /stream HTTP/1.1\r\n\r\n",),
+            STREAMED + b"transfer-encoding: chunked\r\n\r\n4\r\none \r\n3\r\ntwo\r\n0\r\n\r\n",
+        ),
+        (
+            (b"GET /stream HTTP/1.0\r\nconnection: keep-alive\r\n\r\n",),
+            STREAMED + CLOSE + b"\r\none two<closed>",
+        ),
+    ],
+)
+def test_replies(send: Send, pieces: tuple[bytes, ...], expected: bytes) -> None:
+    assert send(*pieces) == expected
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "says"),
+    [
+        (b"nonsense\r\n\r\n", 400, b"this is no HTTP"),
+        (b"GET /" + b"x" * 400 + b" HTTP/1.1\r\n", 431, b"at most 300 bytes"),
+        (b"POST / HTTP/1.1\r\ncontent-length: 101\r\n\r\n" + b"x" * 101, 413, b"at most 100"),
+        # Chunks of a body that never ends.
+        (
+            b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 100,
+            413,
+            b"at most 100",
+        ),
+    ],
+)
+def test_refusals_close_the_connection(
+    send: Send, monkeypatch: pytest.MonkeyPatch, request_bytes: bytes, status: int, says: bytes
+) -> None:
+    monkeypatch.setattr(http, "MOST_HEADERS", 300)
+    monkeypatch.setattr(http, "MOST_BODY", 100)
+    got = send(request_bytes, b"1\r\nx\r\n" * 100)
+    assert got.startswith(b"HTTP/1.1 %d " % status)
+    assert says in got
+    assert got.endswith(b"<closed>")
+
+
+def test_who_comes_when_all_places_are_taken(send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "MOST_CONNECTIONS", 0)
+    assert send(b"").startswith(b"HTTP/1.1 503 ")
+
+
+def test_a_reply_was_sent_only_where_somebody_listens() -> None:
+    """``sent`` is what tells a delivered answer from a lost one."""
+    delivered: list[str] = []
+
+    async def handler(asked: Asked) -> Reply:
+        await asyncio.sleep(0.2)
+        return Reply(200, sent=lambda: delivered.append(asked.path))
+
+    async def ask() -> Any:
+        server = Server(handler, refusal)
+        url = await server.start()
+        for path in ("/left", "/stayed"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", url.rpartition(":")[2])
+            writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+            if path == "/left":
+                await asyncio.sleep(0.05)
+                writer.transport.abort()
+                await asyncio.sleep(0.3)
+            else:
+                await reader.readuntil(b"\r\n\r\n")
+                writer.close()
+        server.close()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(ask())
+    assert delivered == ["/stayed"]
