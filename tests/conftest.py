@@ -1,12 +1,14 @@
-"""Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's; a small
-run."""
+"""Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's; a web
+server; a small run."""
 
 import json
 import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -162,7 +164,7 @@ class FileEngine:
     """
 
     started: ClassVar[list["FileEngine"]] = []
-    _loading: ClassVar = Lock()
+    _loading: ClassVar = threading.Lock()
 
     def __init__(self, spec: Any, settings: Any) -> None:
         self.spec, self.settings = spec, settings
@@ -289,6 +291,53 @@ def graded_files(tmp_path: Path) -> dict[str, str]:
     for kind, path in paths.items():
         path.write_text("\n".join(map(json.dumps, rows[kind])))
     return {kind: str(path) for kind, path in paths.items()}
+
+
+class Web:
+    """A server on loopback: ``answer`` gives a request its status and body, or None to hang up."""
+
+    def __init__(self, answer: Callable[[], tuple[int, str] | None], port: int) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["content-length"]))
+                if (given := answer()) is None:
+                    return
+                status, body = given[0], given[1].encode()
+                kind = "text/html" if body.startswith(b"<") else "application/json"
+                with suppress(OSError):  # nobody reads ten megabytes
+                    self.send_response(status)
+                    self.send_header("content-type", kind)
+                    self.send_header("content-length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_port
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def web() -> Iterator[Callable[..., Web]]:
+    """(answer, port=0) -> a server that runs until it, or the test, is over."""
+    servers: list[Web] = []
+
+    def start(answer: Callable[[], tuple[int, str] | None], port: int = 0) -> Web:
+        servers.append(Web(answer, port))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
 
 
 SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")

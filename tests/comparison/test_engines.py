@@ -50,25 +50,6 @@ def test_the_same_answers_as_in_this_process(
     assert len(file_engine.started) == engines
 
 
-def test_what_cannot_be_is_told_before_anything_is_loaded(
-    capsys: pytest.CaptureFixture[str], file_engine: Any
-) -> None:
-    for flags, sentence in [
-        (("--vllm.gpu-memory", "0.3"), "--vllm.* and --agents.ROLE.engine-device need --engine"),
-        ((*ENGINE, "--vllm.gpu-memory", "3"), "--vllm.gpu-memory is a share"),
-    ]:
-        assert benchmark.main(["--policies", "alice=tiny:alice", *flags]) == 2
-        assert sentence in capsys.readouterr().err
-    assert not file_engine.started
-
-
-def test_agents_without_models_need_no_engine(
-    capsys: pytest.CaptureFixture[str], file_engine: Any
-) -> None:
-    assert benchmark.main(["--policies", "gold=scripted:oracle", *ENGINE]) == 2
-    assert "no model to sample from" in capsys.readouterr().err
-
-
 def _measured(results: Any) -> Any:
     """Without what depends on the clock and on the folder."""
     if isinstance(results, dict):

@@ -1,11 +1,6 @@
 """What is stored survives a kill at any moment, and is never mixed."""
 
-import json
 import random
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -97,32 +92,3 @@ def test_the_power_goes_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monkey
             kept = 4 * (step + 1)
             cut()
     assert cuts > 20
-
-
-def test_kill_9_while_writing(tmp_path: Path) -> None:
-    code = f"""
-from pathlib import Path
-from coterie.comparison.responses import Completions
-stored = Completions(Path({str(tmp_path / "a.jsonl")!r}), {WHO!r})
-n = 0
-while True:
-    stored.append([{{"problem": "p" * 5000, "sample": n + k}} for k in range(20)])
-    n += 20
-"""
-    writer = subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2])
-    stored = Completions(tmp_path / "a.jsonl", WHO)
-    try:
-        until = time.monotonic() + 60
-        while not stored.read() and time.monotonic() < until:
-            time.sleep(0.02)
-    finally:
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
-    before = len(stored.read())
-    assert before > 0
-    stored.append([record("after", 0)])
-    records = stored.read()
-    assert len(records) == before + 1
-    # Nothing lies between them that is not a whole line.
-    for line in stored.path.read_text().splitlines():
-        json.loads(line)

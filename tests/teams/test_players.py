@@ -4,15 +4,12 @@ import asyncio
 from typing import Any
 
 import numpy as np
-import pytest
 
-from coterie.datatypes import Problem, Prompt, Sampling, UserError
+from coterie.datatypes import Problem, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
 from coterie.teams.players import build_player, check_players, local_models, player_counters
 from coterie.teams.settings import AgentSettings
-from coterie.training.command_line import parse
-from coterie.training.preflight import preflight
 
 CODEC = BytesCodec()
 
@@ -30,13 +27,6 @@ def test_what_has_to_be_loaded() -> None:
         "expert|0": "tiny:expert",
         "expert|2": "tiny:carol",
     }
-
-
-def test_a_player_cannot_learn() -> None:
-    with pytest.raises(UserError, match="played by scripted:silent, which cannot learn"):
-        check_players({"expert": AgentSettings("scripted:silent")})
-    with pytest.raises(UserError, match="kind=loud is not a value"):
-        check_players({"expert": AgentSettings("scripted:loud", trained=False)})
 
 
 def test_players_answer_in_the_vocabulary_of_the_role() -> None:
@@ -57,11 +47,3 @@ def test_players_answer_in_the_vocabulary_of_the_role() -> None:
     assert isinstance(pool.experts["1"], TranslatedPolicy)
     assert "player/expert/0/calls" in player_counters({"expert": pool})
     assert player_counters({"policy": object()}) == {}  # type: ignore[dict-item]
-
-
-def test_mistakes_are_told_before_anything_is_loaded() -> None:
-    flags = ["--env", "eapo-consultation", "--agents.expert.model", "scripted:loud"]
-    with pytest.raises(UserError, match="kind=loud is not a value"):
-        preflight(parse(flags))
-    with pytest.raises(UserError, match="policy alone can learn here"):
-        preflight(parse(["--env", "eapo-consultation", "--train-role", "expert"]))

@@ -10,6 +10,8 @@ PLUGIN = """
 import enum
 from dataclasses import dataclass
 
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
 from coterie.algorithms import Algorithm, Surrogate, Terms, surrogate
 from coterie.envs import ConversationEnv, EnvSpec, Outcome
 
@@ -96,6 +98,47 @@ class BadTerms(Talk):
         return Outcome({"a_0": {"right": "much"}})
 
 
+class Stranger(Talk):
+    title = "stranger"
+
+    def conversation(self, problem, options, random):
+        yield {"a_0": problem.question}
+        return Outcome({"a": {"right": 1.0}})
+
+
+class Echo(ParallelEnv):
+    metadata = {"name": "echo_v0"}
+    render_mode = None
+    names = ["a_0"]
+    info = {}
+
+    def __init__(self):
+        self.possible_agents = self.names
+        self.space = spaces.Text(50)
+
+    def observation_space(self, agent):
+        return self.space
+
+    def action_space(self, agent):
+        return self.space
+
+    def reset(self, seed=None, options=None):
+        self.agents = list(self.names)
+        return dict.fromkeys(self.agents, "say"), dict.fromkeys(self.agents, self.info)
+
+
+class Letters(Echo):
+    info = {"stop": "abc"}
+
+
+class Spaced(Echo):
+    names = ["first mover"]
+
+
+class Replicated(Echo):
+    metadata = {"name": "echo_v0", "replicas": -3}
+
+
 def failing(settings, run):
     raise RuntimeError("boom")
 
@@ -142,6 +185,19 @@ def text(reward_M, group_M):
         ("--env bad_plugin:NoRoles", 'NoRoles: say who takes part: default_roles = ("alice", "bo'),
         ("--env bad_plugin:NoTurn", "NoTurn: conversation()"),
         ("--env bad_plugin:BadTerms", "it must be a dictionary of finite numbers by name"),
+        (
+            "--env bad_plugin:Stranger",
+            "conversation() ended with the terms {'a': {'right': 1.0}}; ",
+        ),
+        (
+            "--env bad_plugin:Letters",
+            "stop of a_0 is 'abc': it must be a list of non-empty strings",
+        ),
+        ("--env bad_plugin:Spaced", "in its possible_agents 'first mover' is not a name for a "),
+        (
+            "--env bad_plugin:Replicated",
+            "metadata['replicas'] is -3: it must be an int of at least",
+        ),
         ("--env bad_plugin:FAILING", "EnvSpec.check failed: RuntimeError: boom"),
         ("--env bad_plugin:SENTENCE", "EnvSpec.check failed: ValueError"),
         ("--env bad_plugin:TRUE", "EnvSpec.rereads is True; it must be a function"),

@@ -9,15 +9,16 @@ import numpy as np
 from coterie.algorithms import Algorithm, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import Episode, Trajectory
-from coterie.training.batch import StepBatch, sample_batch
+from coterie.training.batch import StepBatch, sample_batch, without_stale
+
+from . import rows
 
 
 def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory:
     role = agent.rpartition("_")[0]
-    size = 1 + sampled
-    mask, logprobs = np.arange(size) > 0, np.zeros(size, np.float32)
     groups = {"problem": problem, "problem+role": f"{problem}/{role}"}
-    return Trajectory(agent, role, np.arange(size), mask, logprobs, reward, {"x": reward}, groups)
+    paid = {"reward": reward, "reward_terms": {"x": reward}}
+    return rows.row(role, sampled, agent=agent, groups=groups, **paid)
 
 
 def sampled(
@@ -33,12 +34,9 @@ def sampled(
     async def play(count: int) -> list[Episode]:
         rounds.append(count)
         names = [f"p{len(rounds)}.{place}" for place in range(count)]
-        rows = [
-            tuple(row(agent, name, reward) for agent, reward in episode(place).items())
-            for place, name in enumerate(names)
-        ]
         return [
-            Episode(name, 0, 1, "train", trajectories) for name, trajectories in zip(names, rows)
+            Episode(name, 0, 1, "train", tuple(row(a, name, r) for a, r in episode(place).items()))
+            for place, name in enumerate(names)
         ]
 
     batch = asyncio.run(sample_batch(play, algorithm, "problem+role", problems, learners))
@@ -81,9 +79,8 @@ def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
 def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
     def read_again(algorithm: Algorithm) -> int:
         async def play(count: int) -> list[Episode]:
-            rows = [row(f"alice_{i}", "p", 0.0) for i in range(2)]
-            rows[0] = dataclasses.replace(rows[0], reread_after=np.arange(3))
-            return [Episode("p", 0, 1, "train", tuple(rows))]
+            hinted = dataclasses.replace(row("alice_0", "p", 0.0), reread_after=np.arange(3))
+            return [Episode("p", 0, 1, "train", (hinted, row("alice_1", "p", 0.0)))]
 
         return len(asyncio.run(sample_batch(play, algorithm, "problem+role", 1, ("alice",))).rows)
 
@@ -99,25 +96,30 @@ def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
     )
 
     async def play(count: int) -> list[Episode]:
-        groups = {
-            "only lengths differ": (row("alice_0", "a", 1.0, 3), row("alice_1", "a", 1.0, 4)),
-            "the penalty evens out": (row("alice_0", "b", 0.0, 3), row("alice_1", "b", 1.0, 4)),
-        }
-        return [Episode(name, 0, 1, "train", rows) for name, rows in groups.items()]
+        lengths_differ = (row("alice_0", "a", 1.0, 3), row("alice_1", "a", 1.0, 4))
+        evened_out = (row("alice_0", "b", 0.0, 3), row("alice_1", "b", 1.0, 4))
+        return [
+            Episode(name, 0, 1, "train", r) for name, r in zip("ab", (lengths_differ, evened_out))
+        ]
 
     batch = asyncio.run(sample_batch(play, algorithm, "problem+role", 2, ("alice",)))
-    assert [(trajectory.groups["problem"], trajectory.reward) for trajectory in batch.rows] == [
-        ("b", 0.0),
-        ("b", 0.0),
-    ]
+    assert [(kept.groups["problem"], kept.reward) for kept in batch.rows] == [("b", 0.0)] * 2
     assert batch.rows[1].reward_terms == {"x": 1.0, "overlong": -1.0}
     # What is logged carries the penalty, too.
-    logged = [
-        trajectory.reward for episode in batch.episodes for trajectory in episode.trajectories
-    ]
+    logged = [row.reward for episode in batch.episodes for row in episode.trajectories]
     assert logged == [1.0, 0.0, 0.0, 0.0]
 
 
 def test_without_dynamic_sampling_everything_is_trained_on() -> None:
     batch, rounds = sampled(get("grpo"), 32, twenty_informative)
     assert (rounds, len(batch.rows)) == ([32], 64)
+
+
+def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
+    versions = [("alice", 5), ("alice", 4), ("alice", 3), ("bob", 0), ("frozen", 0)]
+    batch = StepBatch([], [rows.row(role, weight_version=v) for role, v in versions], 1)
+    kept = without_stale(batch, {"alice": 5, "bob": 1}, 1)
+    del versions[2]
+    assert [(r.role, r.weight_version) for r in kept.rows] == versions
+    assert kept.stale == 1
+    assert without_stale(batch, {"alice": 5, "bob": 1}, 0).stale == 3

@@ -9,13 +9,11 @@ import pytest
 
 from coterie import train
 from coterie.algorithms import ALGORITHMS
-from coterie.datatypes import UserError
 from coterie.datatypes.missing_extras import fields_of_missing
 from coterie.training.command_line import parse
 from coterie.training.plain import to_plain
 from coterie.training.train_settings import Choice, defaults, restore
 
-NO_NAME = "cannot be the name of a file or folder here"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -155,112 +153,6 @@ def test_help_shows_the_length_that_a_run_takes(capsys: pytest.CaptureFixture[st
     assert "(default: 3072)" in text[text.index("--algo.length") :][:400]
 
 
-def test_a_misspelt_flag_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    error = said(["--env", "core-teaching", "--env.k-colt", "3"], capsys)
-    assert error.startswith("train.py: unknown option --env.k-colt; did you mean --env.k-cold")
-
-
-@pytest.mark.parametrize(
-    ("argv", "sentence"),
-    [
-        (["--env", "nope"], "unknown env 'nope'; known: core-teaching"),
-        (["--algo", "ppo"], "unknown algorithm 'ppo'; known: grpo, dr-grpo"),
-        (["--preset", "core"], "unknown preset 'core'"),
-        (["--env.k-cold", "0"], "k_cold is 0"),
-        (["--roles", "alice"], "has no peer"),
-        (["--roles", "alice", "alice"], "--roles names alice twice"),
-        (["--roles", "a b", "c"], "'a b' is not a name for a role"),
-        (["--roles", "0", "bob"], "--roles: '0' is not a name for a role"),
-        (["--roles", "../x", "bob"], "'../x' is not a name for a role"),
-        (["--roles", "class", "bob"], "'class' is not a name for a role"),
-        (["--seed", "-1"], "--seed must be 0 to 2^63 - 1"),
-        (["--seed", "99999999999999999999"], "--seed must be 0 to 2^63 - 1"),
-        (["--threads", "100000"], "--threads must be 0 to"),
-        (["--steps", "0"], "--steps is 0"),
-        (["--checkpoint-every", "0"], "--checkpoint-every must be at least 1"),
-        (["--rollout.temperature", "0"], "--rollout.temperature must be above 0"),
-        (["--group-by", "moon"], "no such group; known: problem, problem+role"),
-        (["--agents.alice.model", "./nowhere"], "'./nowhere'"),
-        (["--agents.alice.model", "tiny:zed"], "unknown tiny model 'tiny:zed'"),
-        (["--problems.train", "missing.jsonl"], "missing.jsonl"),
-        (["--problems.train", "reasoning-gym:chain_sun"], "chain_sum"),
-        (["--learner.lr", "-1"], "learner.lr must be above 0"),
-        (["--algo.kl-coefficient", "0.1", "--algo.kl-estimator", "k1"], "k1"),
-        (["--agents.alice.no-trained", "--agents.bob.no-trained"], "no role is trained"),
-        (["--train-role", "carol"], "--train-role names carol; the roles here are alice, bob"),
-        (["--agents.alice.model", ""], "a model has no name; give a folder"),
-        (["--agents.alice.model", "~nosuchuser/x"], NO_NAME),
-        (["--agents.alice.model", "x" * 5000], NO_NAME),
-        (["--agents.alice.device", "meta"], "no device 'meta' here; say auto or cpu"),
-        (["--problems.train", "~nosuchuser/x"], NO_NAME),
-        (["--problems.train", "x" * 5000], NO_NAME),
-        (["--problems.train", "a\0b.jsonl"], NO_NAME),
-        (["--problems.train", "\ud800.jsonl"], NO_NAME),
-        (["--problems.train", "hub:"], "write hub:OWNER/NAME"),
-        (["--run-dir", "x" * 300], NO_NAME),
-        (["--run-dir", "a\0b"], NO_NAME),
-        (["--resume", "x" * 300], NO_NAME),
-        (["--problems.held-out", "100000000000"], "at most 100000 can be held out"),
-        (["--problems.limit", "100000000000"], "lower --problems.held-out or --problems.limit"),
-        (["--eval.resamples", "1000000000"], "--eval.resamples is 1000000000; it must be at most"),
-        (["--env.k-cold", "100000000"], "k_cold is 100000000: it must be 4096 at most"),
-        (["--env.k-hinted", "100000000"], "k_hinted is 100000000: it must be 4096 at most"),
-        (["--env", "corea-deferral", "--env.traces", "5000"], "traces is 5000: it must be 4096"),
-        (["--env", "sd-e2", "--env.eval-traces", "5000"], "traces is 5000: it must be 4096"),
-        (["--env", "eapo-consultation", "--env.experts", "5000"], "experts is 5000: it must"),
-        (["--roles", "\ufb01", "bob"], "is not a name for a role"),
-        (["--roles", "__init__", "bob"], "'__init__' is not a name for a role"),
-        (["--roles", "a" * 300, "bob"], "is not a name for a role"),
-        (["--roles", "_a", "bob"], "'_a' is not a name for a role"),
-        (["--roles", "mro", "bob"], "'mro' is not a name for a role"),
-        (["--resume", "nowhere"], "nowhere is not a run"),
-        (["--resume", "nowhere", "--algo", "grpo"], "leave out --algo"),
-    ],
-)
-def test_a_mistake_gets_one_sentence_and_exit_code_2(
-    argv: list[str],
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = said(argv, capsys)
-    assert sentence in text
-    assert text.startswith("train.py: ")
-    assert "\n" not in text
-    assert not any(tmp_path.iterdir()), "a refused run leaves nothing behind"
-
-
-def test_broken_data_is_refused_with_its_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = tmp_path / "data.jsonl"
-    data.write_text('{"question": "1+1", "answer": "2"}\n{"question": "2+\n')
-    text = said(["--problems.train", str(data), "--run-dir", str(tmp_path / "run")], capsys)
-    assert "data.jsonl" in text
-    assert "line 2" in text
-    data.write_text("")
-    assert "data.jsonl" in said(["--problems.train", str(data)], capsys)
-
-
-@pytest.mark.parametrize("left", [[], [".lock", "checkpoints/"]])
-def test_a_run_that_was_never_begun_is_not_resumed_but_begun(
-    tmp_path: Path, left: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in left:
-        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
-    text = said(["--resume", str(tmp_path)], capsys)
-    assert f"start it again with --run-dir {tmp_path}" in text
-
-
-def test_a_run_directory_in_use_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "mine.txt").write_text("")
-    assert "is not empty" in said(["--run-dir", str(tmp_path)], capsys)
-
-
 def test_a_run_says_at_once_what_it_is() -> None:
     assert parse([]).headline() == (
         "core-teaching with gspo: training alice, bob; loading torch, then tiny:alice, tiny:bob"
@@ -277,19 +169,9 @@ def test_bounds_and_rounds_of_dapo_are_flags() -> None:
     assert (algo.generation_batch, to_plain(algo.surrogate)["dual"]) == (24, 5.0)
 
 
-def test_settings_are_restored_from_their_file() -> None:
-    argv = ["--algo", "sapo", "--roles", "alice", "bob", "carol", "--env.w-explore", "0.3", "0.1"]
-    settings = parse([*argv, "--agents.bob.no-trained", "--algo.surrogate.tau-positive", "2"])
-    again = restore(json.loads(json.dumps(settings.plain())))
-    assert again == settings
-
-
 def test_resume_takes_up_the_stored_settings(tmp_path: Path) -> None:
     settings = parse(["--algo", "cispo", "--env.k-cold", "3", "--steps", "7"])
     (tmp_path / "config.json").write_text(json.dumps(settings.plain()))
     resumed = parse(["--resume", str(tmp_path), "--steps", "9"])
     assert (resumed.choice.algo, resumed.env.k_cold, resumed.run.steps) == ("cispo", 3, 9)
     assert resumed.run.run_dir == tmp_path
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(UserError, match=r"config\.json is damaged or of another version"):
-        parse(["--resume", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""Exit codes, and what is said with them."""
+"""Exit codes, what is said with them, and signals, which are taken between steps."""
 
 import asyncio
 import errno
@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from coterie import benchmark, train
 from coterie.datatypes import UserError
-from coterie.training.commands import run_command
+from coterie.training.commands import Interruptible, Stop, run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -131,3 +133,47 @@ def test_a_signal_while_the_interpreter_closes_down_changes_no_exit_code(number:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_first_signal_waits_for_the_step_and_the_second_strikes(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with Interruptible() as interrupt:
+        with pytest.raises(KeyboardInterrupt):  # nothing is at stake yet
+            os.kill(os.getpid(), number)
+        interrupt.begin()
+        interrupt.check()
+        os.kill(os.getpid(), number)
+        done = "the step went on"
+        with pytest.raises(Stop):
+            interrupt.check()
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+    assert done
+    assert signal.getsignal(number) == before
+
+
+def test_a_signal_after_the_last_result_neither_strikes_nor_says_that_it_stops(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Interruptible() as interrupt:
+        interrupt.begin()
+        interrupt.over = True
+        os.kill(os.getpid(), signal.SIGTERM)
+        closed = True
+    assert closed
+    assert not capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("program", "work"), [(train, "_train"), (benchmark, "_compare")], ids=["train", "benchmark"]
+)
+def test_a_signal_at_any_other_time_says_how_to_go_on(
+    program: Any, work: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def struck(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(program, work, struck)
+    assert program.main([]) == 130
+    assert "continue" in capsys.readouterr().err

@@ -49,24 +49,18 @@ def changed(content: Any, place: str, value: Any) -> Any:
         ("problems.train", 5, "problems.train is 5; it must be text"),
         ("rollout.temperature", "x", "rollout.temperature is 'x'; it must be a number"),
         ("run.seed", None, "run.seed is None; it must be a whole number"),
+        *(("", content, "") for content in ("[]", "null", "{", "{}", "[" * 100_000)),
     ],
 )
 def test_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, value: Any, sentence: str
 ) -> None:
-    plain = parse([]).plain()
-    (tmp_path / "config.json").write_text(json.dumps(changed(plain, place, value)))
+    content = json.dumps(changed(parse([]).plain(), place, value)) if place else value
+    (tmp_path / "config.json").write_text(content)
     assert train.main(["--resume", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"train.py: {tmp_path / 'config.json'} is damaged")
     assert sentence in error
-
-
-@pytest.mark.parametrize("content", ["[]", "null", "{", "[" * 100_000])
-def test_no_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str) -> None:
-    (tmp_path / "config.json").write_text(content)
-    assert train.main(["--resume", str(tmp_path)]) == 2
-    assert "config.json is damaged" in capsys.readouterr().err
 
 
 STATE = {"step": 3, "cursor": 24, "logs": {"metrics.jsonl": 7}, "counters": {"wall_s": 1.5}}

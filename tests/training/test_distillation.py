@@ -21,54 +21,6 @@ FLAGS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["--env.reread", "none"], "set it to 0, or --env.reread, such as wrong"),
-        (
-            ["--algo.distillation.beta", "0"],
-            "--env.reread unsolved does nothing without --algo.distillation.beta",
-        ),
-        (["--env.reread", "none", "--env.reread-hint", "own"], "does nothing while reread is none"),
-        (["--env.learn-hinted-after", "cold"], "which k_hinted 0 leaves out; choose k_hinted 1"),
-        (["--env.teacher-lift", "0.1"], "which k_hinted 0 leaves out; choose k_hinted 1"),
-        (
-            ["--env", "corea-deferral", "--algo.distillation.beta", "1"],
-            "corea-deferral has no traces of peers to learn from: leave out --algo.distillation",
-        ),
-        (
-            ["--env", "eapo-consultation", "--algo.distillation.beta", "1"],
-            "set it to 0, or add --env.lone 1 --env.reread wrong",
-        ),
-        *(
-            (
-                ["--env", name, "--algo.distillation.beta", "1", *more],
-                f"{name} has no traces of peers to learn from: leave out --algo.distillation",
-            )
-            for name, *more in (
-                ("sd-e2",),
-                ("coterie.envs.solo:SoloEnv", "--agents.solver.model", "tiny:alice"),
-            )
-        ),
-    ],
-)
-def test_one_without_the_other_is_refused(
-    flags: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*flags, "--steps", "1"]) == 2
-    assert sentence in " ".join(capfd.readouterr().err.split())
-
-
-def test_dynamic_sampling_keeps_what_is_read_again(tmp_path: Path) -> None:
-    """Nothing but the hint tells traces apart where all were paid alike."""
-    quick = ("--steps", "1", "--rollout.problems-per-step", "8", "--eval.no-enabled")
-    flags = ("--algo", "dapo", "--algo.max-generation-batches", "1", *quick)
-    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
-    (step,) = map(json.loads, (tmp_path / "run" / "metrics.jsonl").read_text().splitlines())
-    assert step["learner/alice/distillation/rows"] > 0
-    assert step["learner/alice/distillation/size"] > 0
-
-
 @pytest.mark.parametrize("tuning", ["full", "lora"])
 def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Path) -> None:
     flags = (*FLAGS, "--agents.alice.tuning", tuning, "--agents.bob.tuning", tuning)

@@ -48,16 +48,6 @@ def test_the_policy_learns_and_its_expert_does_not(
         assert last["measured/policy/unavailable"] > 0
 
 
-def test_dynamic_sampling_looks_at_the_policy_alone(opened: Opened) -> None:
-    session = opened(*EAPO, "--algo", "dapo", "--algo.max-generation-batches", "2")
-    batch = session.sample(1)
-    assert {row.role for row in batch.rows} == {"policy"}
-    groups: dict[str, set[float]] = {}
-    for row in batch.rows:
-        groups.setdefault(row.groups["problem+role"], set()).add(row.reward)
-    assert all(len(rewards) > 1 for rewards in groups.values())
-
-
 def test_self_exploratory_training_asks_nobody(opened: Opened, train: Train) -> None:
     last = train(opened(*EAPO, "--algo", "grpo", "--env.consult", "never"))[-1]
     assert last["measured/policy/calls"] == 0

@@ -4,13 +4,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Trajectory
 from coterie.train import main
-from coterie.training.batch import StepBatch, without_stale
 from coterie.training.session import Session
 
 Opened = Callable[..., Session]
@@ -50,13 +47,8 @@ def test_a_pool_and_a_frozen_role_are_answered_by_engines(
     opened: Opened, train: Train, file_engine
 ) -> None:
     session = opened(
-        *(
-            "--env",
-            "eapo-consultation",
-            "--agents.expert.model",
-            "pool:tiny:expert|scripted:oracle",
-        ),
-        *ENGINE,
+        *(*ENGINE, "--env", "eapo-consultation"),
+        *("--agents.expert.model", "pool:tiny:expert|scripted:oracle"),
     )
     assert all(m["rollout/failed"] == 0 for m in train(session))
     assert len(file_engine.started) == 2
@@ -124,59 +116,6 @@ def test_a_resumed_run_ahead_samples_what_was_in_flight_again(
     session.checkpoint = noted
     train(session)
     assert cursors == [8, 16, 24]
-
-
-def row(role: str, version: int) -> Trajectory:
-    return Trajectory(
-        agent=f"{role}_0",
-        role=role,
-        tokens=np.zeros(1, np.int64),
-        mask=np.ones(1, bool),
-        logprobs=np.zeros(1, np.float32),
-        reward=0.0,
-        reward_terms={},
-        groups={},
-        weight_version=version,
-    )
-
-
-def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
-    rows = [row("alice", 5), row("alice", 4), row("alice", 3), row("bob", 0), row("frozen", 0)]
-    batch = StepBatch([], rows, 1)
-    kept = without_stale(batch, {"alice": 5, "bob": 1}, 1)
-    assert [(r.role, r.weight_version) for r in kept.rows] == [
-        ("alice", 5),
-        ("alice", 4),
-        ("bob", 0),
-        ("frozen", 0),
-    ]
-    assert kept.stale == 1
-    assert without_stale(batch, {"alice": 5, "bob": 1}, 0).stale == 3
-
-
-@pytest.mark.parametrize(
-    ("flags", "way_out"),
-    [
-        (("--rollout.overlap",), "--engine vllm"),
-        (("--rollout.overlap", "--rollout.max-staleness", "0", *ENGINE), "must allow 1"),
-        (("--rollout.max-staleness", "-1"), "--rollout.max-staleness"),
-        (("--vllm.eager",), "--engine vllm"),
-        (("--vllm.log", "INFO"), "--engine vllm"),
-        (("--agents.bob.engine-device", "cuda:1"), "--engine vllm"),
-        ((*ENGINE, "--vllm.sleep-level", "1"), "cannot sleep"),
-        ((*ENGINE, "--vllm.cpu-cache-gb", "0"), "--vllm.cpu-cache-gb"),
-        ((*ENGINE, "--vllm.gpu-memory", "2"), "--vllm.gpu-memory"),
-        ((*ENGINE, "--vllm.max-sequences", "0"), "--vllm.max-sequences"),
-        ((*ENGINE, "--vllm.time-share"), "--vllm.sleep-level"),
-        ((*ENGINE, "--vllm.weights", "transfer"), "--vllm.weights reload"),
-    ],
-)
-def test_what_engines_cannot_do_is_one_sentence_and_exit_code_2(
-    file_engine, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], way_out: str
-) -> None:
-    assert main([*flags, "--steps", "1"]) == 2
-    assert way_out in capsys.readouterr().err
-    assert not file_engine.started
 
 
 def test_a_step_that_is_played_ahead_begins_where_the_loop_says_so(

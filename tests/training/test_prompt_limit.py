@@ -52,5 +52,3 @@ def test_a_limit_that_leaves_nothing_is_refused(
     flags = ("--problems.train", str(problems), "--run-dir", str(tmp_path / "run"))
     assert train.main((*flags, "--rollout.max-prompt-tokens", "2", "--problems.held-out", "2")) == 2
     assert "raise --rollout.max-prompt-tokens" in capsys.readouterr().err
-    assert train.main((*flags, "--rollout.max-prompt-tokens", "0")) == 2
-    assert "--rollout.max-prompt-tokens must be at least 1" in capsys.readouterr().err

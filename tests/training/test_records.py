@@ -9,27 +9,14 @@ import pytest
 import torch
 
 from coterie.algorithms import Credit
-from coterie.datatypes import Episode, Trajectory, UserError
+from coterie.datatypes import Episode, UserError
 from coterie.training import saved
 from coterie.training.batch import StepBatch
 from coterie.training.records import rollout_metrics, troubles, why_no_signal
 from coterie.training.session import Session
 from coterie.training.summary import Tally
 
-
-def row(role: str, *, status: str = "ok", sampled: bool = True) -> Trajectory:
-    return Trajectory(
-        agent=f"{role}_0",
-        role=role,
-        tokens=np.array([1, 2]),
-        mask=np.array([False, sampled]),
-        logprobs=np.array([0.0, -1.0], np.float32),
-        reward=0.0,
-        reward_terms={},
-        groups={},
-        status=status,
-    )
-
+from .rows import row
 
 LOST = "failed: server sent a web page"
 
@@ -42,7 +29,7 @@ LOST = "failed: server sent a web page"
         # An expert that nobody asks is no fault.
         ([row("alice")], {}, {}),
         (
-            [row("alice", sampled=False)],
+            [row(mask=np.zeros(2, bool))],
             {},
             {"alice": "has nothing to learn from: its answers are empty"},
         ),

@@ -1,11 +1,9 @@
 """Sampling settings of one role."""
 
+import json
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from coterie.datatypes import Sampling, UserError
+from coterie.datatypes import Sampling
 from coterie.teams.settings import AgentSettings
 from coterie.train import main
 from coterie.training.command_line import parse
@@ -43,36 +41,15 @@ def test_a_learner_takes_the_temperature_of_its_role() -> None:
     assert [learner_temperature(settings, agent) for agent in AGENTS.values()] == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"temperature": -1.0}, "temperature must not be negative"),
-        ({"temperature": float("inf"), "trained": False}, "and finite"),
-        ({"temperature": float("nan"), "trained": False}, "and finite"),
-        ({"temperature": 0.0}, "above 0 for a role that learns"),
-        ({"top_p": 0.0}, "top-p must be above 0"),
-        ({"model": "scripted:oracle", "trained": False, "top_p": 0.5}, "samples nothing"),
-        ({"top_p": 1.5}, "top-p must be above 0"),
-    ],
-)
-def test_what_cannot_be_is_refused(settings: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        AgentSettings(**{"model": "tiny:alice", **settings})
-
-
-def test_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_flags() -> None:
     flags = ["--agents.alice.temperature", "0.5", "--agents.bob.top-p", "0.9"]
     agents = parse(flags).agents
     assert (agents["alice"].temperature, agents["bob"].temperature) == (0.5, None)
     assert (agents["alice"].top_p, agents["bob"].top_p) == (None, 0.9)
-    assert main(["--agents.alice.temperature", "0"]) == 2
-    assert "above 0 for a role that learns" in capsys.readouterr().err
 
 
 def test_a_run_samples_and_learns_at_the_temperature_of_each_role(tmp_path: Path) -> None:
     """Under another temperature the learner would find other probabilities than the sampler's."""
-    import json
-
     run = tmp_path / "run"
     argv = ["--steps", "1", "--eval.no-enabled", "--rollout.problems-per-step", "4"]
     argv += ["--agents.alice.temperature", "0.5", "--agents.bob.temperature", "2.0"]

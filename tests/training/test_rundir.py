@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.datatypes import Episode, Trajectory, UserError
+from coterie.datatypes import UserError
 from coterie.models import checksums
-from coterie.training.records import transcript
 from coterie.training.rundir import RunDirectory, check_new
 
 
@@ -81,14 +80,6 @@ def test_a_log_holds_half_a_surrogate_and_refuses_what_is_no_plain_data(tmp_path
         with pytest.raises(UserError, match=r"episodes.jsonl cannot hold .*`coterie check"):
             run.append("episodes.jsonl", [{"fine": 1}, info])
     assert len(run.read_log("episodes.jsonl")) == 1
-
-
-def test_a_transcript_can_be_written_as_utf8() -> None:
-    row = Trajectory(
-        *("a_0", "a", np.array([1]), np.array([True]), np.zeros(1, np.float32), 1.0, {}, {}),
-        texts=("\ud800<b>",),
-    )
-    assert b"?&lt;b&gt;" in transcript(Episode("p", 1, 1, "train", (row,))).encode()
 
 
 def test_logs_are_cut_back_to_what_a_checkpoint_knew(tmp_path: Path) -> None:

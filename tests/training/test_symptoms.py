@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
+from coterie import train
 from coterie.datatypes import Episode, Trajectory
 from coterie.training.command_line import parse
 from coterie.training.symptoms import (
@@ -20,6 +20,8 @@ from coterie.training.symptoms import (
     symptoms,
 )
 
+from . import rows
+
 DOCS = Path(__file__).resolve().parents[2] / PAGE
 
 
@@ -28,20 +30,8 @@ def subject(flags: list[str]) -> Subject:
 
 
 def row(problem: str, role: str, finish: str = "stop", **info: Any) -> Trajectory:
-    return Trajectory(
-        agent=f"{role}_0",
-        role=role,
-        tokens=np.array([1, 2]),
-        mask=np.array([False, True]),
-        logprobs=np.zeros(2, np.float32),
-        reward=0.0,
-        reward_terms={},
-        groups={"problem+role": f"{problem}/{role}"},
-        turns=((1, 2),),
-        texts=("p", "a"),
-        finish=(finish,),
-        info=info,
-    )
+    groups, said = {"problem+role": f"{problem}/{role}"}, {"turns": ((1, 2),), "texts": ("p", "a")}
+    return rows.row(role, groups=groups, finish=(finish,), info=info, **said)
 
 
 def episode(problem: str, *rows: Trajectory) -> Episode:
@@ -177,8 +167,6 @@ def test_a_run_of_random_weights_says_each_of_them(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from coterie import train
-
     monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: "avx512_bf16")
     models = [f"--agents.{role}.model={random_model}" for role in ("alice", "bob")]
     flags = ["--problems.train", "chains", "--problems.held-out", "8", "--steps", "1"]
@@ -209,8 +197,6 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    from coterie import train
-
     # As if every look came after a long silence.
     monkeypatch.setattr("coterie.training.stage.SILENCE_S", 0.0)
     monkeypatch.setattr("coterie.training.stage.PERIOD_S", 0.005)

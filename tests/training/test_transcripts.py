@@ -4,13 +4,14 @@ import re
 import warnings
 from html import unescape
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.datatypes import Episode, Trajectory
+from coterie.datatypes import Episode
 from coterie.training.records import transcript
+
+from .rows import row
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -35,19 +36,9 @@ PLACES = ("problem", "agent", "status", "term", "text")
 def shown(text: str, place: str) -> str:
     """The page's HTML with ``text`` in one place."""
     said = dict.fromkeys(PLACES, "x") | {place: text}
-    row = Trajectory(
-        agent=said["agent"],
-        role="a",
-        tokens=np.array([1]),
-        mask=np.array([True]),
-        logprobs=np.zeros(1, np.float32),
-        reward=1.0,
-        reward_terms={said["term"]: 1.0},
-        groups={},
-        texts=(said["text"],),
-        status=said["status"],
-    )
-    return markdown_to_safe_html(transcript(Episode(said["problem"], 1, 1, "train", (row,))))
+    named = {"agent": said["agent"], "status": said["status"], "reward_terms": {said["term"]: 1.0}}
+    written = row(texts=(said["text"],), **named)
+    return markdown_to_safe_html(transcript(Episode(said["problem"], 1, 1, "train", (written,))))
 
 
 def elements(text: str, place: str) -> list[str]:
@@ -69,3 +60,8 @@ def test_no_text_becomes_an_element(text: str, place: str) -> None:
 def test_a_name_reads_as_it_is() -> None:
     for place in ("problem", "agent", "status", "term"):
         assert "a*b_c![d](e) <f> & `g`" in unescape(shown("a*b_c![d](e) <f> & `g`", place))
+
+
+def test_half_a_surrogate_can_be_written_as_utf8() -> None:
+    page = transcript(Episode("p", 1, 1, "train", (row(texts=("\ud800<b>",)),)))
+    assert b"?&lt;b&gt;" in page.encode()

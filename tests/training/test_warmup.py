@@ -46,42 +46,6 @@ def file(tmp_path: Path) -> str:
 # refusals
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (("--warmup.problems", "chains"), "--warmup.problems does nothing without --warmup.steps"),
-        (
-            ("--agents.alice.warmup", "chains"),
-            "--agents.alice.warmup chains does nothing without --warmup.steps",
-        ),
-        (
-            ("--warmup.steps", "2", "--train-role", "alice", "--agents.bob.warmup", "chains"),
-            "--agents.bob.warmup chains: bob is frozen; name it with --train-role",
-        ),
-        (
-            ("--warmup.steps", "2", "--agents.alice.warmup", "none", "--agents.bob.warmup", "none"),
-            "no role is left to warm up",
-        ),
-        (("--warmup.steps", "2", "--warmup.problems", "recall"), "has a worked solution"),
-        (
-            ("--warmup.steps", "2", "--warmup.problems", "FILE", "--problems.eval", "FILE"),
-            "none of its 24 problems is left",
-        ),
-        (("--warmup.steps", "-1"), "--warmup.steps must not be negative"),
-        (("--warmup.steps", "1", "--warmup.lr", "0"), "--warmup.lr must be above 0"),
-        (
-            ("--warmup.steps", "1", "--warmup.problems-per-step", "0"),
-            "--warmup.problems-per-step must be 1 to 65536",
-        ),
-    ],
-)
-def test_what_cannot_be_is_said_in_a_sentence(
-    flags: tuple[str, ...], said: str, file: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert train.main([word.replace("FILE", file) for word in flags]) == 2
-    assert said in capsys.readouterr().err
-
-
 # what is imitated
 
 

@@ -8,8 +8,9 @@ import pytest
 
 CHAINS = "chains?min_length=3&max_length=3"
 SOLO = {"env": "coterie.envs.solo:SoloEnv", "role": "solver", "problems": [CHAINS]}
-GOLD, HALF = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5"))
-TWO = ("--policies", f"half={HALF}", f"gold={GOLD}", "--problems", CHAINS)
+GOLD = "scripted:oracle?p_right=1"
+ALICE, ENGINE = ("--policies", "a=tiny:alice"), ("--engine", "vllm")
+HUGE = str(2**63)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,32 @@ TWO = ("--policies", f"half={HALF}", f"gold={GOLD}", "--problems", CHAINS)
         (["--policies", "a=tiny:bob", "--verifier", "b"], "name one of a"),
         (["--policies", "a=tiny:bob", "--verifier", "a=tiny:bob"], "is a policy already"),
         (["--policies", "a=scripted:silent", "--problems", CHAINS], "nothing was answered"),
+        ([*ALICE, "--temperature", "nan"], "--temperature is not a number (nan)"),
+        ([*ALICE, "--temperature", "inf"], "--temperature must not be negative, and finite"),
+        ([*ALICE, "--samples", HUGE], "--samples is too large: it must be below 2^63"),
+        ([*ALICE, "--top-p", "7"], "--top-p must be above 0 and at most 1"),
+        (
+            [*ALICE, "--vllm.gpu-memory", "0.3"],
+            "--vllm.* and --agents.ROLE.engine-device need --en",
+        ),
+        ([*ALICE, *ENGINE, "--vllm.gpu-memory", "3"], "--vllm.gpu-memory is a share"),
+        (["--policies", "gold=scripted:oracle", *ENGINE], "no model to sample from"),
     ],
 )
-def test_mistakes(run: Any, flags: list[str], sentence: str) -> None:
+def test_mistakes(run: Any, file_engine: Any, flags: list[str], sentence: str) -> None:
     assert sentence in run(*flags, code=2)
+    assert not file_engine.started
+
+
+@pytest.mark.parametrize(
+    ("kind", "flag"), [("judged", "--scoring.judge"), ("code", "--scoring.programs")]
+)
+def test_what_nobody_grades(run: Any, graded_files: dict[str, str], kind: str, flag: str) -> None:
+    said = run(
+        "--policies", f"a={GOLD}", "--suite", "math", "--problems", graded_files[kind], code=2
+    )
+    assert f"of kind {kind}" in said
+    assert flag in said
 
 
 @pytest.mark.parametrize(

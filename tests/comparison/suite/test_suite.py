@@ -1,9 +1,7 @@
 """Agents on suites, end to end: scripts that speak bytes, tiny models, a server."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -247,50 +245,14 @@ def test_tiny_models_with_tokenizers_of_their_own(
     assert completions(tmp_path, "pool")[0]["used"]["pool"][1] > 0
 
 
-class Busy(BaseHTTPRequestHandler):
-    """Answers every other call; the rest gets a page of HTML."""
-
-    calls = 0
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        Busy.calls += 1
-        reply = {"choices": [{"message": {"content": "Answer: 3"}, "finish_reason": "stop"}]}
-        body = (json.dumps(reply) if Busy.calls % 2 else "<html>busy</html>").encode()
-        self.send_response(200 if Busy.calls % 2 else 503)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def address() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Busy)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 def test_a_server_that_fails_is_asked_again(
-    run: Any, tmp_path: Path, address: str, asked: list[tuple[str, int]]
+    run: Any, tmp_path: Path, web: Any, asked: list[tuple[str, int]]
 ) -> None:
+    reply = {"choices": [{"message": {"content": "Answer: 3"}, "finish_reason": "stop"}]}
+    port = web(cycle([(200, json.dumps(reply)), (503, "<html>busy</html>")]).__next__).port
     options = "model=m&retries=0&backoff_s=0&breaker_failures=99&concurrency=1"
-    flags = (
-        "--policies",
-        f"far=server:{address}?{options}",
-        "--suite",
-        "math",
-        "--problems",
-        CHAINS,
-    )
-    flags += ("--questions", "4", "--samples", "1")
+    flags = ("--policies", f"far=server:http://127.0.0.1:{port}?{options}", "--suite", "math")
+    flags += ("--problems", CHAINS, "--questions", "4", "--samples", "1")
     _, shown = run(*flags)
     assert "2 of 4 failed" in shown
     assert len(completions(tmp_path, "far")) == 2
@@ -301,3 +263,11 @@ def test_a_server_that_fails_is_asked_again(
 def test_the_flags_older_name(run: Any) -> None:
     results, _ = run("--agents", f"gold={GOLD}", "--problems", CHAINS)
     assert results["suites"]["core"]["rows"]["gold"]["avg"]["value"] == 1.0
+
+
+def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str]) -> None:
+    # It calls everything correct.
+    judge = ("--scoring.judge", "scripted:useless?useless_text=A", "--samples", "1")
+    flags = ("--policies", "a=scripted:oracle", "--suite", "math", *judge)
+    results, _ = run(*flags, "--problems", graded_files["judged"])
+    assert results["suites"]["math"]["rows"]["a"]["avg"]["value"] == 1.0

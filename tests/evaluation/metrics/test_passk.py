@@ -1,9 +1,18 @@
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
 
-from coterie.evaluation.metrics.passk import pass_at_k, unbiased
+from coterie.evaluation.metrics.passk import (
+    Vote,
+    majority_vote,
+    pass_at_k,
+    shapley_shares,
+    subset_unions,
+    team_pass_at_k,
+    unbiased,
+    union,
+)
 
 NAN = np.nan
 
@@ -52,3 +61,78 @@ def test_of_scores_it_is_the_best_that_is_expected():
         every = [max(drawn) for drawn in combinations(scores, k)]
         assert pass_at_k([[*scores, np.nan]], k) == pytest.approx(np.mean(every))
     assert np.isnan(pass_at_k([[0.5, np.nan]], 2)).all()
+
+
+@pytest.mark.parametrize(
+    ("answers", "correct", "vote"),
+    [
+        (
+            {"alice": ["7", "8"], "bob": ["8", None]},
+            {"alice": [False, True], "bob": [True, False]},
+            Vote(winner="8", correct=1.0, expected=1.0),
+        ),
+        # alice votes before bob however the mapping is ordered; three answers tie, one is right.
+        (
+            {"bob": ["9"], "alice": ["7", "8"]},
+            {"bob": [False], "alice": [False, True]},
+            Vote(winner="7", correct=0.0, expected=1 / 3),
+        ),
+        # Two of two tied; an answer is as right as its first vote.
+        ({"a": ["1", "2", "1", "2", "3"]}, {"a": [1, 0, 1, 0, 0]}, Vote("1", 1.0, 0.5)),
+        ({"a": ["1", "1"]}, {"a": [True, False]}, Vote("1", 1.0, 1.0)),
+        # Silence is no vote.
+        ({"a": [None, None, "5"]}, {"a": [0, 0, 1]}, Vote("5", 1.0, 1.0)),
+        ({"a": [None]}, {"a": [False]}, Vote(None, 0.0, 0.0)),
+    ],
+)
+def test_a_majority_votes(answers, correct, vote):
+    assert majority_vote(answers, correct) == vote
+
+
+CORRECT = {
+    "alice": [[1, 0, 0, 0], [0, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]],
+    "bob": [[0, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0]],
+}
+
+
+def test_team_without_bias():
+    # k = 1: 1 - (3/4)(1), 1 - (1)(3/4), 1 - (1/2)(1/4), 1 - (3/4)(1).
+    wanted = [0.25, 0.25, 0.875, 0.25]
+    np.testing.assert_allclose(team_pass_at_k(CORRECT, 1), wanted, rtol=0, atol=1e-12)
+    # k = 2: alice 1/2, 0, 5/6, 1/2; bob 0, 1/2, 1, 0.
+    wanted = [0.5, 0.5, 1, 0.5]
+    np.testing.assert_allclose(team_pass_at_k(CORRECT, 2), wanted, rtol=0, atol=1e-12)
+
+
+def test_unions_of_subsets_and_shares():
+    solved = {"a": [1, 1, 0, 0], "b": [1, 0, 1, 0], "c": [1, 0, 0, 0]}
+    unions = subset_unions(solved)
+    assert list(unions)[:3] == [("a",), ("b",), ("c",)]
+    assert unions["a", "b"] == 0.75
+    assert unions["a", "c"] == 0.5
+    assert unions["a", "b", "c"] == 0.75
+    # First question shared by three; the next two each have one owner: (1/3 + 1)/4, (1/3)/4.
+    shares = shapley_shares(solved)
+    assert shares == pytest.approx({"a": 1 / 3, "b": 1 / 3, "c": 1 / 12}, abs=1e-12)
+    with pytest.raises(ValueError, match="not of rates"):
+        shapley_shares({"a": [0.5]})
+
+
+def test_shares_are_shapley_values():
+    """Against the definition: the mean marginal contribution over all orders of three roles."""
+    random = np.random.default_rng(3)
+    solved = {role: (random.random(40) < 0.4).astype(float) for role in "abc"}
+    wanted = dict.fromkeys("abc", 0.0)
+    for order in permutations("abc"):
+        for place, role in enumerate(order):
+            before = order[:place]
+            without = union({r: solved[r] for r in before}).mean() if before else 0.0
+            with_role = union({r: solved[r] for r in (*before, role)}).mean()
+            wanted[role] += (with_role - without) / 6
+    assert shapley_shares(solved) == pytest.approx(wanted, abs=1e-12)
+
+
+def test_a_question_that_one_role_lacks_is_left_out():
+    assert np.isnan(union({"a": [1.0], "b": [NAN]})).all()
+    shares = shapley_shares({"a": [1, 1], "b": [NAN, 1]})
+    assert shares == {"a": 0.5, "b": 0.5}

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -6,7 +7,7 @@ import pytest
 
 from coterie.evaluation.reading import Drawing, Reading
 from coterie.evaluation.report.decode import Decoder
-from coterie.evaluation.report.episode import shown_episode
+from coterie.evaluation.report.episode import all_visible, script_json, shown_episode, visible
 
 Make = Callable[..., dict[str, Any]]
 
@@ -52,12 +53,7 @@ def test_several_turns_with_something_given_back(show: Make, episode: Make, trac
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [
-        {"advantage": None},
-        {"loss_weight": 0.0},
-        {"status": "failed: deadline"},
-    ],
+    "changes", [{"advantage": None}, {"loss_weight": 0.0}, {"status": "failed: deadline"}]
 )
 def test_who_carries_no_loss(
     show: Make, episode: Make, trace: Make, changes: dict[str, Any]
@@ -88,14 +84,12 @@ def test_spans_that_do_not_fit_leave_the_text(
 
 def test_without_a_tokenizer_the_text_is_left(tmp_path: Path, episode: Make, trace: Make) -> None:
     decoder = Decoder(tmp_path, {"alice": {"model": "/nowhere"}})
-    shown = shown_episode(episode(1, "p", trace("alice_0", "7", " 7")), decoder, Reading())[
-        "traces"
-    ][0]
-    assert [piece["kind"] for piece in shown["pieces"]] == ["given", "written"]
-    # Two pieces in a row were given: nobody knows any more which is which.
-    row = trace("alice_0", "7", " 7", texts=["a", "b", "c"])
-    shown = shown_episode(episode(1, "p", row), decoder, Reading())["traces"][0]
-    assert [piece["kind"] for piece in shown["pieces"]] == ["text", "text", "text"]
+    row = trace("alice_0", "7", " 7")
+    # Of two pieces in a row that were given nobody knows any more which is which.
+    unclear = row | {"texts": ["a", "b", "c"]}
+    for record, kinds in ((row, ["given", "written"]), (unclear, ["text"] * 3)):
+        (shown,) = shown_episode(episode(1, "p", record), decoder, Reading())["traces"]
+        assert [piece["kind"] for piece in shown["pieces"]] == kinds
 
 
 def test_hints_consults_and_cascades(show: Make, episode: Make, trace: Make) -> None:
@@ -201,3 +195,47 @@ def test_an_environment_draws_what_it_measured(
     assert shown["facts"] == [["won", "yes"]]
     # Nothing was measured, or something else, or nothing is to be drawn.
     assert shown_episode(episode(1, "p", **info), decoder, reading)["drawings"] == []
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown"),
+    [
+        ("\x00", "␀"),
+        ("\x1b[31m", "␛[31m"),
+        ("\r", "␍"),
+        ("\x7f", "␡"),
+        ("\x85", "‹U+0085›"),
+        ("a\u200bb", "a‹U+200B›b"),
+        ("\u202egnirts", "‹U+202E›gnirts"),
+        ("\u2066", "‹U+2066›"),
+        ("\u2028", "‹U+2028›"),
+        ("\ufeff", "‹U+FEFF›"),
+        ("\U000e0041", "‹U+E0041›"),
+        # A lone surrogate could not even be written as UTF-8.
+        ("\ud800", "‹U+D800›"),
+    ],
+)
+def test_what_hides_is_written_out(hidden: str, shown: str) -> None:
+    assert visible(hidden) == shown
+
+
+def test_layout_and_every_language_stay() -> None:
+    text = "line\n\ttab  naïve 日本語 שלום 🎉️ ε ∀x"
+    assert visible(text) == text
+
+
+def test_plain_data_is_walked_keys_included() -> None:
+    data = {"a\x00": ["\x01", {"k": ("\x02", 1.5, None, True)}]}
+    assert all_visible(data) == {"a␀": ["␁", {"k": ["␂", 1.5, None, True]}]}
+
+
+def test_json_cannot_end_or_change_its_script_element() -> None:
+    value = {"</script>": "<!-- <script> ]]> & \" ' \\"}
+    text = script_json(value)
+    assert not set(text) & set("<>&")
+    assert json.loads(text) == value
+
+
+def test_a_number_that_json_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        script_json([float("nan")])

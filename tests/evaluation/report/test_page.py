@@ -37,6 +37,12 @@ def written(path: Path, **settings: Any) -> str:
     return page(read_run(path), **settings)
 
 
+def change(path: Path, **changes: Any) -> Path:
+    """``path`` with fields of its JSON replaced."""
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | changes))
+    return path
+
+
 def data_of(html: str) -> dict[str, Any]:
     match = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
     assert match
@@ -53,25 +59,15 @@ def test_result_curves_pictures_and_episodes_are_there(run: Run) -> None:
     assert "+.500" in html
     assert "Who solves what" in html
     assert "alice only 50 %" in html
-    assert (
-        html.count("<polyline") == 2 + 1 + 6 + 1
-    )  # reward, correct, tags, time: too few to smooth
-    assert [episode["problem"] for episode in data_of(html)["episodes"]] == [
-        "rescued",
-        "hurt",
-        "leaked",
-        "deferred",
-        "consulted",
-        "failed",
-    ]
+    # reward, correct, tags, time: too few to smooth
+    assert html.count("<polyline") == 2 + 1 + 6 + 1
+    shown = [episode["problem"] for episode in data_of(html)["episodes"]]
+    assert shown == ["rescued", "hurt", "leaked", "deferred", "consulted", "failed"]
 
 
 def test_nothing_comes_from_elsewhere(run: Run) -> None:
     html = written(run())
-    assert "http://" not in html
-    assert "https://" not in html
-    assert "@import" not in html
-    assert "url(" not in html
+    assert not [word for word in ("http://", "https://", "@import", "url(") if word in html]
     for tag, attributes in Elements(html).elements:
         assert tag not in ("iframe", "object", "embed", "base", "form", "img")
         for name in ("src", "href", "action", "data", "srcset", "poster"):
@@ -100,10 +96,8 @@ def test_hostile_text_is_data_and_nothing_else(run: Run, hostile: list[Any]) -> 
     (path / "episodes.jsonl").write_text(json.dumps(hostile[0]) + "\n")
     attacked = written(path)
     # No element more, whatever the models wrote.
-    names = [tag for tag, _ in Elements(attacked).elements]
-    assert (
-        names.count("script") == [tag for tag, _ in Elements(plain).elements].count("script") == 2
-    )
+    names, usual = ([tag for tag, _ in Elements(html).elements] for html in (attacked, plain))
+    assert names.count("script") == usual.count("script") == 2
     assert "img" not in names
     shown = data_of(attacked)["episodes"][0]
     assert shown["problem"].startswith("</script><script>")
@@ -115,10 +109,8 @@ def test_hostile_text_is_data_and_nothing_else(run: Run, hostile: list[Any]) -> 
 def test_hostile_names_of_metrics_and_settings_are_escaped(run: Run) -> None:
     path = run()
     evil = "<img src=x onerror=alert(1)>\x1b\u202e"
-    config = json.loads((path / "config.json").read_text())
-    config["choice"]["roles"] = [evil]
-    config["agents"] = {evil: {"model": evil}}
-    (path / "config.json").write_text(json.dumps(config))
+    choice = {"env": "core-teaching", "algo": "gspo", "roles": [evil]}
+    change(path / "config.json", choice=choice, agents={evil: {"model": evil}})
     (path / "metrics.jsonl").write_text(
         "".join(json.dumps({"step": s, f"reward/{evil}/x": s, evil: 1}) + "\n" for s in (1, 2))
     )
@@ -163,10 +155,8 @@ def test_an_environment_names_its_own_filters(
     assert offered == ["agreed", "failed"]
     (shown,) = data_of(html)["episodes"]
     assert shown["tags"] == ["agreed"]
-    assert (shown["traces"][0]["marks"], shown["traces"][0]["phase"]) == (
-        [["agrees", "good"]],
-        "The second word",
-    )
+    (row,) = shown["traces"]
+    assert (row["marks"], row["phase"]) == ([["agrees", "good"]], "The second word")
     with pytest.raises(UserError, match="--only hurt: episodes of this run can be agreed, failed"):
         written(path, only="hurt")
 
@@ -184,12 +174,8 @@ def test_a_run_that_paid_nothing_new_is_not_called_empty(run: Run) -> None:
 
 def test_the_header_tells_when_and_how_it_began(run: Run) -> None:
     path = run()
-    begun = {
-        "at": "2026-01-02 03:04 +0000",
-        "commit": "abc-dirty",
-        "command": "python train.py <x>",
-    }
-    (path / "environment.json").write_text(json.dumps({"begun": begun}))
+    begun = {"at": "2026-01-02 03:04 +0000", "commit": "abc-dirty"}
+    change(path / "environment.json", begun=begun | {"command": "python train.py <x>"})
     html = written(path)
     assert "<dt>begun</dt><dd>2026-01-02 03:04 +0000</dd>" in html
     assert "<dt>commit</dt><dd>abc-dirty</dd>" in html
@@ -198,9 +184,8 @@ def test_the_header_tells_when_and_how_it_began(run: Run) -> None:
 
 def test_evaluations_between_steps_are_drawn(run: Run) -> None:
     path = run()
-    (path / "summary.json").write_text(
-        json.dumps({"before": {"pass@1/alice": 0.25}, "after": {"pass@1/alice": 1.0}})
-    )
+    before, after = {"pass@1/alice": 0.25}, {"pass@1/alice": 1.0}
+    change(path / "summary.json", before=before, after=after)
     (path / "evaluations.jsonl").write_text('{"step": 2, "eval/pass@1/alice": 0.5}\n')
     first = data_of(written(path))["charts"][0]
     assert first["series"] == [{"name": "alice", "steps": [0, 2, 4], "values": [0.25, 0.5, 1.0]}]
@@ -267,15 +252,13 @@ def test_damaged_lines_are_counted(run: Run) -> None:
 
 def test_an_environment_that_is_not_at_hand_shows_the_stored_summary(run: Run) -> None:
     path = run()
-    config = json.loads((path / "config.json").read_text())
-    config["choice"]["env"] = "gone.module:Env"
-    (path / "config.json").write_text(json.dumps(config))
-    summary = {
-        "before": {"reward/team": 0.25, "undefined": None},
-        "after": {"reward/team": 0.75, "undefined": None},
-        "intervals": {"before": {"reward/team": [0.2, 0.3]}, "after": {}},
-    }
-    (path / "summary.json").write_text(json.dumps(summary))
+    change(path / "config.json", choice={"env": "gone.module:Env", "roles": ["alice", "bob"]})
+    change(
+        path / "summary.json",
+        before={"reward/team": 0.25, "undefined": None},
+        after={"reward/team": 0.75, "undefined": None},
+        intervals={"before": {"reward/team": [0.2, 0.3]}, "after": {}},
+    )
     html = written(path)
     assert '0.250 <span class="interval">[0.20 0.30]</span>' in html
     assert "<td>0.750</td>" in html
@@ -292,9 +275,10 @@ def test_outcomes_of_another_version_are_survived(run: Run) -> None:
 
 def test_a_missing_tokenizer_is_said_once(run: Run) -> None:
     path = run()
-    config = json.loads((path / "config.json").read_text())
-    config["agents"]["bob"]["model"] = "/nowhere/bob"
-    (path / "config.json").write_text(json.dumps(config))
+    change(
+        path / "config.json",
+        agents={"bob": {"model": "/nowhere/bob"}, "alice": {"model": "tiny:alice"}},
+    )
     html = written(path)
     assert html.count("The tokenizer of bob is not on this machine") == 1
 
@@ -302,13 +286,10 @@ def test_a_missing_tokenizer_is_said_once(run: Run) -> None:
 def test_who_sat_where_on_a_cluster_is_a_table(run: Run) -> None:
     path = run()
     assert "Processes of the run" not in written(path)
-    places = [
-        {"process": "learner of alice", "node": "<b>n1"},
-        {"process": "engine 1", "node": "n2"},
-    ]
-    (path / "summary.json").write_text(json.dumps({"places": places}))
+    learner = {"process": "learner of alice", "node": "<b>n1"}
+    change(path / "summary.json", places=[learner, {"process": "engine 1", "node": "n2"}])
     html = written(path)
     assert '<th scope="col">process</th><th scope="col">node</th>' in html
     assert "<td>learner of alice</td><td>&lt;b&gt;n1</td>" in html
-    (path / "summary.json").write_text(json.dumps({"places": "nowhere"}))
+    change(path / "summary.json", places="nowhere")
     assert "Processes of the run" not in written(path)

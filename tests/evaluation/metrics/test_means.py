@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coterie.evaluation.metrics.means import mean_at_n, variance
+from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
 
 NAN = np.nan
 
@@ -37,7 +37,9 @@ def test_score_std_is_that_of_repeated_runs():
     assert variance([[1, 0, 1, 0]] * 2).score_std == pytest.approx(np.sqrt(0.125) / 2, abs=1e-15)
 
 
-def test_mean_at_n():
+def test_means_of_what_is_there():
+    assert np.isnan(mean_present([]))
+    np.testing.assert_array_equal(mean_present([[1, NAN], [NAN, NAN]], axis=1), [1, NAN])
     np.testing.assert_array_equal(mean_at_n([[1, 0, NAN, 0.5], [NAN] * 4]), [0.5, NAN])
     empty = variance([[NAN]])
     assert np.isnan([empty.between, empty.within, empty.score_std]).all()

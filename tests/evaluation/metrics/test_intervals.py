@@ -9,8 +9,9 @@ from coterie.evaluation.metrics.intervals import (
     interval,
     mean_intervals,
     resampled_means,
+    t_interval,
 )
-from coterie.evaluation.metrics.means import mean_present, ratio
+from coterie.evaluation.metrics.means import ratio
 
 NAN = np.nan
 
@@ -102,6 +103,17 @@ def test_five_hundred_questions_by_twenty_metrics_are_quick():
     assert time.process_time() - start < 5  # about .4 s on an idle core
 
 
-def test_mean_of_nothing_is_nan():
-    assert np.isnan(mean_present([]))
-    np.testing.assert_array_equal(mean_present([[1, NAN], [NAN, NAN]], axis=1), [1, NAN])
+def test_five_seeds():
+    # s = sqrt(2.5), t_4 = 2.7764: 2.7764 * 1.5811 / sqrt(5) = 1.9633
+    estimate = t_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (estimate.value, estimate.count) == (3.0, 5)
+    assert estimate.low == pytest.approx(3 - 1.9633, abs=1e-4)
+    assert estimate.high == pytest.approx(3 + 1.9633, abs=1e-4)
+
+
+def test_seeds_without_a_value_are_left_out():
+    assert t_interval([1.0, NAN, 3.0]) == t_interval([1.0, 3.0])
+    single = t_interval([0.5])
+    assert single.value == 0.5
+    assert np.isnan(single.low)
+    assert np.isnan(t_interval([]).value)

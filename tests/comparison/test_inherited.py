@@ -1,4 +1,4 @@
-"""A run whose roles are sampled at different temperatures says no single one for a benchmark."""
+"""What a comparison takes over: a run's sampling, where its roles agree, and a preset's."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from coterie.comparison import inherited
-from coterie.comparison.inherited import Inherited, sampling
+from coterie.comparison.inherited import Inherited, parse, sampling
+from coterie.comparison.suite import SuiteComparison
 from coterie.datatypes import UserError
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
@@ -40,3 +41,9 @@ def test_roles_that_differ_need_a_flag(name: str, flag: str) -> None:
     with pytest.raises(UserError, match=rf"runs/x .* different {name}; say which with --{flag}"):
         sampling([run])
     assert name not in sampling([run], [f"--{flag}"])
+
+
+def test_a_suite_is_asked_as_the_preset_says() -> None:
+    flags = ("--preset", "core-qwen-gsm8k", "--policies", "a=tiny:alice")
+    suite = parse(SuiteComparison, flags, "suite")
+    assert (suite.temperature, suite.top_p) == (0.7, 0.9)
