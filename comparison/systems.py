@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coterie.comparison.policies import Prices
 from coterie.comparison.responses import Responses, Used
 from coterie.evaluation.cascade import Cascade, Mask, ScoredResponses, ThresholdChoice
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
 from coterie.evaluation.metrics.passk import is_binary, majority_vote, pass_at_k, union
-
-Prices = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)

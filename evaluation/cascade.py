@@ -151,7 +151,7 @@ class Cascade:
 
 
 @dataclass
-class Columns:
+class QuestionColumns:
     """Columns of per-question sums, and the metrics that are functions of their means."""
 
     values: list[Floats] = field(default_factory=list)
@@ -194,7 +194,7 @@ def measure(
     def mix(kept_QS: Floats, moved_QS: Floats) -> Floats:
         return kept_QS + deferred_QS * (moved_QS - kept_QS)
 
-    columns = Columns()
+    columns = QuestionColumns()
     for name, values_QS in {
         "accuracy_small": small.correct_QS,
         "accuracy_large": large.correct_QS,

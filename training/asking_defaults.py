@@ -8,8 +8,9 @@ from typing import Any
 
 from coterie import envs
 from coterie.experts.naming import is_player
-from coterie.models.size import count_weights, is_tiny
-from coterie.training.model_defaults import EVERYWHERE, as_flag, size_in_words
+from coterie.models.size import is_tiny
+from coterie.teams.settings import AgentSettings
+from coterie.training.model_defaults import EVERYWHERE, as_flag, sizes_in_words
 from coterie.training.plain import flat
 
 PROBLEMS: str = EVERYWHERE["problems.train"]
@@ -58,7 +59,6 @@ def sentence(
     """
     if not values:
         return ""
-    counted = [count_weights(model) for model in models if not is_player(model)]
-    sizes = " and ".join(dict.fromkeys(map(size_in_words, counted)))
+    sizes = sizes_in_words(AgentSettings(model, trained=False) for model in models)
     flags = " ".join(form(name, value) for name, value in values.items())
     return f"{where}Defaults for models of {sizes} weights: {flags}"

@@ -8,7 +8,7 @@ the environment says for such models (``EnvSpec.larger``).
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -155,19 +155,18 @@ def sentence(settings: TrainSettings, given: Collection[str] = ()) -> str:
         if plain.get(name) == value and as_flag(name) not in named
     }
     return (
-        f"Defaults for models of {_sizes(settings)} weights: "
+        f"Defaults for models of {sizes_in_words(settings.agents.values())} weights: "
         f"{' '.join(as_flag(name, value) for name, value in taken.items())} (the learning rate "
         "for the largest that learns, all evaluations together a tenth of the run; "
         "--print-config shows every setting)"
     )
 
 
-def _sizes(settings: TrainSettings) -> str:
-    sizes: dict[str, None] = {}
-    for agent in settings.agents.values():
-        if not is_player(agent.model):
-            sizes[size_in_words(count_weights(agent.model, agent.revision))] = None
-    return " and ".join(sizes)
+def sizes_in_words(agents: Iterable[AgentSettings]) -> str:
+    """The numbers of weights of all models, each once."""
+    models = [agent for agent in agents if not is_player(agent.model)]
+    counted = [count_weights(agent.model, agent.revision) for agent in models]
+    return " and ".join(dict.fromkeys(map(size_in_words, counted)))
 
 
 def size_in_words(weights: int | None) -> str:

@@ -31,7 +31,8 @@ def episode_record(
     Args:
         episode: to record.
         advantages: ``id(trajectory)`` -> advantage, for those that entered a loss.
-        told: ``id(trajectory)`` -> what was added to it, token by token, where it was read again.
+        token_bonus: ``id(trajectory)`` -> what was added to its advantage, token by token, where it
+            was read again.
     """
     return {
         "step": episode.step,

@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
+from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
-from coterie.teams.backend import RoleLearner
+from coterie.teams.backend import Died, RoleLearner
+from coterie.training import saved
 from coterie.training.batch import StepBatch, rows_of, with_divergences
 from coterie.training.conclusion import tell
-from coterie.training.deaths import said_at_work, said_while_starting
 from coterie.training.logbook import Logbook
 from coterie.training.recorder import is_due
 from coterie.training.records import not_finite
@@ -203,7 +204,10 @@ class Session(AbstractContextManager["Session"]):
 
     def __exit__(self, *raised: Any) -> None:
         self.runtime.closing.close()
-        said_at_work(*raised[1:2], run=self.run)
+        if raised and isinstance(error := raised[1], Died):
+            goes_on = saved.latest(self.run.checkpoints) is not None
+            then = "continues from its last checkpoint" if goes_on else "starts it again"
+            raise UserError(f"{error}; --resume {self.run.path} {then}") from None
 
     @property
     def _sampled_enough(self) -> bool:
@@ -224,7 +228,16 @@ class Session(AbstractContextManager["Session"]):
         self._times[phase] = time.perf_counter() - start
 
 
-@said_while_starting()
 def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session:
-    """Start a new run, or continue one from its last checkpoint."""
-    return Session(build(settings, problems))
+    """Start a new run, or continue one from its last checkpoint.
+
+    Raises:
+        UserError: a part cannot be loaded, started or restored, or a process of it dies.
+    """
+    try:
+        return Session(build(settings, problems))
+    except Died as error:
+        raise UserError(
+            f"{error}, while the run started; nothing is lost: give the same command again, or "
+            "raise --cluster.restarts"
+        ) from None

@@ -14,7 +14,7 @@ _LONGEST_CHARACTER = 4
 """Bytes, and so tokens, that one character of UTF-8 can take."""
 
 
-class Decoder:
+class RoleTokenizers:
     """Roles' ids as text. A role whose tokenizer is not at hand is in ``missing``."""
 
     def __init__(self, run: Path, agents: Mapping[str, Any]) -> None:

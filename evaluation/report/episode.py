@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from coterie.evaluation.reading import Drawing, Mark, Reading
-from coterie.evaluation.report.decode import Decoder
+from coterie.evaluation.report.decode import RoleTokenizers
 from coterie.evaluation.report.scan import Record, info_of, traces
 
 Shown = dict[str, Any]
@@ -23,7 +23,7 @@ _PLACED = ("problem", "mode", *_HINTS, *_HINTS.values(), "rounds", "cascade")
 
 
 def shown_episode(
-    record: Record, decoder: Decoder, reading: Reading, tags: Sequence[str] = ()
+    record: Record, decoder: RoleTokenizers, reading: Reading, tags: Sequence[str] = ()
 ) -> Shown:
     """Everything that the page shows of one line of episodes.jsonl.
 
@@ -94,7 +94,7 @@ def _gold(record: Record) -> Shown | None:
     return {"label": label, "text": gold[:_LONGEST_GOLD] + more}
 
 
-def _trace(row: Record, decoder: Decoder, reading: Reading) -> Shown:
+def _trace(row: Record, decoder: RoleTokenizers, reading: Reading) -> Shown:
     info = info_of(row)
     marks = (*_VERDICTS, *reading.marks)
     agent = str(row.get("agent", ""))
@@ -121,7 +121,7 @@ def _trace(row: Record, decoder: Decoder, reading: Reading) -> Shown:
     }
 
 
-def _pieces(row: Record, role: str, decoder: Decoder) -> list[Shown]:
+def _pieces(row: Record, role: str, decoder: RoleTokenizers) -> list[Shown]:
     """What was given and what was sampled, in turn.
 
     Sampled turns have their tokens one by one with the log-probability of each; where the

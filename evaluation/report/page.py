@@ -15,7 +15,7 @@ from coterie.evaluation.evaluation import Bars, Evaluation, Picture
 from coterie.evaluation.reading import Reading
 from coterie.evaluation.report.chart import HEIGHT, WIDTH, Chart, chart
 from coterie.evaluation.report.curves import Curves, Panel, curves, held_out, tag_panel
-from coterie.evaluation.report.decode import Decoder
+from coterie.evaluation.report.decode import RoleTokenizers
 from coterie.evaluation.report.episode import (
     Shown,
     all_visible,
@@ -115,7 +115,7 @@ def _episodes(
         return []
     if log.unreadable:
         notes.append(f"{log.unreadable} lines of {EPISODES} hold no episode that can be read.")
-    decoder = Decoder(run.path, run.setting("agents", default={}))
+    decoder = RoleTokenizers(run.path, run.setting("agents", default={}))
     lines = records(run.path / EPISODES, chosen)
     shown = [
         shown_episode(record, decoder, reading, entry.tags)

@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from coterie import models
-from coterie.evaluation.report.decode import Decoder, token_texts
+from coterie.evaluation.report.decode import RoleTokenizers, token_texts
 
 ALICE = Path(models.__file__).parent / "tiny" / "alice" / "tokenizer.json"
 
@@ -47,8 +47,8 @@ def test_a_stored_model_comes_before_the_one_that_it_was_made_of(tmp_path: Path)
     (tmp_path / "final" / "alice" / "tokenizer.json").write_text(stored)
     end = Tokenizer.from_file(str(ALICE)).token_to_id("<|alice:end|>") or 0
     agents = {"alice": {"model": "tiny:alice"}}
-    assert Decoder(tmp_path, agents).tokens("alice", [end]) == ["<|stored|>"]
-    assert Decoder(tmp_path / "other", agents).tokens("alice", [end]) == ["<|alice:end|>"]
+    assert RoleTokenizers(tmp_path, agents).tokens("alice", [end]) == ["<|stored|>"]
+    assert RoleTokenizers(tmp_path / "other", agents).tokens("alice", [end]) == ["<|alice:end|>"]
 
 
 def test_a_role_without_a_model_speaks_the_first_ones_vocabulary(tmp_path: Path) -> None:
@@ -56,13 +56,13 @@ def test_a_role_without_a_model_speaks_the_first_ones_vocabulary(tmp_path: Path)
         "expert": {"model": "server:http://127.0.0.1:9/v1?model=x"},
         "alice": {"model": "tiny:alice"},
     }
-    decoder = Decoder(tmp_path, agents)
+    decoder = RoleTokenizers(tmp_path, agents)
     assert decoder.tokens("expert", [357]) == decoder.tokens("alice", [357])
 
 
 @pytest.mark.parametrize("model", ["/nowhere/model", "nobody/has-this-model", "tiny:nobody"])
 def test_a_tokenizer_that_cannot_be_had_is_told(tmp_path: Path, model: str) -> None:
-    decoder = Decoder(tmp_path, {"alice": {"model": model}})
+    decoder = RoleTokenizers(tmp_path, {"alice": {"model": model}})
     assert decoder.tokens("alice", [1]) is None
     assert decoder.missing == {"alice"}
 
@@ -71,6 +71,8 @@ def test_another_tokenizer_is_found_out(tmp_path: Path, trace: Callable[..., Any
     row = trace("alice_0", "7 # 0 =", " 7 </result>")
     start, end = row["turns"][0]
     ids = row["tokens"][start:end]
-    assert Decoder(tmp_path, {"alice": {"model": "tiny:alice"}}).agrees("alice", ids, row["texts"])
-    other = Decoder(tmp_path, {"alice": {"model": "tiny:bob"}})
+    assert RoleTokenizers(tmp_path, {"alice": {"model": "tiny:alice"}}).agrees(
+        "alice", ids, row["texts"]
+    )
+    other = RoleTokenizers(tmp_path, {"alice": {"model": "tiny:bob"}})
     assert not other.agrees("alice", ids, row["texts"])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coterie.evaluation.reading import Drawing, Reading
-from coterie.evaluation.report.decode import Decoder
+from coterie.evaluation.report.decode import RoleTokenizers
 from coterie.evaluation.report.episode import all_visible, script_json, shown_episode, visible
 
 Make = Callable[..., dict[str, Any]]
@@ -14,7 +14,9 @@ Make = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def show(tmp_path: Path, reading: Reading) -> Make:
-    decoder = Decoder(tmp_path, {"alice": {"model": "tiny:alice"}, "bob": {"model": "tiny:bob"}})
+    decoder = RoleTokenizers(
+        tmp_path, {"alice": {"model": "tiny:alice"}, "bob": {"model": "tiny:bob"}}
+    )
     return lambda record: shown_episode(record, decoder, reading)
 
 
@@ -83,7 +85,7 @@ def test_spans_that_do_not_fit_leave_the_text(
 
 
 def test_without_a_tokenizer_the_text_is_left(tmp_path: Path, episode: Make, trace: Make) -> None:
-    decoder = Decoder(tmp_path, {"alice": {"model": "/nowhere"}})
+    decoder = RoleTokenizers(tmp_path, {"alice": {"model": "/nowhere"}})
     row = trace("alice_0", "7", " 7")
     # Of two pieces in a row that were given nobody knows any more which is which.
     unclear = row | {"texts": ["a", "b", "c"]}
@@ -187,7 +189,7 @@ def test_an_environment_draws_what_it_measured(
         return {role: " > ".join(names) for role, names in moves.items()}
 
     reading = Reading(drawings=(Drawing("Moves", "moves", draw),))
-    decoder = Decoder(tmp_path, {})
+    decoder = RoleTokenizers(tmp_path, {})
     shown = shown_episode(
         episode(1, "p", moves={"white": ["e4", "d4"]}, won=True), decoder, reading
     )
