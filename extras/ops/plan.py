@@ -12,6 +12,7 @@ from typing import Any, Literal
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms.batching import keeping
 from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
+from coterie.extras.ops.footprint import Load, footprint
 from coterie.extras.ops.plan_hours import RolePlan, hours, rows_of
 from coterie.models.damage import in_one_sentence
 from coterie.models.family import tokens_kept
@@ -20,7 +21,6 @@ from coterie.models.number_format import number_format_of
 from coterie.models.papers import CONFIGS
 from coterie.models.process import quietly
 from coterie.models.spec import ModelSpec
-from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
 from coterie.teams.settings import AgentSettings

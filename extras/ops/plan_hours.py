@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from coterie import envs
 from coterie.envs.contract import role_of
+from coterie.extras.ops.footprint import Footprint
 from coterie.models.spec import ModelSpec
-from coterie.teams.footprint import Footprint
 from coterie.training.train_settings import TrainSettings
 
 CARDS = (

@@ -20,8 +20,8 @@ from coterie.extras.ops.doctor.rescore import TokenScores, rescore
 from coterie.extras.ops.doctor.signal import check_signal, check_spaces, check_variety
 from coterie.extras.ops.doctor.texts import check_round_trip, check_stops, check_template
 from coterie.extras.ops.doctor.update import Moved, check_movement, learn, starting_weights
+from coterie.extras.ops.footprint import Load, footprint
 from coterie.problems.prepare import PreparedProblems
-from coterie.teams.footprint import Load, footprint
 from coterie.teams.models import model_spec
 from coterie.teams.team import Team
 from coterie.teams.trained import TrainedRole

@@ -11,8 +11,8 @@ import torch
 
 from coterie.agents.local import LocalPolicy
 from coterie.extras.ops.doctor.finding import Finding, judge
+from coterie.extras.ops.footprint import Footprint
 from coterie.models.family import cache_width
-from coterie.teams.footprint import Footprint
 from coterie.teams.team import Team
 from coterie.teams.trained import TrainedRole
 

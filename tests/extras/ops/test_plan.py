@@ -15,13 +15,13 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from coterie import train
 from coterie.extras.ops import plan as planning
+from coterie.extras.ops.footprint import Load, footprint, measure, with_layers
 from coterie.extras.ops.plan import GIB, plan
 from coterie.extras.ops.plan_hours import rows_of
 from coterie.extras.ops.plan_report import describe, make_fit
 from coterie.models.number_format import native_bfloat16
 from coterie.models.papers import CONFIGS
 from coterie.models.spec import LoraSpec, ModelSpec
-from coterie.teams.footprint import Load, footprint, measure, with_layers
 from coterie.training.command_line import parse
 
 TINY = Path(__file__).parents[3] / "models" / "tiny" / "alice"

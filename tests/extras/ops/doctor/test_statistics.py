@@ -22,7 +22,7 @@ from coterie.extras.ops.doctor.parity import (
 )
 from coterie.extras.ops.doctor.rescore import TokenScores, variance
 from coterie.extras.ops.doctor.update import Movement, check_movement, made_up
-from coterie.teams.footprint import Footprint
+from coterie.extras.ops.footprint import Footprint
 
 LN2 = math.log(2)
 NAN = math.nan
