@@ -49,6 +49,14 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
 
     A response depends only on its problem and sample number, so that problems and samples can be
     added later. Failed episodes are not stored; the next call samples them again.
+
+    Args:
+        jobs: those with missing responses.
+        settings: of the comparison.
+        console: shows progress and failures.
+
+    Raises:
+        UserError: a model cannot be loaded, or the environment asks a role without a policy.
     """
     groups: dict[tuple[frozenset[str], bool], list[Job]] = {}
     for job in jobs:
@@ -102,9 +110,18 @@ async def sample(
     scorer: AnswerScorer,
     console: Console,
 ) -> str | None:
-    """Play one episode for each (problem, episode number) in ``wanted`` and store the responses.
+    """Play episodes and store their responses, batch by batch.
 
-    Returns the reason of the last failure, or None.
+    Args:
+        job: where responses are stored, and whose they are.
+        team: has all policies of the job.
+        wanted: (problem, episode number) of each episode.
+        settings: of the comparison.
+        scorer: grades answers.
+        console: shows progress.
+
+    Returns:
+        The reason of the last failure, or None.
     """
     lineup = job.lineup
     roles = lineup.roles or envs.spec(lineup.env).roles

@@ -103,7 +103,14 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
 
 
 def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games: bool) -> Pairing:
-    """The results of one pairing on all sets of questions."""
+    """The results of one pairing on all sets of questions.
+
+    Args:
+        names: competitors in the order of the seats.
+        jobs: the pairing's stored responses, a job for each set.
+        seats: what they exchange.
+        games: whether seats get points, rather than a team its reward.
+    """
 
     def worth(record: Mapping[str, Any]) -> float:
         if games:
@@ -129,7 +136,16 @@ def score(
     prices: Prices,
     settings: Any,
 ) -> tuple[dict[str, Any], list[Table]]:
-    """(JSON data, tables)."""
+    """(JSON data, tables) of all pairings of one suite.
+
+    Args:
+        suite: its name.
+        seats: what competitors exchange.
+        played: the results of every pairing.
+        games: whether seats get points.
+        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
+        settings: a ``SuiteComparison``: samples, and the bootstrap.
+    """
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
     cells = mean_intervals(
         np.stack([mean_at_n(pairing.responses.correct_QN) for pairing in played], axis=1), **drawn

@@ -49,7 +49,14 @@ class Figures:
 
 
 def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
-    """Figures of every row; the questions of each set are resampled independently."""
+    """Figures of every row over all sets.
+
+    Args:
+        sets: the same rows on every set; its questions are resampled independently.
+        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
+        resamples: of the bootstrap over questions.
+        seed: of the bootstrap.
+    """
     micro, macro = resampled(
         [np.stack([system.score_Q for system in systems], axis=1) for systems in sets],
         resamples=resamples,
@@ -92,7 +99,13 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
 def resampled(
     columns: Sequence[Floats], *, resamples: int, seed: int
 ) -> tuple[list[Resampled], list[Resampled]]:
-    """(micro, macro) means of M columns; ``columns`` has (Q_s, M) values for each of S sets."""
+    """(micro, macro): the mean of each column over all questions, and over sets of equal weight.
+
+    Args:
+        columns: (Q_s, M) values of each of S sets; NaN: not measured.
+        resamples: of the bootstrap over questions.
+        seed: of the bootstrap.
+    """
     point_SM = np.stack([mean_present(values_QM, axis=0) for values_QM in columns])
     drawn_SRM = np.stack(
         [
@@ -138,7 +151,13 @@ class PassAtK:
 
 
 def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> PassAtK:
-    """Pass@k over all questions of all sets."""
+    """Pass@k over all questions of all sets.
+
+    Args:
+        sets: policy -> its responses, on each set.
+        resamples: of the bootstrap over questions.
+        seed: of the bootstrap.
+    """
     policies = list(sets[0])
     samples = min(own.samples for answered in sets for own in answered.values())
     columns: list[Floats] = []
@@ -179,7 +198,8 @@ class Pair:
 
 
 def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> list[Pair]:
-    """The decomposition of every pair of policies (CoRe, arXiv:2601.21600, Thm 4.1)."""
+    """The decomposition of every pair of policies (CoRe, arXiv:2601.21600, Thm 4.1); arguments as
+    of :func:`passes`."""
     decompositions: list[Pair] = []
     for first, second in combinations(sets[0], 2):
         tables = [

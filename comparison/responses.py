@@ -163,7 +163,14 @@ def responses(
     samples: int,
     policies: Sequence[str],
 ) -> Responses:
-    """Convert the first ``samples`` records of each problem to arrays."""
+    """The stored records as arrays.
+
+    Args:
+        records: (problem, sample) -> record.
+        problems: the rows, Q.
+        samples: how many of each problem, N; a missing one is NaN.
+        policies: whose use of tokens is included.
+    """
     rows = [[records.get((problem.id, n)) for n in range(samples)] for problem in problems]
 
     def table(key: str) -> Floats:
@@ -193,6 +200,11 @@ def responses(
 def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
     """Whether ``role``'s answer in a team's episode is right; without a role, the mean reward over
     roles, as in a run's table.
+
+    Args:
+        record: of one episode.
+        role: whose answer counts; empty: the reward counts.
+        title: begins the message.
 
     Raises:
         UserError: nothing says whether the answer is right, or the game has wins and losses.

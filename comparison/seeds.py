@@ -201,7 +201,13 @@ def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
 
 def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
     """Draw one panel per curve over the learners' tokens: runs thin, the mean of a system thick.
-    The legend gives the number of runs, and curves with few points have markers."""
+    The legend gives the number of runs, and curves with few points have markers.
+
+    Args:
+        systems: name -> its runs.
+        curves: metrics of the training log.
+        path: of the picture, which is returned.
+    """
     size = (3.2 * len(curves), 2.8)
     with drawing(path, 1, len(curves), figsize=size, squeeze=False, layout="constrained") as axes:
         for axis, curve in zip(axes[0], curves):

@@ -94,7 +94,14 @@ class SuiteResults:
 def score(
     answered: Sequence[Answered], prices: Prices, choice: ThresholdChoice, settings: Asking
 ) -> SuiteResults:
-    """The results of one suite."""
+    """The results of one suite.
+
+    Args:
+        answered: the responses on each of its sets.
+        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
+        choice: how the cascade's threshold is chosen.
+        settings: of the comparison: samples, and the bootstrap.
+    """
     systems_by_set = [_systems(answers, prices, choice) for answers in answered]
     # A row that is missing on some set (no answers to vote on) has no figure over all sets.
     common = set.intersection(
@@ -150,7 +157,8 @@ def score(
 def overall(
     scored: Sequence[SuiteResults], prices: Prices, settings: Asking
 ) -> tuple[Table, Mapping[str, Any]]:
-    """The rows common to all suites, over all their sets."""
+    """(table, JSON data) of the rows common to all suites, over all their sets; arguments as of
+    :func:`score`."""
     sets = [systems_of_set for suite_scores in scored for systems_of_set in suite_scores.sets]
     common = set.intersection(
         *({system.name for system in systems_of_set} for systems_of_set in sets)
@@ -205,7 +213,8 @@ def reliability(
     sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
 ) -> dict[str, dict[str, Any]]:
     """Policy -> variance of its scores, and calibration of its stated confidence (``stated``) and
-    of its self-agreement (``agreement``), if available."""
+    of its self-agreement (``agreement``), if available. Arguments as of
+    :func:`coterie.comparison.figures.passes`."""
     by_policy: dict[str, dict[str, Any]] = {}
     for name in sets[0]:
         correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])

@@ -130,6 +130,11 @@ def fitting(suite: Suite, models: Collection[str]) -> dict[str, Any]:
 def check_played(suite: Suite, played: Collection[str], problem: Problem) -> None:
     """Play ``problem`` once with an empty answer, before any model is loaded.
 
+    Args:
+        suite: in whose environment.
+        played: roles that have a policy.
+        problem: of the suite; with one that needs a grader, the environment's own is played.
+
     Raises:
         UserError: a role without a policy is asked, or the score is not reported.
     """
@@ -166,7 +171,15 @@ def lineup_of(
     *,
     team: bool,
 ) -> Lineup:
-    """The lineup of a suite with the given policies."""
+    """The lineup of a suite with the given policies.
+
+    Args:
+        suite: gives environment, settings and silent roles.
+        name: of the lineup, and of its file.
+        who: role -> the policies that take its agents in turn.
+        stream: key of the random stream.
+        team: whether all policies are scored together.
+    """
     return Lineup(
         name,
         suite.env,

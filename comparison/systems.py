@@ -304,8 +304,17 @@ def cascaded(
     calls: int = 1,
     oracle: bool = False,
 ) -> System:
-    """A cascade: ``small``'s answer if it is kept, else ``large``'s. The cost is ``calls``
-    responses of ``small``, plus ``large``'s share of the questions."""
+    """A cascade: ``small``'s answer if it is kept, else ``large``'s.
+
+    Args:
+        name: identifies the row.
+        label: the row's text.
+        deferral: which questions, or what share of each, go on to ``large``.
+        small: responses of the first model.
+        large: responses of the last one.
+        calls: responses of ``small`` that each question costs.
+        oracle: whether the decision uses the gold answer.
+    """
     deferred_QS = as_floats(deferral.deferred_QS)
     deferred_Q = deferred_QS.mean(axis=1)
     mixed_QS = deferral.mixed(small.correct_QN, large.correct_QN)

@@ -55,6 +55,14 @@ def verifying(
     """The verifier's job on one set, after the policies have answered.
 
     A scripted oracle gets the solution 1 for right answers and 0 for wrong answers.
+
+    Args:
+        questions: of the set.
+        answered: policy -> its responses; each distinct answer is judged once.
+        verifier: who judges.
+        settings: of the comparison.
+        suite: names the folder of the judgements.
+        tokens: longest judgement.
     """
     problems: dict[str, Problem] = {}
     for own in answered.values():
@@ -83,7 +91,7 @@ def verifying(
 
 
 def judgements(job: Job, questions: Questions, votes: Mapping[str, Responses]) -> Judgements:
-    """The stored judgements of each question."""
+    """The stored judgements of each question; ``votes``: policy -> the responses it judges."""
     stored = job.read()
     (verifier,) = job.lineup.needed
     said: list[dict[str, Judged]] = []

@@ -105,8 +105,13 @@ def _is_zero(value: Any) -> bool:
 
 
 def column_means(columns: Mapping[str, Floats], resamples: int, seed: int) -> dict[str, Resampled]:
-    """The mean of each column with its bootstrap, all from the same resamples; what a problem lacks
-    is NaN there."""
+    """The mean of each column with its bootstrap, all from the same resamples.
+
+    Args:
+        columns: metric -> (Q,) values by problem; NaN: the problem has none.
+        resamples: of the bootstrap over problems.
+        seed: of the bootstrap.
+    """
     values_QM = np.stack(list(columns.values()), axis=1)
     return dict(zip(columns, mean_intervals(values_QM, resamples=resamples, seed=seed)))
 

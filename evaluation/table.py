@@ -78,8 +78,14 @@ def lines(
     warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> list[Line]:
     """Value with its 95 % interval before, after, and their difference, which is paired by problem;
-    for the rows that were measured at all. Where there was a warm-up, the difference is what came
-    after it."""
+    for the rows that were measured at all.
+
+    Args:
+        before: metric -> value before training.
+        after: metric -> value after it.
+        rows: metrics of the table, in order.
+        warmed_up: metric -> value after the warm-up, from where the difference counts then.
+    """
     table_lines: list[Line] = []
     for row in rows:
         first, last = before.get(row.metric), after.get(row.metric)
@@ -101,9 +107,15 @@ def comparison(
     warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> Table:
     """The lines for a terminal: a change whose interval leaves out zero is green for better, red
-    for worse. ``alone`` are a baseline's figures after training, in a last column; ``warmed_up``
-    are those after the warm-up, from where the change counts; what was before it then stands
-    without its interval."""
+    for worse.
+
+    Args:
+        before: metric -> value before training; without its interval where there was a warm-up.
+        after: metric -> value after it.
+        rows: metrics of the table, in order.
+        alone: metric -> a baseline's value after training, in a last column.
+        warmed_up: metric -> value after the warm-up, from where the change counts then.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     headings = [*HEADINGS, *(["alone"] if alone else [])]
     if warmed_up:

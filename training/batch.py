@@ -122,8 +122,14 @@ def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> S
 def with_divergences(
     rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner], algorithm: Algorithm
 ) -> tuple[list[Trajectory], dict[str, float]]:
-    """``rows`` with the divergence taken off their rewards where ``algorithm`` asks for it, and
-    metrics with its mean over rows."""
+    """(rows, metrics): with ``--algo.kl-in-reward`` the divergence from the reference is taken off
+    each row's reward, and its mean over rows is a metric.
+
+    Args:
+        rows: of a step.
+        learners: role -> who computes the divergence of its rows.
+        algorithm: gives the coefficient; 0 leaves the rows as they are.
+    """
     if not algorithm.kl_in_reward:
         return list(rows), {}
     divergence_B = np.zeros(len(rows))

@@ -50,6 +50,11 @@ def write_whole(path: Path, content: str) -> None:
 def write_or_keep(path: Path, content: str, flag: str) -> None:
     """Make the folder and :func:`write_whole`; on failure, write the content somewhere else.
 
+    Args:
+        path: of the file.
+        content: of the file.
+        flag: names the file in the message.
+
     Raises:
         UserError: the file could not be written; the message says where its content is.
     """

@@ -55,7 +55,13 @@ def row_record(
     advantage: float | None,
     bonus_T: npt.NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
-    """The record of a trajectory in :func:`episode_record`."""
+    """The record of a trajectory in :func:`episode_record`.
+
+    Args:
+        row: to record.
+        advantage: None: it entered no loss.
+        bonus_T: what was added to it, token by token; None: nothing.
+    """
     return {
         "agent": row.agent,
         "status": row.status,

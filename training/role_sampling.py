@@ -12,8 +12,13 @@ def role_sampling(
     agents: Mapping[str, AgentSettings],
     evaluation: EvalSettings | None = None,
 ) -> dict[str, Sampling]:
-    """Role -> how it is sampled in training, or in ``evaluation``: what that says comes first, then
-    the role's own settings, then the rollout's."""
+    """Role -> how it is sampled in training, or in an evaluation.
+
+    Args:
+        rollout: what holds for all roles.
+        agents: role -> its own settings, which come first.
+        evaluation: what comes before those; None: this is training.
+    """
     asked = evaluation or EvalSettings()
     return {
         role: Sampling(

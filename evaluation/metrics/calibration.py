@@ -20,10 +20,18 @@ _CLIP = 1e-3
 def bin_index(
     confidence_N: npt.ArrayLike, bins: int = 10, closed: Closed = "left"
 ) -> npt.NDArray[np.int64]:
-    """(N,) index of the equal-width bin of each confidence in [0, 1].
+    """(N,) index of the equal-width bin of each confidence.
 
-    ``left``: [a, b), the last bin closed; ``right``: (a, b], the first closed. Computed in
-    millionths: bin edges as floats put 0.3, 0.6 and 0.7, which models do say, in the wrong bin.
+    Computed in millionths: bin edges as floats put 0.3, 0.6 and 0.7, which models do say, in the
+    wrong bin.
+
+    Args:
+        confidence_N: in [0, 1].
+        bins: their number.
+        closed: ``left``: [a, b), the last bin closed; ``right``: (a, b], the first closed.
+
+    Raises:
+        ValueError: a confidence is missing, or lies elsewhere.
     """
     confidence_N = as_floats(confidence_N)
     if not ((confidence_N >= 0) & (confidence_N <= 1)).all():
@@ -45,7 +53,14 @@ def expected_calibration_error(
     """``sum_b |B_b| / N |accuracy_b - confidence_b|`` over equal-width bins (arXiv:1706.04599).
 
     Name the convention wherever the number is printed: left and right closure differ by as much as
-    .06 on ten points. ``missing="zero"`` reads silence as confidence 0.
+    .06 on ten points.
+
+    Args:
+        confidence_N: in [0, 1]; NaN: none was stated.
+        correct_N: 0 or 1 each.
+        bins: their number.
+        closed: as of :func:`bin_index`.
+        missing: whether silence is left out, or read as confidence 0.
     """
     if missing == "zero":
         confidence_N = np.nan_to_num(as_floats(confidence_N))

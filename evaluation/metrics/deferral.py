@@ -53,7 +53,15 @@ def deferral_curve(
 ) -> DeferralCurve:
     """The curve over thresholds 0, .05, ... 1.05, 1.1 and just above every stated confidence.
 
-    One fixed pair of responses a question; NaN confidences are missing ones.
+    Args:
+        confidence_Q: of the small model's response, one to each question; NaN: it stated none.
+        correct_small_Q: whether that response is right.
+        correct_large_Q: whether the large model's is.
+        cost_small_Q: of that response.
+        cost_large_Q: of the large model's, in the same unit.
+
+    Raises:
+        ValueError: there is no question.
     """
     confidence_Q = as_floats(confidence_Q)
     small_Q, large_Q = as_floats(correct_small_Q), as_floats(correct_large_Q)
@@ -159,8 +167,18 @@ def match_budget(
     correct_large_Q: npt.ArrayLike,
     deferred: float,
 ) -> BudgetMatch:
-    """Defer exactly the share ``deferred`` of questions; confidences are discrete, so ties are
-    broken at random and reported."""
+    """Defer exactly a share of questions; confidences are discrete, so ties are broken at random and
+    reported.
+
+    Args:
+        confidence_Q: of the small model's response; NaN: it stated none.
+        correct_small_Q: whether that response is right.
+        correct_large_Q: whether the large model's is.
+        deferred: the share, 0 to 1.
+
+    Raises:
+        ValueError: another share.
+    """
     confidence_Q = as_floats(confidence_Q)
     if not 0 <= deferred <= 1:
         raise ValueError(f"deferred share {deferred} is not in [0, 1]")

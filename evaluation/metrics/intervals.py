@@ -59,8 +59,11 @@ def resampled_means(
 ) -> Floats:
     """(R, M) column means over questions drawn with replacement.
 
-    A resample takes whole rows, so that columns stay paired. NaN values are left out of their
-    column's mean.
+    Args:
+        values_QM: a resample takes whole rows, so that columns stay paired; NaN values are left
+            out of their column's mean.
+        resamples: their number, R.
+        seed: names them.
     """
     values_QM = as_floats(values_QM)
     questions, columns = values_QM.shape
@@ -100,10 +103,14 @@ def bootstrap(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Resampled:
-    """A function of column means.
+    """A function of column means, with its bootstrap over questions.
 
-    ``statistic`` maps means of shape (..., M) to (...): a ratio of two columns, the largest of
-    several, a correlation of indicators.
+    Args:
+        values_QM: as of :func:`resampled_means`, like the last two.
+        statistic: means of shape (..., M) -> (...): a ratio of two columns, the largest of several,
+            a correlation of indicators.
+        resamples: their number.
+        seed: names them.
     """
     values_QM = as_floats(values_QM)
     value = float(np.asarray(statistic(mean_present(values_QM, axis=0))))
