@@ -167,8 +167,8 @@ def match_budget(
     correct_large_Q: npt.ArrayLike,
     deferred: float,
 ) -> BudgetMatch:
-    """Defer exactly a share of questions; confidences are discrete, so ties are broken at random and
-    reported.
+    """Defer exactly a share of questions; confidences are discrete, so ties are broken at random,
+    and reported.
 
     Args:
         confidence_Q: of the small model's response; NaN: it stated none.
