@@ -91,7 +91,31 @@ class HFCodec:
             messages: as templates take them; each ``content`` is text.
             tools: as templates take them.
         """
-        given = json.dumps([[m.get("tool_calls") for m in messages], list(tools)])
+        markup = self._markup(messages, tools)
+        return None if markup is None else self._between(markup, messages)
+
+    def follow_chat(
+        self, messages: Sequence[Mapping[str, Any]], *, ended: bool
+    ) -> list[int] | None:
+        """Ids to put behind an answer, of messages that the assistant does not write, up to where
+        it writes next; None as in :meth:`open_chat`.
+
+        Args:
+            messages: as templates take them, results of tools among them.
+            ended: whether the answer ends with the mark that ends a turn.
+        """
+        answered = [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}]
+        markup = self._markup([*answered, *messages], ())
+        if markup is None:
+            return None
+        ids = self._between(markup[2:], messages)
+        return ids[1:] if ended and ids and ids[0] in self._eos_ids else ids
+
+    def _markup(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> list[str] | None:
+        """What the template writes before, between and after the contents of messages."""
+        given = json.dumps([[{**message, "content": ""} for message in messages], list(tools)])
         if self._frame is None or self._plain.has_control(given):
             return None
         marks = [f"qText{place}q" for place in range(len(messages))]
@@ -103,8 +127,12 @@ class HFCodec:
             if not written or mark in rest:
                 return None
             markup.append(before)
+        return [*markup, rest]
+
+    def _between(self, markup: Sequence[str], messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        assert self._frame is not None
         contents = [self._frame.trim(str(message["content"])) for message in messages]
-        return self._plain.encode_between([*markup, rest], contents)
+        return self._plain.encode_between(markup, contents)
 
     def follow(self, message: str, *, ended: bool) -> list[int]:
         """See :class:`coterie.datatypes.TokenCodec`.

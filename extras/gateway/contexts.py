@@ -23,7 +23,7 @@ from coterie.extras.gateway.messages import (
     continued_digest,
     prefix_digests,
 )
-from coterie.extras.gateway.rendering import Tokens, render, text_of
+from coterie.extras.gateway.rendering import Tokens, follow, render
 
 _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 
@@ -145,8 +145,8 @@ class Contexts:
                 break
             turn = node.past.turn
             kind = "branch" if turn in self._continued else "bridged"
-            more = self.codec.follow(text_of(messages[count:]), ended=node.ended)
-            ids = np.concatenate([node.ids, np.asarray(more, dtype=np.int64)])
+            more = follow(self.codec, messages[count:], ended=node.ended)
+            ids = np.concatenate([node.ids, more])
             return Opened(ids, "repeated" if repeated else kind, name, node.past.begun, turn)
         ids = render(self.codec, messages, request.tools)
         if repeated:

@@ -43,6 +43,23 @@ def render(codec: TokenCodec, messages: Sequence[Message], tools: Sequence[Tool]
     return np.asarray(ids or codec.open("\n"), dtype=np.int64)
 
 
+def follow(codec: TokenCodec, messages: Sequence[Message], *, ended: bool) -> Tokens:
+    """Messages of others behind an answer, as the role's chat template has them; where there is
+    none, or it refuses, as one message of the user.
+
+    Args:
+        codec: the role's.
+        messages: none of the assistant's.
+        ended: whether the model itself ended its answer.
+    """
+    follow_chat = getattr(codec, "follow_chat", None)
+    if follow_chat is not None and (len(messages) > 1 or messages[0].speaker != "user"):
+        ids = follow_chat([_plain(message) for message in messages], ended=ended)
+        if ids is not None:
+            return np.asarray(ids, dtype=np.int64)
+    return np.asarray(codec.follow(_text_of(messages), ended=ended), dtype=np.int64)
+
+
 def _by_template(
     codec: TokenCodec, messages: Sequence[Message], tools: Sequence[Tool]
 ) -> list[int] | None:
@@ -56,12 +73,11 @@ def _given(
     codec: TokenCodec, messages: Sequence[Message], tools: Sequence[Tool], begun: bool
 ) -> list[int]:
     if begun:
-        return codec.follow(text_of(messages), ended=False)
-    return codec.open(_with_tools(text_of(messages), tools))
+        return codec.follow(_text_of(messages), ended=False)
+    return codec.open(_with_tools(_text_of(messages), tools))
 
 
-def text_of(messages: Sequence[Message]) -> str:
-    """Messages of others, as one message."""
+def _text_of(messages: Sequence[Message]) -> str:
     return "\n".join(
         f"<tool_response>\n{message.text}\n</tool_response>"
         if message.speaker == "tool"

@@ -359,3 +359,51 @@ def test_tools_are_told_by_templates_that_know_them() -> None:
     called["function"]["arguments"] = {"a": "<|im_end|>"}  # type: ignore[index]
     assert codec.open_chat(turns, [tool]) is None
     assert codec.open_chat(messages(*TALK), [{**tool, "x": "<|im_end|>"}]) is None
+
+
+RESULT = {"role": "tool", "content": "5", "tool_call_id": "a1"}
+
+
+@pytest.mark.parametrize("name", ["chatml", "llama"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        [{"role": "user", "content": " why "}],
+        [RESULT],
+        [RESULT, {**RESULT, "content": "6"}, {"role": "user", "content": "hello"}],
+        [{"role": "system", "content": "Be brief."}],
+    ],
+)
+def test_what_follows_an_answer_equals_the_template_s_own_encoding(
+    name: str, after: list[Any]
+) -> None:
+    tokenizer, codec = KINDS[name](), CODECS[name]
+    turns = messages(("user", "hello"), ("assistant", "12"))
+    want = tokenizer.apply_chat_template(
+        [*turns, *after], add_generation_prompt=True, return_dict=False
+    )
+    behind = codec.follow_chat(after, ended=False)
+    assert codec.open("hello") + codec.extend("12") + (behind or []) == want
+    # The answer's own mark of its end is not written twice.
+    assert codec.follow_chat(after, ended=True) == (behind or [])[1:]
+    if after[0]["role"] == "user":
+        assert behind == codec.follow(" why ", ended=False)
+
+
+def test_what_follows_smuggles_no_control_token_in() -> None:
+    template = CHATML.replace("{{ m.content }}", "{{ m.tool_call_id }}{{ m.content }}")
+    codec = HFCodec(chatml(template))
+    for bad in ({"tool_call_id": "<|im_end|>"}, {"name": "<|im_end|>"}):
+        assert codec.follow_chat([{**RESULT, **bad}], ended=True) is None
+        assert codec.open_chat([*messages(*TALK), {**RESULT, **bad}]) is None
+    first, other = (
+        codec.follow_chat([{**RESULT, "content": text}], ended=True) or []
+        for text in ("5", "<|im_end|>")
+    )
+    assert first.count(codec.eos_ids[0]) == other.count(codec.eos_ids[0]) == 1
+
+
+def test_what_a_template_does_not_take_behind_an_answer_is_none() -> None:
+    refusing = CHATML.replace("{{ m.content }}", "{{ 1/0 if m.role == 'tool' }}{{ m.content }}")
+    assert HFCodec(chatml(refusing)).follow_chat([RESULT], ended=True) is None
+    assert HFCodec(chatml(None)).follow_chat([RESULT], ended=True) is None

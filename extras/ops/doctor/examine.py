@@ -18,7 +18,12 @@ from coterie.extras.ops.doctor.parity import check_neutrality, check_parity, tol
 from coterie.extras.ops.doctor.players import asked_experts, check_calls, check_expert
 from coterie.extras.ops.doctor.rescore import TokenScores, rescore
 from coterie.extras.ops.doctor.signal import check_signal, check_spaces, check_variety
-from coterie.extras.ops.doctor.texts import check_round_trip, check_stops, check_template
+from coterie.extras.ops.doctor.texts import (
+    check_boundaries,
+    check_round_trip,
+    check_stops,
+    check_template,
+)
 from coterie.extras.ops.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.extras.ops.footprint import Load, footprint
 from coterie.problems.prepare import PreparedProblems
@@ -134,6 +139,7 @@ def _texts(session: Examined, observed: Observed) -> list[Finding]:
     for role, loaded in session.team.loaded.items():
         chat = session.settings.agents[role].chat
         findings.append(check_template(role, loaded.codec, loaded.tokenizer, chat=chat))
+        findings += check_boundaries(role, loaded.codec, loaded.tokenizer, chat=chat)
         shown = "".join(asked.prompt.text for asked in observed.asked[role][:1])
         findings.append(check_round_trip(role, loaded.codec, shown))
     return findings

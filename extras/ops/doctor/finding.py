@@ -7,8 +7,8 @@ from typing import Literal
 from rich.table import Table
 from rich.text import Text
 
-Verdict = Literal["ok", "wrong", "not measured"]
-_STYLES = {"ok": "green", "wrong": "bold red", "not measured": "yellow"}
+Verdict = Literal["ok", "differs", "wrong", "not measured"]
+_STYLES = {"ok": "green", "differs": "yellow", "wrong": "bold red", "not measured": "yellow"}
 
 
 @dataclass(frozen=True)

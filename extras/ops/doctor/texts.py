@@ -1,6 +1,6 @@
 """Check chat templates, tokenizers and stop strings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from coterie.datatypes import Policy, PolicyFailure, TokenCodec, UserError
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.doctor.observe import PolicyCall
+from coterie.models.boundaries import Fault, boundaries
 from coterie.models.codec import HFCodec
 from coterie.models.rendering import render
 
@@ -19,8 +20,16 @@ Tokens = npt.NDArray[np.int64]
 _STOPS = "stop strings"
 _LONGEST = 3
 _TEMPLATE = "chat template"
+_COSTS: Mapping[Fault, str] = {
+    "refuses it": "it becomes a message of the user, in the same row",
+    "begins the answer otherwise": "rows keep what was sampled; a history rendered anew differs",
+    "rewrites the answer": "rows keep what was sampled; a program that sends back the rewritten "
+    "answer gets a row of its own for each call",
+    "writes other tokens": "rows keep the tokens that were sampled",
+    "ends a call of its own otherwise": "what follows a call stands as behind other answers",
+}
 _ASKED, _SAID, _NEXT = "What is 7 + 8?", "It is 15.", "And less 3?"
-_THOUGHT = f"<think>\n7 and 8\n</think>\n\n{_SAID}"
+_BOUNDARIES = "appending"
 
 
 def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> Finding:
@@ -41,8 +50,8 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
         return Finding(_TEMPLATE, role, f"plain text: {why}", "ok")
     way_out = f"--agents.{role}.chat plain writes contexts without the template"
     opened = codec.open(_ASKED)
-    conversations = [[_ASKED], [_ASKED, _SAID, _NEXT], [_ASKED, _THOUGHT, _NEXT]]
-    first, whole, thought = (rendered.text or "" for rendered in render(tokenizer, conversations))
+    conversations = [[_ASKED], [_ASKED, _SAID, _NEXT]]
+    first, whole = (rendered.text or "" for rendered in render(tokenizer, conversations))
     if _ids(tokenizer, first) != opened:
         return Finding(_TEMPLATE, role, "begins a context differently", "wrong", way_out)
     try:
@@ -51,15 +60,39 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> F
         return Finding(_TEMPLATE, role, "refuses a second user message", "not measured", way_out)
     appended = opened + codec.extend(_SAID) + follows
     if _ids(tokenizer, whole) == appended:
-        note = "two turns are those of the template"
-        if _THOUGHT not in thought:
-            note = "drops or rewrites earlier thinking; contexts here keep it"
-        return Finding(_TEMPLATE, role, note, "ok")
+        return Finding(_TEMPLATE, role, "two turns are those of the template", "ok")
     if _text(tokenizer, follows) != whole.rpartition(_SAID)[2]:
         return Finding(_TEMPLATE, role, "continues after an answer differently", "wrong", way_out)
     if _text(tokenizer, appended) == whole:
         return Finding(_TEMPLATE, role, "writes the same text in other tokens", "wrong", way_out)
     return Finding(_TEMPLATE, role, "rewrites earlier turns; contexts here keep them", "ok")
+
+
+def check_boundaries(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> list[Finding]:
+    """Say which turns are appended exactly as the template writes them, and what the others cost.
+
+    Args:
+        role: the role of the codec.
+        codec: the codec that writes contexts.
+        tokenizer: the model's tokenizer.
+        chat: the role's chat setting; ``plain`` uses no template, and can append anything.
+    """
+    if chat == "plain" or not tokenizer.chat_template:
+        return []
+    tested = boundaries(codec, tokenizer)
+    findings = [
+        Finding(
+            _BOUNDARIES,
+            role,
+            f"{each.name}: the template {each.fault}; {_COSTS[each.fault]}",
+            "differs",
+        )
+        for each in tested
+        if each.fault
+    ]
+    if exact := "; ".join(each.name for each in tested if not each.fault):
+        findings.insert(0, Finding(_BOUNDARIES, role, f"exact: {exact}", "ok"))
+    return findings
 
 
 def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:

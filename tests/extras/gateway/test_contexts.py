@@ -163,6 +163,31 @@ class ChatCodec(BytesCodec):
         written = "".join(f"<{message['role']}>{message['content']}" for message in messages)
         return list(f"{written}[{len(tools)}]".encode())
 
+    def follow_chat(self, messages: list[dict[str, str]], *, ended: bool) -> list[int] | None:
+        written = self.open_chat(messages, [])
+        return written if written is None or ended else [END, *written]
+
+
+@pytest.mark.parametrize(
+    ("behind", "ended", "written"),
+    [
+        ([Message("tool", "3", answers="x")], True, "ab|<tool>3[0]"),
+        ([Message("tool", "3"), says("so")], False, "ab|<tool>3<user>so[0]"),
+        ([Message("system", "s")], True, "ab|<system>s[0]"),
+        # A single message of the user follows as in any environment.
+        ([says("c")], True, "ab|c"),
+        # What the template refuses is the user's.
+        ([Message("tool", "refuse")], True, "ab|<tool_response>\nrefuse\n</tool_response>"),
+    ],
+)
+def test_what_follows_an_answer_is_written_by_the_template(
+    behind: list[Message], ended: bool, written: str
+) -> None:
+    contexts = Contexts(ChatCodec())
+    reply = answer(contexts, ask(says("a")), sampled("b", ended=ended))
+    assert text(shown(contexts, says("a"), reply, *behind)) == written
+    assert contexts.counts == {"new": 1, "bridged": 1}
+
 
 def test_a_new_conversation_is_rendered_by_the_template() -> None:
     contexts = Contexts(ChatCodec())

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from coterie.extras.ops.doctor.examine import _texts
 from coterie.extras.ops.doctor.finding import Finding
-from coterie.extras.ops.doctor.texts import check_round_trip, check_template
+from coterie.extras.ops.doctor.texts import check_boundaries, check_round_trip, check_template
 from coterie.models.codec import HFCodec
 
 _LOOP = "{% for m in messages %}"
@@ -26,11 +28,17 @@ Checked = Callable[..., Finding]
 
 
 @pytest.fixture
-def checked(checkpoint: Callable[[str], Path]) -> Checked:
-    """Builds a codec with one template and checks it against another one."""
+def tokenizer(checkpoint: Callable[[str], Path]) -> Any:
     from transformers import AutoTokenizer
 
     tokenizer: Any = AutoTokenizer.from_pretrained(checkpoint("qwen3"))
+    tokenizer.chat_template = PLAIN
+    return tokenizer
+
+
+@pytest.fixture
+def checked(tokenizer: Any) -> Checked:
+    """Builds a codec with one template and checks it against another one."""
 
     def run(template: str, later: str | None = None, chat: str = "auto") -> Finding:
         tokenizer.chat_template = template
@@ -69,11 +77,88 @@ def test_other_tokens_for_the_same_text_are_wrong(checkpoint: Callable[[str], Pa
 
 
 def test_what_a_template_does_to_its_history_is_said(checked: Checked) -> None:
-    forgets = checked(FORGETFUL)
-    assert (forgets.verdict, "drops or rewrites" in forgets.measured) == ("ok", True)
     rewrites = checked(REWRITING)
     assert (rewrites.verdict, "rewrites earlier turns" in rewrites.measured) == ("ok", True)
     assert checked(ONE_TURN).verdict == "not measured"
+
+
+NO_TOOLS = _LOOP + "{% if m.role == 'tool' %}{{ raise_exception('x') }}{% endif %}" + _TURN + _START
+EMPTY_THOUGHT = PLAIN.replace(
+    "<|im_start|>assistant\n", "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+)
+CALLS = (
+    _LOOP
+    + _TURN.replace(
+        "<|im_end|>", "{{ '<call>' if m.tool_calls }}<|im_end|>{{ '#' if m.tool_calls }}"
+    )
+    + _START
+)
+ALL = (
+    "assistant → user; assistant → tool; assistant → tool, tool; assistant → user, user; "
+    "assistant → system; assistant that thought → user"
+)
+
+
+@pytest.mark.parametrize(
+    ("template", "differing"),
+    [
+        (PLAIN, {}),
+        (WITH_SYSTEM, {}),
+        (FORGETFUL, {"assistant that thought → user": "rewrites the answer; rows keep what was"}),
+        (
+            NO_TOOLS,
+            dict.fromkeys(
+                ("assistant → tool", "assistant → tool, tool"),
+                "refuses it; it becomes a message of the user",
+            ),
+        ),
+        (EMPTY_THOUGHT, dict.fromkeys(ALL.split("; "), "begins the answer otherwise; rows keep")),
+        (
+            CALLS,
+            dict.fromkeys(("assistant → tool", "assistant → tool, tool"), "ends a call of its own"),
+        ),
+        (ONE_TURN, dict.fromkeys(ALL.split("; "), "refuses it")),
+    ],
+)
+def test_which_turns_are_appended_exactly(
+    tokenizer: Any, template: str, differing: dict[str, str]
+) -> None:
+    tokenizer.chat_template = template
+    findings = check_boundaries("a", HFCodec(tokenizer), tokenizer, chat="auto")
+    seen = {f.verdict: f.measured for f in findings if f.verdict != "differs"}
+    left = [name for name in ALL.split("; ") if name not in differing]
+    assert seen == ({"ok": "exact: " + "; ".join(left)} if left else {})
+    others = [finding.measured for finding in findings if finding.verdict == "differs"]
+    for measured, (name, words) in zip(others, differing.items(), strict=True):
+        assert measured.startswith(f"{name}: the template {words}")
+    assert check_boundaries("a", HFCodec(tokenizer), tokenizer, chat="plain") == []
+
+
+def test_the_doctor_s_table_has_a_row_for_each_that_differs(tokenizer: Any) -> None:
+    tokenizer.chat_template = NO_TOOLS
+    loaded = SimpleNamespace(codec=HFCodec(tokenizer), tokenizer=tokenizer)
+    session: Any = SimpleNamespace(
+        team=SimpleNamespace(loaded={"alice": loaded}),
+        settings=SimpleNamespace(agents={"alice": SimpleNamespace(chat="auto")}),
+    )
+    asked: Any = SimpleNamespace(asked={"alice": []})
+    findings = _texts(session, asked)
+    checks = [(finding.check, finding.verdict) for finding in findings]
+    assert checks == [
+        ("chat template", "ok"),
+        ("appending", "ok"),
+        *[("appending", "differs")] * 2,
+        ("round trip", "ok"),
+    ]
+
+
+def test_other_tokens_at_a_boundary(tokenizer: Any) -> None:
+    class Spelling(HFCodec):
+        def extend(self, text: str) -> list[int]:
+            return [t for character in text for t in super(Spelling, self).extend(character)]
+
+    (finding, *_) = check_boundaries("a", Spelling(tokenizer), tokenizer, chat="auto")
+    assert "writes other tokens; rows keep the tokens that were sampled" in finding.measured
 
 
 def test_text_that_does_not_come_back(checkpoint: Callable[[str], Path]) -> None:
