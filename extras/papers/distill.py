@@ -141,7 +141,7 @@ def distill(settings: Distillation) -> None:
         spent = {"steps": 0, "learned_tokens": 0, "expert_tokens": 0}
         for step in range(1, settings.steps + 1):
             problems = stream.take(settings.problems_per_step)
-            said = await _solutions(team, problems, step, settings)
+            said = await sample_solutions(team, problems, step, settings)
             rows = [row for row, right, _ in said if right or not settings.only_right]
             metrics = trained.update(rows, np.ones(len(rows)))
             spent["steps"] = step
@@ -167,7 +167,7 @@ def distill(settings: Distillation) -> None:
     )
 
 
-async def _solutions(
+async def sample_solutions(
     team: Any, problems: Sequence[Problem], step: int, settings: Distillation
 ) -> list[tuple[Trajectory, bool, int]]:
     """Return training rows (the policy's prompt and the expert's solution in the policy's format),
@@ -177,7 +177,7 @@ async def _solutions(
     checker = Checker()
 
     async def solution(problem: Problem, copy: int) -> tuple[Trajectory, bool, int] | None:
-        text = lone_prompt(problem.question, settings.prompt_style)
+        text = lone_prompt(problem.question, settings.prompt_style, problem.kind)
         prompt = Prompt(
             np.asarray(theirs.open(text), dtype=np.int64),
             text,

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:1] = [str(ROOT), str(ROOT / "research")]
+sys.path[:1] = [str(ROOT), str(ROOT / "research"), str(ROOT / "tools")]
 
 
 def main() -> None:
@@ -33,19 +33,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="of --again")
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from evidence import consulting, contests, controls, peers
+    from evidence import consulting, contests, controls, peers, real_models
     from evidence.runs import again, train_all
 
     if asked.tables:
-        from evidence import contest_tables, control_tables, peer_tables
+        from evidence import contest_tables, control_tables, peer_tables, real_tables
 
         peer_tables.write()
         contest_tables.write()
         control_tables.write()
+        real_tables.write()
         return
     asked.out.mkdir(parents=True, exist_ok=True)
     # A protocol is a module with RESULTS, planned, stored and train.
-    protocols = (peers, contests, controls, consulting)
+    protocols = (peers, contests, controls, consulting, real_models)
     if asked.again:
         print(again(protocols, asked.again, asked.seed, asked.out))
         return

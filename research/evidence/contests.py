@@ -243,7 +243,7 @@ def stored() -> dict[Run, dict[str, Any]]:
 
 def train(run: Run, out: Path) -> dict[str, Any]:
     """Run the command, after the runs that it needs, and return the line to store."""
-    _prepare(run, out)
+    prepare(run, out)
     job = run.job(out)
     spent = finish(job)
     command = [job.program + ".py", *(flag.replace(f"{out}/", "runs/") for flag in job.arguments)]
@@ -256,12 +256,13 @@ def train(run: Run, out: Path) -> dict[str, Any]:
     }
 
 
-def _prepare(run: Run, out: Path) -> None:
+def prepare(run: Run, out: Path) -> None:
+    """Run what the run needs first, and has not been run."""
     for other in run.needed():
         # Another process may be running it.
         with locked(other.name, out, wait=True):
             if not (job := other.job(out)).finished:
-                _prepare(other, out)
+                prepare(other, out)
                 job.run()
 
 

@@ -34,6 +34,8 @@ from coterie.training.batch import StepBatch
 HintOf = Literal["own", "other-same", "other-cross"]
 OFFERS = "offers"
 """Key of the episode's info: role -> [its peer's hint, the peer's share of right traces]."""
+ASKED = "asked"
+"""Key of the episode's info: [question, kind of its answer, its family]."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,9 @@ class OtherHintsEnv(CoreTeachingEnv, guarded=False):
     def conversation(self, problem: Any, options: Any, random: Any) -> Conversation:
         self._offers: dict[str, list[Any]] = {}
         outcome = yield from super().conversation(problem, options, random)
-        return replace(outcome, episode={**outcome.episode, OFFERS: self._offers})
+        asked = [problem.question, problem.kind, family(problem)]
+        episode = {**outcome.episode, OFFERS: self._offers, ASKED: asked}
+        return replace(outcome, episode=episode)
 
 
 SPEC = replace(
@@ -84,10 +88,12 @@ SPEC = replace(
 )
 
 
-def family(question: str) -> frozenset[str]:
-    """What a question needs: the signs ``+ -``, the signs ``@ #``, names of constants."""
+def family(problem: Problem) -> str:
+    """The problem's category; without one what its question needs: the signs ``+ -``, the signs
+    ``@ #``, names of constants."""
     needs = {"+-": "+-", "@#": "@#", "names": "αβγδεζηθικλμνξοπρστυφχψω"}
-    return frozenset(kind for kind, marks in needs.items() if {*marks} & {*question})
+    marked = (kind for kind, marks in needs.items() if {*marks} & {*problem.question})
+    return problem.meta.get("category") or " ".join(marked)
 
 
 def other_hint(episodes: Sequence[Episode], place: int, role: str, hint_of: HintOf) -> str | None:
@@ -106,21 +112,21 @@ def other_hint(episodes: Sequence[Episode], place: int, role: str, hint_of: Hint
         for episode in following
         if role in episode.info[OFFERS]
         if episode.problem_id != own.problem_id
-        if (family(episode.problem_id) == family(own.problem_id)) == (hint_of == "other-same")
+        if (episode.info[ASKED][2] == own.info[ASKED][2]) == (hint_of == "other-same")
     ]
     # max keeps the first of equals.
     return max(others, key=lambda offer: min(offer[1], 0.5))[0] if others else None
 
 
 def with_other_hints(
-    batch: StepBatch, hint_of: HintOf, context: Callable[[str, str, str], Any]
+    batch: StepBatch, hint_of: HintOf, context: Callable[[str, Problem, str], Any]
 ) -> tuple[StepBatch, Mapping[str, tuple[int, int]]]:
     """The step with other hints in the contexts of its rereading.
 
     Args:
         batch: of one step.
         hint_of: whose hint.
-        context: role, question and hint -> the ids of that prompt.
+        context: role, problem and hint -> the ids of that prompt.
 
     Returns:
         The batch; and role -> (rows that core-teaching reads again, those of them with a hint).
@@ -132,7 +138,9 @@ def with_other_hints(
             if row.reread_after is None:
                 continue
             hint = other_hint(batch.episodes, place, row.role, hint_of)
-            after = None if hint is None else context(row.role, episode.problem_id, hint)
+            question, kind, _ = episode.info[ASKED]
+            problem = Problem(episode.problem_id, question, "", kind)
+            after = None if hint is None else context(row.role, problem, hint)
             changed[id(row)] = replace(row, reread_after=after)
             asked, shown = counts.get(row.role, (0, 0))
             counts[row.role] = asked + 1, shown + (hint is not None)
@@ -159,9 +167,7 @@ def main(argv: Sequence[str]) -> int:
 
     with open_session(settings, preflight(settings)) as session:
 
-        def context(role: str, question: str, hint: str) -> Any:
-            # Generators name a problem by its question.
-            problem = Problem(question, question, "")
+        def context(role: str, problem: Problem, hint: str) -> Any:
             ids = session.team.codecs[role].open(strategy_prompt(problem, own.prompt_style, hint))
             return np.asarray(ids, dtype=np.int64)
 

@@ -1,16 +1,16 @@
 """Rereading after the hint of another problem, on a step that is made by hand."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from coterie.datatypes import Episode, Trajectory
+from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.envs.prompts import strategy_prompt
 from coterie.training.batch import StepBatch
-from evidence.other_hints import OFFERS, family, main, other_hint, with_other_hints
+from evidence.other_hints import ASKED, OFFERS, family, main, other_hint, with_other_hints
 
 # Alice's peer is right in that share of its traces; it has nothing on the third.
 STEP = (
@@ -43,7 +43,7 @@ def step(read: set[int]) -> StepBatch:
     """Alice's traces of the problems ``read`` are to be read again, bob's of none."""
     episodes = [
         Episode(
-            question,
+            f"chains:{place}",
             seed=0,
             step=1,
             mode="train",
@@ -51,21 +51,31 @@ def step(read: set[int]) -> StepBatch:
                 trajectory("alice", question, place in read),
                 trajectory("bob", question, False),
             ),
-            info={OFFERS: {"alice": [hint, share]} if hint else {}},
+            info={
+                OFFERS: {"alice": [hint, share]} if hint else {},
+                ASKED: [question, "number", family(problem(question))],
+            },
         )
         for place, (question, hint, share) in enumerate(STEP)
     ]
     return StepBatch(episodes, [row for e in episodes for row in e.trajectories], rounds=1)
 
 
-def context(role: str, question: str, hint: str) -> Any:
-    return np.array(CODEC.open(f"{role}|{question}|{hint}"))
+def problem(question: str, **meta: str) -> Problem:
+    return Problem("chains:1", question, "", "number", meta=meta)
+
+
+def context(role: str, problem: Problem, hint: str) -> Any:
+    assert problem.kind == "number"  # of which the prompt speaks
+    return np.array(CODEC.open(f"{role}|{problem.question}|{hint}"))
 
 
 def test_families() -> None:
-    assert family("1 + 2 - 3 =") == {"+-"}
-    assert family("1 @ 2 # 3 =") == {"@#"}
-    assert family("1 + α4 =") == {"+-", "names"}
+    assert family(problem("1 + 2 - 3 =")) == "+-"
+    assert family(problem("1 @ 2 # 3 =")) == "@#"
+    assert family(problem("1 + α4 =")) == "+- names"
+    # Word problems of a file have no signs.
+    assert family(problem("Ann has two cows and buys one.", category="plus")) == "plus"
 
 
 @pytest.mark.parametrize(
@@ -137,9 +147,24 @@ def test_with_the_own_hint_it_is_core_teaching(tmp_path: Path) -> None:
     assert weights["own"] == weights["core"] != weights["other-same"]
 
 
-def test_the_prompt_is_core_teachings() -> None:
-    """The generators name a problem by its question, which is all that the prompt shows of it."""
-    from coterie.datatypes import Problem
+@pytest.mark.slow
+def test_with_the_own_hint_it_is_core_teaching_on_a_file_too(tmp_path: Path) -> None:
+    """There a problem's id is not its question."""
+    from coterie.train import main as train
 
-    shown = strategy_prompt(Problem("1 + 2 =", "1 + 2 =", ""), "plain", "3 @ 4 = 9")
-    assert shown == "Question: 1 + 2 =\nHint:\n3 @ 4 = 9\nLet's solve this step by step:"
+    rows = [{"question": f"{n} + 2 =", "answer": str(n + 2), "category": "plus"} for n in range(9)]
+    path = tmp_path / "sums.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    flags = (
+        *("--algo", "gspo", "--steps", "2", "--eval.no-enabled", "--threads", "1"),
+        *("--problems.train", str(path), "--problems.held-out", "1", "--env.reread-least", "0"),
+    )
+    other = ("--env", "evidence.other_hints:SPEC", *flags)
+    assert train(("--env", "core-teaching", *flags, "--run-dir", str(tmp_path / "core"))) == 0
+    assert main((*other, "--run-dir", str(tmp_path / "own"))) == 0
+    weights = [
+        (tmp_path / name / "final/alice/model.safetensors").read_bytes() for name in ("core", "own")
+    ]
+    assert weights[0] == weights[1]
+    lines = (tmp_path / "own/other_hints.jsonl").read_text(encoding="utf-8").splitlines()
+    assert any("alice" in line or "bob" in line for line in lines)  # rows were read again

@@ -1,16 +1,21 @@
 """The comparison of EAPO's systems, and distillation, end to end on the shipped models."""
 
+import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie import benchmark
 from coterie.comparison.responses import responses
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Completion, Problem, Prompt, Sampling, UserError
 from coterie.datatypes.arguments import overlay
-from coterie.extras.papers.distill import as_trace
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.prompts import lone_prompt
+from coterie.extras.papers.distill import Distillation, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.eapo_figures import measure_responses
 from coterie.training.command_line import parse
@@ -146,6 +151,26 @@ def test_figures_by_hand() -> None:
 )
 def test_solutions_become_traces(solution: str, trace: str) -> None:
     assert " ".join(as_trace(solution).split()) == " ".join(trace.split())
+
+
+def test_policy_and_expert_are_asked_as_evaluation_asks(tmp_path: Path) -> None:
+    """For a number where the answer is a number: the prompt of --env.prompt-style answer."""
+    codec, asked = BytesCodec(), list[str]()
+
+    async def expert(prompt: Prompt, sampling: Sampling) -> Completion:
+        asked.append(prompt.text)
+        tokens = np.array([*codec.extend("1 + 1 = 2\nAnswer: 2"), codec.eos_ids[0]])
+        return Completion(tokens, np.zeros(len(tokens), np.float32), "stop")
+
+    codecs = {"policy": codec, "expert": codec}
+    team: Any = SimpleNamespace(policies={"expert": expert}, codecs=codecs)
+    settings = Distillation(tmp_path, prompt_style="answer", solutions=1)
+    question = Problem("p", "One and one?", "2", "number")
+    [(row, right, written)] = asyncio.run(sample_solutions(team, [question], 1, settings))
+    prompt = lone_prompt("One and one?", "answer", "number")
+    assert asked == [prompt] and prompt.endswith("followed by the number.")
+    assert codec.decode(row.tokens[~row.mask]) == codec.decode(np.array(codec.open(prompt)))
+    assert right and written == 20
 
 
 @pytest.mark.parametrize(
