@@ -70,7 +70,7 @@ def results(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     first = outcomes[0]
     if "responses" in first:
-        tables = {role: told["correct"] for role, told in first["responses"].items()}
+        tables = {role: answers["correct"] for role, answers in first["responses"].items()}
     elif isinstance(first["correct"], Mapping):
         tables = {
             role: np.concatenate([sample["correct"][role] for sample in outcomes], axis=1)
@@ -87,8 +87,8 @@ def results(outcomes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def _calibration(outcomes: Mapping[str, Any]) -> dict[str, Any]:
     small, large = (
-        scored_responses(told, size_ratio=ratio, output_weight=outcomes["output_weight"])
-        for told, ratio in zip(outcomes["responses"].values(), (1.0, outcomes["size_ratio"]))
+        scored_responses(answers, size_ratio=ratio, output_weight=outcomes["output_weight"])
+        for answers, ratio in zip(outcomes["responses"].values(), (1.0, outcomes["size_ratio"]))
     )
     stated, correct = small.confidence_QS.ravel(), small.correct_QS.ravel()
     curve = Cascade(small, large, small.confidence_QS).curve()

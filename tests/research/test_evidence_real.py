@@ -34,11 +34,11 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     svamp: list[dict[str, Any]] = []
     for number, thing in enumerate(THINGS, 3):
-        for sign, told in (("-", "sells two"), ("*", "doubles them")):
+        for sign, event in (("-", "sells two"), ("*", "doubles them")):
             gold = number - 2 if sign == "-" else 2 * number
             asdiv.append(
                 {
-                    "body": f"Ann has {number} {thing} and {told}.",
+                    "body": f"Ann has {number} {thing} and {event}.",
                     "question": f"How many {thing} has she?",
                     "answer": f"{gold} ({thing})",
                     "formula": f"{number}{sign}2={gold}",
@@ -46,7 +46,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             )
             svamp.append(
                 {
-                    "Body": f"On the table lie {number} {thing} and one of us {told}",
+                    "Body": f"On the table lie {number} {thing} and one of us {event}",
                     "Question": f"How many {thing} lie there?",
                     "Answer": float(gold),
                     "Equation": f"( {number}.0 {sign} 2.0 )",
@@ -187,9 +187,9 @@ def test_right_answers_by_problem() -> None:
 def test_calibration_by_hand() -> None:
     """Right where it says .75, wrong at .25; the large one is right on the second alone."""
     said = {"correct": [[1.0], [0.0]], "confidence": [[0.75], [0.25]]}
-    one = {"prompt": [[10.0], [10.0]], "output": [[5.0], [5.0]]}
-    large = {"correct": [[0.0], [1.0]], "confidence": [[0.5], [0.5]], **one}
-    roles = {"small": {**said, **one}, "large": large}
+    cost = {"prompt": [[10.0], [10.0]], "output": [[5.0], [5.0]]}
+    large = {"correct": [[0.0], [1.0]], "confidence": [[0.5], [0.5]], **cost}
+    roles = {"small": {**said, **cost}, "large": large}
     stored = results([{"responses": roles, "size_ratio": 2.0, "output_weight": 4.0}])
     assert stored["calibration"] == pytest.approx(
         {"ece": 0.25, "brier": 0.0625, "auroc": 1.0, "stated": 1.0, "area": 0.25}

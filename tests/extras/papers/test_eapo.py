@@ -168,9 +168,10 @@ def test_policy_and_expert_are_asked_as_evaluation_asks(tmp_path: Path) -> None:
     question = Problem("p", "One and one?", "2", "number")
     [(row, right, written)] = asyncio.run(sample_solutions(team, [question], 1, settings))
     prompt = lone_prompt("One and one?", "answer", "number")
-    assert asked == [prompt] and prompt.endswith("followed by the number.")
+    assert asked == [prompt]
+    assert prompt.endswith("followed by the number.")
     assert codec.decode(row.tokens[~row.mask]) == codec.decode(np.array(codec.open(prompt)))
-    assert right and written == 20
+    assert (right, written) == (True, 20)
 
 
 @pytest.mark.parametrize(
