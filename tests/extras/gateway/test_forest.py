@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coterie.evaluation.report.decode import Decoder
+from coterie.evaluation.report.decode import RoleTokenizers
 from coterie.evaluation.report.episode import shown_episode
 from coterie.extras.gateway.evaluation import EVALUATION, drawn
 
@@ -67,7 +67,7 @@ def test_the_report_draws_the_calls_of_each_role(
     roles = ("alice", "bob")
     episode = run(make(_forks, *roles, **settings), dict.fromkeys(roles, saying("ok")))
     record = {"step": 1, "info": episode.info, "trajectories": []}
-    shown = shown_episode(record, Decoder(tmp_path, {}), EVALUATION.reading)
+    shown = shown_episode(record, RoleTokenizers(tmp_path, {}), EVALUATION.reading)
     (drawing,) = shown["drawings"]
     assert drawing["parts"] == [["alice", alice], ["bob", "new: 1"]]
     assert "forest" not in dict(shown["facts"])
