@@ -74,6 +74,11 @@ def micro_batches(
     Rows that stand end to end have no padding, and a start of ``shares_from`` tokens or more counts
     once for all rows of a batch that have it. A row that is longer than the budget is alone. The
     longest come first, so that a run which does not fit in memory fails at once.
+
+    Args:
+        rows: what is split.
+        budget: tokens.
+        shares_from: tokens of a shared start; None: rows are padded.
     """
     if shares_from is not None:
         return _end_to_end(rows, budget, shares_from)
@@ -147,8 +152,15 @@ def pad(
     bonus: Sequence[Tensor] | None = None,
     readers: Sequence[ReaderLogprobs | None] = (),
 ) -> Batch:
-    """Trajectories as one padded batch; ``bonus``: (T - 1,) of each row; ``readers``: of each row
-    that has been read again."""
+    """Trajectories as one padded batch.
+
+    Args:
+        trajectories: the rows, at least one.
+        advantage_B: the advantage of each.
+        device: where the tensors lie.
+        bonus: (T - 1,) of each row, added to the advantage of each token.
+        readers: of each row, None for one that has not been read again; empty for none at all.
+    """
     rows, width = len(trajectories), max(len(t.tokens) for t in trajectories)
     ids = np.zeros((rows, width), np.int64)
     mask = np.zeros((rows, width), np.bool_)

@@ -56,7 +56,7 @@ class Groups:
 
 
 def group_statistics(reward_N: Floats, group_N: Ints) -> Groups:
-    """Count, mean and whether rewards differ, for groups number from 0."""
+    """Count, mean and whether rewards differ, for groups that are numbered from 0."""
     size = int(group_N.max(initial=-1)) + 1
     count_K = np.bincount(group_N, minlength=size)
     mean_K = np.bincount(group_N, weights=reward_N, minlength=size) / np.maximum(count_K, 1)
@@ -110,7 +110,12 @@ def scale_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: f
 
 
 def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
-    """Advantages of ``algorithm`` for rewards whose groups are number from 0.
+    """Advantages (N,) of rewards.
+
+    Args:
+        reward_N: rewards.
+        group_N: the group of each, numbered from 0.
+        algorithm: its baseline and its scale, or its own function.
 
     Raises:
         UserError: ``algorithm.advantage`` fails, or returns something else.

@@ -99,9 +99,15 @@ def score(
 ) -> ScoredPositions:
     """Log-probabilities of ``target_N``, entropies, and the expected difference from ``reader``.
 
-    Logits are divided by the sampling ``temperature``. Where they would be more than
-    ``logits_at_once`` (None: what suits the device), they are computed in chunks, and once more in
-    the backward pass.
+    Args:
+        hidden_NH: hidden states at the scored positions.
+        target_N: ids of the tokens that follow.
+        head: from hidden states to logits.
+        temperature: divides the logits, as in sampling.
+        entropy_gradient: whether the entropies carry a gradient.
+        reader: a second distribution at each position.
+        logits_at_once: most logits that exist at a time; more are computed in chunks, and once more
+            in the backward pass. None: what suits the device.
     """
 
     def chunk(hidden_CH: Tensor, target_C: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
@@ -168,8 +174,18 @@ def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None) -> int:
 def batch_logprobs(
     model: TrainableModel, batch: Batch, *, temperature: float, entropy_gradient: bool = False
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """(B, T - 1) log-probabilities, entropies and the expected difference from the batch's reader,
-    0 outside the mask; the head sees masked positions only."""
+    """Score a batch's sampled tokens; the head sees no other positions.
+
+    Args:
+        model: scores.
+        batch: padded rows.
+        temperature: divides the logits.
+        entropy_gradient: whether the entropies carry a gradient.
+
+    Returns:
+        (B, T - 1) log-probabilities, entropies in nats, and the expected difference from the
+        batch's reader, None without a reader; all 0 outside the mask.
+    """
     ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
 
     def compute() -> tuple[Tensor, Tensor, Tensor | None]:

@@ -72,12 +72,24 @@ def objective(
     correction: Correction = "none",
     cap: float = 2.0,
 ) -> PartialLoss:
-    """This micro-batch's part of the step's loss; ``gain_BT`` is the expected difference from its
-    reader (:func:`coterie.algorithms.distillation.expected_difference`), which is maximised, and
-    ``agent_tokens_B`` as of :func:`token_weights`.
+    """This micro-batch's part of the step's loss.
 
     A row's loss weight multiplies its loss and enters no denominator. The importance correction is
     on the surrogate alone.
+
+    Args:
+        logp_BT: log-probabilities under the weights that are trained.
+        entropy_BT: in nats.
+        old_BT: log-probabilities before the first optimizer step of the training step.
+        ref_BT: those of the reference; None without a KL penalty.
+        batch: the rows.
+        algorithm: surrogate, reduction and penalties.
+        totals: denominators of the whole optimizer step.
+        agent_tokens_B: as of :func:`token_weights`.
+        gain_BT: the expected difference from the batch's reader, which is maximised
+            (:func:`coterie.algorithms.distillation.expected_difference`).
+        correction: what is done where sampler and trainer disagree.
+        cap: largest importance weight.
     """
     mask_BT = batch.mask_BT
     terms = surrogate(algorithm.surrogate, logp_BT, old_BT, batch.advantage_BT, mask_BT)
@@ -158,6 +170,13 @@ def importance(
 
     Truncated importance sampling per token or per sequence (arXiv:2510.18927 compares them); a
     sequence's rho is the product over its own tokens.
+
+    Args:
+        old_BT: the trainer's log-probabilities.
+        sampler_BT: the sampler's; NaN where it cannot tell.
+        mask_BT: true on sampled tokens.
+        correction: level and kind of the bound; ``none`` weighs everything 1.
+        cap: the bound, at least 1.
     """
     known_BT = mask_BT & ~sampler_BT.isnan()
     delta_BT = torch.where(known_BT, old_BT.detach() - sampler_BT, 0.0)

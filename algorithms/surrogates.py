@@ -54,7 +54,18 @@ def gate(ratio_BT: Tensor, advantage: Tensor, tau_positive: float, tau_negative:
 def surrogate(
     choice: object, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
 ) -> Terms:
-    """The terms of ``choice``; ``surrogate.register`` teaches it one more kind."""
+    """The terms of ``choice``; ``surrogate.register`` teaches it one more kind.
+
+    Args:
+        choice: a surrogate's numbers, which select its formula.
+        logp_BT: log-probabilities, with a gradient.
+        old_BT: those before the first optimizer step of the training step.
+        advantage: (B, 1), or (B, T) where tokens have their own.
+        mask_BT: true on a row's own tokens.
+
+    Raises:
+        TypeError: no formula is registered for this kind.
+    """
     raise TypeError(f"no surrogate is registered for {type(choice).__name__}")
 
 

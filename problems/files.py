@@ -189,7 +189,13 @@ def load_file(
 ) -> ProblemSet:
     """Every problem of a JSONL, JSON or Parquet file, in its order; ids are ``stem:position``.
 
-    Raises :class:`UserError` with the file and the line of the first row that cannot be read.
+    Args:
+        path: the file.
+        columns: which columns are read, and how; None recognises them.
+        choice_seed: of the order of options, where the file lists the right one first.
+
+    Raises:
+        UserError: with the file and the line of the first row that cannot be read.
     """
     path = user_path(path)
     return read_problems(str(path), path.stem, read_rows(path), columns, choice_seed=choice_seed)
@@ -204,7 +210,19 @@ def read_problems(
     form: Format | None = None,
     choice_seed: int = 0,
 ) -> ProblemSet:
-    """Problems of placed rows; without ``form`` the first row decides how all are read."""
+    """Problems of placed rows.
+
+    Args:
+        name: of the data set, for messages.
+        stem: begins the ids.
+        rows: (place, row); the place stands in messages.
+        columns: which columns are read, and how.
+        form: how rows are read; without it the first row decides.
+        choice_seed: of the order of options, where the set lists the right one first.
+
+    Raises:
+        UserError: a row cannot be read, or no problem is left.
+    """
     columns = columns or Columns()
     problems: list[Problem] = []
     seen: set[str] = set()

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from coterie.datatypes import UserError
@@ -129,10 +129,20 @@ def load_hub(
     order: Literal["shuffled", "given"] = "shuffled",
     choice_seed: int = 0,
 ) -> ProblemSet:
-    """The training or the evaluation side of a data set; ``split`` names another split, whole.
+    """The training or the evaluation side of a data set.
 
-    Raises :class:`UserError` when it cannot be reached, is gated, lacks the configuration or split,
-    or holds a row that cannot be read.
+    Args:
+        hub_set: where it lies and how it is read.
+        name: of the data set, in ids and messages.
+        purpose: which side.
+        split: another split, taken whole.
+        columns: which columns are read; those that are named replace the known format.
+        order: how an undivided set is divided: in a seeded order, or in its own.
+        choice_seed: of the order of options, where the set lists the right one first.
+
+    Raises:
+        UserError: it cannot be reached, is gated, lacks the configuration or split, or holds a row
+            that cannot be read.
     """
     columns = columns or Columns()
     chosen = split or getattr(hub_set, purpose)
@@ -213,9 +223,3 @@ def _sentence(hub_set: HubSet, name: str, config: str | None, split: str, error:
             f"{terms} elsewhere and name the file: --problems.train FILE.jsonl"
         )
     return f"{name} could not be loaded ({type(error).__name__}: {reason}); see {terms}"
-
-
-def pin(hub_set: HubSet, revision: str | None, config: str | None) -> HubSet:
-    """``hub_set`` at another ``revision`` and with one ``config``, where these are named."""
-    configs = (config,) if config else hub_set.configs
-    return replace(hub_set, revision=revision or hub_set.revision, configs=configs)

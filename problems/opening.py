@@ -21,7 +21,7 @@ from coterie.datatypes import UserError, derive_seed, list_names, read_options, 
 from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.files import SUFFIXES, Columns, load_file
 from coterie.problems.gym import GymSource
-from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, pin
+from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub
 from coterie.problems.recall import RecallSettings, RecallSource
 from coterie.problems.source import ProblemSource
 from coterie.problems.where import read_where
@@ -45,8 +45,16 @@ def open_source(
 ) -> ProblemSource:
     """The source that ``text`` names (grammar above); loads its data, but no model.
 
-    ``purpose`` selects the split of a known data set, and keeps generators of training and
-    evaluation on different streams. Raises :class:`UserError`.
+    Args:
+        text: a source with its options.
+        columns: which columns of a data set are read, and how.
+        purpose: selects the split of a known data set, and keeps generators of training and
+            evaluation on different streams.
+        seed: of a generator, unless ``text`` names one.
+        choice_seed: of the order of options, where a data set lists the right one first.
+
+    Raises:
+        UserError: ``text`` names nothing, or what it names cannot be read.
     """
     columns = columns or Columns()
     if not text.strip():
@@ -102,8 +110,10 @@ def _open_hub(
                 f"{name}: order only says how an undivided set is divided; leave it out"
             )
         order = "given"
+    configs = (options["config"],) if options.get("config") else hub_set.configs
+    revision = options.get("revision") or hub_set.revision
     return load_hub(
-        pin(hub_set, options.get("revision"), options.get("config")),
+        dataclasses.replace(hub_set, configs=configs, revision=revision),
         name,
         purpose,
         split=options.get("split"),

@@ -82,7 +82,15 @@ class PreparedProblems:
 
 
 def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
-    """Open both sources, hold out, limit; raises :class:`UserError` before any model is loaded."""
+    """Open both sources, hold out, limit.
+
+    Args:
+        settings: what trains and what evaluates.
+        seed: of generators and of every choice among problems.
+
+    Raises:
+        UserError: a source cannot be read, or leaves nothing; before any model is loaded.
+    """
     for text in settings.eval:
         # Before anything is downloaded that would be of no use.
         if text in ELSEWHERE:

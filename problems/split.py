@@ -107,11 +107,19 @@ def hold_out(
 ) -> tuple[tuple[Problem, ...], frozenset[str]]:
     """(evaluation problems, canonical forms that training must not show).
 
-    ``n`` different problems: drawn in order from a generator, a seeded choice from a finite set,
-    all of a finite set that has fewer. Without ``n``: the whole of a finite set that is not the
-    training set, :data:`HELD_OUT` otherwise. A published test set stays whole: what it shares with
-    training is taken from training. Raises :class:`UserError` when a generator cannot give ``n``
-    different problems, or one finite set for both would leave nothing to train on.
+    A published test set stays whole: what it shares with training is taken from training.
+
+    Args:
+        evaluation: drawn from in order if it is a generator; of a finite set a seeded choice is
+            taken, or all of it where it has fewer.
+        training: what is trained on; may be the same set.
+        n: different problems; None: the whole of a finite set that is not the training set,
+            :data:`HELD_OUT` otherwise.
+        seed: of the choice.
+
+    Raises:
+        UserError: a generator cannot give ``n`` different problems, or one finite set for both
+            would leave nothing to train on.
     """
     if evaluation.size is None:
         chosen = _draw(evaluation, n or HELD_OUT)
@@ -138,8 +146,17 @@ def part(
 ) -> ProblemSet:
     """One side of a set that is published undivided.
 
-    The first ``floor(size * train_percent / 100)`` problems train, in a seeded order or in the
-    given one (which is chronological for contests): 963 at 80 % are 770 and 193.
+    The first ``floor(size * train_percent / 100)`` problems train: of 963 at 80 % these are 770.
+
+    Args:
+        source: the whole set.
+        which: the side.
+        train_percent: share that trains.
+        order: seeded, or as given, which is chronological for contests.
+        seed: of that order.
+
+    Raises:
+        UserError: the side is empty.
     """
     indices = list(range(source.size))
     if order == "shuffled":

@@ -184,9 +184,18 @@ def exploration(
     ``leave-one-out``: ``max(0, min d - margin)`` over all other traces of the pool.
     ``mean-pairwise``: ``max(0, mean d - margin)`` over them.
 
-    ``score_B`` (the exploitation reward) and ``cap`` matter to ``literal`` only. ``pool_B`` labels
-    pools that are treated apart, one pool without it; a trace alone in its pool earns 0.
-    ``eligible_B`` restricts who is paid, not whom one is compared with.
+    Args:
+        distance_BB: of all traces of a question.
+        score_B: the exploitation reward; matters to ``literal`` only, as ``cap`` does.
+        mode: one of the three.
+        margin: distance that earns nothing.
+        cap: most members of the greedy set.
+        pool_B: labels of pools that are treated apart, one pool without it; a trace alone in its
+            pool earns 0.
+        eligible_B: who is paid, whomever they are compared with; None: everybody.
+
+    Raises:
+        UserError: the mode is unknown, or the cap below 1.
     """
     if mode not in get_args(ExplorationMode):
         known = ", ".join(get_args(ExplorationMode))
@@ -221,8 +230,17 @@ def cross_model(
     round, where ``q_j`` is 1 if the best of them earned an exploitation reward of at least
     ``threshold`` (CoRe, arXiv:2601.21600, eq. 6); with several partners their mean.
 
-    A partner without a trace in the round is no partner there. The published form pays wrong
-    traces too; ``requires_correct_B`` (the correctness) restricts it to right ones.
+    A partner without a trace in the round is no partner there.
+
+    Args:
+        distance_BB: of all traces of a question.
+        exploit_B: the exploitation reward.
+        role_B: who wrote each trace.
+        round_B: in which round.
+        threshold: exploitation reward from which a partner's traces count.
+        margin: distance that earns nothing.
+        requires_correct_B: correctness; pays right traces alone. The published form pays wrong
+            ones too.
     """
     distance_BB = np.asarray(distance_BB, dtype=np.float64)
     exploit_B = np.asarray(exploit_B, dtype=np.float64)

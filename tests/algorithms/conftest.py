@@ -31,6 +31,10 @@ class TinyModel:
         named = self.module.named_parameters()
         return {n: p for n, p in named if not (self.frozen and self.frozen in n)}
 
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Copies of all weights, frozen ones too."""
+        return {name: p.detach().clone() for name, p in self.module.named_parameters()}
+
     def scored_states(self, ids_BT, mask_BT):
         return self.module.model(input_ids=ids_BT).last_hidden_state[:, :-1][mask_BT]
 

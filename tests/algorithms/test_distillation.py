@@ -27,10 +27,6 @@ def distilling(name: str = "gspo", **settings) -> Algorithm:
     return dataclasses.replace(get(name), distillation=Distillation(**{"beta": 1.0, **settings}))
 
 
-def weights(model) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in model.parameters().items()}
-
-
 def logprobs(model, tokens: np.ndarray) -> torch.Tensor:
     """(T - 1,) without anything of ours."""
     logp = model.module(torch.from_numpy(tokens)[None]).logits[0, :-1].log_softmax(-1)
@@ -219,8 +215,8 @@ def test_likeliest_tokens_do_not_depend_on_how_rows_are_split(tiny, make_rows) -
     for model, budget in zip(models, (1, 4096)):
         settings = dataclasses.replace(PLAIN, micro_batch_tokens=budget)
         Learner(model, distilling(likeliest=8), settings).update(rows, advantages)
-    for name, value in weights(models[0]).items():
-        torch.testing.assert_close(value, weights(models[1])[name], rtol=1e-4, atol=1e-6)
+    for name, value in models[0].weights().items():
+        torch.testing.assert_close(value, models[1].weights()[name], rtol=1e-4, atol=1e-6)
 
 
 def test_what_is_off_or_names_nothing_changes_nothing(tiny, make_rows) -> None:
@@ -232,18 +228,18 @@ def test_what_is_off_or_names_nothing_changes_nothing(tiny, make_rows) -> None:
     assert "distillation/rows" not in plain
     assert on["distillation/rows"] == 0
     for model in models[1:]:
-        for name, value in weights(model).items():
-            torch.testing.assert_close(value, weights(models[0])[name], rtol=0, atol=0)
+        for name, value in model.weights().items():
+            torch.testing.assert_close(value, models[0].weights()[name], rtol=0, atol=0)
 
 
 def test_rows_without_advantage_learn_and_are_counted(tiny, make_rows) -> None:
     model = tiny()
-    before = weights(model)
+    before = model.weights()
     metrics = Learner(model, distilling(bound=0.01), PLAIN).update(named(make_rows, 2, 5), NOTHING)
     assert metrics["distillation/rows"] == 2 / 8
     assert 0 < metrics["distillation/size"] <= 0.01 + 1e-6
     assert 0.5 < metrics["distillation/bounded"] <= 1
-    assert any(not torch.equal(value, before[name]) for name, value in weights(model).items())
+    assert any(not torch.equal(value, before[name]) for name, value in model.weights().items())
 
 
 def test_a_context_for_which_there_is_no_room_is_left_out(tiny, make_rows) -> None:
@@ -275,13 +271,13 @@ def test_the_reader_has_the_average_or_the_first_weights(tiny, make_rows) -> Non
     for reader in ("average", "start"):
         model = tiny()
         learner = Learner(model, distilling(reader=reader), PLAIN)
-        start = weights(model)
+        start = model.weights()
         _, first, _ = learner._rereading(rows, None, 0.0)
         learner.update(rows, advantages)
         _, second, _ = learner._rereading(rows, None, 0.0)
         updates[reader] = (first, second)
         if reader == "average":
-            for name, value in weights(model).items():
+            for name, value in model.weights().items():
                 expected = 0.95 * start[name] + 0.05 * value
                 torch.testing.assert_close(learner._average[name], expected)
     for place, tensor in updates["average"][0].items():
@@ -299,5 +295,5 @@ def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
     again.load_state_dict(tensors, plain)
     for learner in (whole, again):
         learner.update(rows, NOTHING)
-    for name, value in weights(whole.model).items():
-        torch.testing.assert_close(value, weights(again.model)[name], rtol=0, atol=0)
+    for name, value in whole.model.weights().items():
+        torch.testing.assert_close(value, again.model.weights()[name], rtol=0, atol=0)

@@ -16,10 +16,6 @@ PLAIN = LearnerSettings(importance_correction="none")
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])
 
 
-def weights(model) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in model.module.named_parameters()}
-
-
 def gradients(model, rows, algorithm, settings, advantages=ADVANTAGES):
     learner = Learner(model, algorithm, settings)
     learner._gradient(rows, advantages, None, None, range(len(rows)))
@@ -126,7 +122,7 @@ def test_temperature_divides_the_logits(tiny, make_rows):
         for m, t in ((hot, 2.0), (half, 1.0))
     ]
     assert results[0] == pytest.approx(results[1], rel=1e-5)
-    assert_equal(weights(hot), weights(half), rtol=1e-5, atol=1e-6)
+    assert_equal(hot.weights(), half.weights(), rtol=1e-5, atol=1e-6)
 
 
 def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
@@ -139,7 +135,7 @@ def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
     expected = Learner(clean, get("dapo"), PLAIN).update(rows, ADVANTAGES)
     two = Learner(dirty, get("dapo"), PLAIN).update(mixed, [5, 5, 5, *ADVANTAGES, 7, 7])
     assert expected == two
-    assert_equal(weights(clean), weights(dirty))
+    assert_equal(clean.weights(), dirty.weights())
 
 
 @pytest.mark.parametrize("settings", [{"schedule": "cosine"}, {"warmup": 0.1}])
@@ -153,19 +149,19 @@ def test_a_schedule_or_a_share_needs_the_number_of_steps(settings, tiny):
 
 def test_no_rows_no_step(tiny, make_rows):
     model = tiny()
-    before = weights(model)
+    before = model.weights()
     rows = [dataclasses.replace(r, status="timeout") for r in make_rows(2)]
     metrics = Learner(model, get("grpo"), PLAIN).update(rows, [1.0, -1.0])
     assert (metrics["rows"], metrics["tokens"], model.version) == (0, 0, 0)
-    assert_equal(before, weights(model))
+    assert_equal(before, model.weights())
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_frozen_weights_stay(name, tiny, make_rows):
     model = tiny(frozen="layers.0")
-    before = weights(model)
+    before = model.weights()
     metrics = Learner(model, get(name), LearnerSettings(epochs=2)).update(make_rows(8), ADVANTAGES)
-    after = weights(model)
+    after = model.weights()
     for key in before:
         assert torch.equal(before[key], after[key]) == ("layers.0" in key), key
     assert metrics["grad_norm"] > 0
@@ -206,7 +202,7 @@ def test_a_pass_over_the_rows_is_one_step_per_minibatch(tiny, make_rows):
     for part in (range(4), range(4, 8)):
         loss, _, _ = by_hand._gradient(rows, ADVANTAGES, old, None, part)
         by_hand._step(loss, 0)
-    assert_equal(weights(whole), weights(halves))
+    assert_equal(whole.weights(), halves.weights())
 
 
 def test_full_weights_keep_a_frozen_reference(tiny, make_rows):
@@ -312,7 +308,7 @@ def test_resume_equals_uninterrupted_bit_for_bit(kl, tiny, make_rows):
     moments = {tensor.data_ptr() for name, tensor in tensors.items() if name.startswith("exp_avg")}
     assert moments == own & moments != set()  # a device has them once
     file, text = save(tensors), json.dumps(plain)  # the only formats that a checkpoint has
-    stored = weights(first)
+    stored = first.weights()
     learner.update(steps[5], ADVANTAGES)
 
     second = tiny(7)  # other weights at first
@@ -323,7 +319,7 @@ def test_resume_equals_uninterrupted_bit_for_bit(kl, tiny, make_rows):
         again = resumed.update(rows, ADVANTAGES)
     assert again == last
     assert second.version == 6
-    assert_equal(weights(whole), weights(second))
+    assert_equal(whole.weights(), second.weights())
 
 
 def test_staleness(tiny, make_rows):
@@ -358,7 +354,7 @@ def test_a_row_is_learned_after_the_context_that_it_names(tiny, make_rows):
         # By hand nothing is corrected for; where nothing is known, there is nothing to correct.
         settings = LearnerSettings() if kind == "named" else PLAIN
         metrics = Learner(model, get("gspo"), settings).update(rows, ADVANTAGES)
-        trained[kind] = weights(model)
+        trained[kind] = model.weights()
         assert (metrics["mismatch/max"] == 0) == (kind == "named")
     assert_equal(trained["named"], trained["spelled"])
     name = "model.layers.0.mlp.down_proj.weight"

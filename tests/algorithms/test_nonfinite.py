@@ -14,10 +14,6 @@ PLAIN = LearnerSettings(importance_correction="none")
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])
 
 
-def weights(model) -> dict[str, torch.Tensor]:
-    return {name: p.detach().clone() for name, p in model.module.named_parameters()}
-
-
 def poisoned(rows, place):
     bad = dataclasses.replace(rows[place], loss_weight=float("inf"))
     return [*rows[:place], bad, *rows[place + 1 :]]
@@ -25,15 +21,15 @@ def poisoned(rows, place):
 
 def test_a_step_that_is_not_finite_is_left_out_and_counted(tiny, make_rows):
     model, rows = tiny(), make_rows(8)
-    before = weights(model)
+    before = model.weights()
     learner = Learner(model, get("grpo"), PLAIN)
     metrics = learner.update(poisoned(rows, 0), ADVANTAGES)
     assert metrics["skipped_steps"] == 1
     assert not math.isfinite(metrics["grad_norm"])
-    assert all(torch.equal(before[name], now) for name, now in weights(model).items())
+    assert all(torch.equal(before[name], now) for name, now in model.weights().items())
     assert model.version == 0
     assert learner.update(rows, ADVANTAGES)["skipped_steps"] == 1
-    assert not torch.equal(before["model.norm.weight"], weights(model)["model.norm.weight"])
+    assert not torch.equal(before["model.norm.weight"], model.weights()["model.norm.weight"])
 
 
 @pytest.mark.parametrize("settings", [PLAIN, dataclasses.replace(PLAIN, epochs=2, minibatches=2)])
@@ -41,14 +37,14 @@ def test_the_third_step_running_that_is_not_finite_names_its_row(tiny, make_rows
     model, rows = tiny(), make_rows(8)
     if settings.optimizer_steps > 1:
         rows = poisoned(rows, 6)
-    bad, before = poisoned(rows, 2), weights(model)
+    bad, before = poisoned(rows, 2), model.weights()
     learner = Learner(model, get("grpo"), settings)
     for lost in (1, 2):
         assert learner.update(bad, ADVANTAGES)["skipped_steps"] == lost * settings.optimizer_steps
     with pytest.raises(NotFinite, match="the row of a_2 alone has a loss of nan") as caught:
         learner.update(bad, ADVANTAGES)
     assert (caught.value.row, caught.value.advantage) == (bad[2], ADVANTAGES[2])
-    assert all(torch.equal(before[name], now) for name, now in weights(model).items())
+    assert all(torch.equal(before[name], now) for name, now in model.weights().items())
     assert all(p.grad is None for p in model.parameters().values())
 
 

@@ -123,19 +123,24 @@ def register(folder: Path, *lines: str) -> None:
     (info / "entry_points.txt").write_text("\n".join(["[coterie.algorithms]", *lines, ""]))
 
 
-def test_by_the_path_of_a_module(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_by_the_path_of_a_module_it_trains_resumes_and_is_evaluated(
+    mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     algo = ("--algo", "my_algorithms:SCORE")
     with pytest.raises(SystemExit):
         main([*algo, "--help"])
     assert "--algo.surrogate.weight" in capsys.readouterr().out
     run = mine / "run"
-    flags = ("--algo.surrogate.weight", "0.25", "--run-dir", str(run))
-    assert main([*algo, *SMALL, *flags]) == 0
+    flags = ("--algo.surrogate.weight", "0.25", "--problems.held-out", "4", "--run-dir", str(run))
+    assert main([*algo, "--steps", "1", "--rollout.problems-per-step", "2", *flags]) == 0
     config = json.loads((run / "config.json").read_text())
     assert config["choice"]["algo"] == "my_algorithms:SCORE"
     assert config["algo"]["surrogate"] == {"weight": 0.25}
     assert main(["--resume", str(run), "--steps", "2"]) == 0
     assert len((run / "metrics.jsonl").read_text().splitlines()) == 2
+    assert main(["--evaluate", str(run), "--samples", "1", "--out", str(mine / "again.json")]) == 0
+    suite = ["suite", "--policies", f"alice={run}", "--questions", "2", "--samples", "1"]
+    assert benchmark([*suite, "--out", str(mine / "suite")]) == 0
 
 
 def test_by_an_entry_point(mine: Path) -> None:
@@ -180,18 +185,6 @@ def test_a_loss_that_a_run_could_not_read_back_is_refused_when_it_is_named(
     sentence = f"is a {kind}: derive it from coterie.algorithms.Surrogate and make it a frozen"
     assert sentence in capsys.readouterr().err
     assert not (mine / "run").exists()
-
-
-def test_an_own_loss_is_evaluated_and_benchmarked(mine: Path) -> None:
-    run = mine / "run"
-    algo = ("--algo", "my_algorithms:SCORE", "--problems.held-out", "4")
-    assert (
-        main([*algo, "--steps", "1", "--rollout.problems-per-step", "2", "--run-dir", f"{run}"])
-        == 0
-    )
-    assert main(["--evaluate", str(run), "--samples", "1", "--out", str(mine / "again.json")]) == 0
-    suite = ["suite", "--policies", f"alice={run}", "--questions", "2", "--samples", "1"]
-    assert benchmark([*suite, "--out", str(mine / "suite")]) == 0
 
 
 def test_an_own_advantage_trains_and_resumes(mine: Path) -> None:

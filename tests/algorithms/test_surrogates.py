@@ -24,53 +24,85 @@ def run(choice, log_ratio, advantage, mask=None, old=-1.0):
     return loss_BT[0].tolist(), grad[0].tolist(), terms.clipped_BT.expand_as(mask_BT)[0].tolist()
 
 
-def test_clipped_token_ratio():
-    # r = 2, 1, 1/2 with A = 1: min(2, 1.2), min(1, 1), min(.5, .8); the first has no gradient
-    loss, grad, clipped = run(ClippedRatio(), [LN2, 0.0, -LN2], [1.0])
-    assert loss == pytest.approx([-1.2, -1.0, -0.5])
-    assert grad == pytest.approx([0.0, -1.0, -0.5])
-    assert clipped == [True, False, False]
-    # A = -1: min(-2, -1.2), min(-1, -1), min(-.5, -.8); the last has no gradient
-    loss, grad, clipped = run(ClippedRatio(), [LN2, 0.0, -LN2], [-1.0])
-    assert loss == pytest.approx([2.0, 1.0, 0.8])
-    assert grad == pytest.approx([2.0, 1.0, 0.0])
-    assert clipped == [False, False, True]
+MASKED = 9.0
+"""The log-ratio of a token that is not the row's own."""
+FAR = [4.9, math.log(9.9), math.log(0.5)]
+SEQUENCE, ROOT = [LN2, 0.0, MASKED], math.sqrt(2)
+P = 1 / (1 + math.exp(-1))
 
 
-def test_asymmetric_bounds():
-    loss, _, clipped = run(ClippedRatio(low=0.2, high=0.28), [math.log(1.25), math.log(1.3)], [1.0])
-    assert loss == pytest.approx([-1.25, -1.28])
-    assert clipped == [False, True]
-
-
-def test_dual_clip():
-    # r = e^4.9 = 134, A = -.7: 94 without the bound, 10 * .7 with it, and no gradient.
-    far = [4.9, math.log(9.9), math.log(0.5)]
-    loss, _, clipped = run(ClippedRatio(), far, [-0.7])
-    assert loss == pytest.approx([0.7 * math.exp(4.9), 6.93, 0.56])
-    assert clipped == [False, False, True]
-    loss, grad, clipped = run(ClippedRatio(dual=10.0), far, [-0.7])
-    assert loss == pytest.approx([7.0, 6.93, 0.56])
-    assert grad == pytest.approx([0.0, 6.93, 0.0])
-    assert clipped == [True, False, True]
-    # Where the advantage is positive nothing changes.
-    assert run(ClippedRatio(dual=10.0), far, [0.7]) == run(ClippedRatio(), far, [0.7])
-
-
-def test_sequence_ratio():
-    # Mean log-ratio over the own tokens (the last is masked): (ln 2 + 0) / 2, s = sqrt(2).
-    choice = ClippedRatio("sequence", low=0.5, high=0.5)
-    loss, grad, clipped = run(choice, [LN2, 0.0, 9.0], [1.0], [True, True, False])
-    assert loss[:2] == pytest.approx([-math.sqrt(2)] * 2)
-    # Each token carries s in full: the mean over two tokens then has the gradient s A / 2 of each.
-    assert grad == pytest.approx([-math.sqrt(2), -math.sqrt(2), 0])
-    assert clipped == [False] * 3
-    loss, grad, clipped = run(
-        ClippedRatio("sequence", low=3e-4, high=4e-4), [LN2, 0.0, 9.0], [1.0], [True, True, False]
-    )
-    assert loss[:2] == pytest.approx([-1.0004] * 2)
-    assert grad == [0, 0, 0]
-    assert clipped[:2] == [True, True]
+@pytest.mark.parametrize(
+    ("choice", "log_ratio", "advantage", "loss", "grad", "clipped"),
+    [
+        # r = 2, 1, 1/2 with A = 1: min(2, 1.2), min(1, 1), min(.5, .8); the first has no gradient
+        (ClippedRatio(), [LN2, 0, -LN2], 1, [-1.2, -1, -0.5], [0, -1, -0.5], [1, 0, 0]),
+        # A = -1: min(-2, -1.2), min(-1, -1), min(-.5, -.8); the last has no gradient
+        (ClippedRatio(), [LN2, 0, -LN2], -1, [2, 1, 0.8], [2, 1, 0], [0, 0, 1]),
+        # Bounds of unequal distance.
+        (
+            ClippedRatio(low=0.2, high=0.28),
+            [math.log(1.25), math.log(1.3)],
+            1,
+            [-1.25, -1.28],
+            [-1.25, 0],
+            [0, 1],
+        ),
+        # r = e^4.9 = 134, A = -.7: 94 without the bound, 10 * .7 with it, and no gradient.
+        (
+            ClippedRatio(),
+            FAR,
+            -0.7,
+            [0.7 * math.exp(4.9), 6.93, 0.56],
+            [0.7 * math.exp(4.9), 6.93, 0],
+            [0, 0, 1],
+        ),
+        (ClippedRatio(dual=10.0), FAR, -0.7, [7, 6.93, 0.56], [0, 6.93, 0], [1, 0, 1]),
+        # Where the advantage is positive nothing changes.
+        (ClippedRatio(dual=10.0), FAR, 0.7, [-0.84, -0.84, -0.35], [0, 0, -0.35], [1, 1, 0]),
+        # Mean log-ratio over the own tokens: (ln 2 + 0) / 2, s = sqrt(2). Each token carries s in
+        # full: the mean over two tokens then has the gradient s A / 2 of each.
+        (
+            ClippedRatio("sequence", low=0.5, high=0.5),
+            SEQUENCE,
+            1,
+            [-ROOT, -ROOT],
+            [-ROOT, -ROOT],
+            [0, 0],
+        ),
+        (ClippedRatio("sequence", 3e-4, 4e-4), SEQUENCE, 1, [-1.0004] * 2, [0, 0], [1, 1]),
+        # In the words of CoRe a clipped sequence keeps its gradient: weight clip(sqrt 2) = 1.0004,
+        # log pi = -1 + ln 2 and -1.
+        (
+            SequenceWeight(3e-4, 4e-4),
+            SEQUENCE,
+            1,
+            [-1.0004 * (LN2 - 1), 1.0004],
+            [-1.0004] * 2,
+            [1, 1],
+        ),
+        # r = 1: sigmoid(0) 4 / tau = 2 / tau, derivative 4 sigmoid' r = 1
+        (SoftGate(1.0, 1.05), [0], 3, [-6], [-3], [0]),
+        (SoftGate(1.0, 1.05), [0], -3, [6 / 1.05], [3], [0]),
+        # r = 2, tau = 1: p = sigmoid(1); loss -4 p, gradient -4 p (1 - p) r
+        (SoftGate(1.0, 1.05), [LN2], 1, [-4 * P], [-8 * P * (1 - P)], [0]),
+        # log pi = -1 + ln 8 and -1 - ln 8: weights min(8, 5) and 1/8, times A log pi
+        (
+            ClippedWeight(5.0),
+            [math.log(8), -math.log(8)],
+            1,
+            [-5 * (math.log(8) - 1), (1 + math.log(8)) / 8],
+            [-5, -1 / 8],
+            [1, 0],
+        ),
+    ],
+)
+def test_by_hand(choice, log_ratio, advantage, loss, grad, clipped):
+    mask = [ratio != MASKED for ratio in log_ratio]
+    got = run(choice, [float(ratio) for ratio in log_ratio], [float(advantage)], mask)
+    own = len(loss)
+    assert got[0][:own] == pytest.approx(loss, rel=1e-7)
+    assert got[1] == pytest.approx([*grad, *[0] * (len(mask) - own)], rel=1e-7)
+    assert got[2][:own] == [bool(value) for value in clipped]
 
 
 def test_sequence_ratio_with_advantages_by_token():
@@ -78,37 +110,6 @@ def test_sequence_ratio_with_advantages_by_token():
     loss, grad, _ = run(ClippedRatio("sequence"), [0.1, -0.1], [2.0, -3.0])
     assert loss == pytest.approx([-2.0, 3.0])
     assert grad == pytest.approx([-2.0, 3.0])
-
-
-def test_soft_gate():
-    # r = 1: sigmoid(0) 4 / tau = 2 / tau, derivative 4 sigmoid' r = 1
-    loss, grad, _ = run(SoftGate(1.0, 1.05), [0.0], [3.0])
-    assert (loss, grad) == (pytest.approx([-6.0]), pytest.approx([-3.0]))
-    loss, grad, _ = run(SoftGate(1.0, 1.05), [0.0], [-3.0])
-    assert (loss, grad) == (pytest.approx([6 / 1.05], rel=1e-7), pytest.approx([3.0], rel=1e-7))
-    # r = 2, tau = 1: p = sigmoid(1); loss -4 p, gradient -4 p (1 - p) r
-    p = 1 / (1 + math.exp(-1))
-    loss, grad, _ = run(SoftGate(1.0, 1.05), [LN2], [1.0])
-    assert (loss, grad) == (pytest.approx([-4 * p]), pytest.approx([-8 * p * (1 - p)]))
-
-
-def test_clipped_weight():
-    # log pi = -1 + ln 8 and -1 - ln 8: weights min(8, 5) and 1/8, times A log pi
-    loss, grad, clipped = run(ClippedWeight(5.0), [math.log(8), -math.log(8)], [1.0])
-    assert loss == pytest.approx([-5 * (math.log(8) - 1), (1 + math.log(8)) / 8])
-    assert grad == pytest.approx([-5.0, -1 / 8])
-    assert clipped == [True, False]
-
-
-def test_gspo_in_the_words_of_core_keeps_the_gradient_of_clipped_sequences():
-    log_ratio, mask = [LN2, 0.0, 9.0], [True, True, False]
-    loss, grad, clipped = run(SequenceWeight(3e-4, 4e-4), log_ratio, [1.0], mask)
-    # weight clip(sqrt 2) = 1.0004, log pi = -1 + ln 2 and -1
-    assert loss[:2] == pytest.approx([-1.0004 * (LN2 - 1), 1.0004])
-    assert grad == pytest.approx([-1.0004, -1.0004, 0.0])
-    assert clipped[:2] == [True, True]
-    _, published, _ = run(ClippedRatio("sequence", 3e-4, 4e-4), log_ratio, [1.0], mask)
-    assert published == [0, 0, 0]
 
 
 def test_sapo_in_the_words_of_core_never_attenuates():

@@ -130,10 +130,6 @@ def split(rows: list[Trajectory]) -> list[Trajectory]:
     return out
 
 
-def weights(model) -> dict[str, np.ndarray]:
-    return {name: p.detach().numpy().copy() for name, p in model.parameters().items()}
-
-
 def gradient(tiny, rows, advantages, bonus=()) -> dict[str, np.ndarray]:
     """The gradient of an update in which the weights stay."""
     model = tiny()
@@ -168,7 +164,7 @@ def test_a_bonus_on_every_turn_is_a_larger_advantage(name, tiny, make_rows) -> N
     for advantage, more in ((0.25, bonus), (1.0, {})):
         model = tiny()
         Learner(model, get(name), PLAIN).update(rows, np.full(4, advantage), more)
-        changed.append(weights(model))
+        changed.append(model.weights())
     for key in changed[0]:
         np.testing.assert_allclose(changed[0][key], changed[1][key], rtol=0, atol=1e-7)
 

@@ -1,5 +1,6 @@
 """Every way to break the contract is caught, and named."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,9 @@ from coterie.envs.token_view import TokenView
 
 class Good(ParallelEnv):
     """Two turns: first ``a_0`` is asked, then ``b_0``; both are paid for the length."""
+
+    extra: Callable[[str], dict[str, Any]] | None = None
+    """Agent -> what else is in its infos."""
 
     def __init__(self) -> None:
         self.metadata: dict[str, Any] = {"group_keys": ("problem",), "default_group": "problem"}
@@ -44,7 +48,8 @@ class Good(ParallelEnv):
         observations = {agent: {"text": "", "active": int(agent == asked)} for agent in self.agents}
         if asked in observations:
             observations[asked]["text"] = f"say {self.number}"
-        infos = {agent: self.info(agent) for agent in self.agents}
+        more = self.extra or (lambda agent: {})
+        infos = {agent: {**self.info(agent), **more(agent)} for agent in self.agents}
         return observations, infos
 
     def info(self, agent: str) -> dict[str, Any]:
@@ -82,12 +87,41 @@ def test_a_good_environment_passes() -> None:
     check_env(Good(), options={"step": 3}, seed=11)
 
 
-Breaker = Callable[[type[Good]], type[Good]]
-BROKEN: list[tuple[str, type[Good]]] = []
+INFOS: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
+    ("the info of a_0 is not plain data .* whose keys are str", lambda agent: {"visits": {3: 1}}),
+    ("the info of a_0 is not plain data .* int of at most 64 bits", lambda agent: {"x": 2**70}),
+    ("the info of a_0 is not plain data", lambda agent: {"x": np.zeros(1)}),
+    ("the info of a_0 is not plain data .*NaN|not JSON compliant", lambda agent: {"x": math.nan}),
+    ("the reward_terms of a_0 sum to", lambda agent: {"reward_terms": {"length": 99.0}}),
+    (
+        "the groups of a_0 are ..role.*, metadata..group_key",
+        lambda agent: {"groups": {"role": "a"}},
+    ),
+    ("info..episode.. of b_0 and a_0 differ", lambda agent: {"episode": {"who": agent}}),
+    ("max_new_tokens of a_0 is 0: it must be an int", lambda agent: {"max_new_tokens": 0}),
+    ("infos of a_0 and b_0 share one object .info.'x'", lambda agent, x=[1]: {"x": x}),
+    (
+        "with seed 0 and the same actions differ in the infos of a_0 after 0 steps .number",
+        lambda agent: {"number": float(np.random.default_rng().random())},
+    ),
+]
 
 
-def caught(sentence: str) -> Callable[[type[Good]], type[Good]]:
-    def keep(broken: type[Good]) -> type[Good]:
+@pytest.mark.parametrize(("sentence", "extra"), INFOS)
+def test_an_info_that_breaks_the_contract_is_named(
+    sentence: str, extra: Callable[[str], dict[str, Any]]
+) -> None:
+    env = Good()
+    env.extra = extra
+    with pytest.raises(AssertionError, match=sentence):
+        check_env(env)
+
+
+BROKEN: list[tuple[str, type[Any]]] = []
+
+
+def caught(sentence: str) -> Callable[[type[Any]], type[Any]]:
+    def keep(broken: type[Any]) -> type[Any]:
         BROKEN.append((sentence, broken))
         return broken
 
@@ -114,24 +148,6 @@ class Twice(Good):
         self.possible_agents = ["a_0", "a_0", "b_0"]
 
 
-@caught("with seed 0 and the same actions differ in the infos of a_0 after 0 steps .number")
-class Unseeded(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "number": float(np.random.default_rng().random())}
-
-
-@caught("the info of a_0 is not plain data .* whose keys are strings")
-class IntKeys(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "visits": {3: 1}}
-
-
-@caught("the info of a_0 is not plain data .* int of at most 64 bits")
-class LongInt(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "hash": 2**70}
-
-
 @caught("8 seeds give the same episode")
 class SeedIgnored(Good):
     def reset(self, seed: int | None = None, options: Any = None) -> Any:
@@ -144,69 +160,6 @@ class Outside(Good):
         observations, infos = super().show()
         observations["a_0"]["active"] = 2
         return observations, infos
-
-
-@caught("the infos of a_0 and b_0 share one object .info.'stop'")
-class Shared(Good):
-    stop: list[str] = ["."]  # noqa: RUF012
-
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "stop": self.stop}
-
-
-@caught("the info of a_0 is not plain data")
-class ArrayInfo(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "x": np.zeros(1)}
-
-
-@caught("the info of a_0 is not plain data .*NaN|not JSON compliant")
-class NanInfo(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "x": float("nan")}
-
-
-@caught("the reward_terms of a_0 sum to")
-class Unaccounted(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "reward_terms": {"length": self.said[agent] + 1.0}}
-
-
-@caught("the groups of a_0 are ..role.*, metadata..group_keys.. is")
-class OtherGroups(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        info = super().info(agent)
-        return {**info, "groups": {"role": "a"}} if "groups" in info else info
-
-
-@caught("info..episode.. of b_0 and a_0 differ")
-class OwnEpisodes(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "episode": {"who": agent}}
-
-
-@caught("max_new_tokens of a_0 is 0: it must be an int of at least 1")
-class NothingAllowed(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "max_new_tokens": 0}
-
-
-@caught("stop of a_0 is '.': it must be a list")
-class StopString(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "stop": "."}
-
-
-@caught("piece of a_0 is 'chat'")
-class OddPiece(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "piece": "chat"}
-
-
-@caught("loss_weight of a_0 is -1.0")
-class NegativeWeight(Good):
-    def info(self, agent: str) -> dict[str, Any]:
-        return {**super().info(agent), "loss_weight": -1.0}
 
 
 @caught("the actions of agents that are not active change the")
@@ -312,54 +265,42 @@ class RequestsAct(Good):
         return ScoreRequests()
 
 
+@caught("the context of a_0 does not begin with what it read")
+class Rewriting(TokenView):
+    def step(self, actions: Any) -> Any:
+        observations, *rest = super().step(actions)
+        observations["a_0"]["tokens"] = observations["a_0"]["tokens"][::-1].copy()
+        return observations, *rest
+
+
+@caught("does not begin with what it read and sampled")
+class Losing(TokenView):
+    def step(self, actions: Any) -> Any:
+        return super().step({agent: ids[:-1] for agent, ids in actions.items()})
+
+
+@caught("a_0 is active and has an empty context")
+class Silent(TokenView):
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        observations, infos = super().reset(*args, **kwargs)
+        for shown in observations.values():
+            shown["tokens"] = shown["tokens"][:0]
+        return observations, infos
+
+
+@caught("not in its observation space")
+class Far(TokenView):
+    def reset(self, *args: Any, **kwargs: Any) -> Any:
+        space = spaces.Dict({"tokens": TokenSpace(5), "active": spaces.Discrete(2)})
+        self._observation_spaces = dict.fromkeys(("a_0", "b_0"), space)
+        return super().reset(*args, **kwargs)
+
+
 @pytest.mark.parametrize(("sentence", "broken"), BROKEN, ids=[case[1].__name__ for case in BROKEN])
-def test_a_broken_environment_is_told_what_to_mend(sentence: str, broken: type[Good]) -> None:
+def test_a_broken_environment_is_told_what_to_mend(sentence: str, broken: type[Any]) -> None:
     with pytest.raises(AssertionError, match=sentence):
-        check_env(broken())
-
-
-def test_contexts_that_are_rewritten_are_caught() -> None:
-    class Rewriting(TokenView):
-        def step(self, actions: Any) -> Any:
-            observations, *rest = super().step(actions)
-            observations["a_0"]["tokens"] = observations["a_0"]["tokens"][::-1].copy()
-            return observations, *rest
-
-    with pytest.raises(AssertionError, match="the context of a_0 does not begin with what it read"):
-        check_env(Rewriting(Good()))
-
-
-def test_sampled_ids_that_are_lost_are_caught() -> None:
-    class Losing(TokenView):
-        def step(self, actions: Any) -> Any:
-            return super().step({agent: ids[:-1] for agent, ids in actions.items()})
-
-    with pytest.raises(AssertionError, match="does not begin with what it read and sampled"):
-        check_env(Losing(Good()))
-
-
-def test_an_empty_question_is_caught() -> None:
-    class Silent(Good):
-        def show(self) -> Any:
-            observations, infos = super().show()
-            for shown in observations.values():
-                shown["text"] = ""
-            return observations, infos
-
-    with pytest.raises(AssertionError, match="a_0 is active and has an empty context"):
-        check_env(TokenView(Silent()))
+        check_env(broken(Good()) if issubclass(broken, TokenView) else broken())
 
 
 def test_an_environment_without_chance_says_so() -> None:
     check_env(SeedIgnored(), varied=False)
-
-
-def test_token_spaces_are_checked_too() -> None:
-    class Far(TokenView):
-        def observation_space(self, agent: str) -> Any:
-            return FAR[agent]
-
-    space = {"tokens": TokenSpace(5), "active": spaces.Discrete(2)}
-    FAR = {agent: spaces.Dict(space) for agent in ("a_0", "b_0")}
-    with pytest.raises(AssertionError, match="not in its observation space"):
-        check_env(Far(Good()))

@@ -1,11 +1,6 @@
-import json
-import math
 import re
-import sys
-import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +10,6 @@ from coterie.datatypes import Problem, ScoreRequests, UserError
 from coterie.envs import Ask, ConversationEnv, Fresh, Outcome, Turn, check_env
 from coterie.envs.sd_e2 import SdE2Env
 from coterie.envs.token_view import TokenView
-from coterie.train import main
 
 
 @dataclass(frozen=True)
@@ -45,22 +39,20 @@ class Two(ConversationEnv):
 def saying(*asks: Any, end: Any = None) -> Two:
     """A conversation that asks what is given, in turn, and ends with ``end``."""
 
-    class Saying(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            for ask in asks:  # noqa: UP028 (the loop takes answers that a tuple would not)
-                yield ask
-            return Outcome({}) if end is None else end
+    def conversation(self: Any, problem: Problem, options: Any, random: Any) -> Any:
+        for ask in asks:  # noqa: UP028 (the loop takes answers that a tuple would not)
+            yield ask
+        return Outcome({}) if end is None else end
 
-    return Saying()
+    return type("Saying", (Two,), {"conversation": conversation})()
 
 
-def problem() -> Problem:
-    return Problem(id="p", question="1 + 1 =", gold="2")
+PROBLEM = Problem(id="p", question="1 + 1 =", gold="2")
 
 
 def test_an_episode() -> None:
     env = Two()
-    observations, infos = env.reset(seed=3, options={"problem": problem(), "mode": "eval"})
+    observations, infos = env.reset(seed=3, options={"problem": PROBLEM, "mode": "eval"})
     assert observations["a_0"] == {"text": "1 + 1 =", "active": 1}
     assert infos["a_0"] == {"piece": "message", "max_new_tokens": 5}
     observations, rewards, ended, _, infos = env.step({"a_0": "two", "b_0": "x"})
@@ -86,7 +78,7 @@ def test_an_episode() -> None:
 
 def test_who_fails_once_has_failed() -> None:
     env = Two()
-    env.reset(seed=3, options={"problem": problem()})
+    env.reset(seed=3, options={"problem": PROBLEM})
     env.step({"b_0": "x"})
     *_, infos = env.step({"a_0": "here"})
     assert infos["a_0"]["said"] == ["-", "here"]
@@ -96,19 +88,14 @@ def test_who_fails_once_has_failed() -> None:
 def test_what_may_be_graded_is_asked_for_in_advance() -> None:
     env = Two()
     assert env.score_requests({"a_0": "early"}).checks == ()
-    env.reset(seed=3, options={"problem": problem()})
+    env.reset(seed=3, options={"problem": PROBLEM})
     asked = env.score_requests({"a_0": "2", "c_0": "nobody"})
-    assert asked.checks == (("2", problem()),)
-
-
-def test_it_keeps_the_contract() -> None:
-    check_env(Two())
-    check_env(TokenView(Two()))
+    assert asked.checks == (("2", PROBLEM),)
 
 
 def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
     env = Two(render_mode="human")
-    env.reset(seed=3, options={"problem": problem()})
+    env.reset(seed=3, options={"problem": PROBLEM})
     env.step({"a_0": "two", "b_0": "x"})
     assert capsys.readouterr().out == ""
     env.step({})
@@ -133,9 +120,7 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_conversation_asks_somebody_something(asked: Any, shown: str) -> None:
-    sentence = (
-        rf"two: conversation\(\) asked {shown}.*; it must give at least one of a_0, b_0 a mess"
-    )
+    sentence = rf"conversation\(\) asked {shown}.*; it must give at least one of a_0, b_0 a mess"
     with pytest.raises(UserError, match=sentence):
         saying(asked).reset(seed=0)
 
@@ -183,18 +168,15 @@ def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> Non
             answers = yield {"a_0": "?"}
             yield answers["b_0"]
 
-    class Silent(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            return Outcome(PAID)
-
     env = Failing()
     env.reset(seed=0)
     with pytest.raises(
-        UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; coterie check"
+        UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; coterie c"
     ):
         env.step({"a_0": "!"})
+    silent = type("Silent", (Two,), {"conversation": lambda *given: Outcome(PAID)})()
     with pytest.raises(UserError, match=r"two: conversation\(\) is no generator: ask with"):
-        Silent().reset(seed=0)
+        silent.reset(seed=0)
     with pytest.raises(UserError, match=r"two: conversation\(\) ended before it asked anybody"):
         saying().reset(seed=0)
 
@@ -265,7 +247,7 @@ def test_several_agents_of_a_role_with_limits_stops_and_pieces() -> None:
     env = Team()
     assert env.possible_agents == ["writer_0", "writer_1", "reader_0"]
     assert (env.metadata["replicas"], Team.metadata["replicas"]) == (4, 8)
-    observations, infos = env.reset(seed=3, options={"problem": problem()})
+    observations, infos = env.reset(seed=3, options={"problem": PROBLEM})
     assert env.episode_seed == 3
     asked = {"piece": "message", "max_new_tokens": 7, "stop": ["x"]}
     assert infos == {"writer_0": asked, "writer_1": asked, "reader_0": {}}
@@ -294,21 +276,22 @@ def test_several_agents_of_a_role_with_limits_stops_and_pieces() -> None:
 
 def test_a_turn_foretells_what_its_answers_will_be_scored_by(scorer: Any) -> None:
     env = Team(scorer=scorer)
-    env.reset(seed=3, options={"problem": problem()})
+    env.reset(seed=3, options={"problem": PROBLEM})
     answers = {"writer_0": "1", "reader_0": "idle"}
     foretold = env.score_requests(answers)
-    assert foretold.checks == (("1!", problem()),)
+    assert foretold.checks == (("1!", PROBLEM),)
     env.step(answers)
     # A turn that foretells nothing has each answer graded.
-    assert env.score_requests({"writer_1": "2"}).checks == (("2", problem()),)
+    assert env.score_requests({"writer_1": "2"}).checks == (("2", PROBLEM),)
     env.step({})
     env.step({})
     assert scorer.checked == ["1!"]
 
 
-def test_a_conversation_of_a_team_keeps_the_contract() -> None:
-    check_env(Team())
-    check_env(TokenView(Team()))
+@pytest.mark.parametrize("env", [Two, Team])
+def test_it_keeps_the_contract(env: Any) -> None:
+    check_env(env())
+    check_env(TokenView(env()))
 
 
 def test_what_a_conversation_refuses_is_refused_at_reset() -> None:
@@ -360,128 +343,3 @@ def test_a_fault_of_our_own_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch)
     env.reset(seed=0)
     with pytest.raises(UserError, match=r"conversation\(\) raised TypeError"):
         env.step({"alice_0": "2"})
-
-
-class Bare(ConversationEnv):
-    """Nothing but who takes part and what is said."""
-
-    title = "bare"
-    default_roles = ("a",)
-
-    def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-        answers = yield {"a_0": problem.question}
-        right = float("2" in answers.get("a_0", ""))
-        return Outcome(
-            {"a_0": {"right": right}}, episode={"asked": 1, "even": right > 0, "by": "a"}
-        )
-
-
-def test_settings_may_be_left_out() -> None:
-    env = Bare()
-    _, infos = env.reset(seed=0, options={"problem": problem()})
-    assert infos["a_0"] == {"piece": "message"}
-    check_env(TokenView(Bare()))
-
-
-def test_what_an_outcome_counts_of_an_episode_is_in_the_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    module = types.ModuleType("bare_ones")
-    monkeypatch.setattr(module, "Bare", Bare, raising=False)
-    monkeypatch.setitem(sys.modules, "bare_ones", module)
-    flags = ["--env", "bare_ones:Bare", "--agents.a.model", "tiny:alice", "--steps", "1"]
-    flags += ["--rollout.problems-per-step", "2", "--problems.held-out", "4"]
-    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert summary["after"]["episode/asked"] == 1
-    assert summary["after"]["episode/even"] == summary["after"]["reward/a"]
-    assert "episode/by" not in summary["after"]
-    labels = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert {"asked", "even"} <= {*labels}
-
-
-@dataclass(frozen=True)
-class TurnSettings:
-    train_turns: str = "all"
-    first: bool = True
-
-
-class Turns(ConversationEnv):
-    """a is asked three times; whether it learns the first answer is a setting."""
-
-    title = "turns"
-    metadata = {**ConversationEnv.metadata, "name": "turns_v0"}  # noqa: RUF012
-    settings_class = TurnSettings
-    default_roles = ("a",)
-
-    def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-        for turn in range(3):
-            yield {"a_0": Ask("go on", trained=self.settings.first or turn > 0)}
-        return Outcome(terms={"a_0": {"paid": 1.0}})
-
-
-@pytest.mark.parametrize(
-    ("settings", "turns"),
-    [
-        (TurnSettings(), None),
-        (TurnSettings(first=False), [1, 2]),
-        (TurnSettings("last"), [2]),
-    ],
-)
-def test_which_turns_are_learned(settings: TurnSettings, turns: list[int] | None) -> None:
-    env = Turns(settings)
-    env.reset(seed=1)
-    for _ in range(3):
-        infos = env.step({"a_0": "x"})[-1]
-    assert infos["a_0"].get("trained_turns") == turns
-
-
-class Paid(Turns):
-    """Pays each of a's answers by itself."""
-
-    def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-        values = []
-        for _ in range(2):
-            answers = yield {"a_0": "go on"}
-            values.append(len(answers.get("a_0", "")) / 2)
-        right = 1.0 * ("2" in answers.get("a_0", ""))
-        return Outcome(
-            {"a_0": {"length": sum(values), "right": right}}, turn_rewards={"a_0": values}
-        )
-
-
-def test_answers_are_paid_one_by_one() -> None:
-    env = Paid()
-    env.reset(seed=1)
-    env.step({"a_0": "x"})
-    infos = env.step({"a_0": "xyz"})[-1]
-    assert infos["a_0"]["turn_rewards"] == [0.5, 1.5]
-
-
-@pytest.mark.parametrize("rewards", [[0.5, math.nan], "12", 1.0])
-def test_what_pays_no_answers_is_refused(rewards: Any) -> None:
-    class Wrong(Bare):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            yield {"a_0": "go on"}
-            return Outcome({"a_0": {"right": 1.0}}, turn_rewards={"a_0": rewards})
-
-    env = Wrong()
-    env.reset(seed=1)
-    with pytest.raises(UserError, match=r"turn_rewards.* a list of finite numbers"):
-        env.step({"a_0": "x"})
-
-
-def test_a_run_learns_from_paid_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = types.ModuleType("paid_ones")
-    monkeypatch.setattr(module, "Paid", Paid, raising=False)
-    monkeypatch.setitem(sys.modules, "paid_ones", module)
-    flags = ["--env", "paid_ones:Paid", "--agents.a.model", "tiny:alice", "--steps", "1"]
-    flags += ["--rollout.problems-per-step", "2", "--eval.no-enabled"]
-    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
-    lines = (tmp_path / "run" / "episodes.jsonl").read_text().splitlines()
-    rows = [row for line in lines for row in json.loads(line)["trajectories"]]
-    assert all(len(row["turn_rewards"]) == len(row["turns"]) == 2 for row in rows)
-    # A turn has one bonus, and the first none: it learns from the whole reward.
-    bonuses = [[set(turn) for turn in row["token_bonus"]] for row in rows if "token_bonus" in row]
-    assert len(bonuses) > 4
-    assert all(first == {0.0} and len(second) == 1 for first, second in bonuses)

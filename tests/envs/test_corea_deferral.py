@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from coterie import envs
-from coterie.datatypes import Problem, UserError, Verdict
-from coterie.envs import check_env
+from coterie.datatypes import Problem, Verdict
 from coterie.envs.corea_deferral import CoreaDeferralEnv, CoreaDeferralSettings
 from coterie.envs.corea_deferral.settings import SUFFIX
 from coterie.rewards.grading.answers.extract import extract
@@ -263,14 +261,6 @@ def test_percentages_count_in_evaluation_where_asked(begin):
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{}, {"learners": ("small", "large"), "ask_large": True}, {"ask_large": True, "traces": 1}],
-)
-def test_it_keeps_the_contract(settings):
-    check_env(envs.make("corea-deferral", settings=CoreaDeferralSettings(**settings)))
-
-
-@pytest.mark.parametrize(
     "garbage", ["", "\x00", "\\" * 10**6, r"\confidence{" * 10**5, "<think>" * 10**4, "9^{9^{9^9}}"]
 )
 @pytest.mark.parametrize("mode", ["train", "eval", "responses"])
@@ -299,29 +289,3 @@ def test_the_transcript_says_who_was_deferred(question):
     text = env.render()
     assert "wrong, deferred" in text
     assert text.index("== small_0 ==") < text.index("== large_0 ==")
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"traces": 0}, "traces is 0"),
-        ({"learners": ()}, "learners is empty"),
-        ({"confidence_reward": "l3"}, "choose one of l1, l2, kl, none"),
-        ({"p_hat": "all"}, "choose one of group, leave-one-out"),
-        ({"epsilon": 0.6}, "epsilon is 0.6"),
-        ({"size_ratio": 0}, "size_ratio is 0"),
-        ({"threshold": -0.1}, "threshold is -0.1"),
-    ],
-)
-def test_bad_settings_get_one_sentence(settings, sentence):
-    with pytest.raises(UserError, match=f"corea-deferral: .*{sentence}"):
-        CoreaDeferralSettings(**settings)
-
-
-def test_bad_roles_and_modes_get_one_sentence(begin):
-    with pytest.raises(UserError, match="3 roles; name two"):
-        CoreaDeferralEnv(roles=("a", "b", "c"))
-    with pytest.raises(UserError, match="learners names small; the roles are a, b"):
-        CoreaDeferralEnv(roles=("a", "b"))
-    with pytest.raises(UserError, match="mode 'probe' is unknown; choose one of train, eval"):
-        begin("probe")

@@ -147,6 +147,7 @@ def refuse(error: Exception) -> Callable[..., Any]:
         ({"reward": torch.ones(2)}, "the reward of guest_0 is tensor([1., 1.]), not a finite"),
         ({"reward": np.array([1.0])}, "the reward of guest_0 is array([1.]), not a finite number."),
         ({"reward": "1"}, "the reward of guest_0 is '1', not a finite number."),
+        ({"reward": np.nan}, "the reward of guest_0 is nan, not a finite number."),
         ({"reward": None}, "the reward of guest_0 is None, not a finite number."),
         ({"end": np.ones(2)}, "terminations['guest_0'] is array([1., 1.]): it must be True or Fal"),
         ({"info": "abc"}, "the info of guest_0 is 'abc': it must be a dictionary; fix it, then"),

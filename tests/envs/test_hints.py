@@ -31,13 +31,32 @@ TWO_WAYS = (
 )
 
 
-def hint_of(text: str, gold: str = "8", limit: int = 100) -> str | None:
+def hint_of(text: str) -> str | None:
     source = hint_source(text, "8", is_eight)
-    return None if source is None else build_hint(source, (gold,), BYTES, limit, "head")
+    return None if source is None else build_hint(source, ("8",), BYTES, 100, "head")
 
 
-def test_the_first_strategy_with_the_gold_outcome_becomes_the_hint() -> None:
-    assert hint_of(TWO_WAYS) == "2 * 4"
+@pytest.mark.parametrize(
+    ("trace", "hint"),
+    [
+        (TWO_WAYS, "2 * 4"),
+        ("<strategy>x<result>7</result></strategy><final_answer>8</final_answer>", None),
+        # Of the tiny team.
+        (
+            '<strategy id="1"> 7 + 8 = 5 - 3 = <result> 8 </result> </strategy>'
+            " <final_answer> 8 </final_answer>",
+            "7 + 8 = 5 - 3 =",
+        ),
+        # Without strategies it is used whole, after its thoughts.
+        ("<think>maybe 8</think>Add 3 and 5.\nAnswer: 8", "Add 3 and 5."),
+        # An answer alone is none.
+        *((text, None) for text in ("8", " 8. ", "$8$", "(8)", "", "...", "<b></b>")),
+    ],
+)
+def test_the_first_strategy_with_the_gold_outcome_becomes_the_hint(
+    trace: str, hint: str | None
+) -> None:
+    assert hint_of(trace) == hint
 
 
 def test_a_strategy_is_checked_only_where_its_outcome_is_worded_otherwise() -> None:
@@ -76,27 +95,6 @@ def test_a_wrong_strategy_is_no_hint_wherever_the_trace_states_its_answer(
     assert hint_of(trace) == hint
     # Every block that is not known to agree is foretold.
     assert hint_checks(trace)[0] == "3 + 4<result>7</result>"
-
-
-def test_without_a_right_strategy_there_is_no_hint() -> None:
-    assert hint_of("<strategy>x<result>7</result></strategy><final_answer>8</final_answer>") is None
-
-
-def test_a_trace_of_the_tiny_team() -> None:
-    trace = (
-        '<strategy id="1"> 7 + 8 = 5 - 3 = <result> 8 </result> </strategy>'
-        " <final_answer> 8 </final_answer>"
-    )
-    assert hint_of(trace) == "7 + 8 = 5 - 3 ="
-
-
-def test_a_trace_without_strategies_is_used_whole_after_its_thoughts() -> None:
-    assert hint_of("<think>maybe 8</think>Add 3 and 5.\nAnswer: 8") == "Add 3 and 5."
-
-
-@pytest.mark.parametrize("text", ["8", " 8. ", "$8$", "(8)", "", "...", "<b></b>"])
-def test_an_answer_alone_is_no_hint(text: str) -> None:
-    assert hint_of(text) is None
 
 
 def test_other_wordings_of_the_answer_alone_are_no_hint_either() -> None:

@@ -9,9 +9,12 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, see
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from coterie import envs
+from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.envs.eapo_consultation import EapoConsultationSettings
 from coterie.envs.padded_view import PaddedView
+from coterie.envs.sd_e2 import SdE2Settings
 from coterie.envs.spaces import TextSpace
+from coterie.rewards.grading.scorer import AnswerScorer
 
 pytestmark = pytest.mark.filterwarnings(
     # PettingZoo's AEC test likes one of its own keys in observations.
@@ -24,9 +27,10 @@ pytestmark = pytest.mark.filterwarnings(
 VIEWS = ("token", "text", "padded")
 MakeView = Callable[..., Any]
 CALL = '<agent_calls>[{"expert_id": 2, "input_parameters": {"query": "1 + 1 ="}}]</agent_calls>'
-EAPO = "eapo-consultation"
+EAPO, COREA = "eapo-consultation", "corea-deferral"
+ALL = ["core-teaching", COREA, "sd-e2", EAPO]
 
-each_env = pytest.mark.parametrize("name", ["core-teaching", "corea-deferral", "sd-e2", EAPO])
+each_env = pytest.mark.parametrize("name", ALL)
 
 
 @pytest.fixture
@@ -69,13 +73,35 @@ def test_aec_seeds(build: MakeView, view: str, name: str) -> None:
 
 # Who is not asked: a confidence that nobody states defers nothing in training, and no expert is
 # called by what is drawn by chance.
-SELDOM = {"corea-deferral": ["large"], EAPO: ["expert"]}
+SELDOM = {COREA: ["large"], EAPO: ["expert"]}
+MODES = {"core-teaching": ["eval", "probe"], COREA: ["eval", "responses"], "sd-e2": ["eval"]}
+OTHERS = [
+    (COREA, CoreaDeferralSettings()),
+    (COREA, CoreaDeferralSettings(learners=("small", "large"), ask_large=True)),
+    (COREA, CoreaDeferralSettings(ask_large=True, traces=1)),
+    ("sd-e2", SdE2Settings(traces=2)),
+    ("sd-e2", SdE2Settings(traces=2, prompt_style="strategies", normalise=False)),
+]
 
 
-@each_env
+@pytest.mark.parametrize("name", [*ALL, "coterie.envs.solo:SoloEnv"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_our_own(build: MakeView, view: str, name: str) -> None:
     envs.check_env(build(view, name), unasked=SELDOM.get(name, []))
+
+
+@pytest.mark.parametrize(("name", "settings"), OTHERS)
+def test_our_own_with_other_settings_and_real_checks(name: str, settings: Any) -> None:
+    scorer = AnswerScorer()
+    envs.check_env(envs.make(name, settings=settings, scorer=scorer))
+    scorer.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(name, m) for name, modes in MODES.items() for m in modes]
+)
+def test_our_own_in_other_modes(build: MakeView, name: str, mode: str) -> None:
+    envs.check_env(build("text", name), options={"mode": mode, "epoch": 2, "step": 3})
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -97,20 +123,6 @@ def test_consultation_with_calls(
     env.reset(seed=0)
     env.step({"policy_0": CALL})
     assert env.render_mode is None
-
-
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [
-        ("core-teaching", "eval"),
-        ("core-teaching", "probe"),
-        ("corea-deferral", "eval"),
-        ("corea-deferral", "responses"),
-        ("sd-e2", "eval"),
-    ],
-)
-def test_our_own_in_other_modes(build: MakeView, name: str, mode: str) -> None:
-    envs.check_env(build("text", name), options={"mode": mode, "epoch": 2, "step": 3})
 
 
 @pytest.mark.parametrize(("name", "asked"), [("core-teaching", "alice_0"), (EAPO, "policy_0")])

@@ -13,26 +13,14 @@ from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 from coterie.envs.padded_view import PaddedView
 from coterie.envs.token_view import TokenView
 
-PLUGIN = """
-from gymnasium import spaces
-from pettingzoo import ParallelEnv
+from .sources import WHOLE
+
+PLUGIN = f"""{WHOLE}
 from dataclasses import dataclass
 from coterie.envs import EnvSpec
 from coterie.envs.preset import Preset, Setting
 
-class Solo(ParallelEnv):
-    metadata = {"name": "solo_v0"}
-    def __init__(self, render_mode=None):
-        self.render_mode = render_mode
-        self.possible_agents = ["me_0"]
-        self.space = spaces.Text(9)
-    def observation_space(self, agent): return self.space
-    def action_space(self, agent): return self.space
-    def reset(self, seed=None, options=None):
-        self.agents = ["me_0"]
-        return {"me_0": "hello"}, {"me_0": {}}
-
-SPEC = EnvSpec(name="solo", version=1, factory="plugin_of_a_test:Solo", roles=("me",))
+SPEC = EnvSpec(name="solo", version=1, factory="plugin_of_a_test:Whole", roles=("me",))
 NUMBER = 3
 
 @dataclass(frozen=True)
@@ -40,19 +28,19 @@ class Loudness:
     words: int = 2
     cap: int = 9
 
-class Loud(Solo):
+class Loud(Whole):
     def __init__(self, settings=None):
         super().__init__()
         Loud.made_with = settings
 
-HALF = Preset("", "plugin_of_a_test:LOUD", "grpo", {}, {"env.words": Setting(1, "a test")})
+HALF = Preset("", "plugin_of_a_test:LOUD", "grpo", {{}}, {{"env.words": Setting(1, "a test")}})
 LOUD = EnvSpec(
     name="plugin_of_a_test:LOUD", version=0, factory=Loud, settings=Loudness, roles=("me",),
-    defaults={"env": {"words": 5}}, presets="plugin_of_a_test:PRESETS",
+    defaults={{"env": {{"words": 5}}}}, presets="plugin_of_a_test:PRESETS",
 )
-PRESETS = {"half": HALF}
+PRESETS = {{"half": HALF}}
 ODD = EnvSpec(
-    name="odd", version=0, factory=Loud, settings=Loudness, defaults={"env": {"volume": 5}}
+    name="odd", version=0, factory=Loud, settings=Loudness, defaults={{"env": {{"volume": 5}}}}
 )
 """
 
@@ -92,11 +80,11 @@ def test_unknown_names_say_what_is_known(call: Any) -> None:
 
 @pytest.mark.usefixtures("plugin")
 def test_environments_by_path() -> None:
-    env = envs.make("plugin_of_a_test:Solo")
-    observations, _ = env.reset()
-    assert observations["me_0"]["tokens"].tolist() == list(b"hello")
-    assert envs.make("plugin_of_a_test:SPEC").possible_agents == ["me_0"]
-    assert envs.spec("plugin_of_a_test:Solo").roles == ("me",)
+    env = envs.make("plugin_of_a_test:Whole")
+    observations, _ = env.reset(seed=7)
+    assert observations["me_0"]["tokens"].tolist() == list(b"say 7")
+    assert envs.make("plugin_of_a_test:SPEC").possible_agents == ["me_0", "me_1"]
+    assert envs.spec("plugin_of_a_test:Whole").roles == ("me",)
     assert envs.spec("plugin_of_a_test:SPEC").version == 1
 
 
@@ -118,15 +106,11 @@ def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python()
     ("path", "arguments", "sentence"),
     [
         ("plugin_of_a_test:Nobody", {}, "'plugin_of_a_test:Nobody' cannot be loaded: .*Nobody"),
-        (
-            "nowhere_at_all:Env",
-            {},
-            "cannot be loaded: ModuleNotFoundError: No module named 'nowhere",
-        ),
+        ("nowhere_at_all:Env", {}, "cannot be loaded: ModuleNotFoundError: No module named 'nowhe"),
         ("broken_plugin_of_a_test:Env", {}, "No module named 'nothing_like_it'"),
         (":Env", {}, "cannot be loaded"),
-        ("plugin_of_a_test:Solo", {"roles": ("a",)}, "takes no roles; leave it out"),
-        ("plugin_of_a_test:Solo", {"settings": 1}, "takes no settings"),
+        ("plugin_of_a_test:Whole", {"roles": ("a",)}, "takes no roles; leave it out"),
+        ("plugin_of_a_test:Whole", {"settings": 1}, "takes no settings"),
         ("plugin_of_a_test:ODD", {}, "EnvSpec.defaults names env.volume, which Loudness does not"),
         ("plugin_of_a_test:NUMBER", {}, "is a int; it must be a coterie.EnvSpec, a PettingZoo"),
     ],

@@ -5,12 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from coterie import envs
-from coterie.datatypes import UserError
-from coterie.envs import check_env
 from coterie.envs.sd_e2 import SdE2Env, SdE2Settings
 from coterie.envs.sd_e2.scoring import MOST_STRATEGIES, parse
-from coterie.rewards.grading.scorer import AnswerScorer
 
 
 def block(reasoning: str, result: str) -> str:
@@ -136,14 +132,6 @@ def test_garbage_is_bounded() -> None:
     parse("<reasoning>" * 50_000 + "</strategy>" * 50_000)
 
 
-@pytest.mark.parametrize("settings", [{}, {"prompt_style": "strategies", "normalise": False}])
-def test_it_keeps_the_contract(settings):
-    with_real_checks = AnswerScorer()
-    env = envs.make("sd-e2", settings=SdE2Settings(traces=2, **settings), scorer=with_real_checks)
-    check_env(env)
-    with_real_checks.close()
-
-
 def test_a_transcript_for_people(problem, scorer):
     env = SdE2Env(SdE2Settings(traces=4), scorer=scorer, render_mode="ansi")
     assert env.render() is None
@@ -152,24 +140,3 @@ def test_a_transcript_for_people(problem, scorer):
     shown = env.render()
     assert "gold answer: 2" in shown
     assert "-- right; reward +" in shown
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({"traces": 0}, "traces is 0"),
-        ({"gamma_cap": -1.0}, "gamma_cap is -1"),
-        ({"same_above": 1.5}, "a cosine lies between"),
-        ({"prompt_style": "rhymes"}, "choose one of plain, answer, strategies"),
-    ],
-)
-def test_settings_that_make_no_sense(settings, sentence):
-    with pytest.raises(UserError, match=f"sd-e2: .*{sentence}"):
-        SdE2Settings(**settings)
-
-
-def test_modes_and_roles_that_do_not_exist():
-    with pytest.raises(UserError, match="mode 'probe' is unknown"):
-        SdE2Env().reset(options={"mode": "probe"})
-    with pytest.raises(UserError, match="at least one role"):
-        SdE2Env(roles=())

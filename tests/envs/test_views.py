@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from pettingzoo import ParallelEnv
 
 from coterie import envs
 from coterie.datatypes import UserError
 from coterie.envs.bytes_codec import END, BytesCodec
 from coterie.envs.padded_view import PaddedView
-from coterie.envs.spaces import TextSpace
+from coterie.envs.spaces import SpacedEnv, TextSpace
 from coterie.envs.token_view import TokenView
 
 
-class Dialogue(ParallelEnv):
+class Dialogue(SpacedEnv):
     """A message, text inserted into the answer, and another message; then it is over."""
 
     metadata = {"name": "dialogue_v0", "render_modes": []}  # noqa: RUF012
@@ -23,16 +22,9 @@ class Dialogue(ParallelEnv):
 
     def __init__(self) -> None:
         self.possible_agents = ["a_0", "a_1"]
-        self.spaces = {
-            agent: (spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)}), TextSpace())
-            for agent in self.possible_agents
-        }
-
-    def observation_space(self, agent: str) -> Any:
-        return self.spaces[agent][0]
-
-    def action_space(self, agent: str) -> Any:
-        return self.spaces[agent][1]
+        shown = spaces.Dict({"text": TextSpace(), "active": spaces.Discrete(2)})
+        self._observation_spaces = dict.fromkeys(self.possible_agents, shown)
+        self._action_spaces = {agent: TextSpace() for agent in self.possible_agents}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         self.agents = list(self.possible_agents)

@@ -1,13 +1,13 @@
 import pytest
 
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import UserError
 from coterie.experts.naming import is_player, pool_members, read_player
-from coterie.experts.scripted import scripted_reply
 from coterie.experts.settings import ScriptedSettings, ServerSettings
 
 
 def test_scripts_and_servers_by_name() -> None:
     assert read_player("scripted:") == ScriptedSettings()
+    assert read_player("scripted:random") == ScriptedSettings(kind="random")
     assert read_player("scripted:oracle?p_right=0.8&wrong=7,9&delay_s=1") == ScriptedSettings(
         p_right=0.8, wrong=("7", "9"), delay_s=1.0
     )
@@ -37,25 +37,11 @@ def test_pools() -> None:
         ("server:http://127.0.0.1:8000", "needs a model name"),
         ("server:nowhere?model=x", "an address like"),
         ("server:http://a?model=x&send_seed=maybe", "send_seed=maybe is not a value"),
+        ("pool:", "write pool"),
+        ("pool:a||b", "write pool"),
+        ("pool:pool:a|b", "another pool"),
     ],
 )
 def test_names_that_make_no_sense(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        read_player(name)
-
-
-@pytest.mark.parametrize(("name", "message"), [("pool:", "write pool"), ("pool:a||b", "write pool"),
-                                               ("pool:pool:a|b", "another pool")])  # fmt: skip
-def test_pools_that_make_no_sense(name: str, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        pool_members(name)
-
-
-def test_an_oracle_with_a_solution() -> None:
-    problem = Problem("p", "1 + 1 =", "2", "number", meta={"solution": "1 + 1 = 2\nAnswer: 2"})
-    settings = ScriptedSettings(template="{solution}")
-    assert scripted_reply(settings, problem, 0) == "1 + 1 = 2\nAnswer: 2"
-    wrong = ScriptedSettings(template="{solution}", p_right=0.0, wrong=("7",))
-    assert scripted_reply(wrong, problem, 0) == "Answer: 7"
-    plain = Problem("p", "1 + 1 =", "2", "number")
-    assert scripted_reply(settings, plain, 0) == "Answer: 2"
+        pool_members(name) if name.startswith("pool:") else read_player(name)

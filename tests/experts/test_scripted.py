@@ -3,13 +3,14 @@
 import asyncio
 import math
 import random
+from collections import Counter
 from fractions import Fraction
 
 import pytest
 
 from coterie.datatypes import PolicyFailure, Problem, Sampling, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
-from coterie.experts.scripted import StoredPolicy, scripted_reply, wrong_answer
+from coterie.experts.scripted import StoredPolicy, random_move, scripted_reply, wrong_answer
 
 LIMITS = Sampling(max_new_tokens=64)
 
@@ -131,3 +132,26 @@ async def test_each_seat_says_its_own(ask, codec, four):
         await expert(ask(problem=four, agent="expert_2"), limits)
     with pytest.raises(PolicyFailure, match="no reply is stored"):
         await expert(ask(), limits)
+
+
+def test_the_random_player_plays_the_moves_of_the_last_list():
+    context = "Moves: 7 8 =\nand then\nMoves: 0 2 15 ="
+    counts = Counter(random_move(context, seed) for seed in range(3000))
+    # 3000 draws of three moves: 1000 each, within four standard deviations (26 each).
+    assert set(counts) == {"0", "2", "15"}
+    assert all(abs(count - 1000) < 104 for count in counts.values())
+    assert random_move(context, 5) == random_move(context, 5)
+    words = {random_move("Moves: [roll twice] [hold] =", seed) for seed in range(50)}
+    assert words == {"[roll twice]", "[hold]"}
+    with pytest.raises(UserError, match="lists after 'Moves:', and here none are listed"):
+        random_move("7 + 8 =", 0)
+
+
+def test_an_oracle_with_a_solution():
+    problem = Problem("p", "1 + 1 =", "2", "number", meta={"solution": "1 + 1 = 2\nAnswer: 2"})
+    settings = ScriptedSettings(template="{solution}")
+    assert scripted_reply(settings, problem, 0) == "1 + 1 = 2\nAnswer: 2"
+    wrong = ScriptedSettings(template="{solution}", p_right=0.0, wrong=("7",))
+    assert scripted_reply(wrong, problem, 0) == "Answer: 7"
+    plain = Problem("p", "1 + 1 =", "2", "number")
+    assert scripted_reply(settings, plain, 0) == "Answer: 2"

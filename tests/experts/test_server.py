@@ -91,22 +91,24 @@ async def test_unusable_key(policy, value):
         policy(environ, api_key_env="EXPERT_KEY")
 
 
-async def test_thinking_is_stripped(server, policy, ask, codec):
-    server.script = [server.says("<think>\n2 and 2\n</think>\n\nAnswer: 4")]
-    completion = await policy()(ask(), LIMITS)
-    assert codec.decode(completion.tokens) == "Answer: 4"
-    completion = await policy(strip_thinking=False)(ask(), LIMITS)
-    assert codec.decode(completion.tokens).startswith("<think>\n2 and 2")
-    completion = await policy(keep_thinking_tokens=5)(ask(), LIMITS)
-    assert codec.decode(completion.tokens) == "and 2\nAnswer: 4"
+INLINE = {"content": "<think>\n2 and 2\n</think>\n\nAnswer: 4"}
+SEPARATED = {"content": "4", "reasoning_content": "2 and 2"}
 
 
-async def test_thinking_that_the_server_separated(server, policy, ask, codec):
-    message = {"content": "4", "reasoning_content": "2 and 2"}
+@pytest.mark.parametrize(
+    ("message", "settings", "kept"),
+    [
+        (INLINE, {}, "Answer: 4"),
+        (INLINE, {"strip_thinking": False}, INLINE["content"]),
+        (INLINE, {"keep_thinking_tokens": 5}, "and 2\nAnswer: 4"),
+        (SEPARATED, {}, "4"),
+        (SEPARATED, {"keep_thinking_tokens": 1}, "2\n4"),
+    ],
+)
+async def test_thinking_is_stripped(server, policy, ask, codec, message, settings, kept):
     server.script = [server.says(message=message)]
-    assert codec.decode((await policy()(ask(), LIMITS)).tokens) == "4"
-    kept = await policy(keep_thinking_tokens=1)(ask(), LIMITS)
-    assert codec.decode(kept.tokens) == "2\n4"
+    completion = await policy(**settings)(ask(), LIMITS)
+    assert codec.decode(completion.tokens) == kept
 
 
 @pytest.mark.parametrize(
@@ -167,17 +169,12 @@ async def test_lone_surrogates_both_ways(server, policy, ask, codec):
     assert server.requests[0].json["messages"][0]["content"] == "a?b"
 
 
-async def test_connections_are_reused(server, policy, ask):
+async def test_a_connection_is_used_again_after_an_error_status_too(server, policy, ask):
+    server.script = [server.sends(b"{}", status="500 Oops"), server.says()]
     expert = policy()
-    for _ in range(5):
+    for _ in range(4):
         await expert(ask(), LIMITS)
     assert (len(server.requests), server.connections) == (5, 1)
-
-
-async def test_connection_survives_an_error_status(server, policy, ask):
-    server.script = [server.sends(b"{}", status="500 Oops"), server.says()]
-    await policy()(ask(), LIMITS)
-    assert (len(server.requests), server.connections) == (2, 1)
 
 
 async def test_concurrency_limit(server, policy, ask):

@@ -36,39 +36,38 @@ def test_bad_address(base_url):
     assert "secret" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("settings", "match"),
-    [
-        ({"model": ""}, "model name"),
-        ({"api": "completions", "system_prompt": "x"}, "system_prompt"),
-        ({"strip_thinking": False, "keep_thinking_tokens": 5}, "keep_thinking_tokens"),
-        ({"retries": -1}, "retries is -1: it must be at least 0"),
-        ({"concurrency": 0}, "concurrency is 0: it must be at least 1"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"timeout_s": 0}, "timeout_s must be above 0"),
-        ({"read_timeout_s": float("nan")}, "read_timeout_s"),
-        ({"backoff_s": 2.0, "max_backoff_s": 1.0}, "max_backoff_s is 1.0: it must be at least 2"),
-        ({"extra_body": "{"}, "JSON object"),
-        ({"extra_body": "[1]"}, "JSON object"),
-        ({"extra_body": "[" * 100_000}, "JSON object"),
-        ({"extra_body": '{"stream": true}'}, "'stream'"),
-    ],
-)
-def test_bad_server_setting(settings, match):
-    with pytest.raises(UserError, match=match):
-        ServerSettings(**({"base_url": "http://h", "model": "m"} | settings))
+SERVER = {"base_url": "http://h", "model": "m"}
+SERVERS = [
+    ({"model": ""}, "model name"),
+    ({"api": "completions", "system_prompt": "x"}, "system_prompt"),
+    ({"strip_thinking": False, "keep_thinking_tokens": 5}, "keep_thinking_tokens"),
+    ({"retries": -1}, "retries is -1: it must be at least 0"),
+    ({"concurrency": 0}, "concurrency is 0: it must be at least 1"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"timeout_s": 0}, "timeout_s must be above 0"),
+    ({"read_timeout_s": float("nan")}, "read_timeout_s"),
+    ({"backoff_s": 2.0, "max_backoff_s": 1.0}, "max_backoff_s is 1.0: it must be at least 2"),
+    ({"extra_body": "{"}, "JSON object"),
+    ({"extra_body": "[1]"}, "JSON object"),
+    ({"extra_body": "[" * 100_000}, "JSON object"),
+    ({"extra_body": '{"stream": true}'}, "'stream'"),
+]
+SCRIPTS = [
+    ({"p_right": 1.5}, "p_right"),
+    ({"p_right": float("nan")}, "p_right"),
+    ({"delay_s": -1}, "delay_s"),
+    ({"template": "Answer:"}, "template"),
+    ({"hint_template": ""}, "hint_template"),
+]
 
 
 @pytest.mark.parametrize(
-    ("settings", "match"),
+    ("kind", "fields", "match"),
     [
-        ({"p_right": 1.5}, "p_right"),
-        ({"p_right": float("nan")}, "p_right"),
-        ({"delay_s": -1}, "delay_s"),
-        ({"template": "Answer:"}, "template"),
-        ({"hint_template": ""}, "hint_template"),
+        *((ServerSettings, SERVER | fields, match) for fields, match in SERVERS),
+        *((ScriptedSettings, fields, match) for fields, match in SCRIPTS),
     ],
 )
-def test_bad_scripted_setting(settings, match):
+def test_bad_setting(kind, fields, match):
     with pytest.raises(UserError, match=match):
-        ScriptedSettings(**settings)
+        kind(**fields)

@@ -44,6 +44,10 @@ def test_each_criterion_by_hand() -> None:
     assert shared_words(TRAIN, EVAL, 12) == [(0, 0), (1, 1), (2, 1)]
     assert OverlapIndex(["a b", "b c"], 1).meeting("c b") == 1
     assert OverlapIndex(["a b"], 2).meeting("b a") is None
+    # A short question meets only its equal.
+    short = OverlapIndex(["What is 7 + 8?"])
+    assert short.meeting("what is 7+8") == 0
+    assert short.meeting("what is 7 + 8, said Ann") is None
 
 
 @pytest.fixture

@@ -1,4 +1,6 @@
 import json
+import os
+from decimal import Decimal
 
 import pyarrow
 import pyarrow.parquet
@@ -87,6 +89,22 @@ def test_a_line_separator_inside_a_string_is_no_new_line(tmp_path):
 
 
 OK = json.dumps(GOOD[0])
+NESTED = '{"question": "Q?", "answer": ' + "[" * 700 + '"1"' + "]" * 700 + "}"
+
+
+def then(row, **odd):
+    """A row, and one of another type in a column of it: the first says how a file is read."""
+    return lines([row, row | odd])
+
+
+MMLU = {"question": "Which?", "choices": ["a", "b"], "answer": 1}
+LABELLED = {
+    "question": "Which?",
+    "choices": {"label": ["A", "B"], "text": ["x", "y"]},
+    "answerKey": "A",
+}
+PLAIN = [{"question": "Q?", "answer": "1"}]
+OLYMPIAD = {"question": "How many?", "final_answer": ["1"], "error": None}
 
 
 @pytest.mark.parametrize(
@@ -105,6 +123,18 @@ OK = json.dumps(GOOD[0])
         ("a.jsonl", f'{OK}\n{{"question": NaN, "answer": "1"}}', "line 2: 'question' is missing"),
         ("a.jsonl", '{"question": "Q?", "answer": 1%s}' % ("0" * 5000), "line 1: "),
         ("a.jsonl", OK.encode() + b"\n\xff\xfe", "line 2: not UTF-8 text .byte 0xff."),
+        ("a.jsonl", then(MMLU, choices=None), "line 2: 'choices' is missing"),
+        ("a.jsonl", then(MMLU, choices=5), "line 2: 'choices' is int, not a list"),
+        ("a.jsonl", then(MMLU, choices="abcd"), "line 2: 'choices' is str, not a list"),
+        ("a.jsonl", then(LABELLED, choices=None), "line 2: 'choices' is missing"),
+        ("a.jsonl", then(LABELLED, choices=["a"]), "is list, not an object with 'label' and 'text"),
+        ("a.jsonl", then(OLYMPIAD, error=10**400), "line 2: .*not a tolerance such as 0.1"),
+        ("a.jsonl", NESTED, "line 1: a value is nested too deeply"),
+        (
+            "a.jsonl",
+            f'{{"question": "Q?", "answer": "1"}}\n{NESTED}',
+            "line 2: a value is nested too deeply",
+        ),
         ("a.jsonl", "", "a.jsonl is empty"),
         ("a.jsonl", " \n\n", "a.jsonl is empty"),
         ("a.jsonl", '{"a": 1, "b": 2}', "columns a, b; name them with --problems.question-column"),
@@ -125,19 +155,52 @@ def test_broken_files_are_one_sentence_with_their_place(tmp_path, name, content,
     assert "\n" not in str(caught.value)
 
 
-def test_missing_files_and_folders(tmp_path):
-    with pytest.raises(UserError, match="no problem file"):
-        load_file(tmp_path / "none.jsonl")
+@pytest.mark.parametrize("error", [TypeError, AttributeError, OverflowError, KeyError])
+def test_what_no_format_thought_of(tmp_path, monkeypatch, error):
+    def read_row(*args, **more):
+        raise error("odd")
+
+    monkeypatch.setattr("coterie.problems.files.read_row", read_row)
+    with pytest.raises(UserError, match=rf"line 1: a value .* gsm8k .*{error.__name__}"):
+        load_file(as_jsonl(tmp_path, GOOD))
+
+
+def test_what_is_no_file(tmp_path):
     (tmp_path / "folder.jsonl").mkdir()
-    with pytest.raises(UserError, match="is a folder"):
-        load_file(tmp_path / "folder.jsonl")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for name, sentence in (
+        ("none", "no problem file"),
+        ("folder", "is a folder"),
+        ("pipe", "is a pipe or a device"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            load_file(tmp_path / f"{name}.jsonl")
 
 
-def test_empty_parquet(tmp_path):
-    table = pyarrow.table({"question": pyarrow.array([], pyarrow.string())})
-    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(UserError, match="holds no rows"):
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ({"question": pyarrow.array([], pyarrow.string())}, "holds no rows"),
+        (
+            {"added": pyarrow.array([2**62], pyarrow.timestamp("us"))},
+            "not a readable Parquet file after row 0: .*date value out of range",
+        ),
+        (
+            {"added": pyarrow.array([2**62], pyarrow.duration("ms"))},
+            "not a readable Parquet file after row 0: .*too large",
+        ),
+    ],
+)
+def test_broken_parquet(tmp_path, table, sentence):
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match=sentence):
         load_file(tmp_path / "a.parquet")
+
+
+def test_exact_decimals_are_numbers(tmp_path):
+    rows = [{"question": "Half of 3?", "answer": Decimal("1.50")}]
+    problem = load_file(as_parquet(tmp_path, rows))[0]
+    assert (problem.gold, problem.kind) == ("1.5", "number")
 
 
 def test_columns_by_name(tmp_path):

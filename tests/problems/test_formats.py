@@ -3,9 +3,11 @@ from dataclasses import replace
 
 import pytest
 
-from coterie.datatypes import Problem
+from coterie.datatypes import Problem, UserError
+from coterie.problems import opening
 from coterie.problems.formats import BY_NAME, FORMATS, pair_format, read_row, recognise
 from coterie.problems.gold import UnusableRowError
+from coterie.problems.hub import HUB_SETS
 from coterie.problems.readers import bare_problem
 
 # One synthetic row of each format as the hub publishes it, and the problem that it must become.
@@ -76,7 +78,7 @@ ROWS = {
         Problem("", "Who?", "Nobody", "judged"),
     ),
     "hotpotqa": (
-        {"question": "Which river?", "answer": "Aare", "supporting_facts": {}, "context": {}},
+        {"question": "Which river?", "answer": "Aare", "supporting_facts": {"title": ["t"]}},
         Problem("", "Which river?", "Aare", "qa"),
     ),
     "simpleqa": (
@@ -136,6 +138,28 @@ def test_each_format_is_recognised_and_read(name):
     assert replace(problem, meta={}) == wanted
 
 
+@pytest.mark.parametrize("name", HUB_SETS)
+def test_a_known_set_opens_by_its_own_name(name, publish, monkeypatch):
+    known = HUB_SETS[name]
+    row, wanted = ROWS.get(known.form, (GPQA_ROW, None))
+    # Two rows, so that a set which is divided has something on either side.
+    other = {**row, BY_NAME[known.form].columns[0]: "R?"} if known.train_percent else row
+    splits = {split: [row, other] for split in (known.train, known.eval) if split}
+    repo = publish({config or "default": splits for config in known.configs})
+    monkeypatch.setattr(opening, "HUB_SETS", {**HUB_SETS, name: replace(known, repo=repo)})
+    for purpose in ("train", "eval"):
+        if getattr(known, purpose) is None:
+            with pytest.raises(UserError, match="has no split"):
+                opening.open_source(name, purpose=purpose)
+            continue
+        source = opening.open_source(name, purpose=purpose)
+        assert (source.size == 1) == bool(known.train_percent or known.form == "dapo")
+        if wanted is None:
+            assert source[0].choices["ABCD".index(source[0].gold)] == "alpha"
+        else:
+            assert (source[0].gold, source[0].kind) == (wanted.gold, wanted.kind)
+
+
 def test_every_format_of_the_table_has_a_row_here():
     untested = {form.name for form in FORMATS} - ROWS.keys()
     # Pairs of columns share one reader with the pairs above.
@@ -158,7 +182,8 @@ def test_gpqa_options_are_permuted_by_the_recorded_seed():
     assert sorted(problem.choices) == ["alpha", "beta", "delta", "gamma"]
     assert problem.choices["ABCD".index(problem.gold)] == "alpha"
     assert f"\n{problem.gold}. alpha" in problem.question
-    assert read(GPQA_ROW, choice_seed=3) == problem
+    # By the question alone.
+    assert read({**GPQA_ROW, "Record ID": "other"}, choice_seed=3).choices == problem.choices
     orders = {read(GPQA_ROW, choice_seed=seed).choices for seed in range(40)}
     assert len(orders) > 15  # of 24
 
@@ -173,44 +198,42 @@ def test_gpqa_gold_letters_are_uniform():
     assert statistic < 16.3
 
 
-def test_gpqa_order_depends_on_the_question_alone():
-    shown = read({**GPQA_ROW, "Record ID": "other"})
-    assert shown.choices == read(GPQA_ROW).choices
+NO_OPTION = "names none of the options .a split without answers"
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("form", "change", "sentence"),
     [
-        ({"answer": 7}, "names none of the options"),
-        ({"answer": -1}, "names none of the options"),
-        ({"answer": True}, "names none of the options"),
-        ({"answer": "Z"}, "names none of the options"),
-        ({"answer": ""}, "names none of the options"),
-        ({"choices": ["only"]}, "1 options"),
-        ({"choices": ["a", None]}, "empty or not text"),
-        ({"choices": ["a", " "]}, "empty or not text"),
-        ({"question": "  "}, "the question is empty"),
-        ({"question": 5}, "'question' is int"),
-        ({"question": "\ud800?"}, "half a surrogate"),
-        ({"choices": ["a", "\udfff"]}, "half a surrogate"),
+        *(("mmlu", {"answer": answer}, NO_OPTION) for answer in (7, -1, True, "Z", "")),
+        ("commonsenseqa", {"answerKey": ""}, NO_OPTION),
+        ("medmcqa", {"cop": -1}, NO_OPTION),
+        ("mmlu", {"choices": ["only"]}, "1 options"),
+        ("mmlu", {"choices": ["a", None]}, "empty or not text"),
+        ("mmlu", {"choices": ["a", " "]}, "empty or not text"),
+        ("mmlu", {"question": "  "}, "the question is empty"),
+        ("mmlu", {"question": 5}, "'question' is int"),
+        ("mmlu", {"question": "\ud800?"}, "half a surrogate"),
+        ("mmlu", {"choices": ["a", "\udfff"]}, "half a surrogate"),
+        ("humaneval", {"entry_point": "f()"}, "not the name of a function"),
+        ("humaneval", {"entry_point": None}, "'entry_point' is missing"),
+        ("humaneval", {"test": None}, "'test' is missing"),
+        ("mbppplus", {"test_list": []}, "calls no function"),
+        ("mbppplus", {"test_list": "assert"}, "calls no function"),
+        ("mbppplus", {"test_list": ["assert k(1)"]}, "calls no function"),
+        ("problem+solution", {"solution": "We see that it is large. " * 10}, "marks no answer"),
+        ("problem+solution", {"solution": r"so \boxed{1"}, "no closed"),
+        ("problem+answer", {"answer": None}, "the answer is missing"),
+        ("problem+answer", {"answer": " "}, "the answer is empty"),
     ],
 )
-def test_unusable_multiple_choice_rows(change, sentence):
-    row = {**ROWS["mmlu"][0], **change}
+def test_unusable_rows(form, change, sentence):
     with pytest.raises(UnusableRowError, match=sentence):
-        read_row(BY_NAME["mmlu"], row, id="")
+        read_row(BY_NAME[form], {**ROWS[form][0], **change}, id="")
 
 
 @pytest.mark.parametrize("answer", ["B", " b ", "3"])
 def test_answers_of_choices_may_be_letters_or_options(answer):
     assert read({**ROWS["mmlu"][0], "answer": answer}).gold == "B"
-
-
-def test_splits_without_answers_are_refused():
-    with pytest.raises(UnusableRowError, match="split without answers"):
-        read({**ROWS["commonsenseqa"][0], "answerKey": ""})
-    with pytest.raises(UnusableRowError, match="split without answers"):
-        read({**ROWS["medmcqa"][0], "cop": -1})
 
 
 def test_programs_carry_their_tests():
@@ -221,47 +244,15 @@ def test_programs_carry_their_tests():
     assert (meta["test"], meta["task_id"]) == ("assert g(1) == 2", 2)
 
 
-@pytest.mark.parametrize(
-    ("form", "change", "sentence"),
-    [
-        ("humaneval", {"entry_point": "f()"}, "not the name of a function"),
-        ("humaneval", {"entry_point": None}, "'entry_point' is missing"),
-        ("humaneval", {"test": None}, "'test' is missing"),
-        ("mbppplus", {"test_list": []}, "calls no function"),
-        ("mbppplus", {"test_list": "assert"}, "calls no function"),
-        ("mbppplus", {"test_list": ["assert k(1)"]}, "calls no function"),
-    ],
-)
-def test_unusable_programs(form, change, sentence):
-    with pytest.raises(UnusableRowError, match=sentence):
-        read_row(BY_NAME[form], {**ROWS[form][0], **change}, id="")
-    with pytest.raises(UnusableRowError, match="asks for a program"):
-        read(ROWS[form][0], kind="text")
-
-
 def test_items_with_a_picture_are_left_out():
     assert read({**ROWS["hle"][0], "image": "data:image/png;base64,AAAA"}) is None
 
 
-def test_a_solution_without_a_marked_answer_is_refused():
-    row = {"problem": "Find z.", "solution": "We see that the answer is large. " * 10}
-    with pytest.raises(UnusableRowError, match="marks no answer"):
-        read(row)
-    with pytest.raises(UnusableRowError, match="no closed"):
-        read({"problem": "Find z.", "solution": r"so \boxed{1"})
-
-
-def test_answers_that_are_missing():
-    with pytest.raises(UnusableRowError, match="the answer is missing"):
-        read({"question": "Q?", "answer": None})
-    with pytest.raises(UnusableRowError, match="the answer is empty"):
-        read({"question": "Q?", "answer": " "})
-
-
-def test_the_kind_can_be_overridden_but_not_for_choices():
+def test_the_kind_can_be_overridden_but_not_for_choices_and_programs():
     assert read({"question": "Q?", "answer": "7"}, kind="text").kind == "text"
-    with pytest.raises(UnusableRowError, match="multiple choice"):
-        read(ROWS["mmlu"][0], kind="text")
+    for form, sentence in (("mmlu", "multiple choice"), ("humaneval", "asks for a program")):
+        with pytest.raises(UnusableRowError, match=sentence):
+            read(ROWS[form][0], kind="text")
 
 
 def test_a_chat_is_read_by_its_last_user_message():

@@ -46,16 +46,10 @@ def test_boxes_in_garbage_take_linear_time(text):
 @pytest.mark.parametrize(
     ("number", "text"),
     [
-        (27.0, "27"),
-        (-3, "-3"),
-        (2.5, "2.5"),
-        (0.1, "0.1"),
-        (-0.0, "0"),
-        (1e-7, "0.0000001"),
-        (1e16, "10000000000000000"),
-        (10, "10"),
+        (27.0, "27"), (-3, "-3"), (2.5, "2.5"), (0.1, "0.1"), (-0.0, "0"), (1e-7, "0.0000001"),
+        (1e16, "10000000000000000"), (10, "10"),
     ],
-)
+)  # fmt: skip
 def test_numbers_have_no_exponent_and_no_padding(number, text):
     assert number_text(number) == text
 

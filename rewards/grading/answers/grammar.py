@@ -58,14 +58,14 @@ def read(text: str) -> Formula | None:
     Example: ``read("2x")`` is ``("product", ("number", Fraction(2), "plain"), ("symbol", "x"))``.
     """
     try:
-        reader = _Reader(text)
-        formula = reader.sum()
-        return formula if reader.kind is None else None
+        parser = _Parser(text)
+        formula = parser.sum()
+        return formula if parser.kind is None else None
     except (_UnreadableError, RecursionError):
         return None
 
 
-class _Reader:
+class _Parser:
     """One pass over a text: the token at hand, and what it may become."""
 
     def __init__(self, text: str) -> None:

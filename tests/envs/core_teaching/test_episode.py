@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import Problem, UserError
-from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 from coterie.envs.prompts import strategy_prompt
 
 from .scripted import COLD, PLAIN, RESCUE, RIGHT, WRONG, Played
@@ -108,48 +107,6 @@ def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture
     assert "right, hinted, rescued; reward +1.450 (exploitation +1.300, rescue +0.150)" in text
     Played(make(render_mode="human"), {**RESCUE}, problem=problem)
     assert capsys.readouterr().out.strip() == text.strip()
-
-
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"k_cold": 0}, "k_cold is 0: it must be at least 1"),
-        ({"k_hinted": -1}, "k_hinted is -1"),
-        ({"hint_probability": 1.5}, "between 0 and 1"),
-        ({"hint_probability": float("nan")}, "between 0 and 1"),
-        ({"w_explore": ()}, "name a weight for epoch 1"),
-        ({"teacher": "worst"}, "teacher is 'worst': choose one of best, prefer-peer"),
-        ({"max_new_tokens": 0}, "max_new_tokens is 0"),
-        ({"cap": 0}, "cap is 0"),
-        ({"reread": "wrong", "reread_least": -0.1}, "reread_least"),
-        ({"reread": "wrong", "reread_least": 1.1}, "reread_least"),
-        # Right traces are not read after themselves.
-        ({"reread": "all", "reread_hint": "own"}, "with reread_hint own would give right traces"),
-    ],
-)
-def test_settings_that_make_no_sense(fields: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        CoreTeachingSettings(**fields)
-
-
-@pytest.mark.parametrize("roles", [(), ("alice",), ("alice", "alice"), ("alice", "")])
-def test_one_role_teaches_nobody(roles: tuple[str, ...]) -> None:
-    with pytest.raises(UserError, match=r"name at least two|all differ"):
-        CoreTeachingEnv(roles=roles)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"mode": "test"}, "choose one of train, eval, probe"),
-        ({"problem": {"question": "?"}}, "give a coterie.datatypes.Problem"),
-    ],
-)
-def test_options_that_make_no_sense(
-    make: Any, sums: Any, options: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(UserError, match=sentence):
-        make(source=sums).reset(seed=0, options=options)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ MINE = """
 def brevity(traces, problem):
     return [1 / (1 + len(trace.text.split())) for trace in traces]
 
+def brief(traces, problem): return brevity(traces, problem)
 def short(traces, problem): return [1.0]
 def endless(traces, problem): return [float("inf") for _ in traces]
 def failing(traces, problem): return {}["x"]
@@ -29,15 +30,17 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
-def test_a_term_is_weighted_added_and_logged(tmp_path: Path) -> None:
+def test_a_term_is_weighted_added_and_logged_and_its_name_alone_weighs_one(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    assert main(["--env.terms", "my_terms:brevity=0.5", *SMALL, "--run-dir", str(run)]) == 0
+    terms = ("my_terms:brevity=0.5", "my_terms:brief")
+    assert main(["--env.terms", *terms, *SMALL, "--run-dir", str(run)]) == 0
     episodes = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
     rows = [row for episode in episodes for row in episode["trajectories"]]
     assert rows
     for row in rows:
         words = len("".join(row["texts"][1:]).split())
         assert row["reward_terms"]["brevity"] == pytest.approx(0.5 / (1 + words))
+        assert row["reward_terms"]["brief"] == pytest.approx(1 / (1 + words))
         assert row["reward"] == pytest.approx(sum(row["reward_terms"].values()))
     assert "reward/alice/brevity" in (run / "metrics.jsonl").read_text()
 
@@ -68,12 +71,3 @@ def test_what_is_no_term(
     assert main(flags) == 2
     assert not (tmp_path / "run").exists()
     assert sentence in capsys.readouterr().err.replace("\n", " ")
-
-
-def test_a_name_alone_weighs_one(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    assert main(["--env.terms", "my_terms:brevity", *SMALL, "--run-dir", str(run)]) == 0
-    episode = json.loads((run / "episodes.jsonl").read_text().splitlines()[0])
-    for row in episode["trajectories"]:
-        words = len("".join(row["texts"][1:]).split())
-        assert row["reward_terms"]["brevity"] == pytest.approx(1 / (1 + words))

@@ -143,20 +143,6 @@ def test_the_context_in_tokens(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"lone": -1}, "lone"),
-        ({"lone": 1, "consult": "never"}, "choose lone 0, or consult free"),
-        ({"reread": "wrong"}, "reread does nothing without traces .* choose lone 1"),
-        ({"reread": "all", "lone": 1}, "reread"),
-    ],
-)
-def test_settings_that_make_no_sense(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        EapoConsultationSettings(**settings)
-
-
-@pytest.mark.parametrize(
     ("flags", "message"),
     [
         (("--algo.distillation.beta", "1"), "add --env.lone 1 --env.reread wrong"),

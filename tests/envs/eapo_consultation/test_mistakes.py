@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Problem, UserError
-from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from coterie.datatypes import Problem
+from coterie.envs.eapo_consultation import EapoConsultationEnv
 from coterie.rewards.grading.scorer import AnswerScorer
 
 from .scripted import LONG, RIGHT, THOUGHT, Played, calls
@@ -83,33 +83,6 @@ def test_hostile_policies_and_experts(text: str, problem: Problem) -> None:
             asked = [agent for agent in env.agents if observations[agent]["active"]]
             observations, *_ = env.step(dict.fromkeys(asked, ids))
     assert not env.agents
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"experts": 0}, "experts is 0: it must be at least 1"),
-        ({"budget": 2, "turns_end": 3}, "between 0 and the budget"),
-        ({"accept_rate": 1.5}, "accept_rate must be between 0 and 1"),
-        ({"accept_rate": float("nan")}, "accept_rate must be between 0 and 1"),
-        ({"schedule": "sometimes"}, "choose one of inv, inv-sqrt"),
-        ({"consult_penalty": -1.0}, "consult_penalty is -1.0: it must be at least 0"),
-        ({"accept_scale": 0.0}, "accept_scale must be above 0"),
-        ({"schedule": "inv", "accept_total": 0.5}, "accept_total: inv lets in between"),
-    ],
-)
-def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        EapoConsultationSettings(**setting)
-
-
-def test_other_mistakes(problem: Problem) -> None:
-    with pytest.raises(UserError, match="roles are policy and expert"):
-        EapoConsultationEnv(roles=("policy", "helper"))
-    with pytest.raises(UserError, match="mode 'probe' is unknown"):
-        EapoConsultationEnv().reset(options={"mode": "probe"})
-    with pytest.raises(UserError, match=r"give a coterie\.datatypes\.Problem"):
-        EapoConsultationEnv().reset(options={"problem": "7 + 8"})
 
 
 def test_what_a_policy_that_fails_leaves_is_graded_in_the_batch_too(problem: Problem) -> None:

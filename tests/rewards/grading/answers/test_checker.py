@@ -1,7 +1,7 @@
 """The chain of rules from a response to a verdict, with the short-cuts and without."""
 
 import itertools
-from collections.abc import Iterator
+import re
 from dataclasses import replace
 
 import pytest
@@ -16,248 +16,154 @@ def problem(gold: str, kind: AnswerKind = "math", *, percent: bool = False) -> P
     return Problem(id="p", question="", gold=gold, kind=kind, percent=percent)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["shortcuts", "algebra"])
-def checker(request: pytest.FixtureRequest) -> Iterator[Checker]:
-    checker = Checker(shortcuts=request.param, deadline_s=20.0)
-    yield checker
-    checker.close()
+# ANSWER => GOLD, of the kind that begins the line, or of kind math.
+RIGHT = r"""
+\frac{-14}{6} => -\frac73 || 0.75 => \frac{3}{4} || \cos(60^\circ) => \frac12
+\cos\frac{\pi}{3} => \frac12 || 0.\overline{3} => \frac13 || 0.1\overline{6} => \frac16
+2+3\mathrm{i} => 2+3i || 0 \le x < 1 => [0,1) || 1 > x \ge 0 => [0,1)
+x < 2 \text{ or } x > 3 => (-\infty, 2) \cup (3, \infty)
+(3, \infty) \cup (-\infty, 2) => (-\infty, 2) \cup (3, \infty) || k \ge 2 => [2, \infty)
+1024 => 2^{10} || 4^5 => 2^{10} || \pi \cdot 10^{-8} => \frac{\pi}{10^8}
+\frac{2\pi}{8} => \frac{\pi}{4} || 2\sqrt{3} \text{ m} => 2\sqrt3
+\frac{\sqrt5-1}{2} => \frac{2}{1+\sqrt5} || (R-r)(R+r) => R^2-r^2 || \frac{Mm}{r} => \frac{mM}{r}
+\begin{bmatrix} 0.5 \\ 2 \end{bmatrix} => \begin{pmatrix} 1/2 \\ 2 \end{pmatrix}
+2x - y + 3 = 0 => y = 2x + 3 || 10y - 20x = 30 => y = 2x + 3
+864 \text{ square inches} => 864 \mbox{ inches}^2 || 204_{\text{five}} => 204_5
+(x,y) = (1,2) => (1,2) || n2^{n-1} => n \cdot 2^{n-1} || \frac{\sqrt{3}}{2} => \frac{3}{2\sqrt{3}}
+(x+1)^2 => x^2+2x+1 || x=5 => 5 || 5 => x=5 || (0,1] => \left(0, 1\right]
+(\frac{1}{2},3) => (0.5, 3) || 2, 1 => 1,2 || \{2,1\} => 1,2
+1+\sqrt{19}, 1-\sqrt{19} => 1 \pm \sqrt{19} || x \in [-2,7] => [-2,7] || [-2,7] => x \in [-2,7]
+90^\circ => 90 || 15\mbox{ cm}^2 => 15 || 15 => 15\mbox{ cm}^2 || 52_8 => 52_{8} || 52 => 52_8
+East => \text{east} || C => \text{(C)} || 50\% => 50 || \text{East!} => \text{east} || n! => n!
+(n-1)! => (n-1)\,! || m_{\max }=n^{2}-1 => m_{\max }=n^{2}-1 || \{x \mid x > 5\} => (5,\infty)
+\{x \in \mathbb{R} : 0 \le x < 1\} => [0,1) || x \in \mathbb R => (-\infty, \infty)
+\{\,\} => \varnothing || \text{infinity} => \infty || x = 1 \text{ and } y = 2 => (1,2)
+(r, \theta) = (1, \pi) => (1,\pi) || P(X = 1) = \frac38 => \frac38 || (4343)_6 => 4343_6
+3\colon 2 => 3:2 || 3√13 => \sqrt{117} || 60º => 60^\circ || 12 \text{ meters} => 12 \text{ m}
+\begin{pmatrix} 2 \\[2mm] 0 \end{pmatrix} => \begin{pmatrix} 2 \\ 0 \end{pmatrix}
+3{:}30 \text{ PM} => 3:30 p.m. || tuesday => Tuesday
+\{x \mid x < 2 \text{ or } x > 3\} => (-\infty,2) \cup (3,\infty) || \lvert b-a \rvert => |a-b|
+cba => abc
+number: 042 => 42 || 1,080 => 1080 || 18 dollars => 18 || \$18.00 => 18
+number: 1.024 \times 10^3 => 1024 || \approx 1024 => 1024 || 6 \text{ ways} => 6 || x = 6 cm => 6
+number: 6 m => 6 || ⅛ => 0.125 || -3 °C => -3
+list: [5, 3, 1] => 1,3,5 || 2,400, 1,350, 864 => 864, 2400, 1350 || 16,200 => 16200
+list: \sqrt{12}, 1 => 1,2\sqrt{3} || (3,4), (1,2) => (1,2),(3,4) || -2,-2 => -2,-2
+list: {1, 3, 5} => 5, 3, 1
+text: they are EQUAL. => They are equal || \text{they are equal!} => They are equal
+text: 3:30pm => 3:30 p.m.
+# As models write them.
+{1 \over 2} => \frac12 || 4.5 × 10⁻⁴ => 4.5\times10^{-4} || x² => x^2 || 1.(9) => 2
+100^{50} => 10^{100} || 4^5 => 2^{10} || 4 = x => x=4 || y(x) = Ce^{3x} => y=Ce^{3x}
+f^{-1} = x-1 => f^{-1}(x)=x-1 || \frac{dy}{dx} = -\frac{x}{y} => -\frac{x}{y}
+2024-03-14 => \text{March 14, 2024}
+number: `7` => 7 || 7 (pens) => 7 || "7" => 7 || 1.25 million => 1250000
+number: \$1.25 million => 1250000 || 2.5 thousand people => 2500 || 3{,}75 => 3.75 || 18,00 € => 18
+number: €18,50 => 18.5 || “7”. => 7 || \textbf{(C)}\ 12 => 12 || \text{(C) } 12 => 12
+number: 6.02·10²³ => 6.02\times10^{23} || 6.02 x 10^23 => 6.02\times10^{23} || 0.\overline{9} => 1
+number: ‑17 => -17 || minus 17 => -17 || negative 17 => -17 || １７５０ => 1750 || 1969 AD => 1969
+number: In 1969 => 1969 || in the year 1969. => 1969 || 1'234'567 => 1234567
+number: 1.234.567,89 => 1234567.89 || 1.234.567 => 1234567 || 45.678,90 => 45678.9
+number: \frac{dV}{dt}=3 => 3
+list: 2\mp\sqrt3 => 2+\sqrt3, 2-\sqrt3 || 1'234'567, 8 => 1234567, 8
+text: 14 March 2024 => March 14, 2024 || 4th of July => July 4
+"""
+WRONG = r"""
+[0,1] => (0,1) || (0,1) => [0,1] || (0,1] => [0,1) || (1,2) => (2,1) || (1,2,3) => (1,2)
+1,2 => 1,2,3 || (2,1) => 1,2 || y=5 => x=5 || 52_9 => 52_8 || 42 => 52_8 || teas => \text{east}
+D => \text{(C)} || 50\% => 0.5 || 0.5 => 50\% || x^2 => x^3
+m_{\max }=n^{2}-2 => m_{\max }=n^{2}-1 || n => n! || n-1 => (n-1)! || 3! => 3 || 9^{9^{9^9}} => 4
+{ => 4 || <b>4</b> => 5 || \frac{1}{0} => 4
+number: 43 => 42 || 5 million => 5 || 5, 6 => 5 || 2^{11} => 1024 || 1024 \pm 1 => 1024
+number: \approx 1025 => 1024 || 3! => 3
+list: 1,2,2 => 1,1,2 || -2 => -2,-2 || \sqrt{12}, 2 => 1,2\sqrt{3}
+text: unequal => They are equal
+# Letters keep their case.
+0 => R^2-r^2 || r^2-R^2 => R^2-r^2 || \frac{mm}{R} => \frac{mM}{r}
+# Work that is left to do says no value.
+\frac{1024}{1} => 1024 || 6-0 => 6 || (1, 1+1) => (1,2) || \frac14+\frac14 => \frac12
+1-\frac12 => \frac12 || 3 \cdot \frac16 => \frac12 || \sqrt3+\sqrt3 => 2\sqrt3
+3 \cdot 4\pi => 12\pi || 16\pi-4\pi => 12\pi
+number: 2^{10} => 1024 || 4^5 => 1024 || \sqrt{1048576} => 1024 || 32 \times 32 => 1024
+number: (32)(32) => 1024 || 1000+24 => 1024 || 1024+0 => 1024 || 2048/2 => 1024
+number: x = 2^{10} => 1024 || 3! \text{ ways} => 6
+list: 1, 4/2 => 1,2
+# Small numbers are told apart.
+0.00000049 => \frac{\pi}{10^8} || 0.0000000314 => \frac{\pi}{10^8}
+\frac{\pi}{10^8}+10^{-20} => \frac{\pi}{10^8} || x => x+10^{-20}
+1.41421356237309504880168872420969807856967187537694 => \sqrt2
+# What is not read whole equals nothing.
+\ne \frac13 => \frac13 || \frac12\lor\frac13 => \frac13 || \sqrt2 is wrong => \sqrt2
+\sqrt2 \text{ is wrong} => \sqrt2
+number: 5... => 5 || 5 5 => 55 || 0{,}5 => 5 || 5 ? => 5
+# Only a variable has a value, and arithmetic that is right.
+6=5 => 5 || 2+4 = 5 => 5 || x = 2+4 = 5 => 5 || x = 6 = 5 => 5 || x+y = 5 => 5 || x \ne 5 => 5
+x > 5 => 5 || x^2+2=0 => x^2+1=0
+# Words are no units unless they are known to be.
+2\pi h => 2\pi || 15 \text{ cm} => 15\mbox{ cm}^2 || 5.4 \text{ dollars} => 5.4 \text{ cents}
+(\infty, 0] => (-\infty, 0] || (-\infty,2)\cup(3,4) => (-\infty, 2) \cup (3, \infty)
+x<2 \text{ and } x>3 => (-\infty, 2) \cup (3, \infty)
+\begin{vmatrix}1&0\\0&1\end{vmatrix} => \begin{pmatrix}1&0\\0&1\end{pmatrix}
+\frac{n(n+1)}{2}+0.0001n => \frac{n(n+1)}{2} || \sqrt{x^2} => x
+number: 5 quadrillion => 5 || at most 5 => 5 || 5 factorial => 5 || 5 is not the answer => 5
+number: 5M => 5 || ~5 => 5
+# A set of sets is none of their elements.
+\{\{1,2,3\}\} => \{1,2,3\} || \{\emptyset\} => \emptyset || x = 2, y = 1 => (1,2)
+y = 1, x = 2 => (1,2) || \frac{\pi}{6} \text{ degrees} => \frac{\pi}{6}
+12 \text{ km} => 12 \text{ m} || -20^\circ F => -20^\circ\text{C} || x(x+1) = 5 => 5
+3:30 a.m. => 3:30 p.m. || yadseuT => Tuesday
+number: -(-5) => 5 || 0.4/2 => 0.2
+# What only looks like it.
+45.678,90 => 45678.9 || 100^{100} => 10^{100} || f(y)=x-1 => f(x)=x-1
+f(x) = Ce^{3x} => y=Ce^{3x} || 10^2 * 10 => 1000
+number: (C) 13 => 12 || minus 17 => 17 || 1.25 million => 1.25 || 1.25 million or more => 1250000
+number: 1.25 quadrillion => 1250000 || 3{,}75 => 375 || 18,00 => 18 || 1969 BC => 1969
+number: before 1969 => 1969 || in 1970 => 1969 || 1.234 => 1234 || 1.234.56 => 1234567
+number: 1'234'56 => 123456 || 6.02 x 10 23 => 6.02\times10^{23} || 0.\overline{9} => 0.9
+number: 7 (or 8) => 7 || 7 (million) => 7
+list: 18,00 € => 18 || 1'234'567,8,9 => 1234567, 8 || 3\mp\sqrt2 => 2+\sqrt3, 2-\sqrt3
+text: 14 April 2024 => March 14, 2024 || March 14 => March 14, 2024 || 3/4/2024 => March 4, 2024
+text: Friday, March 14, 2024 => March 14, 2024
+"""
 
 
-RIGHT: list[tuple[str, str, AnswerKind]] = [
-    ("042", "42", "number"),
-    ("1,080", "1080", "number"),
-    ("18 dollars", "18", "number"),
-    (r"\$18.00", "18", "number"),
-    (r"1.024 \times 10^3", "1024", "number"),
-    (r"\approx 1024", "1024", "number"),
-    (r"6 \text{ ways}", "6", "number"),
-    ("x = 6 cm", "6", "number"),
-    ("6 m", "6", "number"),
-    (r"\frac{-14}{6}", r"-\frac73", "math"),
-    ("0.75", r"\frac{3}{4}", "math"),
-    (r"\cos(60^\circ)", r"\frac12", "math"),
-    (r"\cos\frac{\pi}{3}", r"\frac12", "math"),
-    (r"0.\overline{3}", r"\frac13", "math"),
-    (r"0.1\overline{6}", r"\frac16", "math"),
-    (r"2+3\mathrm{i}", "2+3i", "math"),
-    (r"0 \le x < 1", "[0,1)", "math"),
-    (r"1 > x \ge 0", "[0,1)", "math"),
-    (r"x < 2 \text{ or } x > 3", r"(-\infty, 2) \cup (3, \infty)", "math"),
-    (r"(3, \infty) \cup (-\infty, 2)", r"(-\infty, 2) \cup (3, \infty)", "math"),
-    (r"k \ge 2", r"[2, \infty)", "math"),
-    ("1024", "2^{10}", "math"),
-    ("4^5", "2^{10}", "math"),
-    (r"\pi \cdot 10^{-8}", r"\frac{\pi}{10^8}", "math"),
-    (r"\frac{2\pi}{8}", r"\frac{\pi}{4}", "math"),
-    (r"2\sqrt{3} \text{ m}", r"2\sqrt3", "math"),
-    (r"\frac{\sqrt5-1}{2}", r"\frac{2}{1+\sqrt5}", "math"),
-    ("(R-r)(R+r)", "R^2-r^2", "math"),
-    (r"\frac{Mm}{r}", r"\frac{mM}{r}", "math"),
-    (r"\begin{bmatrix} 0.5 \\ 2 \end{bmatrix}", r"\begin{pmatrix} 1/2 \\ 2 \end{pmatrix}", "math"),
-    ("2x - y + 3 = 0", "y = 2x + 3", "math"),
-    ("10y - 20x = 30", "y = 2x + 3", "math"),
-    (r"864 \text{ square inches}", r"864 \mbox{ inches}^2", "math"),
-    (r"204_{\text{five}}", "204_5", "math"),
-    ("(x,y) = (1,2)", "(1,2)", "math"),
-    (r"n2^{n-1}", r"n \cdot 2^{n-1}", "math"),
-    (r"\frac{\sqrt{3}}{2}", r"\frac{3}{2\sqrt{3}}", "math"),
-    ("(x+1)^2", "x^2+2x+1", "math"),
-    ("x=5", "5", "math"),
-    ("5", "x=5", "math"),
-    ("(0,1]", r"\left(0, 1\right]", "math"),
-    (r"(\frac{1}{2},3)", "(0.5, 3)", "math"),
-    ("2, 1", "1,2", "math"),
-    (r"\{2,1\}", "1,2", "math"),
-    (r"1+\sqrt{19}, 1-\sqrt{19}", r"1 \pm \sqrt{19}", "math"),
-    (r"x \in [-2,7]", "[-2,7]", "math"),
-    ("[-2,7]", r"x \in [-2,7]", "math"),
-    (r"90^\circ", "90", "math"),
-    (r"15\mbox{ cm}^2", "15", "math"),
-    ("15", r"15\mbox{ cm}^2", "math"),
-    ("52_8", "52_{8}", "math"),
-    ("52", "52_8", "math"),
-    ("East", r"\text{east}", "math"),
-    ("C", r"\text{(C)}", "math"),
-    (r"50\%", "50", "math"),
-    ("[5, 3, 1]", "1,3,5", "list"),
-    ("2,400, 1,350, 864", "864, 2400, 1350", "list"),
-    ("16,200", "16200", "list"),
-    (r"\sqrt{12}, 1", r"1,2\sqrt{3}", "list"),
-    ("(3,4), (1,2)", "(1,2),(3,4)", "list"),
-    ("-2,-2", "-2,-2", "list"),
-    ("they are EQUAL.", "They are equal", "text"),
-    (r"\text{East!}", r"\text{east}", "math"),
-    (r"\text{they are equal!}", "They are equal", "text"),
-    ("n!", "n!", "math"),
-    ("(n-1)!", r"(n-1)\,!", "math"),
-    (r"m_{\max }=n^{2}-1", r"m_{\max }=n^{2}-1", "math"),  # which no parser reads
-    (r"\{x \mid x > 5\}", r"(5,\infty)", "math"),
-    (r"\{x \in \mathbb{R} : 0 \le x < 1\}", "[0,1)", "math"),
-    (r"x \in \mathbb R", r"(-\infty, \infty)", "math"),
-    (r"\{\,\}", r"\varnothing", "math"),
-    (r"\text{infinity}", r"\infty", "math"),
-    ("{1, 3, 5}", "5, 3, 1", "list"),
-    (r"x = 1 \text{ and } y = 2", "(1,2)", "math"),
-    (r"(r, \theta) = (1, \pi)", r"(1,\pi)", "math"),
-    (r"P(X = 1) = \frac38", r"\frac38", "math"),
-    (r"(4343)_6", "4343_6", "math"),
-    (r"3\colon 2", "3:2", "math"),
-    ("3√13", r"\sqrt{117}", "math"),
-    ("⅛", "0.125", "number"),
-    ("-3 °C", "-3", "number"),
-    ("60º", r"60^\circ", "math"),
-    (r"12 \text{ meters}", r"12 \text{ m}", "math"),
-    (r"\begin{pmatrix} 2 \\[2mm] 0 \end{pmatrix}", r"\begin{pmatrix} 2 \\ 0 \end{pmatrix}", "math"),
-    (r"3{:}30 \text{ PM}", "3:30 p.m.", "math"),
-    ("3:30pm", "3:30 p.m.", "text"),
-    ("tuesday", "Tuesday", "math"),
-    (r"\{x \mid x < 2 \text{ or } x > 3\}", r"(-\infty,2) \cup (3,\infty)", "math"),
-    (r"\lvert b-a \rvert", "|a-b|", "math"),
-    ("cba", "abc", "math"),  # a product, as its letters are in order
-]
-
-WRONG: list[tuple[str, str, AnswerKind]] = [
-    ("43", "42", "number"),
-    ("5 million", "5", "number"),
-    ("5, 6", "5", "number"),
-    ("2^{11}", "1024", "number"),
-    (r"1024 \pm 1", "1024", "number"),
-    (r"\approx 1025", "1024", "number"),
-    ("[0,1]", "(0,1)", "math"),
-    ("(0,1)", "[0,1]", "math"),
-    ("(0,1]", "[0,1)", "math"),
-    ("(1,2)", "(2,1)", "math"),
-    ("(1,2,3)", "(1,2)", "math"),
-    ("1,2", "1,2,3", "math"),
-    ("1,2,2", "1,1,2", "list"),
-    ("-2", "-2,-2", "list"),
-    ("(2,1)", "1,2", "math"),
-    ("y=5", "x=5", "math"),
-    ("52_9", "52_8", "math"),
-    ("42", "52_8", "math"),
-    ("teas", r"\text{east}", "math"),
-    ("D", r"\text{(C)}", "math"),
-    (r"50\%", "0.5", "math"),
-    ("0.5", r"50\%", "math"),
-    ("x^2", "x^3", "math"),
-    (r"\sqrt{12}, 2", r"1,2\sqrt{3}", "list"),
-    ("unequal", "They are equal", "text"),
-    (r"m_{\max }=n^{2}-2", r"m_{\max }=n^{2}-1", "math"),
-    ("n", "n!", "math"),
-    ("n-1", "(n-1)!", "math"),
-    ("3!", "3", "number"),
-    ("3!", "3", "math"),
-    ("9^{9^{9^9}}", "4", "math"),
-    ("{", "4", "math"),
-    ("\x00", "4", "math"),
-    ("\ud800", "4", "math"),
-    ("<b>4</b>", "5", "math"),
-    ("x" * 10**6, "4", "math"),
-    (r"\frac{1}{0}", "4", "math"),
-    # Letters keep their case.
-    ("0", "R^2-r^2", "math"),
-    ("r^2-R^2", "R^2-r^2", "math"),
-    (r"\frac{mm}{R}", r"\frac{mM}{r}", "math"),
-    # Work that is left to do says no value.
-    ("2^{10}", "1024", "number"),
-    ("4^5", "1024", "number"),
-    (r"\sqrt{1048576}", "1024", "number"),
-    (r"32 \times 32", "1024", "number"),
-    ("(32)(32)", "1024", "number"),
-    ("1000+24", "1024", "number"),
-    ("1024+0", "1024", "number"),
-    ("2048/2", "1024", "number"),
-    (r"\frac{1024}{1}", "1024", "math"),
-    ("x = 2^{10}", "1024", "number"),
-    (r"3! \text{ ways}", "6", "number"),
-    ("6-0", "6", "math"),
-    ("(1, 1+1)", "(1,2)", "math"),
-    ("1, 4/2", "1,2", "list"),
-    (r"\frac14+\frac14", r"\frac12", "math"),
-    (r"1-\frac12", r"\frac12", "math"),
-    (r"3 \cdot \frac16", r"\frac12", "math"),
-    (r"\sqrt3+\sqrt3", r"2\sqrt3", "math"),
-    (r"3 \cdot 4\pi", r"12\pi", "math"),
-    (r"16\pi-4\pi", r"12\pi", "math"),
-    # Small numbers are told apart.
-    ("0.00000049", r"\frac{\pi}{10^8}", "math"),
-    ("0.0000000314", r"\frac{\pi}{10^8}", "math"),
-    (r"\frac{\pi}{10^8}+10^{-20}", r"\frac{\pi}{10^8}", "math"),
-    ("x", "x+10^{-20}", "math"),
-    ("1.41421356237309504880168872420969807856967187537694", r"\sqrt2", "math"),
-    # What is not read whole equals nothing.
-    (r"\ne \frac13", r"\frac13", "math"),
-    (r"\frac12\lor\frac13", r"\frac13", "math"),
-    (r"\sqrt2 is wrong", r"\sqrt2", "math"),
-    (r"\sqrt2 \text{ is wrong}", r"\sqrt2", "math"),
-    ("5...", "5", "number"),
-    ("5 5", "55", "number"),
-    ("0{,}5", "5", "number"),
-    ("5 ?", "5", "number"),
-    # Only a variable has a value, and arithmetic that is right.
-    ("6=5", "5", "math"),
-    ("2+4 = 5", "5", "math"),
-    ("x = 2+4 = 5", "5", "math"),
-    ("x = 6 = 5", "5", "math"),
-    ("x+y = 5", "5", "math"),
-    (r"x \ne 5", "5", "math"),
-    ("x > 5", "5", "math"),
-    ("x^2+2=0", "x^2+1=0", "math"),
-    # Words are no units unless they are known to be.
-    ("5 quadrillion", "5", "number"),
-    ("at most 5", "5", "number"),
-    ("5 factorial", "5", "number"),
-    ("5 is not the answer", "5", "number"),
-    ("5M", "5", "number"),
-    ("~5", "5", "number"),
-    (r"2\pi h", r"2\pi", "math"),
-    (r"15 \text{ cm}", r"15\mbox{ cm}^2", "math"),
-    (r"5.4 \text{ dollars}", r"5.4 \text{ cents}", "math"),
-    (r"(\infty, 0]", r"(-\infty, 0]", "math"),
-    (r"(-\infty,2)\cup(3,4)", r"(-\infty, 2) \cup (3, \infty)", "math"),
-    (r"x<2 \text{ and } x>3", r"(-\infty, 2) \cup (3, \infty)", "math"),
-    (r"\begin{vmatrix}1&0\\0&1\end{vmatrix}", r"\begin{pmatrix}1&0\\0&1\end{pmatrix}", "math"),
-    (r"\frac{n(n+1)}{2}+0.0001n", r"\frac{n(n+1)}{2}", "math"),
-    (r"\sqrt{x^2}", "x", "math"),
-    # A set of sets is none of their elements.
-    (r"\{\{1,2,3\}\}", r"\{1,2,3\}", "math"),
-    (r"\{\emptyset\}", r"\emptyset", "math"),
-    ("x = 2, y = 1", "(1,2)", "math"),
-    ("y = 1, x = 2", "(1,2)", "math"),
-    ("-(-5)", "5", "number"),
-    ("0.4/2", "0.2", "number"),
-    (r"\frac{\pi}{6} \text{ degrees}", r"\frac{\pi}{6}", "math"),
-    (r"12 \text{ km}", r"12 \text{ m}", "math"),
-    (r"-20^\circ F", r"-20^\circ\text{C}", "math"),
-    ("x(x+1) = 5", "5", "math"),
-    ("3:30 a.m.", "3:30 p.m.", "math"),
-    ("yadseuT", "Tuesday", "math"),
-]
+HOSTILE = [(text, "4", "math") for text in ("\x00", "\ud800", "x" * 10**6)]
 
 
-@pytest.mark.parametrize(("answer", "gold", "kind"), RIGHT)
+def rows(table: str) -> list[tuple[str, str, AnswerKind]]:
+    """(answer, gold, kind) of each pair."""
+    lines = [line for line in table.strip().split("\n") if not line.startswith("# ")]
+    named = [re.fullmatch("(?:(number|list|text): )?(.*)", line) for line in lines]
+    return [
+        (*pair.split(" => "), match[1] or "math")
+        for match in named
+        for pair in match[2].split(" || ")
+    ]
+
+
+@pytest.mark.parametrize(("answer", "gold", "kind"), rows(RIGHT))
 def test_equal_answers_are_right(
-    answer: str, gold: str, kind: AnswerKind, checker: Checker
+    answer: str, gold: str, kind: AnswerKind, either_checker: Checker
 ) -> None:
     for response in (rf"So \boxed{{{answer}}}.", f"Final answer: {answer}"):
-        verdict = checker.check(response, problem(gold, kind))
+        verdict = either_checker.check(response, problem(gold, kind))
         assert verdict.correct, verdict
         assert verdict.answer == answer
 
 
-@pytest.mark.parametrize(("answer", "gold", "kind"), WRONG)
+@pytest.mark.parametrize(("answer", "gold", "kind"), [*rows(WRONG), *HOSTILE])
 def test_different_answers_are_wrong(
-    answer: str, gold: str, kind: AnswerKind, checker: Checker
+    answer: str, gold: str, kind: AnswerKind, either_checker: Checker
 ) -> None:
-    verdict = checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
+    verdict = either_checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
     assert not verdict.correct, verdict
 
 
-def test_percent_is_a_hundredth_only_where_the_data_set_says_so(checker: Checker) -> None:
+def test_percent_is_a_hundredth_only_where_the_data_set_says_so(either_checker: Checker) -> None:
     for answer, gold in ((r"50\%", "0.5"), ("0.5", r"50\%"), (r"50\%", "50"), ("50", r"50\%")):
         response = rf"\boxed{{{answer}}}"
-        assert checker.check(response, problem(gold, percent=True)).correct
-        assert checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
+        assert either_checker.check(response, problem(gold, percent=True)).correct
+        assert either_checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
 
 
 @pytest.mark.parametrize(
@@ -284,16 +190,16 @@ def test_percent_is_a_hundredth_only_where_the_data_set_says_so(checker: Checker
     ],
 )
 def test_a_tolerance_is_a_distance_from_the_gold_value(
-    answer: str, gold: str, kind: AnswerKind, tolerance: float, right: bool, checker: Checker
+    answer: str, gold: str, kind: AnswerKind, tolerance: float, right: bool, either_checker: Checker
 ) -> None:
     asked = replace(problem(gold, kind), tolerance=tolerance)
-    assert checker.check(rf"\boxed{{{answer}}}", asked).correct == right
+    assert either_checker.check(rf"\boxed{{{answer}}}", asked).correct == right
 
 
-def test_two_missing_answers_are_not_equal(checker: Checker) -> None:
-    assert not checker.check("", problem("")).correct
-    assert not checker.check(r"\boxed{ }", problem("")).correct
-    assert not checker.check(r"\boxed{\text{ }}", problem(r"\text{ }")).correct
+def test_two_missing_answers_are_not_equal(either_checker: Checker) -> None:
+    assert not either_checker.check("", problem("")).correct
+    assert not either_checker.check(r"\boxed{ }", problem("")).correct
+    assert not either_checker.check(r"\boxed{\text{ }}", problem(r"\text{ }")).correct
 
 
 def test_the_rule_that_decided_is_named() -> None:
@@ -301,6 +207,7 @@ def test_the_rule_that_decided_is_named() -> None:
     expected = {
         ("", "4"): "none",
         (r"\boxed{4}", "4"): "string",
+        (r"\boxed{\ 4\ }", "4"): "string",
         (r"\boxed{4.0}", "4"): "rational",
         (r"\boxed{5}", "4"): "rational",
         (r"\boxed{2,1}", "1,2"): "list",

@@ -13,48 +13,24 @@ CHOICES = ("a force", "two forces", "none of these", "3/4")
 @pytest.mark.parametrize(
     ("response", "letter"),
     [
-        ("Answer: B", "B"),
-        ("(B)", "B"),
-        ("B", "B"),
-        ("B.", "B"),
-        (r"\boxed{B}", "B"),
-        (r"\boxed{\text{B}}", "B"),
-        (r"\boxed{(B)}", "B"),
-        ("<final_answer>B</final_answer>", "B"),
-        ("Answer: **B**", "B"),
-        ("the answer is b", "B"),
-        ("Answer: option B", "B"),
-        ("Answer: B!", "B"),
-        ("Answer: B. two forces", "B"),
-        ("Answer: B, two forces", "B"),
-        ("Answer: B. because of gravity", None),
-        ("Answer: two forces", "B"),
-        ("Answer: Two forces.", "B"),
-        (r"\boxed{3/4}", "D"),
-        ("Answer: B\nAnswer: see above", "B"),
+        ("Answer: B", "B"), ("(B)", "B"), ("B", "B"), ("B.", "B"), (r"\boxed{B}", "B"),
+        (r"\boxed{\text{B}}", "B"), (r"\boxed{(B)}", "B"), ("<final_answer>B</final_answer>", "B"),
+        ("Answer: **B**", "B"), ("the answer is b", "B"), ("Answer: option B", "B"),
+        ("Answer: B!", "B"), ("Answer: B. two forces", "B"), ("Answer: B, two forces", "B"),
+        ("Answer: B. because of gravity", None), ("Answer: two forces", "B"),
+        ("Answer: Two forces.", "B"), (r"\boxed{3/4}", "D"), ("Answer: B\nAnswer: see above", "B"),
         ("Answer: A\nAnswer: B", "B"),
         # Never the first letter of something else.
-        ("Answer: A force acts", None),
-        ("Answer: Because", None),
-        ("Answer: I do not know", None),
-        ("Answer: E", None),
-        ("Answer: A or B", None),
-        ("Answer: A) or B)", None),
-        ("Answer: A. and B.", None),
-        ("Answer: A. B.", None),
-        ("Answer: A) OR B)", None),
-        ("Answer: (A), (B)", None),
-        ("Answer: **A.** or **B.**", None),
-        ("Answer: A) or option B", None),
-        ("Answer: B. A force is not enough", None),
-        ("Answer: B. I am sure", None),
-        ("Answer: B) or (B)", None),
-        ("Answer: B. or rather, two forces", None),
-        ("A force acts", None),
-        ("I choose B here", None),
-        ("", None),
+        ("Answer: A force acts", None), ("Answer: Because", None), ("Answer: I do not know", None),
+        ("Answer: E", None), ("Answer: A or B", None), ("Answer: A) or B)", None),
+        ("Answer: A. and B.", None), ("Answer: A. B.", None), ("Answer: A) OR B)", None),
+        ("Answer: (A), (B)", None), ("Answer: **A.** or **B.**", None),
+        ("Answer: A) or option B", None), ("Answer: B. A force is not enough", None),
+        ("Answer: B. I am sure", None), ("Answer: B) or (B)", None),
+        ("Answer: B. or rather, two forces", None), ("A force acts", None),
+        ("I choose B here", None), ("", None),
     ],
-)
+)  # fmt: skip
 def test_choices_are_letters_or_option_texts(response: str, letter: str | None) -> None:
     checker = Checker()
     for gold in "ABCD":
@@ -86,3 +62,41 @@ def test_a_letter_with_its_option_is_that_letter_whatever_the_option_names() -> 
     assert letter_of("D. (A), (B), and (D)", options) is None
     assert letter_of("B. blue", options) == "B"
     assert letter_of("B. red", options) is None
+
+
+OPTIONS = ("red", "blue or green", "1/4", r"\frac{4}{5}", "$x^2+1$", "32 cm")
+
+
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("B: blue or green", "B"), (r"\textbf{(B)}\ \text{blue or green}", "B"),
+        ("B – blue or green", "B"), ("C: 0.25", "C"), (r"C. \frac{2}{8}", "C"), ("0.25", "C"),
+        ("4/5", "D"), (r"(D) $\dfrac45$", "D"), ("1 + x^2", "E"), ("F: 32", "F"), ("32 cm", "F"),
+        ("32 kg", None), ("B: not blue", None), ("B: no, C", None), ("B: purple", None),
+        ("B: green", None), ("B: red", None), ("(B, 32)", None), ("B: 1/4", None), ("D: 1/4", None),
+        ("B, because it is", None), ("B and C", None), ("E: x^2+2", None),
+    ],
+)  # fmt: skip
+def test_a_letter_counts_alone_or_with_its_own_option(text: str, letter: str | None) -> None:
+    assert letter_of(text, OPTIONS) == letter
+
+
+def test_a_typeset_option_answers_by_letter_or_value(checker: Checker) -> None:
+    asked = Problem("p", "?", "C", "choice", choices=("8", "10", "12", "14"))
+    for answer in (r"\textbf{(C)}\ 12", r"\text{(C) } 12", "12", "(C)"):
+        assert checker.check(rf"\boxed{{{answer}}}", asked).correct, answer
+    assert not checker.check(r"\boxed{\textbf{(C)}\ 10}", asked).correct
+
+
+def test_an_option_alone_is_an_answer(checker: Checker) -> None:
+    asked = Problem("p", "?", "C", "choice", choices=("red", "blue", "green"))
+    for answer, right in (
+        ("C. green", True),
+        ("green", True),
+        ("C. blue", False),
+        ("blue", False),
+        ("C. green or blue", False),
+        ("C. green\nA. red", False),
+    ):
+        assert checker.check(answer, asked).correct == right

@@ -2,10 +2,9 @@
 nothing may stand before or after it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,13 +17,6 @@ INTEGERS = st.integers(-(10**12), 10**12)
 FRACTIONS = st.fractions(min_value=-1000, max_value=1000, max_denominator=999).filter(
     lambda value: value.denominator > 1
 )
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    checker = Checker(deadline_s=20.0)
-    yield checker
-    checker.close()
 
 
 def pays(checker: Checker, answer: str, gold: str, kind: AnswerKind = "math") -> bool:

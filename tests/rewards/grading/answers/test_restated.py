@@ -1,186 +1,14 @@
 """The question's own content is no answer to it, whatever does nothing is done to it."""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import pytest
 
-from coterie.datatypes import AnswerKind, Problem
+from coterie.datatypes import Problem
 from coterie.rewards.grading.answers import Checker
 from coterie.rewards.grading.answers.canonical import arrangement, canonical, difference
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.restated import content_of, kind_of
-
-
-class Task(NamedTuple):
-    """One question, what restates it, and what answers it."""
-
-    question: str
-    gold: str
-    restated: tuple[str, ...]
-    right: tuple[str, ...]
-    kind: AnswerKind = "math"
-
-
-TASKS = {
-    "expand": Task(
-        "Expand (x+2)(x-3).",
-        "x^2-x-6",
-        (
-            "(x+2)(x-3)",
-            "(x-3)(x+2)",
-            "(x+2)(x-3)+0",
-            "1(x+2)(x-3)",
-            r"\frac{2(x+2)(x-3)}{2}",
-            r"\frac{(x+2)(x-3)}{1}",
-            "(2+x)(-3+x)",
-            "-(x+2)(3-x)",
-            "(x+2)(x-3)+5-5",
-        ),
-        ("x^2-x-6", "-6-x+x^2", "x^2-(x+6)"),
-    ),
-    "factor": Task(
-        "Factor $6y^2+y-2$.",
-        "(2y-1)(3y+2)",
-        ("6y^2+y-2", "-2+y+6y^2", "(6y^2+y-2)^1", r"\frac{6y^2+y-2}{1}", "6y^2+0+y-2"),
-        ("(3y+2)(2y-1)", "(1-2y)(-3y-2)", r"(2y-1) \cdot (2+3y)"),
-    ),
-    "cancel": Task(
-        r"Simplify $\frac{x^2-1}{x-1}$.",
-        "x+1",
-        (r"\frac{x^2-1}{x-1}", "(x^2-1)(x-1)^{-1}", "(x^2-1)/(x-1)"),
-        ("x+1", "1+x"),
-    ),
-    "reduce": Task(
-        r"Simplify $\frac{6x}{8}$.",
-        r"\frac{3x}{4}",
-        (r"\frac{6x}{8}", r"\frac{12x}{16}", r"\frac{6}{8}x", "6x/8"),
-        (r"\frac{3x}{4}", r"\frac34 x", "0.75x"),
-    ),
-    "collect": Task(
-        "Simplify $2x+3x$.", "5x", ("2x+3x", "3x+2x", "3x+2x+0", "(2+3)x"), ("5x", r"x \cdot 5")
-    ),
-    "root": Task(
-        r"Simplify $\sqrt{72}$.",
-        r"6\sqrt2",
-        (
-            r"\sqrt{72}",
-            r"1\sqrt{72}",
-            "72^{1/2}",
-            "72^{0.5}",
-            r"\frac{5\sqrt{72}}{5}",
-            r"0+\sqrt{72}",
-        ),
-        (r"6\sqrt{2}", r"\sqrt2 \cdot 6", r"6 \cdot 2^{1/2}"),
-    ),
-    "denominator": Task(
-        r"Rationalize the denominator of $\frac{1}{\sqrt2-1}$.",
-        r"\sqrt2+1",
-        (
-            r"\frac{1}{\sqrt2-1}",
-            r"(\sqrt2-1)^{-1}",
-            r"\frac{2}{2(\sqrt2-1)}",
-            r"\frac{1}{-1+\sqrt2}",
-        ),
-        (r"1+\sqrt2", r"\sqrt{2}+1"),
-    ),
-    "solve": Task(
-        "Solve 2x+3=11.",
-        "x=4",
-        ("2x+3=11", "11=2x+3", "2x+3+0=11", "2x=8", "x-4=0", r"\frac{2x+3}{1}=11"),
-        ("x=4", "4", "4=x", "x = 4.0"),
-    ),
-    "divided": Task("Solve $x/3=7$.", "x=21", ("x/3=7", r"\frac13 x=7", "7=x/3"), ("x=21", "21")),
-    "turned": Task("Solve $5-x=1$.", "x=4", ("5-x=1", "-x+5=1", "1=5-x"), ("x=4", "4")),
-    "line": Task(
-        "Write $3x+y=5$ in slope-intercept form.",
-        "y=-3x+5",
-        ("3x+y=5", "y+3x=5", "5=3x+y", "3x+y-5=0", "6x+2y=10", "3x+y+0=5"),
-        ("y=-3x+5", "y=5-3x", "-3x+5=y"),
-    ),
-    "circle": Task(
-        "Write $x^2+y^2-6x+2y=15$ in the form $(x-h)^2+(y-k)^2=r^2$.",
-        "(x-3)^2+(y+1)^2=25",
-        ("x^2+y^2-6x+2y=15", "x^2-6x+y^2+2y-15=0", "2x^2+2y^2-12x+4y=30"),
-        ("(x-3)^2+(y+1)^2=25", "(y+1)^2+(x-3)^2=5^2", "25=(x-3)^2+(y+1)^2"),
-    ),
-    "general": Task(
-        "Expand $(x-3)^2+(y+1)^2=25$.",
-        "x^2+y^2-6x+2y=15",
-        ("(x-3)^2+(y+1)^2=25", "(y+1)^2+(x-3)^2=25", "(x-3)^2+(y+1)^2-25=0"),
-        ("x^2+y^2-6x+2y=15", "x^2+y^2-6x+2y-15=0"),
-    ),
-    "powers": Task(
-        "Factor $9x^2-27y^3$.",
-        "9(x^2-3y^3)",
-        ("9x^2-3^3y^3", "(3x)^2-27y^3", "3^2x^2-27y^3", "(-3x)^2-(3y)^3"),
-        ("9(x^2-3y^3)", "3^2(x^2-3y^3)", "-9(3y^3-x^2)"),
-    ),
-    "cubes": Task(
-        "Factor $x^3-27$ completely.",
-        "(x-3)(x^2+3x+9)",
-        ("x^3-3^3", "-(3^3-x^3)", "(-x)^3(-1)-3^3"),
-        ("(x-3)(x^2+3x+9)", "(x-3)(x^2+3x+3^2)"),
-    ),
-    "line's form": Task(
-        "Write $y-3=2(x-1)$ in slope-intercept form.",
-        "y=2x+1",
-        ("2x-y+1=0", "2x-y=-1", "2y=4x+2", "y-1=2x", "y-3=2(x-1)"),
-        ("y=2x+1", "y=1+2x", "2x+1=y", "2x+1"),
-    ),
-    "solved": Task(
-        "Solve $3x-4=y-2$ for $y$.",
-        "y=3x-2",
-        ("3x-y-2=0", "y+2=3x", "3x-4=y-2"),
-        ("y=3x-2", "y=-2+3x", "3x-2=y"),
-    ),
-    "lowest": Task(
-        "Write 84/168 in lowest terms.",
-        r"\frac12",
-        ("84/168", r"\frac{84}{168}", "168/336", r"\dfrac{42}{84}"),
-        ("1/2", r"\frac{1}{2}", "0.5"),
-    ),
-    "fraction": Task(
-        "Express 0.375 as a common fraction.",
-        r"\frac38",
-        ("0.375", ".3750"),
-        ("3/8", r"\frac38"),
-    ),
-    "mixed": Task(
-        "Convert 13/4 to a mixed number.",
-        r"3\frac14",
-        ("13/4", r"\frac{13}{4}", "26/8", "3.25"),
-        (r"3\frac{1}{4}", "3 1/4"),
-    ),
-    "scientific": Task(
-        "Write 45,000 in scientific notation.",
-        r"4.5\times10^4",
-        ("45,000", "45000", "45000.0", r"45000\times10^0"),
-        (r"4.5 \times 10^{4}", "4.5e4", "4.5·10⁴"),
-    ),
-    "decimal": Task("Write $\\frac58$ as a decimal.", "0.625", ("5/8", "10/16"), ("0.625",)),
-}
-
-
-@pytest.fixture(scope="module")
-def checker():
-    checker = Checker(deadline_s=20.0)
-    yield checker
-    checker.close()
-
-
-@pytest.mark.parametrize("name", TASKS)
-@pytest.mark.parametrize("shortcuts", [True, False], ids=["shortcuts", "algebra"])
-def test_a_question_restated_is_not_paid(name: str, shortcuts: bool) -> None:
-    task = TASKS[name]
-    asked = Problem("p", task.question, task.gold, task.kind)
-    checker = Checker(shortcuts=shortcuts, deadline_s=20.0)
-    restated = [rf"\boxed{{{answer}}}" for answer in task.restated]
-    right = [rf"\boxed{{{answer}}}" for answer in task.right]
-    paid = [v.answer for v in checker.check_many([(r, asked) for r in restated]) if v.correct]
-    refused = [v.answer for v in checker.check_many([(r, asked) for r in right]) if not v.correct]
-    checker.close()
-    assert (paid, refused) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -243,19 +71,11 @@ def test_trivial_steps_are_taken_and_counted(written: str, same: str, steps: int
 @pytest.mark.parametrize(
     ("written", "worked"),
     [
-        ("(x+2)(x-3)", "x^2-x-6"),
-        (r"\sqrt{x^2}", "x"),
-        (r"(\sqrt{x})^2", "x"),
-        ("2^{10}", "4^5"),
-        ("2^{10}+1", "1025"),
-        ("x+2^{65}", "x+4^{32.5}"),
-        ("x-3", "3-x"),
-        ("(x-3)^3", "(3-x)^3"),
-        (r"\sqrt{12}", r"2\sqrt3"),
-        ("xy", "x+y"),
-        ("x^2", "x^{-2}"),
+        ("(x+2)(x-3)", "x^2-x-6"), (r"\sqrt{x^2}", "x"), (r"(\sqrt{x})^2", "x"), ("2^{10}", "4^5"),
+        ("2^{10}+1", "1025"), ("x+2^{65}", "x+4^{32.5}"), ("x-3", "3-x"), ("(x-3)^3", "(3-x)^3"),
+        (r"\sqrt{12}", r"2\sqrt3"), ("xy", "x+y"), ("x^2", "x^{-2}"),
     ],
-)
+)  # fmt: skip
 def test_work_is_no_trivial_step(written: str, worked: str) -> None:
     assert form(written) != form(worked)
 
@@ -284,21 +104,12 @@ def test_what_a_question_holds_is_read_between_its_words() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("84/168", "unreduced"),
-        (r"\frac12", "fraction"),
-        (r"\frac{13}{4}", "fraction"),
-        (r"3\frac14", "mixed"),
-        ("3 1/4", "mixed"),
-        ("45,000", "numeral"),
-        (".5", "numeral"),
-        (r"4.5 \times 10^4", "scientific"),
-        (r"45000 \times 10^{0}", "numeral"),
-        ("4.5e4", "scientific"),
-        ("45%", "percent"),
-        ("x", ""),
-        ("", ""),
+        ("84/168", "unreduced"), (r"\frac12", "fraction"), (r"\frac{13}{4}", "fraction"),
+        (r"3\frac14", "mixed"), ("3 1/4", "mixed"), ("45,000", "numeral"), (".5", "numeral"),
+        (r"4.5 \times 10^4", "scientific"), (r"45000 \times 10^{0}", "numeral"),
+        ("4.5e4", "scientific"), ("45%", "percent"), ("x", ""), ("", ""),
     ],
-)
+)  # fmt: skip
 def test_a_number_is_of_one_kind(text: str, kind: str) -> None:
     assert kind_of(text) == kind
 

@@ -6,12 +6,6 @@ from coterie.datatypes import Problem
 from coterie.rewards.grading.answers import Checker
 from coterie.rewards.grading.answers.worked import without_working
 
-
-@pytest.fixture(scope="module")
-def checker() -> Checker:
-    return Checker()
-
-
 RIGHT = (
     ("11", "The answer is 6 + 5 = 11."),
     ("16", "This is a classic puzzle. The answer is 12 + 4 = 16."),

@@ -1,0 +1,34 @@
+"""Data sets in the hub's layout, on this machine."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Tables = dict[str, dict[str, list[dict[str, Any]]]]
+
+
+@pytest.fixture
+def publish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Tables], str]]:
+    """Writes ``tables[config][split]``, lists of rows, to a folder, and gives its path."""
+    import datasets
+    import pyarrow
+    import pyarrow.parquet
+
+    def write(tables: Tables) -> str:
+        folder, head = tmp_path / "repo", ["---", "configs:"]
+        for config, splits in tables.items():
+            head += [f"- config_name: {config}", "  data_files:"]
+            for split, rows in splits.items():
+                (folder / config).mkdir(parents=True, exist_ok=True)
+                path = f"{config}/{split}-00000-of-00001.parquet"
+                pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), folder / path)
+                head += [f"  - split: {split}", f"    path: {path}"]
+        (folder / "README.md").write_text("\n".join([*head, "---", ""]))
+        return str(folder)
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    datasets.disable_progress_bars()
+    yield write
+    datasets.enable_progress_bars()

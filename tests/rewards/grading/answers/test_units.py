@@ -1,0 +1,86 @@
+"""The unit of an answer, and the one that its question asks for."""
+
+import pytest
+
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers import Checker
+from coterie.rewards.grading.answers.asked import asked_units, contradicts
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "right", "wrong"),
+    [
+        (
+            "How many minutes does it take?",
+            "30",
+            ("30", "30 minutes", "30 min", "30 (minutes)"),
+            ("30 hours", "30%", "$30", r"\$30", "30 seconds", "30 km", "30°"),
+        ),
+        (
+            "How many dollars is it?",
+            "30",
+            ("$30", r"\$30.00"),
+            ("€30", "30 cents", "30%"),
+        ),
+        ("How many apples are left?", "9", ("9 apples", "9"), ("9 kg", "9%", "$9", "9 hours")),
+        ("How much does it cost?", "5", ("$5", "5 euros", "5"), ("5%", "5 hours")),
+        ("How far is it, in kilometers?", "5", ("5 km", "5"), ("5 miles", "5 meters", "$5")),
+        ("How many square feet is it?", "5", ("5 square feet", "5 ft^2"), ("5 feet", "5 m^2")),
+        ("How many miles per hour?", "60", ("60 mph", "60 miles", "60 miles per hour"), ("60 km",)),
+        ("What percent of them is red?", "20", ("20%", "20", "20 percent"), ("$20", "20 cm")),
+        ("How fast is it, in m/s?", "12", ("12 m/s", "12"), ("12 km/h", "12 m", "12 s")),
+        ("How long is it, in metres?", "36", ("36 metres",), ("36 metres per second", "36 m^2")),
+        (
+            "How many minutes does she run daily?",
+            "9",
+            ("9 minutes per day",),
+            ("9 minutes a week",),
+        ),
+        ("What does it cost in euros?", "18", ("18 euros", "€18"), ("18 cents", "£18", "$18")),
+        ("How much does it cost in euros?", "18", ("18 €",), ("18 cents", "£18", "$18")),
+        (
+            "What is the density in g/cm^3?",
+            "2.7",
+            ("2.7 g/cm^3",),
+            ("2.7 kg", "2.7 g/m^3", "2.7 g"),
+        ),
+        ("What is its area in cm²?", "5", ("5 cm^2",), ("5 cm", "5 m^2", "5 cm^3")),
+        ("What percent of the class is absent?", "15", ("15%",), ("15 students", "15 pupils left")),
+        ("How many minutes are left?", "30", ("30 left", "30 in total"), ("30 apples", "30 laps")),
+        ("How many pages does he read each day?", "9", ("9 pages per day", "9 pages"), ("9 days",)),
+        ("How many five dollar toys can he buy?", "9", ("9 toys",), ("9 dollars", "$9")),
+        ("How many pages does he read?", "9", ("9 pages",), ("9 pages per day",)),
+        ("How many cows are left?", "9", ("9 cows are left", "9 are left"), ("9 are gone",)),
+        ("How many cents is it?", "85", ("85¢", "85 cents"), ("85€",)),
+        (
+            "How much money does he save a week?",
+            "9",
+            ("$9 per week", "$9"),
+            ("$9 per day", "9 a day"),
+        ),
+        ("How much rent is it a month?", "9", ("$9 a month", "$9"), ("$9 per year",)),
+        ("What percentage of apples is red?", "9", ("9% of the apples",), ("9 apples",)),
+        ("How many more hours a day?", "3", ("3 hours", "3 hrs", "3 hours a day"), ("3 days",)),
+        ("How many more apples?", "8", ("8 more", "8 more apples"), ("8 less",)),
+        ("How much money has he?", "8", ("$8 left", "8 dollars remaining"), ("8 hours left",)),
+        ("How many does she need?", "8", ("$8", "8"), ()),
+        ("What is it in km per hour?", "5", ("5 km/h",), ("5 km", "5 miles", "5%")),
+        ("What is the area in cm^2?", "5", ("5 cm^2", "5"), ()),
+        ("How long is it?", "5", ("5 m", "5 cm", "5 hours"), ("5 million",)),
+        ("What is the angle?", "30", (r"30^\circ", "30 degrees"), ()),
+    ],
+)
+def test_a_unit_that_contradicts_the_question_is_wrong(
+    question: str, gold: str, right: tuple[str, ...], wrong: tuple[str, ...], checker: Checker
+) -> None:
+    asked = Problem("p", question, gold, "number")
+    paid = [a for a in (*right, *wrong) if checker.check(rf"\boxed{{{a}}}", asked).correct]
+    assert paid == list(right)
+
+
+def test_the_unit_of_a_question_is_the_one_after_how_many() -> None:
+    assert asked_units("How many full minutes of the 3 hours?") == {"minute"}
+    assert asked_units("How many pieces of 5 cm?") == {""}
+    assert asked_units("He ran for 5 hours. How far, in meters?") == {"meter"}
+    assert asked_units("What is left?") == frozenset()
+    assert not contradicts("", "How many minutes?")
