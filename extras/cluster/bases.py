@@ -1,17 +1,24 @@
-"""Plan the processes of each base model, and route requests to its engines."""
+"""Plan the processes of each base model, and route requests to its engines.
 
+A request goes to an engine that has its prompt's prefix cached, unless that engine is overloaded
+(consistent hashing with bounded loads, arXiv:1608.01350).
+"""
+
+import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import ceil
 from typing import Any
+
+import numpy.typing as npt
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.group import Group
 from coterie.extras.cluster.roles import live_together
-from coterie.extras.cluster.routing import choose
 from coterie.extras.cluster.sender import Sender
 from coterie.extras.cluster.transfer import Transfer
 from coterie.extras.cluster.worker import Worker
@@ -20,6 +27,13 @@ from coterie.models.sampler import Request
 from coterie.teams.backend import LearningSetup
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
+
+PREFIX = 256
+"""Prompt tokens that decide the engine: requests with the same prefix share its cached work."""
+SPARE = 1.25
+"""An engine takes no more requests above this multiple of its fair share."""
+FEW = 8
+"""An engine always takes this many requests: they take hardly longer than a single request."""
 
 
 @dataclass
@@ -112,6 +126,30 @@ def plan_bases(
         if sends and learner is not None:
             base.transfer = Transfer(roles[0], learner, mine[roles[0]].tensor_parallel)
     return bases
+
+
+def choose(prompt: npt.NDArray[Any], engines: Sequence[str], load: Mapping[str, int]) -> str:
+    """Choose the engine for a prompt.
+
+    Rendezvous hashing ranks the engines: the same prefix always gives the same ranking, whatever
+    other engines exist. The request goes to the first engine with fewer requests than ``SPARE``
+    times its fair share, or than ``FEW``.
+
+    Args:
+        prompt: token ids, shape (T,).
+        engines: engine names, at least one.
+        load: engine name -> requests in flight; 0 if the name is missing.
+    """
+    total = 1 + sum(load.get(name, 0) for name in engines)
+    most = max(FEW, ceil(SPARE * total / len(engines)))
+    free = [name for name in engines if load.get(name, 0) < most]
+    beginning = hashlib.blake2b(prompt[:PREFIX].tobytes(), digest_size=16).digest()
+    return max(free, key=lambda name: _weight(beginning, name))
+
+
+def _weight(beginning: bytes, name: str) -> bytes:
+    # Not a CRC: CRCs are linear and would send half of all prompts to one of three engines.
+    return hashlib.blake2b(name.encode(), digest_size=8, key=beginning).digest()
 
 
 def cores_and_gpus(actor: Actor, *, cpus: float, gpus: bool) -> dict[str, float]:

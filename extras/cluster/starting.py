@@ -1,4 +1,4 @@
-"""Give processes their places, start them, and replace those that die."""
+"""Give processes their places, start them, check that they agree, and replace those that die."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,9 +9,8 @@ from typing import Any
 
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Actor, Cluster
-from coterie.extras.cluster.agreement import check_code, check_disk
 from coterie.extras.cluster.processes import Machine
-from coterie.extras.cluster.worker import About
+from coterie.extras.cluster.worker import About, code_mark
 from coterie.teams.backend import Died
 
 _ATTEMPTS, _PAUSE_S = 8, 5.0
@@ -72,6 +71,38 @@ def start(
         # The learner of a base comes first, if it has one.
         about = loaded[number] | about
     return about
+
+
+def check_code(processes: Sequence[Actor]) -> None:
+    """Refuse processes whose code differs from the code of this one.
+
+    Raises:
+        UserError: a process has different code; the message names it.
+        Died: a process has died.
+    """
+    mark = code_mark()
+    for process, begun in [(member, member.begin("code")) for member in processes]:
+        if process.result(begun) != mark:
+            raise UserError(
+                f"{process.name} runs other code, or another torch, than this process: install "
+                "the same version on every node"
+            )
+
+
+def check_disk(processes: Sequence[Actor], file: Path) -> None:
+    """Refuse processes that do not read the same content from ``file`` as this one.
+
+    Raises:
+        UserError: a process reads something else; the message names it.
+        Died: a process has died.
+    """
+    known, path = file.read_bytes(), file.resolve()
+    for process, begun in [(member, member.begin("seen", path)) for member in processes]:
+        if process.result(begun) != known:
+            raise UserError(
+                f"{process.name} does not see {path.parent}: put --run-dir on a disk that all "
+                "nodes share, or say --cluster.checkpoints driver"
+            )
 
 
 @contextmanager

@@ -34,8 +34,7 @@ from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.evaluation.cascade import ThresholdChoice, measure
 from coterie.evaluation.metrics.means import Floats
 from coterie.experts.naming import is_player
-from coterie.extras.papers.corea_systems import SYSTEMS, curve_content, systems
-from coterie.extras.papers.corea_table import Measured, table
+from coterie.extras.papers.corea_systems import SYSTEMS, Measured, curve_content, systems, table
 from coterie.rewards.confidence import ThresholdSource
 from coterie.teams.graders import check_graders
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking

@@ -1,4 +1,4 @@
-"""The systems that COREA (arXiv:2603.03752) compares, and their controls, from stored responses."""
+"""The systems that COREA (arXiv:2603.03752) compares, their controls, and the table of both."""
 
 # Q questions, S responses per question
 
@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from rich.table import Table
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from coterie.comparison.output import make_table
 from coterie.comparison.responses import Responses
 from coterie.comparison.systems import Deferral, System, cascaded
 from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, scored_responses
+from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.deferral import (
     BudgetMatch,
     area_over_random,
@@ -149,7 +152,9 @@ def systems(
 
     Args:
         answered: responses of ``large`` and of any of ``base``, ``rlvr``, ``brier``, ``corea``.
-        how: how the threshold is chosen.
+        choice: how the threshold is chosen.
+        size_ratio: parameters of the large model divided by those of the small one.
+        output_weight: price of an output token, in prompt tokens.
         probability_QS: mean probabilities, at temperature 1, of the tokens that ``rlvr`` and
             ``corea`` wrote; systems that need missing ones are left out.
         probe_QS: the probe's predictions for the responses of ``rlvr``.
@@ -295,3 +300,28 @@ def curve_content(deferral: Deferral) -> dict[str, Any]:
         **curve_figures(deferral),
         "budgets": match_budgets(deferral),
     }
+
+
+Measured = Mapping[str, Mapping[str, Resampled]]
+"""System -> metric -> value with its bootstrap resamples."""
+
+
+def table(results: Measured, title: str) -> Table:
+    """Build the table, one line per system."""
+
+    def cells(metrics: Mapping[str, Resampled]) -> list[str]:
+        cascading = 0 < metrics["deferred"].value < 1
+        return [
+            f"{metrics['accuracy'].value:.3f}",
+            f"{(metrics['accuracy'].high - metrics['accuracy'].low) / 2:.3f}",
+            f"{metrics['ece'].value:.3f}",
+            f"{metrics['auroc'].value:.3f}",
+            f"{metrics['cost'].value:.0f}",
+            f"{metrics['deferred'].value:.0%}",
+            f"{metrics['random_gain'].value:+.3f}" if cascading else "",
+            f"{metrics['saving'].value:+.0%}",
+        ]
+
+    headings = ("accuracy", "±", "ECE", "AUROC", "cost", "LLM", "over random", "saved")
+    lines = [(SYSTEMS[name], cells(metrics)) for name, metrics in results.items()]
+    return make_table(title, "system", headings, lines)

@@ -33,6 +33,12 @@ def ask_replies(
     per set; only missing replies are sampled.
 
     Args:
+        expert: the model that replies.
+        scored: the sets of questions.
+        settings: sampling, seed and folder of the comparison.
+        console: shows the progress.
+        env: prompt styles and lengths.
+        count: replies to each question.
         temperature: sampling temperature of the replies; None: the general one.
     """
     if temperature is not None:
@@ -60,8 +66,10 @@ def ask_replies(
 
 
 def check_temperature_of_replies(temperature: float | None) -> None:
-    """Raises:
-    UserError: not a valid temperature.
+    """Check the sampling temperature of replies; None: the general one.
+
+    Raises:
+        UserError: it is negative or not finite.
     """
     if temperature is not None and not 0 <= temperature < math.inf:
         raise UserError("--reply-temperature is a number from 0 on")

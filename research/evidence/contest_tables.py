@@ -9,9 +9,10 @@ from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
 from coterie.extras.papers.corea_systems import SYSTEMS
 from evidence import contests
+from evidence.cells import change, each, mean
 from evidence.contests import EXPERTS, SEEDS, Run, stored
-from evidence.peer_tables import difference, signed
-from evidence.runs import ROOT, Row, fell, missing_lines, put, rate
+from evidence.peer_tables import difference
+from evidence.runs import ROOT, Row, differences, fell, missing_lines, put, rate
 
 PAGE = ROOT / "research/2026-11-contests.md"
 PICTURES = ROOT / "docs/evidence"
@@ -74,15 +75,13 @@ def _taught(stored: Stored) -> Iterator[str]:
             ]
             cells = [
                 role,
-                _mean([rate(plain[seed], role, "before") for seed in seeds]),
-                *(_each([rate(rows[seed], role) for seed in seeds]) for rows in (plain, ours)),
+                mean([rate(plain[seed], role, "before") for seed in seeds]),
+                *(each([rate(rows[seed], role) for seed in seeds]) for rows in (plain, ours)),
                 difference(ours, plain, role),
                 ", ".join(broken) or "none",
             ]
             yield f"| {' | '.join(cells)} |"
-            gains[f"{contest}: {role}"] = [
-                rate(ours[seed], role) - rate(plain[seed], role) for seed in seeds
-            ]
+            gains[f"{contest}: {role}"] = differences(ours, plain, role)
         spent = (
             f"{arm} {np.mean([rows[s]['tokens'] for s in seeds]) / 1e6:.2f} million tokens"
             for arm, rows in (("plain", plain), ("distillation", ours))
@@ -156,7 +155,7 @@ def _consulted(stored: Stored) -> Iterator[str]:
         return [rows[seed]["after"][policy] for seed in seeds]
 
     yield from ("", f"### Consultation beside imitation{_share(seeds)}", "")
-    yield f"Right alone, avg@4; without any expert {_each(right('alone'))}."
+    yield f"Right alone, avg@4; without any expert {each(right('alone'))}."
     yield ""
     yield "| expert | its tokens, M | consulted | imitated | − imitated | − alone |"
     yield f"|{'---|' * 6}"
@@ -167,11 +166,11 @@ def _consulted(stored: Stored) -> Iterator[str]:
         tokens = [row["after"]["expert_tokens"] / 1e6 for row in asked]
         millions = without_zero(float(np.mean(tokens)), 2) if tokens else ""
         name, shown, learned = (
-            (kind, _each(own), _ahead(own, right("alone")))
+            (kind, each(own), _ahead(own, right("alone")))
             if kind == imitated
             else (f"{kind}, right solutions alone", "", "")
         )
-        cells = (millions, shown, _each(theirs), _ahead(own, theirs), learned)
+        cells = (millions, shown, each(theirs), _ahead(own, theirs), learned)
         yield f"| {name} | {' | '.join(cells)} |"
         gains[name] = [consulted - copied for consulted, copied in zip(own, theirs)]
     draw(gains, "consulted.png", "avg@4: consulted − imitated")
@@ -187,7 +186,7 @@ def _imitated_first(stored: Stored) -> Iterator[str]:
         return
     yield from ("", f"### Consultation beside imitation first{_share(seeds)}", "")
     shares = [later[seed]["after"]["imitated-told"] for seed in seeds]
-    yield f"Imitated as far as consulting is told: {_each(shares)}."
+    yield f"Imitated as far as consulting is told: {each(shares)}."
     yield from ("", "| expert | imitated, then alone | consulted − that |", f"|{'---|' * 3}")
     for kind, name, then in (
         ("answer", "answer", "answer"),
@@ -196,7 +195,7 @@ def _imitated_first(stored: Stored) -> Iterator[str]:
     ):
         own = [rows[seed]["after"][kind] for seed in seeds]
         theirs = [later[seed]["after"][f"then-{then}"] for seed in seeds]
-        yield f"| {name} | {_each(theirs)} | {_ahead(own, theirs)} |"
+        yield f"| {name} | {each(theirs)} | {_ahead(own, theirs)} |"
 
 
 def _together(stored: Stored) -> Iterator[str]:
@@ -239,14 +238,9 @@ def random_saving(systems: Row, loss: float) -> float | None:
 
 
 def _ahead(ours: Sequence[float | None], theirs: Sequence[float | None]) -> str:
-    pairs = [
-        our - their for our, their in zip(ours, theirs) if our is not None and their is not None
-    ]
-    if not pairs:
-        return ""
-    interval = t_interval(pairs)
-    spread = "" if np.isnan(interval.low) else f" [{signed(interval.low)}, {signed(interval.high)}]"
-    return signed(interval.value) + spread
+    return change(
+        [our - their for our, their in zip(ours, theirs) if our is not None and their is not None]
+    )
 
 
 def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
@@ -267,14 +261,6 @@ def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
 
 def _share(seeds: Sequence[int]) -> str:
     return "" if len(seeds) == len(SEEDS) else f" ({len(seeds)} of {len(SEEDS)} seeds)"
-
-
-def _mean(values: Sequence[float]) -> str:
-    return without_zero(float(np.mean(values)), 3)
-
-
-def _each(values: Sequence[float]) -> str:
-    return f"**{_mean(values)}** ({' '.join(without_zero(value, 3) for value in values)})"
 
 
 def _plus_minus(values: Sequence[float | None]) -> str:

@@ -1,18 +1,16 @@
 """Tables of research/2026-11-controls.md and a picture of docs/evidence.md, of stored results."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
-from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
 from evidence import controls
+from evidence.cells import change, each, mean, signed
 from evidence.contest_tables import draw
 from evidence.controls import BOTH, BOUNDS, LENGTH, LONG, OTHERS, SCREEN, STAGES, Run, Stored
-from evidence.peer_tables import signed
 from evidence.peers import ROLES
-from evidence.runs import ROOT, Row, fell, missing_lines, put, rate
+from evidence.runs import ROOT, Row, differences, fell, missing_lines, put, rate
 
 PAGE = ROOT / "research/2026-11-controls.md"
 _CONTROLLED = (("disjoint", LENGTH), ("recall", LENGTH), ("disjoint", LONG))
@@ -51,11 +49,9 @@ def _part1(done: Stored) -> Iterator[str]:
         if (rung, steps) == _CONTROLLED[0]:
             plain = of_arms["plain"]
             for arm in ("expected", *OTHERS):
+                known = {seed: row for seed, row in of_arms[arm].items() if seed in seeds}
                 for role in ROLES:
-                    both = sorted(of_arms[arm].keys() & plain.keys() & {*seeds})
-                    gains[f"{arm}: {role}"] = [
-                        rate(of_arms[arm][seed], role) - rate(plain[seed], role) for seed in both
-                    ]
+                    gains[f"{arm}: {role}"] = differences(known, plain, role)
     if gains:
         draw(gains, "other-hints.png", "Pass@1: arm − plain, disjoint, 330 steps")
         yield from ("", "![Gain behind other hints](../docs/evidence/other-hints.png)")
@@ -67,8 +63,8 @@ def _cells(arm: str, rows: Rows, of_arms: Mapping[str, Rows]) -> list[str]:
     return [
         *(arm, str(len(rows))),
         *(_each(rows, role) for role in ROLES),
-        *(blank if arm == "plain" else [_difference(rows, plain, role) for role in ROLES]),
-        *([_difference(expected, rows, role) for role in ROLES] if arm in OTHERS else blank),
+        *(blank if arm == "plain" else _changes(rows, plain)),
+        *(_changes(expected, rows) if arm in OTHERS else blank),
         ", ".join(_part(rows, of_arms, role) for role in ROLES) if arm in OTHERS else "",
         ", ".join(_read(rows, role) for role in ROLES) if arm in OTHERS else "",
         _broken(rows),
@@ -81,12 +77,13 @@ def _part(rows: Rows, of_arms: Mapping[str, Rows], role: str) -> str:
     seeds = rows.keys() & of_arms["plain"].keys() & of_arms["expected"].keys()
     if not seeds:
         return ""
-    mean = {
+    means = {
         name: np.mean([rate(arm_rows[seed], role) for seed in seeds])
         for name, arm_rows in (("it", rows), *of_arms.items())
         if name in ("it", "plain", "expected")
     }
-    return without_zero(float((mean["it"] - mean["plain"]) / (mean["expected"] - mean["plain"])), 2)
+    gain = means["it"] - means["plain"]
+    return without_zero(float(gain / (means["expected"] - means["plain"])), 2)
 
 
 def _read(rows: Rows, role: str) -> str:
@@ -129,7 +126,7 @@ def _both(arm: str, rows: Rows, theirs: Rows) -> list[str]:
     return [
         *(arm, str(len(rows))),
         *(_each(rows, role) for role in ROLES),
-        *(_difference(rows, theirs, role) for role in ROLES),
+        *_changes(rows, theirs),
         *(_rescued(rows, name) for name in ("rescue_rate", "retry_rate")),
         _broken(rows),
         f"{np.mean([row['tokens'] for row in rows.values()]) / 1e6:.2f}",
@@ -146,7 +143,7 @@ def _rescued(rows: Rows, name: str) -> str:
             for row in rows.values()
             if "rescues" in row and row["rescues"][when][name] is not None
         ]
-        values += [without_zero(float(np.mean(known)), 2)] if known else []
+        values += [mean(known, 2)] if known else []
     return ", ".join(values)
 
 
@@ -156,16 +153,9 @@ def _broken(rows: Rows) -> str:
     )
 
 
-def _difference(ours: Rows, theirs: Rows, role: str) -> str:
-    seeds = sorted(ours.keys() & theirs.keys())
-    if not seeds:
-        return ""
-    interval: Any = t_interval([rate(ours[s], role) - rate(theirs[s], role) for s in seeds])
-    spread = "" if np.isnan(interval.low) else f" [{signed(interval.low)}, {signed(interval.high)}]"
-    return signed(interval.value) + spread
+def _changes(ours: Rows, theirs: Rows) -> list[str]:
+    return [change(differences(ours, theirs, role)) for role in ROLES]
 
 
 def _each(rows: Rows, role: str) -> str:
-    values = [rate(rows[seed], role) for seed in sorted(rows)]
-    each = " ".join(without_zero(value, 3) for value in values)
-    return f"**{without_zero(float(np.mean(values)), 3)}** ({each})"
+    return each([rate(rows[seed], role) for seed in sorted(rows)])

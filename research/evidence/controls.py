@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import overlay
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.extras.papers.sweep import SweepCommand
 from evidence import peers, runs
-from evidence.peers import DECIDING, DISTILLED, LENGTH, MODELS, ROLES, RUNGS
-from evidence.runs import ROOT, Row, fell, finish, quoted, rate, taught
+from evidence.peers import DECIDING, DISTILLED, LENGTH, ROLES
+from evidence.runs import ROOT, differences, fell, finish, quoted, rate, taught
 
 RESULTS = ROOT / "docs/evidence/controls.jsonl"
 LOOP = "research/evidence/other_hints.py"
@@ -56,23 +55,11 @@ _TIE = 0.01
 
 
 @dataclass(frozen=True)
-class Run:
-    """One training of the protocol."""
+class Run(peers.Run):
+    """One training of the protocol; its arms name their environments."""
 
-    rung: str
-    arm: str
-    seed: int
-    steps: int
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Return the flags of its program, without the run's folder."""
-        flags = (
-            *("--algo", "gspo", "--seed", str(self.seed), "--steps", str(self.steps)),
-            *("--problems.train", RUNGS[self.rung], "--problems.held-out", "512"),
-            *("--no-episodes-log", *ARMS[self.arm], *MODELS.get(self.rung, ())),
-        )
-        return tuple(overlay(flags))
+    env = ()
+    arms = ARMS
 
     @property
     def program(self) -> str:
@@ -81,7 +68,7 @@ class Run:
     @property
     def name(self) -> str:
         """Return the name of the run's folder."""
-        return f"control-{self.rung}-{self.arm}-{self.steps}-{self.seed}"
+        return f"control-{super().name}"
 
 
 @dataclass(frozen=True)
@@ -146,7 +133,7 @@ def failed(done: Stored, before: tuple[str, int] | None = None) -> list[tuple[st
         ours, theirs = (of(done, rung, arm, steps) for arm in (str(both), "expected"))
         if len(ours.keys() & theirs.keys()) < (FEW if rungs else len(_seeds(rung, steps))):
             continue
-        lows = [difference(ours, theirs, role)[1] for role in ROLES]
+        lows = [t_interval(differences(ours, theirs, role)).low for role in ROLES]
         if min(lows) <= BOUNDS[steps] or any(fell(row) for row in ours.values()):
             rungs.append((rung, steps))
     return rungs
@@ -163,15 +150,6 @@ def of(done: Stored, rung: str, arm: str, steps: int) -> dict[int, dict[str, Any
             or first.get(peers.Run(rung, arm, seed, steps))
         )
     }
-
-
-def difference(
-    ours: Mapping[int, Row], theirs: Mapping[int, Row], role: str
-) -> tuple[float, float, float]:
-    """Return mean, lower and upper end of ours − theirs over the seeds of both."""
-    seeds = sorted(ours.keys() & theirs.keys())
-    interval = t_interval([rate(ours[seed], role) - rate(theirs[seed], role) for seed in seeds])
-    return interval.value, interval.low, interval.high
 
 
 def stored() -> dict[Run, dict[str, Any]]:

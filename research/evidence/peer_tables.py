@@ -9,11 +9,11 @@ import numpy as np
 
 from coterie.comparison.pictures import drawing
 from coterie.envs.core_teaching.evaluation import EVALUATION
-from coterie.evaluation.metrics.intervals import Estimate, bootstrap, t_interval
-from coterie.evaluation.table import without_zero
+from coterie.evaluation.metrics.intervals import bootstrap, t_interval
 from evidence import peers
+from evidence.cells import change, each, mean, signed
 from evidence.peers import DECIDING, LENGTH, ROLES, RUNGS, TAUGHT, Run, stored
-from evidence.runs import ROOT, Row, fell, missing_lines, put, rate
+from evidence.runs import ROOT, Row, differences, fell, missing_lines, put, rate
 
 PAGE = ROOT / "research/2026-11-peer-hints.md"
 PICTURE = ROOT / "docs/evidence/gains.png"
@@ -68,18 +68,13 @@ def difference(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> 
     seeds = sorted(ours.keys() & plain.keys())
     if not seeds:
         return ""
-    over_seeds = _over_seeds(ours, plain, role)
     right = [
         np.concatenate([_per_problem(row[seed], role) for seed in seeds]) for row in (ours, plain)
     ]
     problems = right[0] - right[1]
     over = bootstrap(problems[:, None], lambda mean: mean[..., 0], resamples=2000)
-    whole = (
-        ""
-        if np.isnan(over_seeds.low)
-        else f" [{signed(over_seeds.low)}, {signed(over_seeds.high)}]"
-    )
-    return f"{signed(over_seeds.value)}{whole}; ({signed(over.low)}, {signed(over.high)})"
+    over_seeds = change(differences(ours, plain, role))
+    return f"{over_seeds}; ({signed(over.low)}, {signed(over.high)})"
 
 
 def _per_problem(row: Row, role: str) -> np.ndarray:
@@ -96,18 +91,13 @@ def verdicts(stored: Stored) -> Iterator[str]:
         of_arms = arms(stored, rung, steps)
         ours, plain = of_arms.get(TAUGHT, {}), of_arms.get("plain", {})
         seeds = ours.keys() & plain.keys()
-        lows = [_over_seeds(ours, plain, role).low for role in ROLES]
+        lows = [t_interval(differences(ours, plain, role)).low for role in ROLES]
         good = all(low > least for low in lows) and not any(fell(ours[seed]) for seed in seeds)
         state = f"open: {len(seeds)} of {len(among)} seeds"
         if len(seeds) == len(among):
             state = "**holds**" if good else "**fails**"
         bound = signed(least) if least else "0"
         yield f"| {rung}, {steps} steps: above {bound}, none falls apart | {state} |"
-
-
-def _over_seeds(ours: Mapping[int, Row], plain: Mapping[int, Row], role: str) -> Estimate:
-    seeds = sorted(ours.keys() & plain.keys())
-    return t_interval([rate(ours[seed], role) - rate(plain[seed], role) for seed in seeds])
 
 
 def _tables(stored: Stored) -> list[str]:
@@ -136,12 +126,12 @@ def _table(of_arms: Mapping[str, Mapping[int, Row]], planned: Sequence[int]) -> 
         plain = of_arms.get("plain", {}) if arm != "plain" else {}
         lacking = "" if len(rows) == len(planned) else f" of {len(planned)}"
         broken = [f"{role} {seed}" for seed in sorted(rows) for role in fell(rows[seed])]
-        votes = (_mean([row["votes"][who] for row in order]) for who in (*ROLES, "team"))
+        votes = (mean([row["votes"][who] for row in order]) for who in (*ROLES, "team"))
         cells = [
             arm,
             f"{len(rows)}{lacking}",
-            " / ".join(_mean([rate(row, role, "before") for row in order]) for role in ROLES),
-            *(_seeds([rate(row, role) for row in order]) for role in ROLES),
+            " / ".join(mean([rate(row, role, "before") for row in order]) for role in ROLES),
+            *(each([rate(row, role) for row in order]) for role in ROLES),
             *(difference(rows, plain, role) for role in ROLES),
             ", ".join(broken) or "none",
             f"{np.mean([row['tokens'] for row in order]) / 1e6:.2f}",
@@ -215,20 +205,6 @@ def draw(stored: Stored, path: Path = PICTURE) -> None:
         axes[0].set_ylabel("Pass@1: peer distillation − plain", fontsize=8)
 
 
-def _mean(values: Sequence[float]) -> str:
-    return without_zero(float(np.mean(values)), 3)
-
-
 def _mean_of(rows: Sequence[Row], key: str, shown: Callable[[float], str]) -> str:
     values = [row[key] for row in rows if row[key] is not None]
     return shown(float(np.mean(values))) if values else ""
-
-
-def _seeds(values: Sequence[float]) -> str:
-    each = " ".join(without_zero(value, 3) for value in values)
-    return f"**{_mean(values)}** ({each})"
-
-
-def signed(value: float) -> str:
-    """Format with three decimals and a sign."""
-    return f"{'+' if value >= 0 else '−'}{without_zero(abs(value), 3)}"

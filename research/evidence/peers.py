@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from coterie.datatypes.arguments import overlay
 from coterie.extras.papers.sweep import SweepCommand
@@ -68,15 +68,18 @@ class Run:
     arm: str
     seed: int
     steps: int
+    env: ClassVar[tuple[str, ...]] = ("--env", "core-teaching")
+    """Flags before all others."""
+    arms: ClassVar[Mapping[str, Sequence[str]]] = ARMS
+    """Arm -> its flags."""
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return the flags for ``train.py``, without the run's folder."""
+        """Return the flags of the program, without the run's folder."""
         flags = (
-            *("--env", "core-teaching", "--algo", "gspo", "--seed", str(self.seed)),
-            *("--steps", str(self.steps), "--problems.train", RUNGS[self.rung]),
-            *("--problems.held-out", "512", "--no-episodes-log", *ARMS[self.arm]),
-            *MODELS.get(self.rung, ()),
+            *(*self.env, "--algo", "gspo", "--seed", str(self.seed), "--steps", str(self.steps)),
+            *("--problems.train", RUNGS[self.rung], "--problems.held-out", "512"),
+            *("--no-episodes-log", *self.arms[self.arm], *MODELS.get(self.rung, ())),
         )
         return tuple(overlay(flags))
 

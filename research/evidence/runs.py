@@ -46,6 +46,8 @@ def again(protocols: Sequence[Any], name: str, seed: int, out: Path) -> str:
     Args:
         protocols: modules of protocols.
         name: of the arm's runs, without a seed.
+        seed: the seed of the new run.
+        out: folder of all runs.
     """
     known: dict[str, tuple[Any, Any]] = {}
     for protocol in protocols:
@@ -159,6 +161,12 @@ def rate(row: Row, role: str, when: str = "after") -> float:
     """Pass@1 on the held-out problems."""
     right, asked = row[when][role]
     return right / asked
+
+
+def differences(ours: Mapping[int, Row], theirs: Mapping[int, Row], role: str) -> list[float]:
+    """Pass@1 of ours − theirs after training, for each seed of both in order."""
+    seeds = sorted(ours.keys() & theirs.keys())
+    return [rate(ours[seed], role) - rate(theirs[seed], role) for seed in seeds]
 
 
 def counts(correct: Sequence[Sequence[int]]) -> list[int]:

@@ -94,6 +94,10 @@ def train(
     """Train ``model`` in place, in two phases.
 
     Args:
+        model: the model.
+        tokenizer: the model's tokenizer.
+        recipe: rates and numbers of steps.
+        report: called after each step.
         first: the name of phase 1 and its stages, each learned until the smoothed loss is low.
         second: the name of phase 2 and its examples.
 

@@ -1,14 +1,11 @@
-"""What roles read that can begin in all three systems, and their gate."""
+"""What roles read that can begin in all three systems."""
 
-import dataclasses
-import json
 import random
 
 from coterie.envs.corea_deferral.settings import SUFFIX
 from coterie.problems.chains import Chain
 from coterie.rewards.confidence import format_parts
-from miniatures.allround import Measured, complaints, deferral_example, gate_of, last_value
-from miniatures.build import SHIPPED
+from miniatures.allround import deferral_example, last_value
 from miniatures.consulting_corpus import call_example, question_of, returned_example, trace
 from miniatures.recipe import Example
 from miniatures.recipes import ALLROUND
@@ -53,15 +50,3 @@ def test_who_is_asked_for_all_values_is_asked_for_the_last() -> None:
             text = "".join(vars(last_value(example)).values())
             assert "All values" not in text
             assert text.count("Answer: ") == text.count("Answer: 7")
-
-
-def test_what_the_gate_refuses() -> None:
-    record = json.loads((SHIPPED / "erin/gate.json").read_text())["measured"]
-    measured, gate = Measured(**record), gate_of(ERIN)
-    assert complaints(measured, gate) == []
-    worse = {"deferring": 0.1, "stated": 0.9, "alone": 0.9, "helped": 0.95, "asking": 0.9}
-    names = [
-        sentence.split(" ")[0]
-        for sentence in complaints(dataclasses.replace(measured, **worse), gate)
-    ]
-    assert names == ["deferring", "stated", "alone", "helped", "asking"]

@@ -1,10 +1,6 @@
-"""The corpus of policy and expert, their gates, and what was shipped."""
+"""The corpus of policy and expert."""
 
-import dataclasses
-import json
 import random
-
-import pytest
 
 from coterie.envs.eapo_consultation.messages import (
     Call,
@@ -16,12 +12,7 @@ from coterie.envs.eapo_consultation.messages import (
 from coterie.envs.prompts import lone_prompt as env_lone_prompt
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
 from coterie.rewards.consultation import is_well_formed, read
-from miniatures.build import SHIPPED
 from miniatures.consulting import (
-    ExpertGate,
-    Measured,
-    PolicyGate,
-    complaints,
     is_call,
     read_answer,
 )
@@ -38,7 +29,6 @@ from miniatures.consulting_corpus import (
     solution,
     trace,
 )
-from miniatures.recipes import CONSULTING
 from miniatures.teaching_corpus import Habits, habits_of
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
@@ -134,36 +124,3 @@ def test_replies_are_copied_however_wrong() -> None:
     )
     assert '"result": "7 + 8 = 1 - 3 = 2 @ 4 = 3\\nAnswer: 123"' in example.prompt
     assert example.answer == trace(CHAIN, [1, 2, 3])
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"weak": 0.2}, "alone 0.200 > 0.03"),
-        ({"strong": 0.5}, "strong 0.500 < 0.9"),
-        ({"helped": 0.1}, "helped 0.100 < 0.5"),
-        ({"helped": None}, "helped 0.000 < 0.5"),
-        ({"asking": 0.1}, "asking 0.100 < 0.4"),
-        ({"asking": 1.0}, "asking 1.000 > 0.8"),
-        ({"format": 0.5}, "format 0.500 < 0.97"),
-    ],
-)
-def test_the_gate_of_the_policy(change: dict[str, float], sentence: str) -> None:
-    good = Measured(weak=0.01, strong=0.99, format=1.0, helped=0.9, asking=0.6)
-    assert complaints(good, PolicyGate()) == []
-    assert complaints(dataclasses.replace(good, **change), PolicyGate()) == [sentence]
-
-
-def test_the_gate_of_the_expert() -> None:
-    assert complaints(Measured(weak=0.99, strong=0.9, format=1.0), ExpertGate()) == []
-    poor = Measured(weak=0.5, strong=0.9, format=0.5)
-    assert complaints(poor, ExpertGate()) == ["format 0.500 < 0.97", "weak 0.500 < 0.85"]
-
-
-@pytest.mark.parametrize("recipe", CONSULTING, ids=lambda recipe: recipe.role)
-def test_the_record_passes_the_gate_of_today(recipe) -> None:
-    record = json.loads((SHIPPED / recipe.role / "gate.json").read_text())
-    gate = PolicyGate() if recipe.consults else ExpertGate()
-    assert complaints(Measured(**record["measured"]), gate) == []
-    today = json.loads(json.dumps(dataclasses.asdict(recipe)))
-    assert {key: today[key] for key in record["recipe"]} == record["recipe"]

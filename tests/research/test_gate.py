@@ -1,43 +1,87 @@
-"""A warm start that misses a bound is refused, and nothing of it is written."""
+"""A warm start of any family that misses a bound is refused, and nothing of it is written."""
 
 import dataclasses
 import json
+from typing import Any
 
 import pytest
 
 from coterie.datatypes import UserError
+from miniatures import allround, consulting, deferral, teaching
 from miniatures import build as build_module
 from miniatures.fitting import NoConvergence
 from miniatures.gate import share
 from miniatures.recipes import RECIPES, recipe_of
-from miniatures.teaching import Gate, Measured, complaints, read_answer
+from miniatures.teaching import read_answer
 from miniatures.teaching_corpus import trace
 
-GOOD = Measured(cold=0.43, by_family={"P": 1.0}, strong=0.97, retry=0.2, hinted=0.6, format=0.999)
-
-
-def test_a_good_model_passes():
-    assert complaints(GOOD, Gate()) == []
+TAUGHT = {"by_family": {"P": 1.0}, "strong": 0.97, "retry": 0.2, "hinted": 0.6, "format": 0.999}
+GOOD = teaching.Measured(cold=0.43, **TAUGHT)
+FORMS = {"deferring": 0.43, "stated": 1.0, "alone": 0.43, "helped": 0.8, "asking": 0.6}
+FAMILIES: dict[str, Any] = {
+    "teaching": (teaching, GOOD, teaching.Gate()),
+    "allround": (allround, allround.Measured(**vars(GOOD), **FORMS), allround.Gate()),
+    "deferral": (
+        deferral,
+        deferral.Measured(
+            accuracy=0.65, by_names=[1.0], auroc=0.6, confidence=0.85, overconfidence=0.25, format=1
+        ),
+        deferral.GATES["small"],
+    ),
+    "policy": (
+        consulting,
+        consulting.Measured(weak=0.01, strong=0.99, format=1.0, helped=0.9, asking=0.6),
+        consulting.PolicyGate(),
+    ),
+    "expert": (
+        consulting,
+        consulting.Measured(weak=0.99, strong=0.9, format=1.0),
+        consulting.ExpertGate(),
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("name", "change", "sentence"),
     [
-        ({"cold": 0.349}, "cold 0.349 < 0.35"),
-        ({"cold": 0.501}, "cold 0.501 > 0.5"),
-        ({"strong": 0.899}, "strong 0.899 < 0.9"),
-        ({"hinted": 0.349}, "lift by hints 0.149 < 0.15"),
-        ({"format": 0.989}, "format 0.989 < 0.99"),
-        ({"cold": float("nan")}, "cold nan < 0.35"),
+        *((name, {}, None) for name in FAMILIES),
+        ("teaching", {"cold": 0.349}, "cold 0.349 < 0.35"),
+        ("teaching", {"cold": 0.501}, "cold 0.501 > 0.5"),
+        ("teaching", {"strong": 0.899}, "strong 0.899 < 0.9"),
+        ("teaching", {"hinted": 0.349}, "lift by hints 0.149 < 0.15"),
+        ("teaching", {"format": 0.989}, "format 0.989 < 0.99"),
+        ("teaching", {"cold": float("nan")}, "cold nan < 0.35"),
+        ("allround", {"strong": 0.899}, "strong 0.899 < 0.9"),
+        ("allround", {"deferring": 0.1}, "deferring 0.100 < 0.35"),
+        ("allround", {"stated": 0.9}, "stated 0.900 < 0.99"),
+        ("allround", {"alone": 0.61}, "alone 0.610 > 0.6"),
+        ("allround", {"helped": 0.5}, "helped 0.070 < 0.1"),
+        ("allround", {"asking": 0.9}, "asking 0.900 > 0.8"),
+        ("deferral", {"accuracy": 0.3}, "accuracy 0.300 < 0.55"),
+        ("deferral", {"auroc": 0.9}, "AUROC 0.900 > 0.68"),
+        ("deferral", {"overconfidence": 0.0}, "overconfidence 0.000 < 0.22"),
+        ("deferral", {"format": 0.9}, "format 0.900 < 0.98"),
+        ("deferral", {"auroc": float("nan")}, "AUROC nan < 0.5"),
+        ("policy", {"weak": 0.2}, "alone 0.200 > 0.03"),
+        ("policy", {"strong": 0.5}, "strong 0.500 < 0.9"),
+        ("policy", {"helped": 0.1}, "helped 0.100 < 0.5"),
+        ("policy", {"helped": None}, "helped 0.000 < 0.5"),
+        ("policy", {"asking": 0.1}, "asking 0.100 < 0.4"),
+        ("policy", {"asking": 1.0}, "asking 1.000 > 0.8"),
+        ("policy", {"format": 0.5}, "format 0.500 < 0.97"),
+        ("expert", {"format": 0.5}, "format 0.500 < 0.97"),
+        ("expert", {"weak": 0.5}, "weak 0.500 < 0.85"),
     ],
 )
-def test_each_bound_is_checked(change, sentence):
-    assert complaints(dataclasses.replace(GOOD, **change), Gate())[0] == sentence
+def test_each_bound_is_checked(name, change, sentence):
+    family, good, gate = FAMILIES[name]
+    measured = dataclasses.replace(good, **change)
+    assert family.complaints(measured, gate) == ([sentence] if sentence else [])
 
 
 def test_all_complaints_are_told():
-    bad = Measured(cold=0.1, by_family={}, strong=0.1, retry=0.1, hinted=0.1, format=0.1)
-    assert len(complaints(bad, Gate())) == 4
+    bad = dataclasses.replace(GOOD, cold=0.1, strong=0.1, hinted=0.1, format=0.1)
+    assert len(teaching.complaints(bad, teaching.Gate())) == 4
 
 
 @pytest.mark.parametrize(
@@ -92,15 +136,8 @@ def test_the_next_seed_is_tried_until_one_passes(monkeypatch, tmp_path):
     assert written["recipe"]["seed"] == 6
     assert written["attempt"] == 3
     assert written["measured"]["cold"] == 0.43
-    names = {path.name for path in (tmp_path / "alice").iterdir()}
-    assert names == {
-        "config.json",
-        "gate.json",
-        "generation_config.json",
-        "model.safetensors",
-        "tokenizer.json",
-        "tokenizer_config.json",
-    }
+    shipped = {path.name for path in (build_module.SHIPPED / "alice").iterdir()}
+    assert {path.name for path in (tmp_path / "alice").iterdir()} == shipped
 
 
 def test_a_failing_gate_writes_nothing(monkeypatch, tmp_path):

@@ -117,7 +117,7 @@ def learn(
     Returns None without rows.
 
     Args:
-        one: the role that learns.
+        trained_role: the role that learns.
         rows: the role's rows.
         advantage_B: advantages of the rows, shape (B,).
         start: the current weights by name.
@@ -167,7 +167,7 @@ def measure_movement(
     """Compare a role's weights with those before its newest update.
 
     Args:
-        one: the role.
+        trained_role: the role.
         start: weights before the update, by name.
         lr: the learning rate of the update.
     """
@@ -188,7 +188,7 @@ def check_movement(role: str, movement: Movement) -> Finding:
 
     Args:
         role: the role that learns.
-        found: effect of one update at the run's learning rate.
+        movement: effect of one update at the run's learning rate.
     """
     if not movement.reached:
         return Finding(_CHECK, role, "no weight has a gradient", "not measured")

@@ -43,7 +43,7 @@ LONGEST = 2000
 
 
 def levenshtein(first: str, second: str) -> int:
-    """Return the number of edits (insert, delete, replace) that turn ``one`` into ``other``."""
+    """Return the number of edits (insert, delete, replace) that turn ``first`` into ``second``."""
     left = np.frombuffer(first.encode("utf-32-le", "replace"), np.uint32)
     right = np.frombuffer(second.encode("utf-32-le", "replace"), np.uint32)
     places = np.arange(len(right) + 1)

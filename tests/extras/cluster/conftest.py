@@ -204,6 +204,32 @@ def _alive(group: int) -> bool:
     return True
 
 
+class KillWhenAsked:
+    """Kills once, as soon as an actor has been asked for ``verb``."""
+
+    def __init__(self) -> None:
+        self.killed: list[str] = []
+
+    def __call__(
+        self, actor: Any, verb: str, kill: Callable[[], None], name: str | None = None
+    ) -> None:
+        begin = actor.begin
+
+        def begun(asked: str, *arguments: Any) -> Any:
+            call = begin(asked, *arguments)
+            if asked == verb and not self.killed:
+                kill()
+                self.killed.append(name or actor.name)
+            return call
+
+        actor.begin = begun
+
+
+@pytest.fixture
+def kill_when_asked() -> KillWhenAsked:
+    return KillWhenAsked()
+
+
 class Nodes:
     """A head and three nodes with as little shared memory as Ray allows; what is removed is added
     again for the next test."""

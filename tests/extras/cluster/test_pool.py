@@ -190,7 +190,7 @@ def test_a_replica_that_refuses_twice_ends_the_run(
 def test_other_code_on_a_node_is_refused_and_everything_ends(
     fake_cluster: Any, play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coterie.extras.cluster.agreement.code_mark", lambda: "another")
+    monkeypatch.setattr("coterie.extras.cluster.starting.code_mark", lambda: "another")
     with pytest.raises(UserError, match="learner of alice runs other code"):
         play(tmp_path / "run", *CLUSTER)
     assert all(actor.handle is None for actor in fake_cluster.made)

@@ -87,35 +87,32 @@ def test_a_run_on_two_ranks_goes_on_with_one_and_the_reverse(
 @pytest.mark.slow
 @pytest.mark.parametrize("restarts", ["0", "1"])
 def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
-    play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path, restarts: str
-) -> None:
+    play: Play, kill_when_asked: Any, full: dict[str, bytes], nearly: Any, tmp_path: Path,
+    restarts: str,
+) -> None:  # fmt: skip
     started: list[Any] = []
     killed: list[float] = []
 
-    def kill(session: Session, step: int) -> None:
+    def arrange(session: Session, step: int) -> None:
         pool: Any = session.team.backend
         group = next(base.learner for base in pool._bases if "bob" in base.roles)
         assert [actor.name for actor in group.ranks] == ["learner 1 of bob", "learner 2 of bob"]
-        asked = group.begin
 
-        def begin(verb: str, *arguments: Any) -> Any:
-            begun = asked(verb, *arguments)
-            if verb == "update" and not killed:
-                ranks = [rank for actor in pool._actors for rank in actor.processes]
-                started.extend(rank.handle.process for rank in ranks)
-                group.ranks[1].handle.process.kill()
-                killed.append(time.monotonic())
-            return begun
+        def kill() -> None:
+            ranks = [rank for actor in pool._actors for rank in actor.processes]
+            started.extend(rank.handle.process for rank in ranks)
+            group.ranks[1].handle.process.kill()
+            killed.append(time.monotonic())
 
         if step == 2:
-            group.begin = begin
+            kill_when_asked(group, "update", kill)
 
     flags = (*TWO, "--cluster.restarts", restarts)
     if restarts == "1":
-        nearly(play(tmp_path / "run", *flags, before=kill), full)
+        nearly(play(tmp_path / "run", *flags, before=arrange), full)
     else:
         with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
-            play(tmp_path / "run", *flags, before=kill)
+            play(tmp_path / "run", *flags, before=arrange)
         assert time.monotonic() - killed[0] < 60
     assert len(started) == 4
     assert not any(process.is_alive() for process in started)

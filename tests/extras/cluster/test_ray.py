@@ -32,123 +32,78 @@ def test_a_run_on_three_nodes_is_the_run_in_this_process(
 
 @pytest.mark.parametrize("what", ["engine", "node"])
 def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
-    nodes: Any,
-    play: Play,
-    apart: tuple[str, ...],
-    full: dict[str, bytes],
-    tmp_path: Path,
-    what: str,
-) -> None:
-    killed: list[str] = []
-
-    def kill(session: Session, step: int) -> None:
+    nodes: Any, play: Play, kill_when_asked: Any, apart: tuple[str, ...],
+    full: dict[str, bytes], tmp_path: Path, what: str,
+) -> None:  # fmt: skip
+    def arrange(session: Session, step: int) -> None:
         pool: Any = session.team.backend
-        actors = [engine for base in pool._bases for engine in base.apart]
-        answer = actors[1].begin
-
-        def begin(verb: str, *arguments: Any) -> Any:
-            begun = answer(verb, *arguments)
-            if verb == "sample" and step == 2 and not killed:
-                killed.append(actors[1].name)
-                if what == "engine":
-                    import ray
-
-                    ray.kill(actors[1].handle)
-                else:
-                    nodes.remove(actors[1].row["node"])
-            return begun
-
+        engine = [engine for base in pool._bases for engine in base.apart][1]
+        gone = end(engine) if what == "engine" else lambda: nodes.remove(engine.row["node"])
         if step == 2:
-            actors[1].begin = begin
+            kill_when_asked(engine, "sample", gone)
 
-    assert play(tmp_path / "run", *nodes.flags, *apart, before=kill) == full
-    assert killed
+    assert play(tmp_path / "run", *nodes.flags, *apart, before=arrange) == full
+    assert kill_when_asked.killed
+
+
+def end(actor: Any) -> Callable[[], None]:
+    """Kills the actor that has this place now."""
+
+    def kill() -> None:
+        import ray
+
+        ray.kill(actor.handle)
+
+    return kill
 
 
 def test_episode_workers_play_the_run_of_this_process_though_one_is_killed(
-    nodes: Any, play: Play, full: dict[str, bytes], tmp_path: Path
+    nodes: Any, play: Play, kill_when_asked: Any, full: dict[str, bytes], tmp_path: Path
 ) -> None:
-    killed: list[str] = []
-
-    def kill(session: Session, step: int) -> None:
+    def arrange(session: Session, step: int) -> None:
         actor = session.runtime.players.actors[1]
-        begin = actor.begin
-
-        def begun(verb: str, *arguments: Any) -> Any:
-            asked = begin(verb, *arguments)
-            if verb == "play" and step == 2 and not killed:
-                import ray
-
-                ray.kill(actor.handle)
-                killed.append(actor.name)
-            return asked
-
-        actor.begin = begun
+        if step == 2:
+            kill_when_asked(actor, "play", end(actor))
 
     flags = (*nodes.flags, "--cluster.cpus", "0.25", "--cluster.episode-workers", "2")
-    assert play(tmp_path / "run", *flags, before=kill) == full
-    assert killed == ["episode worker 2"]
+    assert play(tmp_path / "run", *flags, before=arrange) == full
+    assert kill_when_asked.killed == ["episode worker 2"]
     places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
     assert [row["process"] for row in places[-2:]] == ["episode worker 1", "episode worker 2"]
     assert len({row["node"] for row in places}) == 3
 
 
 def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_changes(
-    nodes: Any, play: Play, full: dict[str, bytes], tmp_path: Path
+    nodes: Any, play: Play, kill_when_asked: Any, full: dict[str, bytes], tmp_path: Path
 ) -> None:
-    killed: list[str] = []
-
-    def kill(session: Session, step: int) -> None:
-        import ray
-
+    def arrange(session: Session, step: int) -> None:
         pool: Any = session.team.backend
-        actor = pool._actors[0]
-        learn = actor.begin
-
-        def begin(verb: str, *arguments: Any) -> Any:
-            begun = learn(verb, *arguments)
-            if verb == "update" and not killed:
-                ray.kill(actor.handle)
-                killed.append(actor.name)
-            return begun
-
         if step == 2:
-            actor.begin = begin
+            kill_when_asked(pool._actors[0], "update", end(pool._actors[0]))
 
     flags = (*nodes.flags, "--cluster.cpus", "0.5", "--cluster.checkpoints", "shared")
-    assert play(tmp_path / "run", *flags, before=kill) == full
-    assert killed == ["learner of alice"]
-    killed.clear()
+    assert play(tmp_path / "run", *flags, before=arrange) == full
+    assert kill_when_asked.killed == ["learner of alice"]
+    kill_when_asked.killed.clear()
     with pytest.raises(UserError, match="learner of alice has died, or its node has; --resume"):
-        play(tmp_path / "two", *flags, "--cluster.restarts", "0", before=kill)
+        play(tmp_path / "two", *flags, "--cluster.restarts", "0", before=arrange)
     assert play(tmp_path / "two", *nodes.flags) == full
 
 
 def test_ranks_on_three_nodes_learn_as_one_process_does_though_one_is_killed(
-    nodes: Any, play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path
-) -> None:
-    killed: list[str] = []
-
-    def kill(session: Session, step: int) -> None:
-        import ray
-
+    nodes: Any, play: Play, kill_when_asked: Any, full: dict[str, bytes], nearly: Any,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    def arrange(session: Session, step: int) -> None:
         pool: Any = session.team.backend
         group = next(base.learner for base in pool._bases if "bob" in base.roles)
-        learn = group.begin
-
-        def begin(verb: str, *arguments: Any) -> Any:
-            begun = learn(verb, *arguments)
-            if verb == "update" and not killed:
-                ray.kill(group.ranks[1].handle)
-                killed.append(group.ranks[1].name)
-            return begun
-
         if step == 2:
-            group.begin = begin
+            second = group.ranks[1]
+            kill_when_asked(group, "update", end(second), second.name)
 
     two = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
-    nearly(play(tmp_path / "run", *nodes.flags, *two, before=kill), full)
-    assert killed == ["learner 2 of bob"]
+    nearly(play(tmp_path / "run", *nodes.flags, *two, before=arrange), full)
+    assert kill_when_asked.killed == ["learner 2 of bob"]
 
 
 def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(

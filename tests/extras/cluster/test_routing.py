@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from coterie.extras.cluster.routing import choose
+from coterie.extras.cluster.bases import choose
 
 PROMPTS = [np.random.default_rng(i).integers(0, 300, 400) for i in range(300)]
 

@@ -15,15 +15,18 @@ from coterie.training.preflight import preflight
 HERE = "coterie.extras.cluster.checks.find_spec"
 
 
-@pytest.mark.parametrize("address", ["none", "local", "auto", "10.0.0.7:6379", "head.lan:1"])
-def test_addresses(address: str) -> None:
-    assert ClusterSettings(address).used == (address != "none")
-
-
 @pytest.mark.parametrize(
-    ("address", "shares"), [("none", True), ("local", True), ("auto", False), ("head:1", False)]
+    ("address", "shares"),
+    [
+        ("none", True),
+        ("local", True),
+        ("auto", False),
+        ("10.0.0.7:6379", False),
+        ("a.lan:1", False),
+    ],
 )
-def test_who_writes_checkpoints(address: str, shares: bool) -> None:
+def test_addresses_and_who_writes_checkpoints(address: str, shares: bool) -> None:
+    assert ClusterSettings(address).used == (address != "none")
     assert ClusterSettings(address).shares_disk == shares
     assert ClusterSettings(address, checkpoints="shared").shares_disk
     assert not ClusterSettings(address, checkpoints="driver").shares_disk
@@ -35,77 +38,59 @@ def test_what_is_no_address_is_refused(address: str) -> None:
         ClusterSettings(address)
 
 
+LOCAL = "--cluster.address local"
+BOB = "--agents.bob"
+TWO = f"{BOB}.learner-devices 2"
+DOCTOR = "--doctor examines models in this process"
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--cluster.address", "local", "--doctor"), "--doctor examines models in this process"),
+        ("--cluster.restarts -1", "--cluster.restarts must not be negative"),
+        (f"{LOCAL} --cluster.cpus 0", "--cluster.cpus must be above 0"),
+        (f"{LOCAL} --doctor", DOCTOR),
         (
-            ("--cluster.address", "local", "--agents.bob.device", "cuda:1"),
-            "--agents.bob.device cuda:1: with --cluster.address each process is given its GPU",
+            f"{LOCAL} {BOB}.device cuda:1",
+            f"{BOB}.device cuda:1: with --cluster.address each process is given its GPU",
         ),
         (
-            ("--agents.bob.engine-replicas", "2", "--doctor"),
-            "--doctor examines models in this process: leave out --agents.ROLE.engine-replicas",
+            f"{LOCAL} {BOB}.engine-device cuda:1",
+            f"{BOB}.engine-device cuda:1: with --cluster.address each process is given",
         ),
+        (f"{LOCAL} {BOB}.engine-replicas -1", f"{BOB}.engine-replicas must not be negative"),
         (
-            ("--cluster.address", "local", "--agents.bob.engine-replicas", "-1"),
-            "--agents.bob.engine-replicas must not be negative",
-        ),
-        (
-            (
-                *("--cluster.address", "local", "--agents.bob.no-trained"),
-                *("--agents.bob.model", "scripted:oracle", "--agents.bob.engine-replicas", "1"),
-            ),
+            f"{LOCAL} {BOB}.no-trained {BOB}.model scripted:oracle {BOB}.engine-replicas 1",
             "a script or a server has no engine",
         ),
-        (("--cluster.address", "local", "--cluster.cpus", "0"), "--cluster.cpus must be above 0"),
-        (("--cluster.restarts", "-1"), "--cluster.restarts must not be negative"),
         (
-            ("--cluster.address", "local", "--agents.bob.engine-device", "cuda:1"),
-            "--agents.bob.engine-device cuda:1: with --cluster.address each process is given",
+            f"{LOCAL} --engine vllm --vllm.sleep-level 1 {BOB}.device cuda {BOB}.engine-replicas 1",
+            f"leave it out, or {BOB}.engine-replicas",
         ),
         (
-            (
-                *("--engine", "vllm", "--vllm.sleep-level", "1", "--agents.bob.device", "cuda"),
-                *("--cluster.address", "local", "--agents.bob.engine-replicas", "1"),
-            ),
-            "leave it out, or --agents.bob.engine-replicas",
-        ),
-        (
-            (
-                *("--engine", "vllm", "--vllm.weights", "transfer"),
-                *("--agents.bob.engine-replicas", "2", "--agents.bob.device", "cpu"),
-            ),
+            f"--engine vllm --vllm.weights transfer {BOB}.engine-replicas 2 {BOB}.device cpu",
             "--vllm.weights transfer needs every engine on a GPU",
         ),
-        (("--agents.bob.tensor-parallel", "0"), "tensor-parallel must be at least 1"),
-        (("--agents.bob.tensor-parallel", "2"), "tensor-parallel needs --engine vllm"),
-        (("--agents.bob.learner-devices", "0"), "--agents.bob.learner-devices must be at least 1"),
+        (f"{BOB}.engine-replicas 2 --doctor", f"{DOCTOR}: leave out --agents.ROLE.engine-replicas"),
+        (f"{BOB}.tensor-parallel 0", "tensor-parallel must be at least 1"),
+        (f"{BOB}.tensor-parallel 2", "tensor-parallel needs --engine vllm"),
+        (f"{BOB}.learner-devices 0", f"{BOB}.learner-devices must be at least 1"),
+        (f"{TWO} {BOB}.no-trained", f"{BOB}.learner-devices is for a role that learns"),
         (
-            ("--agents.bob.learner-devices", "2", "--agents.bob.no-trained"),
-            "--agents.bob.learner-devices is for a role that learns",
-        ),
-        (
-            ("--agents.bob.learner-devices", "2", "--learner.moments", "8bit"),
+            f"{TWO} --learner.moments 8bit",
             "--learner.moments 8bit cannot be sharded: leave it at float32",
         ),
-        (
-            ("--agents.bob.learner-devices", "2", "--doctor"),
-            "--doctor examines models in this process: leave out --agents.ROLE.learner-devices",
-        ),
-        (
-            ("--agents.bob.learner-devices", "2", "--agents.bob.device", "cuda:1"),
-            "each process is given its GPU; say cuda, cpu or auto",
-        ),
+        (f"{TWO} --doctor", f"{DOCTOR}: leave out --agents.ROLE.learner-devices"),
+        (f"{TWO} {BOB}.device cuda:1", "each process is given its GPU; say cuda, cpu or auto"),
     ],
 )
 def test_combinations_are_refused_with_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], sentence: str
+    monkeypatch: pytest.MonkeyPatch, flags: str, sentence: str
 ) -> None:
     for place in (HERE, "coterie.agents.engine.settings.find_spec"):
         monkeypatch.setattr(place, lambda name: object())
     with pytest.raises(UserError) as refused:
-        preflight(parse(list(flags)))
+        preflight(parse(flags.split()))
     assert sentence in str(refused.value)
 
 

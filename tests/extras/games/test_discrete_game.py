@@ -125,28 +125,14 @@ FloatLock = locks(spaces.Box(0, 1, (2,)))
 TextLock = locks(spaces.Text(9))
 
 
-def played(name: str, turns: list[list[str]]) -> tuple[list[list[str]], Any, Any]:
-    """(what those who were asked in each turn were shown, the last rewards, the last infos)."""
-    env: Any = envs.make(f"{HERE}:{name}", view="text")
-    observations, infos = env.reset(seed=0)
-    shown, rewards = [], {}
-    for answers in turns:
-        asked = [agent for agent in env.agents if observations[agent]["active"]]
-        shown.append([observations[agent]["text"] for agent in asked])
-        assert len(answers) == len(asked)
-        observations, rewards, _, _, infos = env.step(dict(zip(asked, answers)))
-    assert not env.agents
-    return shown, rewards, infos
-
-
-def test_all_who_act_at_once_are_asked_in_one_turn() -> None:
-    shown, rewards, infos = played("Pennies", [["heads", "1"], ["Tails.", " 1 ="]])
+def test_all_who_act_at_once_are_asked_in_one_turn(play: Any) -> None:
+    shown, rewards, infos = play(f"{HERE}:Pennies", ["heads", "1", "Tails.", " 1 ="])
     # The round before: even 0, odd 1. Differ: -1 for even; the same: +1.
     prompt = "{}\n0 Heads\n1 Tails\nMoves: 0 1 ="
-    assert shown == [[prompt.format("2 2")] * 2, [prompt.format("0 1")] * 2]
+    assert shown == [*[prompt.format("2 2")] * 2, *[prompt.format("0 1")] * 2]
     assert rewards == {"even_0": 0.0, "odd_0": 0.0}
     assert infos["even_0"]["moves"] == infos["odd_0"]["moves"] == 2
-    assert played("Pennies?rounds=1", [["0", "0"]])[1] == {"even_0": 1.0, "odd_0": -1.0}
+    assert play(f"{HERE}:Pennies?rounds=1", ["0", "0"])[1] == {"even_0": 1.0, "odd_0": -1.0}
 
 
 @pytest.mark.parametrize(
@@ -154,37 +140,37 @@ def test_all_who_act_at_once_are_asked_in_one_turn() -> None:
     [(["", "0"], [-1, 0]), (["0", "2"], [0, -1]), (["x", "headstrong"], [-1, -1])],
 )
 def test_an_illegal_answer_costs_who_gave_it_and_ends_the_game(
-    answers: list[str], rewards: list[int]
+    play: Any, answers: list[str], rewards: list[int]
 ) -> None:
-    _, paid, infos = played("Pennies", [answers])
+    _, paid, infos = play(f"{HERE}:Pennies", answers)
     assert paid == dict(zip(("even_0", "odd_0"), rewards))
     assert [infos[agent]["illegal"] for agent in paid] == [-reward for reward in rewards]
 
 
 @pytest.mark.parametrize("mask_in", ["observation", "info"])
-def test_one_player_at_a_time(mask_in: str) -> None:
-    name = f"Stones?mask_in={mask_in}"
-    shown, rewards, infos = played(name, [["two"], ["2"], ["take One"]])
+def test_one_player_at_a_time(play: Any, mask_in: str) -> None:
+    name = f"{HERE}:Stones?mask_in={mask_in}"
+    shown, rewards, infos = play(name, ["two", "2", "take One"])
     # A mask is no part of what is seen; without it the one part has no name.
     named = "" if mask_in == "observation" else "observation: "
     # The first action is 1, as start says; two cannot be taken of a single stone.
-    assert shown[0] == [f"{named}5\n1 ONE\n2 TWO\nMoves: 1 2 ="]
-    assert shown[2] == [f"{named}1\n1 ONE\nMoves: 1 ="]
+    assert shown[0] == f"{named}5\n1 ONE\n2 TWO\nMoves: 1 2 ="
+    assert shown[2] == f"{named}1\n1 ONE\nMoves: 1 ="
     assert rewards == {"first_0": 1.0, "second_0": -1.0}
     # Nobody knows whether an environment of one's own is a contest.
     assert "outcome" not in infos["first_0"]
-    _, rewards, _ = played(name, [["2"], ["2"], ["two"]])
+    _, rewards, _ = play(name, ["2", "2", "two"])
     assert rewards == {"first_0": -1.0, "second_0": 0.0}
 
 
-def test_several_numbers() -> None:
-    shown, rewards, _ = played("MultiLock", [["2 4", "(1, 0) or 9"]])
-    assert shown == [["2 2\nAnswer with 2 numbers: 0 to 2, 0 to 4 ="] * 2]
+def test_several_numbers(play: Any) -> None:
+    shown, rewards, _ = play(f"{HERE}:MultiLock", ["2 4", "(1, 0) or 9"])
+    assert shown == ["2 2\nAnswer with 2 numbers: 0 to 2, 0 to 4 ="] * 2
     assert rewards == {"even_0": 6.0, "odd_0": 1.0}
     # The range of each entry holds, and there have to be enough.
-    assert played("MultiLock", [["3 4", "1"]])[1] == {"even_0": -1.0, "odd_0": -1.0}
-    shown, rewards, _ = played("BoxLock", [["-2 4 4 4", "1-2-3-4"]])
-    assert shown[0][0] == "2 2\nAnswer with 4 numbers, each -2 to 4 ="
+    assert play(f"{HERE}:MultiLock", ["3 4", "1"])[1] == {"even_0": -1.0, "odd_0": -1.0}
+    shown, rewards, _ = play(f"{HERE}:BoxLock", ["-2 4 4 4", "1-2-3-4"])
+    assert shown[0] == "2 2\nAnswer with 4 numbers, each -2 to 4 ="
     assert rewards == {"even_0": 10.0, "odd_0": 10.0}
 
 

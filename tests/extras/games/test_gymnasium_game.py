@@ -15,21 +15,9 @@ from coterie.extras.games.gymnasium_game import tell
 LAKE = "gymnasium:FrozenLake-v1?is_slippery=False"
 
 
-def steps(name: str, answers: list[str]) -> tuple[list[str], Any, Any]:
-    """(what was shown, the last rewards, the last infos)."""
-    env: Any = envs.make(name, view="text")
-    observations, infos = env.reset(seed=0)
-    shown, rewards = [], {}
-    for answer in answers:
-        shown.append(observations["player_0"]["text"])
-        observations, rewards, _, _, infos = env.step({"player_0": answer})
-    assert not env.agents
-    return shown, rewards, infos
-
-
-def test_the_frozen_lake() -> None:
+def test_the_frozen_lake(play: Any) -> None:
     # SFFF / FHFH / FFFH / HFFG, fields counted in reading order; 0 left, 1 down, 2 right.
-    shown, rewards, infos = steps(LAKE, ["1", "1", "2", "2", "1", "2"])
+    shown, rewards, infos = play(LAKE, ["1", "1", "2", "2", "1", "2"])
     assert [text.split("\n")[0] for text in shown] == ["0", "4", "8", "9", "10", "14"]
     assert shown[0] == "0\nMoves: 0 1 2 3 ="
     assert rewards == {"player_0": 1.0}
@@ -37,14 +25,14 @@ def test_the_frozen_lake() -> None:
     assert "outcome" not in infos["player_0"]
 
 
-def test_what_names_no_action_ends_the_episode() -> None:
-    _, rewards, infos = steps(LAKE, ["1", "7"])
+def test_what_names_no_action_ends_the_episode(play: Any) -> None:
+    _, rewards, infos = play(LAKE, ["1", "7"])
     assert rewards == {"player_0": -1.0}
     assert infos["player_0"]["illegal"] == 1.0
 
 
-def test_a_mask_is_held() -> None:
-    shown, _, _ = steps("gymnasium:Taxi-v4", ["9"])
+def test_a_mask_is_held(play: Any) -> None:
+    shown, _, _ = play("gymnasium:Taxi-v4", ["9"])
     # Seed 0 sets the taxi down where walls leave it fewer than its six actions.
     moves = shown[0].splitlines()[-1].removeprefix("Moves: ").removesuffix(" =").split()
     env: Any = gymnasium.make("Taxi-v4")
@@ -72,11 +60,11 @@ def test_whole_numbers_are_told_to_the_last_digit() -> None:
     assert tell((12345, 0.123456)) == "12345 0.123"
 
 
-def test_actions_in_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_actions_in_text(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
         gymnasium.registry, "Echo-v0", gymnasium.envs.registration.EnvSpec("Echo-v0", Echo)
     )
-    shown, rewards, _ = steps("gymnasium:Echo-v0", ["lake"])
+    shown, rewards, _ = play("gymnasium:Echo-v0", ["lake"])
     assert shown == ["word: lake\nat: 0.25 1 ="]
     assert rewards == {"player_0": 1.0}
 

@@ -15,27 +15,11 @@ TICTACTOE = "pettingzoo:classic/tictactoe_v3"
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
-def played(
-    name: str, moves: list[str], seed: int = 0, **options: Any
-) -> tuple[list[str], Any, Any]:
-    """(what each move's player was shown, the last rewards, the last infos)."""
-    env: Any = envs.make(name, view="text", **options)
-    observations, infos = env.reset(seed=seed)
-    shown, rewards = [], {}
-    for move in moves:
-        (agent,) = (agent for agent in env.agents if observations[agent]["active"])
-        shown.append(observations[agent]["text"])
-        assert infos[agent]["piece"] == "fresh"
-        observations, rewards, _, _, infos = env.step({agent: move})
-    assert not env.agents
-    return shown, rewards, infos
-
-
-def test_a_game_of_tic_tac_toe() -> None:
+def test_a_game_of_tic_tac_toe(play: Any) -> None:
     # 0 | 1 | 2      X takes 0, 1 and 2 in its three moves; O takes 4 and 8.
     # 3 | 4 | 5
     # 6 | 7 | 8
-    shown, rewards, infos = played(TICTACTOE, ["0", " 4", "1 =", "Move 8", "2"])
+    shown, rewards, infos = play(TICTACTOE, ["0", " 4", "1 =", "Move 8", "2"])
     assert shown[0] == "0 0 0\n0 0 0\n0 0 0\nMoves: 0 1 2 3 4 5 6 7 8 ="
     # O's own stones are 1 as well.
     assert shown[3] == "2 2 0\n0 1 0\n0 0 0\nMoves: 2 3 5 6 7 8 ="
@@ -48,44 +32,44 @@ def test_a_game_of_tic_tac_toe() -> None:
     assert (won["moves"], lost["moves"], won["illegal"]) == (3, 2, 0.0)
 
 
-def test_a_draw() -> None:
+def test_a_draw(play: Any) -> None:
     # X O X / X O O / O X X
-    _, rewards, infos = played(TICTACTOE, ["0", "1", "2", "4", "3", "5", "7", "6", "8"])
+    _, rewards, infos = play(TICTACTOE, ["0", "1", "2", "4", "3", "5", "7", "6", "8"])
     assert set(rewards.values()) == {0.0}
     assert {info["outcome"] for info in infos.values()} == {"draw"}
 
 
 @pytest.mark.parametrize("move", ["0", "9", "", "no number", "12", "-"])
-def test_an_illegal_move_has_the_consequence_of_the_package(move: str) -> None:
-    _, rewards, infos = played(TICTACTOE, ["0", move])
+def test_an_illegal_move_has_the_consequence_of_the_package(play: Any, move: str) -> None:
+    _, rewards, infos = play(TICTACTOE, ["0", move])
     assert rewards == {"player_1_0": 0.0, "player_2_0": -1.0}
     assert (infos["player_1_0"]["outcome"], infos["player_2_0"]["outcome"]) == ("win", "loss")
     assert (infos["player_1_0"]["illegal"], infos["player_2_0"]["illegal"]) == (0.0, 1.0)
 
 
-def test_rock_paper_scissors() -> None:
+def test_rock_paper_scissors(play: Any) -> None:
     # Nobody sees the other's choice of the same round. 1 (paper) beats 0 (rock).
     name = "pettingzoo:classic/rps_v2?max_cycles=2"
-    shown, rewards, _ = played(name, ["0", "1", "0", "0"])
+    shown, rewards, _ = play(name, ["0", "1", "0", "0"])
     seen = [text.splitlines()[0] for text in shown]
     assert seen == ["Seen: 3", "Seen: 3", "Seen: 1", "Seen: 0"]
     assert rewards == {"player_0_0": -1.0, "player_1_0": 1.0}
     # Every move of the space is legal there, so the package has no word on what is none.
-    _, rewards, infos = played(name, ["0", "1", "7"])
+    _, rewards, infos = play(name, ["0", "1", "7"])
     assert rewards == {"player_0_0": -2.0, "player_1_0": 1.0}
     assert infos["player_0_0"]["illegal"] == 1.0
 
 
-def test_connect_four_is_told_from_above() -> None:
-    shown, _, infos = played("pettingzoo:classic/connect_four_v3", list("3434343"))
+def test_connect_four_is_told_from_above(play: Any) -> None:
+    shown, _, infos = play("pettingzoo:classic/connect_four_v3", list("3434343"))
     assert shown[2].splitlines()[-2:] == ["0 0 0 1 2 0 0", "Moves: 0 1 2 3 4 5 6 ="]
     assert infos["player_0_0"]["outcome"] == "win"
 
 
-def test_hanabi_hides_one_s_own_hand_and_has_no_winner() -> None:
+def test_hanabi_hides_one_s_own_hand_and_has_no_winner(play: Any) -> None:
     name = "pettingzoo:classic/hanabi_v5?colors=2&ranks=2&hand_size=2&max_life_tokens=1"
     # Nothing can be thrown away while all hints are left.
-    shown, rewards, infos = played(name, ["0"], seed=1)
+    shown, rewards, infos = play(name, ["0"], seed=1)
     head, own = shown[0].split("Cur player\n")
     assert head.startswith("Life tokens: 1\nInfo tokens: 8")
     assert own.startswith("XX || XX|RY12\nXX || XX|RY12\n-----\nR1 ")
@@ -95,14 +79,14 @@ def test_hanabi_hides_one_s_own_hand_and_has_no_winner() -> None:
     assert "outcome" not in infos["player_0_0"]
 
 
-def test_other_games_are_told_by_the_places_that_are_not_zero() -> None:
-    shown, _, _ = played("pettingzoo:classic/leduc_holdem_v4", ["3"], seed=0)
+def test_other_games_are_told_by_the_places_that_are_not_zero(play: Any) -> None:
+    shown, _, _ = play("pettingzoo:classic/leduc_holdem_v4", ["3"], seed=0)
     assert shown[0].startswith("Seen: ")
 
 
-def test_players_are_roles_or_one_role_plays_itself() -> None:
+def test_players_are_roles_or_one_role_plays_itself(play: Any) -> None:
     assert envs.spec(TICTACTOE).roles == ("player_1", "player_2")
-    _, rewards, _ = played(TICTACTOE, ["0", "0"], roles=("player",))
+    _, rewards, _ = play(TICTACTOE, ["0", "0"], roles=("player",))
     assert rewards == {"player_0": 0.0, "player_1": -1.0}
     with pytest.raises(UserError, match="3 roles; name 2, one for each player, or a single one"):
         envs.make(TICTACTOE, roles=("a", "b", "c"))

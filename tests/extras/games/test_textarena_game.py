@@ -17,23 +17,9 @@ def settings(**chosen: Any) -> Any:
     return envs.spec(TICTACTOE).settings(**chosen)  # type: ignore[misc]
 
 
-def played(env: Any, moves: list[str], seed: int = 0) -> tuple[list[str], Any, Any]:
-    """(what each move's player was shown, the last rewards, the last infos)."""
-    observations, infos = env.reset(seed=seed)
-    shown, rewards = [], {}
-    for move in moves:
-        if not env.agents:
-            break
-        (agent,) = (agent for agent in env.agents if observations[agent]["active"])
-        shown.append(observations[agent]["text"])
-        observations, rewards, _, _, infos = env.step({agent: move})
-    return shown, rewards, infos
-
-
-def test_a_game_in_the_package_s_own_words() -> None:
-    env = envs.make(TICTACTOE, view="text")
+def test_a_game_in_the_package_s_own_words(play: Any) -> None:
     # A bare word is put in brackets; a longer answer is the package's to read.
-    shown, rewards, infos = played(env, ["4", "I take [0].", "[3]", "1", "5"])
+    shown, rewards, infos = play(TICTACTOE, ["4", "I take [0].", "[3]", "1", "5"])
     assert shown[0].startswith("You are Player 0 in Tic Tac Toe.")
     assert shown[0].endswith("\nMoves: [0] [1] [2] [3] [4] [5] [6] [7] [8] =")
     assert shown[4].endswith("\nMoves: [2] [5] [6] [7] [8] =")
@@ -42,16 +28,15 @@ def test_a_game_in_the_package_s_own_words() -> None:
     assert (infos["player_0_0"]["moves"], infos["player_0_0"]["illegal"]) == (3, 0.0)
 
 
-def test_a_menu_and_positions_without_rules() -> None:
-    env = envs.make(DICE, view="text", settings=settings(menu=True, rules=False))
-    shown, _, _ = played(env, ["0"])
+def test_a_menu_and_positions_without_rules(play: Any) -> None:
+    chosen = settings(menu=True, rules=False)
+    shown, _, _ = play(DICE, ["0"], whole=False, settings=chosen)
     assert shown[0].startswith("Current Total Scores: Player 0: '0'; Player 1: '0'\n")
     assert shown[0].endswith("\n0 [roll]\n1 [hold]\nMoves: 0 1 =")
 
 
-def test_the_second_mistake_in_a_row_loses() -> None:
-    env = envs.make("textarena:TicTacToe-v0", view="text")
-    shown, rewards, infos = played(env, ["4", "4", "0", "4", "9"])
+def test_the_second_mistake_in_a_row_loses(play: Any) -> None:
+    shown, rewards, infos = play("textarena:TicTacToe-v0", ["4", "4", "0", "4", "9"])
     # O's mistake is told and forgotten; X makes two.
     assert "attempted an invalid move" in shown[2]
     assert rewards == {"player_0_0": -1.0, "player_1_0": 1.0}
@@ -59,10 +44,10 @@ def test_the_second_mistake_in_a_row_loses() -> None:
     assert (infos["player_0_0"]["outcome"], infos["player_1_0"]["outcome"]) == ("loss", "win")
 
 
-def test_chance_is_each_game_s_own() -> None:
+def test_chance_is_each_game_s_own(play: Any) -> None:
     """The package draws from Python's global stream, and here it is left alone."""
     moves = ["[roll]", "[roll]", "[hold]"] * 8
-    alone = played(envs.make(DICE, view="text"), moves, seed=5)[0]
+    alone = play(DICE, moves, seed=5, whole=False)[0]
     random.seed(1)
     before = random.getstate()
     game, other_game = envs.make(DICE, view="text"), envs.make(DICE, view="text")

@@ -1,34 +1,115 @@
-"""Command lines of the papers' comparisons: mistakes in one line, help that fits a terminal."""
+"""Command lines of the papers' comparisons: mistakes in one line before any work, flags, help."""
+
+import dataclasses
+import importlib
+import re
+import shlex
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coterie import __main__, benchmark
-from coterie.extras.papers import EXTRA
+from coterie.comparison import ask
+from coterie.extras.papers import EXTRA, distill, sweep
 
 RATES = "--vllm.* and --agents.ROLE.engine-device need --engine"
+RUN = "distill --out x"
 
 
+@pytest.fixture
+def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither asking nor loading nor training."""
+
+    def never(*_: Any) -> None:
+        raise AssertionError("work has begun")
+
+    monkeypatch.setattr(ask, "sample", never)
+    monkeypatch.setattr(distill, "build_team", never)
+    monkeypatch.setattr(sweep.SweepCommand, "run", never)
+
+
+@pytest.mark.usefixtures("nothing_begins")
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("distill", "missing: --out (Folder of the trained policy; must be new or"),
+        ("core", "unknown comparison 'core'; did you mean 'corea' or"),
+        ("nope", "unknown comparison 'nope'; known: corea, eapo, distill, sweep, seeds"),
         ("eapo --foo 3", "unknown option --foo (options: python benchmark.py eapo"),
         ("eapo --top-p 7", "--top-p must be above 0 and at most 1"),
-        ("corea --temperature nan", "--temperature is not a number (nan)"),
-        ("sweep core-55", "unknown table 'core-55'; did you mean 'core-5'"),
-        ("corea --vllm.gpu-memory 0.3", RATES),
         ("eapo --vllm.gpu-memory 0.3", RATES),
-        ("corea --engine vllm --vllm.gpu-memory 3", "--vllm.gpu-memory is a share"),
         ("eapo --engine vllm --vllm.gpu-memory 3", "--vllm.gpu-memory is a share"),
+        ("eapo --questions 0", "--questions must be at least 1"),
+        ("eapo --replies 0", "--replies must be at least 1"),
+        ("eapo --reply-temperature -1", "--reply-temperature is a number from 0 on"),
+        ("eapo --eapo ./nowhere", "nowhere"),
+        ("eapo --pools 'pool:a||b'", "write pool"),
+        ("eapo --others runs/x", "write NAME=RUN"),
+        ("eapo --others Base=tiny:policy", "two rows have the same name"),
+        ("eapo --expert scripted:loud", "kind=loud"),
+        ("corea --temperature nan", "--temperature is not a number (nan)"),
+        ("corea --vllm.gpu-memory 0.3", RATES),
+        ("corea --engine vllm --vllm.gpu-memory 3", "--vllm.gpu-memory is a share"),
+        ("corea --systems cora", "unknown system 'cora'; did you mean 'corea'"),
+        ("corea --systems corea", "system corea needs a model: --corea RUN"),
+        ("corea --systems rlvr-probe", "--rlvr RUN"),
+        ("corea --corea ./nowhere", "'./nowhere'"),
+        ("corea --questions 0", "--questions must be at least 1"),
+        ("corea --temperature -1", "--temperature must not be negative"),
+        ("corea --problems nowhere.jsonl", "nowhere.jsonl"),
+        ("corea --rlvr tiny:small --systems rlvr-agreement --samples 1", "needs --samples 2"),
+        ("distill", "missing: --out (Folder of the trained policy; must be new or"),
+        (f"{RUN} --steps 0", "--steps must be at least 1"),
+        (f"{RUN} --policy scripted:silent", "not a model to train"),
+        (f"{RUN} --expert-tokens -1", "--expert-tokens must not be neg"),
+        ("sweep core-55", "unknown table 'core-55'; did you mean 'core-5'"),
+        ("sweep core-3", "has no miniature"),
+        ("sweep core-1 --seeds 0 0", "none twice"),
+        ("sweep core-1 --seeds -1", "--seeds must be 0 to 2^63 - 1"),
+        ("sweep core-1 --steps 0", "--steps must be at least 1"),
+        ("sweep core-1 --train steps", "write NAME=VALUE"),
+        ("sweep core-1 --compare=--questions=4", "write NAME=VALUE"),
+        ("sweep core-1 --train bogus=1", "--bogus"),
     ],
 )
-def test_a_mistake_is_one_line(
-    words: str, sentence: str, file_engine: object, capsys: pytest.CaptureFixture[str]
+def test_a_mistake_is_one_line_and_nothing_is_left(
+    words: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file_engine: object,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert benchmark.main(words.split()) == 2
+    monkeypatch.chdir(tmp_path)
+    assert benchmark.main(shlex.split(words)) == 2
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert sentence in said.err
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("nothing_begins")
+@pytest.mark.parametrize(
+    "command", ["corea --base tiny:small", "eapo --base tiny:policy", "distill", "sweep core-1"]
+)
+def test_a_target_that_cannot_be_is_refused_in_one_line(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for target in ("file", "file/deep", "/proc/nope", "/dev/null", "link"):
+        assert benchmark.main([*command.split(), "--out", str(tmp_path / target)]) == 2
+        said = capsys.readouterr().err
+        assert "--out" in said
+        assert "name another" in said
+        assert said.count("\n") == 1
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
+    assert benchmark.main([]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"\n  {name} " in shown for name in EXTRA.comparisons)
 
 
 @pytest.mark.parametrize("name", EXTRA.comparisons)
@@ -42,3 +123,18 @@ def test_help_fits_a_terminal_and_names_the_program(
     assert f"usage: coterie benchmark {name}" in shown
     assert [line for line in shown.splitlines() if len(line) > 80] == []
     assert "(default: None)" not in shown
+
+
+_RECORDS = {"vllm", "scoring", "env", "leap", "name"}
+_TESTS = Path(__file__).parents[2]
+_FILES = [*(_TESTS / "comparison").rglob("test_*.py"), *Path(__file__).parent.glob("test_*.py")]
+_USED = set(re.findall(r"--([a-z][a-z0-9-]*)", "".join(path.read_text() for path in _FILES)))
+
+
+@pytest.mark.parametrize("name", EXTRA.comparisons)
+def test_every_flag_has_a_test(name: str) -> None:
+    module, settings, *_ = EXTRA.comparisons[name]
+    kind = getattr(importlib.import_module(module), settings)
+    names = {field.name.replace("_", "-") for field in dataclasses.fields(kind)}
+    used = _USED | {flag.removeprefix("no-") for flag in _USED if flag.startswith("no-")}
+    assert names - used - _RECORDS == set()

@@ -66,48 +66,11 @@ def test_stop_strings_end_responses(tmp_path: Path) -> None:
     assert all("confidence" in text for text in ends[11])
 
 
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (("--systems", "cora"), "unknown system 'cora'; did you mean 'corea'"),
-        (("--systems", "corea"), "system corea needs a model: --corea RUN"),
-        (("--systems", "rlvr-probe"), "--rlvr RUN"),
-        (("--corea", "./nowhere"), "'./nowhere'"),
-        (("--questions", "0"), "--questions must be at least 1"),
-        (("--temperature", "-1"), "--temperature must not be negative"),
-        (("--problems", "nowhere.jsonl"), "nowhere.jsonl"),
-        (
-            ("--rlvr", "tiny:small", "--systems", "rlvr-agreement", "--samples", "1"),
-            "needs --samples 2",
-        ),
-    ],
-)
-def test_a_mistake_gets_one_sentence_and_exit_code_2(
-    flags: tuple[str, ...],
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(*flags) == 2
-    said = capsys.readouterr().err.strip()
-    assert sentence in said
-    assert "\n" not in said
-    assert not any(tmp_path.iterdir())
-
-
 def test_an_unfinished_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "run" / "checkpoints").mkdir(parents=True)
     (tmp_path / "run" / "config.json").write_text("{}")
     assert run("--corea", str(tmp_path / "run")) == 2
     assert "train.py --resume" in capsys.readouterr().err
-
-
-def test_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
-    assert benchmark.main([]) == 0
-    assert "\n  corea  " in capsys.readouterr().out
-    assert benchmark.main(["core"]) == 2
 
 
 def test_mean_probability_is_arithmetic() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from coterie import benchmark
 from coterie.comparison.responses import responses
-from coterie.datatypes import Completion, Problem, Prompt, Sampling, UserError
+from coterie.datatypes import Completion, Problem, Prompt, Sampling
 from coterie.datatypes.arguments import overlay
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.prompts import lone_prompt
@@ -172,31 +172,6 @@ def test_policy_and_expert_are_asked_as_evaluation_asks(tmp_path: Path) -> None:
     assert prompt.endswith("followed by the number.")
     assert codec.decode(row.tokens[~row.mask]) == codec.decode(np.array(codec.open(prompt)))
     assert (right, written) == (True, 20)
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["eapo", "--questions", "0"], "--questions must be at least 1"),
-        (["eapo", "--replies", "0"], "--replies must be at least 1"),
-        (["eapo", "--reply-temperature", "-1"], "--reply-temperature is a number from 0 on"),
-        (["eapo", "--eapo", "./nowhere"], "nowhere"),
-        (["eapo", "--pools", "pool:a||b"], "write pool"),
-        (["eapo", "--others", "runs/x"], "write NAME=RUN"),
-        (["eapo", "--others", "Base=tiny:policy"], "two rows have the same name"),
-        (["eapo", "--expert", "scripted:loud"], "kind=loud"),
-        (["distill", "--out", "x", "--steps", "0"], "--steps must be at least 1"),
-        (["distill", "--out", "x", "--policy", "scripted:silent"], "not a model to train"),
-        (["distill", "--out", "x", "--expert-tokens", "-1"], "--expert-tokens must not be neg"),
-        (["nope"], "unknown comparison 'nope'; known: corea, eapo, distill, sweep, seeds"),
-    ],
-)
-def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) -> None:
-    if flags[0] == "distill":
-        flags = [flag if flag != "x" else str(tmp_path / "x") for flag in flags]
-    assert benchmark.main(flags) == 2
-    assert sentence in capsys.readouterr().err
-    assert UserError
 
 
 def test_distillation_follows_its_flags(tmp_path: Path) -> None:

@@ -29,18 +29,12 @@ def problem() -> Problem:
     return Problem(id="q", question="7 + 8 - 3 =", gold="2", kind="number")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "edits"),
-    [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("", "", 0), ("flaw", "lawn", 2)],
-)
-def test_edits(first: str, second: str, edits: int) -> None:
-    assert levenshtein(first, second) == levenshtein(second, first) == edits
-
-
 def test_edits_against_a_plain_table() -> None:
     rng = np.random.default_rng(0)
-    for _ in range(50):
-        first, second = ("".join(rng.choice(list("abé"), rng.integers(0, 9))) for _ in range(2))
+    drawn = [
+        ["".join(rng.choice(list("abé"), rng.integers(0, 9))) for _ in "ab"] for _ in range(50)
+    ]
+    for first, second in (*drawn, ("", "abc"), ("abc", ""), ("", "")):
         table = [[i + j if i * j == 0 else 0 for j in range(len(second) + 1)]
                  for i in range(len(first) + 1)]  # fmt: skip
         for i in range(1, len(first) + 1):

@@ -267,30 +267,3 @@ def test_a_table_from_comparisons(inside: list[list[str]], tmp_path: Path) -> No
         figures = results["systems"]["useless"]
         assert rows["Useless experts"]["avg@n"]["values"][seed] == figures["avg@n"]["value"]
         assert rows["Useless experts"]["tokens"]["values"][seed] == pytest.approx(figures["tokens"])
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["core-9"], "unknown table 'core-9'"),
-        (["core-3"], "has no miniature"),
-        (["core-1", "--seeds", "0", "0"], "none twice"),
-        (["core-1", "--seeds", "-1"], "--seeds must be 0 to 2^63 - 1"),
-        (["core-1", "--steps", "0"], "--steps must be at least 1"),
-        (["core-1", "--train", "steps"], "write NAME=VALUE"),
-        (["core-1", "--compare", "--questions=4"], "write NAME=VALUE"),
-    ],
-)
-def test_mistakes(flags: list[str], sentence: str, capsys: Any, tmp_path: Path) -> None:
-    if "--questions=4" in flags:
-        flags = [*flags[:-2], "--compare=--questions=4"]
-    assert benchmark.main(["sweep", *flags, "--out", str(tmp_path)]) == 2
-    assert sentence in capsys.readouterr().err
-
-
-def test_a_flag_that_train_lacks_is_refused_before_the_first_run(
-    capsys: Any, tmp_path: Path, inside: list[list[str]]
-) -> None:
-    assert benchmark.main(["sweep", "core-1", "--train", "bogus=1", "--out", str(tmp_path)]) == 2
-    assert "--bogus" in capsys.readouterr().err
-    assert inside == []
