@@ -1,6 +1,7 @@
 """What settings of environments share: checks of their fields, and the longest answer."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -66,6 +67,27 @@ def require_finite(title: str, settings: Any) -> None:
         inside = value if isinstance(value, tuple) else (value,)
         endless = any(isinstance(number, float) and math.isinf(number) for number in inside)
         require(title, not endless, f"{field.name} is {value}: it must be finite")
+
+
+def check_rereading(reread: str, run: Any, *, remedy: str) -> Iterator[tuple[bool, str]]:
+    """Hold that rereading and distillation go together, as :attr:`coterie.envs.EnvSpec.check` does.
+
+    Args:
+        reread: the environment's setting.
+        run: all settings of a run.
+        remedy: what has traces read again, as the message ends.
+    """
+    beta = run.algo.distillation.beta
+    yield (
+        reread == "none" and beta > 0,
+        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
+        f"{remedy}",
+    )
+    yield (
+        reread != "none" and beta == 0,
+        f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1; without "
+        "both: --env.reread none",
+    )
 
 
 def token_limit(settings: Any, *, training: bool) -> int:

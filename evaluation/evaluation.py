@@ -77,7 +77,9 @@ class Evaluation:
     """(outcomes, resamples, seed) -> metrics by flat name: samples nothing."""
     rows: Callable[[Sequence[str]], list[Row]]
     """roles -> the lines of the table."""
-    headline: Callable[[Sequence[str]], list[str]]
+    headline: Callable[[Sequence[str]], list[str]] = lambda roles: [
+        f"measured/{role}/correct" for role in roles
+    ]
     """roles -> the training metrics that the progress bar shows."""
     pictures: Callable[[Mapping[str, Outcomes]], list[Picture]] = lambda outcomes: []
     """Outcomes by name (``before``, ``after``) -> what a report shows of them."""

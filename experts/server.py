@@ -19,16 +19,9 @@ from coterie.datatypes import (
     UserError,
 )
 from coterie.experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
+from coterie.experts.retries import CircuitBreaker, backoff_s
 from coterie.experts.settings import ServerSettings
-from coterie.experts.transport import (
-    AttemptFailure,
-    CircuitBreaker,
-    Reply,
-    backoff_s,
-    open_client,
-    read_reply,
-    send,
-)
+from coterie.experts.transport import AttemptFailure, Choice, open_client, read_reply, send
 
 
 class ServerPolicy:
@@ -144,7 +137,7 @@ class ServerPolicy:
         except (ValueError, LookupError, TypeError, RecursionError):
             raise PolicyFailure("server does not list its models") from None
 
-    async def _ask(self, client: httpx2.AsyncClient, content: bytes, seed: int) -> Reply:
+    async def _ask(self, client: httpx2.AsyncClient, content: bytes, seed: int) -> Choice:
         """Try until there is a reply, attempts or time are used up, or the breaker opens."""
         settings, counters = self.settings, self.counters
         loop = asyncio.get_running_loop()
@@ -190,7 +183,7 @@ class ServerPolicy:
             await asyncio.sleep(pause)
         raise last
 
-    def _completion(self, reply: Reply, sampling: Sampling) -> Completion:
+    def _completion(self, reply: Choice, sampling: Sampling) -> Completion:
         """The reply without its thinking, cut at stop strings and limits, in the role's tokens."""
         self.counters.server_prompt_tokens += reply.prompt_tokens
         self.counters.server_completion_tokens += reply.completion_tokens

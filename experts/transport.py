@@ -2,104 +2,15 @@
 
 import asyncio
 import json
-import math
-import random
 import ssl
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 
-from coterie.datatypes import derive_seed
-
-
-def backoff_s(attempt: int, *, base_s: float, limit_s: float, seed: int) -> float:
-    """Seconds to wait after failed attempt number ``attempt`` (from 0).
-
-    Between half and the whole of ``min(limit_s, base_s * 2**attempt)``. The jitter is a function of
-    the prompt's seed, so that a run repeats, while calls that failed together come back apart.
-    """
-    longest = min(limit_s, math.ldexp(base_s, min(attempt, 64)))
-    jitter = random.Random(derive_seed(seed, "backoff", attempt)).random()
-    return longest * (1.0 + jitter) / 2.0
-
-
-def retry_after_s(header: str | None, *, now: float) -> float:
-    """Seconds named by a Retry-After header (RFC 9110, 10.2.3): a number or a date.
-
-    Args:
-        header: the header's value; anything unreadable counts as 0.
-        now: seconds since the epoch, for dates.
-    """
-    if not header:
-        return 0.0
-    header = header.strip()[:64]
-    if header.isascii() and header.isdigit():
-        return float(header)
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - now)
-    except (ValueError, TypeError, OverflowError, IndexError):
-        return 0.0
-
-
-class CircuitBreaker:
-    """Closed, open, or half-open.
-
-    Closed: everything passes. After ``failures`` failures in a row it opens and nothing passes for
-    ``cooldown_s``. Then one probe at a time passes: its success closes the breaker, its failure
-    opens it anew. Each ``allow()`` that said yes is followed by exactly one of ``success()``,
-    ``failure()`` and ``abandon()``.
-    """
-
-    def __init__(
-        self, failures: int, cooldown_s: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.opened = 0
-        """How often it opened."""
-        self._limit = failures
-        self._cooldown_s = cooldown_s
-        self._clock = clock
-        self._in_a_row = 0
-        self._open_until: float | None = None
-        self._probing = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether calls are held back (half-open included)."""
-        return self._open_until is not None
-
-    def allow(self) -> bool:
-        """Whether a request may be sent now."""
-        if self._open_until is None:
-            return True
-        if self._probing or self._clock() < self._open_until:
-            return False
-        self._probing = True
-        return True
-
-    def success(self) -> None:
-        """The server answered."""
-        self._in_a_row = 0
-        self._open_until = None
-        self._probing = False
-
-    def failure(self) -> None:
-        """The server failed."""
-        self._in_a_row += 1
-        # Requests that were under way when it opened say nothing new.
-        if self._probing or (self._open_until is None and self._in_a_row >= self._limit):
-            self._open_until = self._clock() + self._cooldown_s
-            self._probing = False
-            self.opened += 1
-
-    def abandon(self) -> None:
-        """The request was cancelled: nothing was learnt."""
-        self._probing = False
-
+from coterie.experts.retries import retry_after_s
 
 # The idle limit of uvicorn, on which most of these servers run, is 5 s: closing earlier on this
 # side keeps a request from meeting a connection that is just being closed.
@@ -128,8 +39,8 @@ class AttemptFailure(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A response with status 200."""
+class Content:
+    """The content of a response with status 200."""
 
     content_type: str
     body: bytes
@@ -170,7 +81,7 @@ async def send(
     content: bytes = b"",
     deadline: float,
     max_bytes: int,
-) -> Answer:
+) -> Content:
     """Send one request and read its response.
 
     Args:
@@ -202,7 +113,7 @@ async def send(
         raise AttemptFailure("too_large", f"reply is longer than {max_bytes} bytes")
     if response.headers.get("content-encoding", "identity") != "identity":
         raise AttemptFailure("schema", "server compressed its reply unasked")
-    return Answer(response.headers.get("content-type", ""), body)
+    return Content(response.headers.get("content-type", ""), body)
 
 
 async def _read(response: httpx2.Response, max_bytes: int) -> bytes | None:
@@ -240,7 +151,7 @@ def _check_status(response: httpx2.Response, body: bytes | None) -> None:
 
 
 @dataclass(frozen=True)
-class Reply:
+class Choice:
     """One choice of a chat or text completion."""
 
     text: str
@@ -254,7 +165,7 @@ class Reply:
     completion_tokens: int
 
 
-def read_reply(body: bytes, content_type: str) -> Reply:
+def read_reply(body: bytes, content_type: str) -> Choice:
     """The first choice of an OpenAI-compatible completion.
 
     Raises:
@@ -285,7 +196,7 @@ def read_reply(body: bytes, content_type: str) -> Reply:
         raise AttemptFailure("schema", "server's choice has no text", example=excerpt(body))
     stop = choice.get("stop_reason")
     usage = data.get("usage")
-    return Reply(
+    return Choice(
         text=text,
         thinking=thinking if isinstance(thinking, str) else "",
         ended=choice.get("finish_reason") != "length",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from coterie.datatypes import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
 from coterie.datatypes.pulse import ENDED
 from coterie.rollouts.coalesce import Coalescer
-from coterie.rollouts.play import Ask, Deadlines, TokenEnvironment, play
+from coterie.rollouts.play import Deadlines, TokenEnvironment, TurnAnswerer, play
 
 T = TypeVar("T")
 
@@ -104,7 +104,7 @@ class Collector:
         await together(worker() for _ in range(min(self.concurrency, len(tasks))))
         return [episode for episode in episodes if episode is not None]
 
-    async def play(self, task: Task, ask: Ask | None = None) -> Episode:
+    async def play(self, task: Task, ask: TurnAnswerer | None = None) -> Episode:
         """Play one task; ``ask`` answers in place of the team."""
         env = self._idle.pop() if self._idle else self._make_env()
         try:

@@ -28,7 +28,7 @@ AgentRequest = tuple[str, Prompt, Sampling]
 """(role, its prompt, how to sample its answer)"""
 TurnAnswers = tuple[list[Completion | str], float]
 """(each request's completion, or why there is none; seconds that count towards deadlines)"""
-Ask = Callable[[Sequence[AgentRequest], float | None], Awaitable[TurnAnswers]]
+TurnAnswerer = Callable[[Sequence[AgentRequest], float | None], Awaitable[TurnAnswers]]
 """Answers the requests of one turn within a limit in seconds; None: without a limit."""
 
 # A limit is counted in so many pieces, none longer than a second.
@@ -69,7 +69,7 @@ class TokenEnvironment(Protocol):
 
 async def play(
     env: TokenEnvironment,
-    policies: Mapping[str, Policy] | Ask,
+    policies: Mapping[str, Policy] | TurnAnswerer,
     *,
     seed: int,
     replica: int = 0,
@@ -103,7 +103,7 @@ async def play(
     last_infos: dict[str, Mapping[str, Any]] = dict(infos)
     problem = options.get("problem")
     left_s = deadlines.episode_s
-    ask: Ask = policies if callable(policies) else partial(ask_policies, policies)
+    ask: TurnAnswerer = policies if callable(policies) else partial(ask_policies, policies)
 
     for _ in range(deadlines.turns):
         if not env.agents:
@@ -186,7 +186,7 @@ def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
 async def ask_policies(
     policies: Mapping[str, Policy], asked: Sequence[AgentRequest], limit_s: float | None
 ) -> TurnAnswers:
-    """Implements :data:`Ask`: asks all policies at once.
+    """Implements :data:`TurnAnswerer`: asks all policies at once.
 
     Raises:
         KeyError: a role has no policy.

@@ -57,7 +57,7 @@ def play(
     observations, infos = result
     live = _living(env, "reset", observations)
     assert live, "after reset() no agent is there"
-    shown = _Shown(env)
+    shown = _History(env)
     shown.look(live, observations, infos)
     _keep(game, observations=observations, infos=infos)
     dead: set[str] = set()
@@ -125,7 +125,7 @@ def same(first: Any, second: Any) -> bool:
     return first == second or (first != first and second != second)
 
 
-class _Shown:
+class _History:
     """Everything that was shown so far, kept to see whether it grows and stays as it was."""
 
     def __init__(self, env: Any) -> None:

@@ -38,17 +38,16 @@ from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.contract import role_of
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.core_teaching.hints import Taught, hint_checks, hints_for, to_reread
+from coterie.envs.core_teaching.measured import report_traces, whole_episode
 from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
     TERMS,
     Hint,
     Trace,
-    report_traces,
     score,
     texts_to_embed,
-    whole_episode,
 )
-from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights, weights_at
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, TermWeights, weights_at
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import strategy_prompt
@@ -199,7 +198,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         self,
         problem: Problem,
         traces: list[Trace],
-        weights: Weights,
+        weights: TermWeights,
         step: int,
         among: Taught = "all",
     ) -> dict[str, Hint]:
@@ -219,7 +218,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         return hints_for(traces, value_B, *arguments, step=step, among=among)
 
     def _reread_hints(
-        self, problem: Problem, traces: list[Trace], weights: Weights, step: int
+        self, problem: Problem, traces: list[Trace], weights: TermWeights, step: int
     ) -> dict[str, Hint]:
         """Role -> the hint after which its traces are read again."""
         right = {r: [t.verdict.correct for t in traces if t.role == r] for r in self.roles}
@@ -233,7 +232,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         problem: Problem,
         answers: Answers,
         before: Sequence[Trace],
-        weights: Weights,
+        weights: TermWeights,
         *,
         teaches: bool,
     ) -> ScoreRequests:

@@ -61,10 +61,8 @@ def hint_counts(
     role_B: npt.ArrayLike,
     round_B: npt.ArrayLike,
     control_B: npt.ArrayLike,
-    *,
-    role: str | None = None,
 ) -> HintCounts:
-    """Counts over one question's traces, or over those that ``role`` wrote.
+    """Counts over one question's traces.
 
     Rounds are those of :mod:`coterie.rewards.rescue`. ``control_B`` are the traces that would be
     eligible had they seen the hint that there was for them: a question whose peer has nothing to
@@ -74,18 +72,17 @@ def hint_counts(
     correct_B = np.asarray(correct_B, dtype=bool)
     hinted_B = np.asarray(hinted_B, dtype=bool)
     role_B, round_B = np.asarray(role_B), np.asarray(round_B)
-    counted_B = np.ones(len(correct_B), bool) if role is None else role_B == role
-    eligible_B = counted_B & rescue_candidates(correct_B, hinted_B, role_B, round_B)
-    withheld_B = counted_B & np.asarray(control_B, dtype=bool)
+    eligible_B = rescue_candidates(correct_B, hinted_B, role_B, round_B)
+    withheld_B = np.asarray(control_B, dtype=bool)
     outcomes = np.array(hint_outcomes(hint_lift(correct_B, hinted_B, role_B, round_B)), object)
     return HintCounts(
         eligible=int(eligible_B.sum()),
         rescued=int((eligible_B & correct_B).sum()),
         retried=int(withheld_B.sum()),
         recovered=int((withheld_B & correct_B).sum()),
-        helped=int((counted_B & (outcomes == "helped")).sum()),
-        hurt=int((counted_B & (outcomes == "hurt")).sum()),
-        neutral=int((counted_B & (outcomes == "neutral")).sum()),
+        helped=int((outcomes == "helped").sum()),
+        hurt=int((outcomes == "hurt").sum()),
+        neutral=int((outcomes == "neutral").sum()),
     )
 
 
@@ -165,11 +162,6 @@ def rows(roles: Sequence[str]) -> list[Row]:
     ]
 
 
-def headline(roles: Sequence[str]) -> list[str]:
-    """What the progress bar shows."""
-    return [f"measured/{role}/correct" for role in roles]
-
-
 def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
     """Return the report's picture of which role solves which problems."""
     return [
@@ -247,7 +239,6 @@ EVALUATION = Evaluation(
     examine=examine,
     estimate=estimate,
     rows=rows,
-    headline=headline,
     pictures=pictures,
     answers=lambda roles, own: len(roles) * (own.k_cold + own.k_hinted) * (1 + own.probed),
     reading=READING,

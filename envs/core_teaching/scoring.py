@@ -1,9 +1,8 @@
-"""The reward terms of one question's traces, weighted, and what else is measured of them."""
+"""The reward terms of one question's traces, weighted."""
 
 # B traces of one question in agent order, S strategies inside one trace
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coterie.datatypes import Problem, Verdict
-from coterie.envs.core_teaching.settings import CoreTeachingSettings, Weights
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, TermWeights
 from coterie.envs.core_teaching.terms import own_terms
-from coterie.envs.reasoning import leaks, strategies
+from coterie.envs.reasoning import strategies
 from coterie.rewards.exploitation import exploitation, trace_accuracy
 from coterie.rewards.exploration import (
     cross_model,
@@ -23,22 +22,14 @@ from coterie.rewards.exploration import (
     strategy_ratio,
 )
 from coterie.rewards.overlap import partial_credit
-from coterie.rewards.rescue import (
-    COLD,
-    HINT,
-    hint_lift,
-    hint_outcomes,
-    rescue_candidates,
-    rescues,
-    teacher_lift,
-)
+from coterie.rewards.rescue import hint_lift, rescue_candidates, rescues, teacher_lift
 
 Values = npt.NDArray[np.float64]
 Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 
-TERMS = tuple(term.name for term in fields(Weights))
+TERMS = tuple(term.name for term in fields(TermWeights))
 """Names of the reward terms."""
-NO_WEIGHTS = Weights(**dict.fromkeys(TERMS, 0.0))
+NO_WEIGHTS = TermWeights(**dict.fromkeys(TERMS, 0.0))
 
 # Bounds on garbage, far beyond what a trace in any sensible budget of tokens reaches.
 _MOST_STRATEGIES = 16
@@ -102,7 +93,7 @@ def score(
     traces: Sequence[Trace],
     problem: Problem,
     settings: CoreTeachingSettings,
-    weights: Weights,
+    weights: TermWeights,
     embed: Embed,
 ) -> Scores:
     """Score at least one trace (CoRe, arXiv:2601.21600, eq. 4).
@@ -181,7 +172,7 @@ def score(
 
 
 def texts_to_embed(
-    texts: Sequence[str], settings: CoreTeachingSettings, weights: Weights
+    texts: Sequence[str], settings: CoreTeachingSettings, weights: TermWeights
 ) -> tuple[str, ...]:
     """The texts of these traces that :func:`score` will embed."""
     strategies_only = settings.explore_mode == "strategy-ratio"
@@ -193,87 +184,6 @@ def texts_to_embed(
             blocks = _blocks(text)
             asked += blocks if len(blocks) > 1 else []
     return tuple(text[:_COMPARED_LENGTH] for text in asked)
-
-
-def report_traces(
-    traces: Sequence[Trace],
-    scores: Scores,
-    taught: Mapping[str, Hint],
-    read: Mapping[str, Hint],
-    problem: Problem,
-) -> dict[str, dict[str, Any]]:
-    """Agent -> what is logged of its trace; roles were ``taught`` in the second round, and what
-    they had written was ``read`` again after a hint.
-
-    ``eligible`` traces are the denominator of the rescue rate. A ``control`` is one that would be
-    eligible had its coin shown it the hint: its success is what a second try alone is worth.
-    """
-    tried = {trace.role for trace in traces if trace.round == COLD}
-    solved = {trace.role for trace in traces if trace.round == COLD and trace.verdict.correct}
-    teachers = {hint.teacher for hint in (*taught.values(), *read.values())}
-    reports: dict[str, dict[str, Any]] = {}
-    for row, (trace, outcome) in enumerate(zip(traces, hint_outcomes(scores.lift_B))):
-        cold_failed = trace.role in tried - solved
-        peer_succeeded = bool(solved - {trace.role})
-        hint = taught.get(trace.role)
-        could_be_taught = trace.round == HINT and hint is not None
-        lift = float(scores.lift_B[row])
-        reports[trace.agent] = {
-            "correct": bool(trace.verdict.correct),
-            "answer": trace.verdict.answer,
-            "method": trace.verdict.method,
-            "partial": float(scores.partial_B[row]),
-            "round": "A" if trace.round == COLD else "B",
-            "hinted": trace.hinted,
-            "cold_failed": cold_failed,
-            "peer_succeeded": peer_succeeded,
-            "eligible": bool(scores.eligible_B[row]),
-            "rescued": bool(scores.rescued_B[row]),
-            "control": could_be_taught and cold_failed and peer_succeeded and not trace.hinted,
-            "leak": trace.hinted and hint is not None and leaks(hint.text, problem.gold),
-            "teacher": trace.agent in teachers,
-            "hint_outcome": outcome,
-            "hint_lift": None if math.isnan(lift) else lift,
-        }
-    return reports
-
-
-def whole_episode(
-    traces: Sequence[Trace],
-    scores: Scores | None,
-    taught: Mapping[str, Hint],
-    read: Mapping[str, Hint],
-    reports: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Measurements of the whole episode; ``scores`` is None where nobody answered."""
-
-    def count(key: str, value: Any = True) -> int:
-        return sum(report[key] == value for report in reports.values())
-
-    cold: dict[str, list[bool]] = {}
-    for trace in traces:
-        if trace.round == COLD:
-            cold.setdefault(trace.role, []).append(bool(trace.verdict.correct))
-    controls = [report for report in reports.values() if report["control"]]
-    return {
-        "answered": len(traces),
-        "cold_rate": {role: float(np.mean(rights)) for role, rights in cold.items()},
-        "team_correct": any(any(rights) for rights in cold.values()),
-        "teachers": {role: hint.teacher for role, hint in taught.items()},
-        "hints": {role: hint.text for role, hint in taught.items()},
-        "reread_teachers": {role: hint.teacher for role, hint in read.items()},
-        "reread_hints": {role: hint.text for role, hint in read.items()},
-        "hinted": count("hinted"),
-        "leaked": count("leak"),
-        "helped": count("hint_outcome", "helped"),
-        "hurt": count("hint_outcome", "hurt"),
-        "neutral": count("hint_outcome", "neutral"),
-        "eligible": count("eligible"),
-        "rescued": count("rescued"),
-        "controls": len(controls),
-        "controls_correct": sum(report["correct"] for report in controls),
-        "exploration_zero": None if scores is None else scores.exploration_zero,
-    }
 
 
 def _partial(verdict: Verdict, problem: Problem, settings: CoreTeachingSettings) -> float:

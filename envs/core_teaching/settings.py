@@ -128,7 +128,7 @@ class CoreTeachingSettings:
             0 <= self.reread_least <= 1,
             f"reread_least is {self.reread_least}: it must be between 0 and 1",
         )
-        names = [*(field.name for field in fields(Weights)), *map(term_name, self.terms)]
+        names = [*(field.name for field in fields(TermWeights)), *map(term_name, self.terms)]
         _require(
             len({*names}) == len(names),
             f"terms {' '.join(self.terms)} would give two terms one name; the names are "
@@ -165,7 +165,7 @@ class CoreTeachingSettings:
 
 
 @dataclass(frozen=True)
-class Weights:
+class TermWeights:
     """What each term is worth in one epoch; the term's name -> its weight."""
 
     exploitation: float
@@ -176,9 +176,9 @@ class Weights:
     teacher_lift: float
 
 
-def weights_at(settings: CoreTeachingSettings, epoch: int) -> Weights:
+def weights_at(settings: CoreTeachingSettings, epoch: int) -> TermWeights:
     """The weights in ``epoch``, counted from 1."""
-    return Weights(
+    return TermWeights(
         exploitation=settings.w_exploit,
         exploration=_in_epoch(settings.w_explore, epoch),
         cross_model=_in_epoch(settings.lambda_cm, epoch),

@@ -6,6 +6,7 @@ from typing import Any
 
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.envs.env_spec import EnvSpec
+from coterie.envs.settings import check_rereading
 
 
 def check(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]]:
@@ -15,17 +16,7 @@ def check(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]
     Raises:
         UserError: a reward term of one's own fails when it is tried.
     """
-    beta = run.algo.distillation.beta
-    yield (
-        settings.reread == "none" and beta > 0,
-        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
-        "--env.reread, such as wrong",
-    )
-    yield (
-        settings.reread != "none" and beta == 0,
-        f"--env.reread {settings.reread} does nothing without --algo.distillation.beta, such as "
-        "1; without both: --env.reread none",
-    )
+    yield from check_rereading(settings.reread, run, remedy="--env.reread, such as wrong")
     if settings.terms:
         _try_terms(settings)
 

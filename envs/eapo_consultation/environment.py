@@ -39,16 +39,16 @@ from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.eapo_consultation.lone import LoneTrace, grade_lone, lone_checks, with_lone
 from coterie.envs.eapo_consultation.messages import (
-    Call,
+    ExpertCall,
     Move,
     ReturnEntry,
     as_result,
     move_of,
     parse_calls,
-    training_prompt,
     write_returns,
 )
 from coterie.envs.eapo_consultation.outcome import Consultation, Dispatch, final_checks, outcome_of
+from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.eapo_consultation.settings import (
     Consult,
     EapoConsultationSettings,
@@ -140,7 +140,9 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         # The policy is asked the question; in a workflow, with what every expert said to it.
         text, piece = self._opening(problem, episode.consult), "message"
         if episode.consult == "always":
-            everyone = [Call(place + 1, problem.question) for place in range(settings.experts)]
+            everyone = [
+                ExpertCall(place + 1, problem.question) for place in range(settings.experts)
+            ]
             text += yield from self._consult(episode, problem, everyone)
         while True:
             episode.show(text)
@@ -221,7 +223,9 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             return write_returns([ReturnEntry("ERROR", calls)])
         return (yield from self._consult(episode, problem, calls))
 
-    def _consult(self, episode: Consultation, problem: Problem, calls: list[Call]) -> Returned:
+    def _consult(
+        self, episode: Consultation, problem: Problem, calls: list[ExpertCall]
+    ) -> Returned:
         """Ask the experts of a block of calls; a coin per reply decides what is returned."""
         settings, number = self.settings, len(episode.rounds)
         replica = None if settings.coin == "group" else episode.replica
@@ -259,7 +263,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
                 episode.expert_tokens += meter.count(dispatch.result) if dispatch.result else 0
         return write_returns([dispatch.entry for dispatch in block])
 
-    def _query(self, problem: Problem, call: Call, number: int) -> str:
+    def _query(self, problem: Problem, call: ExpertCall, number: int) -> str:
         """What an expert is really asked: where queries are shuffled, another question."""
         if self.settings.queries == "own":
             return call.query

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from coterie.datatypes import Problem, Scorer, Verdict
-from coterie.envs.eapo_consultation.messages import Call, Move, ReturnEntry
+from coterie.envs.eapo_consultation.messages import ExpertCall, Move, ReturnEntry
 from coterie.envs.eapo_consultation.settings import Consult, EapoConsultationSettings
 from coterie.envs.turns import Outcome
 from coterie.rewards.consultation import (
@@ -29,7 +29,7 @@ _SAME = 0.75
 class Dispatch:
     """One dispatched call and what became of it."""
 
-    call: Call
+    call: ExpertCall
     query: str
     """What the expert is really asked."""
     accepted: bool

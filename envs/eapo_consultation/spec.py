@@ -5,23 +5,15 @@ from typing import Any
 
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.env_spec import EnvSpec
+from coterie.envs.settings import check_rereading
 
 PROBLEMS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
 
 
 def check(settings: EapoConsultationSettings, run: Any) -> Iterator[tuple[bool, str]]:
     """See :attr:`coterie.envs.EnvSpec.check`: rereading and distillation go together."""
-    beta = run.algo.distillation.beta
-    yield (
-        settings.reread == "none" and beta > 0,
-        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or add "
-        "--env.lone 1 --env.reread wrong",
-    )
-    yield (
-        settings.reread != "none" and beta == 0,
-        f"--env.reread {settings.reread} does nothing without --algo.distillation.beta, such as 1; "
-        "without both: --env.reread none",
-    )
+    remedy = "add --env.lone 1 --env.reread wrong"
+    return check_rereading(settings.reread, run, remedy=remedy)
 
 
 SPEC = EnvSpec(

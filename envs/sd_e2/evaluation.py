@@ -70,11 +70,6 @@ def rows(roles: Sequence[str]) -> list[Row]:
     ]
 
 
-def headline(roles: Sequence[str]) -> list[str]:
-    """What the progress bar shows."""
-    return [f"measured/{role}/correct" for role in roles]
-
-
 def _values(episode: Episode, role: str, key: str) -> list[float | None]:
     """One number per trace of ``role`` that was asked; None where it failed to answer."""
     return [
@@ -88,6 +83,5 @@ EVALUATION = Evaluation(
     examine=examine,
     estimate=estimate,
     rows=rows,
-    headline=headline,
     answers=lambda roles, own: len(roles) * own.eval_traces,
 )

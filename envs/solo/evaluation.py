@@ -43,11 +43,6 @@ def further(metrics: Iterable[str]) -> list[Row]:
     ]
 
 
-def headline(roles: Sequence[str]) -> list[str]:
-    """What the progress bar shows."""
-    return [f"measured/{role}/correct" for role in roles]
-
-
 def _value(episode: Episode, key: str) -> float | None:
     """A measurement of the episode's only answer, as a number; None where the answer is missing."""
     [row] = episode.trajectories
@@ -59,6 +54,5 @@ EVALUATION = Evaluation(
     estimate=estimate,
     rows=lambda roles: [],
     further=further,
-    headline=headline,
     answers=lambda roles, own: own.eval_answers,
 )

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from coterie.envs.eapo_consultation.messages import (
-    Call,
+    ExpertCall,
     ReturnEntry,
     escape_latex,
     parse_calls,
@@ -36,7 +36,7 @@ def call(query: str, expert: int = 1) -> str:
     ],
 )
 def test_latex_survives(query: str) -> None:
-    assert parse_calls(call(query), 3) == [Call(1, query)]
+    assert parse_calls(call(query), 3) == [ExpertCall(1, query)]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_latex_survives(query: str) -> None:
     ],
 )
 def test_proper_escapes_are_read(written: str, read: str) -> None:
-    assert parse_calls(call(written), 3) == [Call(1, read)]
+    assert parse_calls(call(written), 3) == [ExpertCall(1, read)]
 
 
 def test_several_calls() -> None:
@@ -59,9 +59,9 @@ def test_several_calls() -> None:
         '[{"expert_id": 1, "input_parameters": {"query": "a"}},'
         ' {"expert_id": 3, "input_parameters": {"query": "b", "more": 1}, "x": []},]'
     )
-    assert parse_calls(text, 3) == [Call(1, "a"), Call(3, "b")]
-    assert parse_calls(call("a")[1:-1], 3) == [Call(1, "a")]
-    assert parse_calls(f" \n{call('a')}\n", 3) == [Call(1, "a")]
+    assert parse_calls(text, 3) == [ExpertCall(1, "a"), ExpertCall(3, "b")]
+    assert parse_calls(call("a")[1:-1], 3) == [ExpertCall(1, "a")]
+    assert parse_calls(f" \n{call('a')}\n", 3) == [ExpertCall(1, "a")]
 
 
 @pytest.mark.parametrize(

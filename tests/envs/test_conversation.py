@@ -170,9 +170,7 @@ def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> Non
 
     env = Failing()
     env.reset(seed=0)
-    with pytest.raises(
-        UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; coterie c"
-    ):
+    with pytest.raises(UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; coterie c"):
         env.step({"a_0": "!"})
     silent = type("Silent", (Two,), {"conversation": lambda *given: Outcome(PAID)})()
     with pytest.raises(UserError, match=r"two: conversation\(\) is no generator: ask with"):

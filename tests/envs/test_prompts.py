@@ -8,7 +8,7 @@ import pytest
 from coterie import envs
 from coterie.datatypes import AnswerKind, Problem
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
-from coterie.envs.eapo_consultation.messages import Call, parse_calls
+from coterie.envs.eapo_consultation.messages import ExpertCall, parse_calls
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.prompts import answer_sentence, lone_prompt, strategy_prompt
 from coterie.envs.sd_e2.settings import SdE2Settings
@@ -69,4 +69,4 @@ def test_the_call_that_a_policy_is_shown_can_be_made() -> None:
     shown, _ = env.reset(seed=1, options={"problem": PROBLEM})
     payload = re.search("<agent_calls>(.*)</agent_calls>", shown["policy_0"]["text"], re.DOTALL)
     assert payload is not None
-    assert parse_calls(payload[1], 3) == [Call(1, "your question")]
+    assert parse_calls(payload[1], 3) == [ExpertCall(1, "your question")]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from coterie.experts.transport import CircuitBreaker, backoff_s, retry_after_s
+from coterie.experts.retries import CircuitBreaker, backoff_s, retry_after_s
 
 
 def test_backoff_doubles_up_to_its_limit_with_jitter_from_the_seed():

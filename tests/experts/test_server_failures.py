@@ -8,7 +8,7 @@ import time
 import pytest
 
 from coterie.datatypes import PolicyFailure, Sampling
-from coterie.experts.transport import CircuitBreaker
+from coterie.experts.retries import CircuitBreaker
 
 LIMITS = Sampling(max_new_tokens=64)
 

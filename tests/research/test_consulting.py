@@ -3,12 +3,12 @@
 import random
 
 from coterie.envs.eapo_consultation.messages import (
-    Call,
+    ExpertCall,
     ReturnEntry,
     parse_calls,
-    training_prompt,
     write_returns,
 )
+from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.prompts import lone_prompt as env_lone_prompt
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
 from coterie.rewards.consultation import is_well_formed, read
@@ -84,8 +84,8 @@ def test_calls_are_calls() -> None:
     assert is_call(text)
     start, end = read(text).calls[0]
     assert parse_calls(text[start:end], 3) == [
-        Call(1, "All values of 5 - 3 ="),
-        Call(3, "All values of 5 - 3 ="),
+        ExpertCall(1, "All values of 5 - 3 ="),
+        ExpertCall(3, "All values of 5 - 3 ="),
     ]
 
 

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from coterie.datatypes import Problem
 from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
 from coterie.rewards.grading.scorer import AnswerScorer
 
+PROBLEM = Problem(id="q", question="7 + 8 - 3 =", gold="2", kind="number")
 # Help fades as in the paper, and asking is free.
 LONG = EapoConsultationSettings(
     max_new_tokens=4000,
@@ -26,17 +29,23 @@ def calls(*asked: tuple[int, str]) -> str:
 
 
 class Played:
-    """One conversation between a list of policy turns and experts that answer by a function."""
+    """One conversation about 7 + 8 - 3 = between a list of policy turns and experts that answer by
+    a function; ``settings`` beside those of :data:`LONG`."""
 
     def __init__(
         self,
         turns: list[str],
         expert: Callable[[str, str], str | None] = lambda agent, query: f"{agent} says 2",
-        settings: EapoConsultationSettings = LONG,
-        **options: Any,
+        *,
+        seed: int = 5,
+        mode: str = "train",
+        step: int = 1,
+        replica: int = 0,
+        **settings: Any,
     ) -> None:
-        self.env = EapoConsultationEnv(settings, scorer=AnswerScorer())
-        observations, infos = self.env.reset(seed=options.pop("seed", 5), options=options)
+        self.env = EapoConsultationEnv(replace(LONG, **settings), scorer=AnswerScorer())
+        options = {"problem": PROBLEM, "mode": mode, "step": step, "replica": replica}
+        observations, infos = self.env.reset(seed=seed, options=options)
         self.shown: list[str] = []
         self.queries: list[dict[str, str]] = []
         self.limits: list[dict[str, Any]] = []

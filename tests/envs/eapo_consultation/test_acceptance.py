@@ -1,6 +1,6 @@
 """Which replies are let in: coins, replicas and modes."""
 
-import dataclasses
+from typing import Any
 
 from coterie import envs
 from coterie.datatypes import Problem
@@ -8,16 +8,15 @@ from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultation
 from coterie.envs.eapo_consultation.environment import coin
 from coterie.rollouts import tasks_for
 
-from .scripted import LONG, RIGHT, THOUGHT, Played, calls
+from .scripted import PROBLEM, RIGHT, THOUGHT, Played, calls
+
+HALF: dict[str, Any] = {"schedule": "const", "accept_rate": 0.5}
 
 
-def test_the_coin_decides_reply_by_reply(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, schedule="const", accept_rate=0.5)
+def test_the_coin_decides_reply_by_reply() -> None:
     seen = set()
     for seed in range(12):
-        played = Played(
-            [calls((1, "a"), (2, "b")), RIGHT], settings=settings, problem=problem, seed=seed
-        )
+        played = Played([calls((1, "a"), (2, "b")), RIGHT], **HALF, seed=seed)
         verdicts = tuple(coin(seed, 0, 0, expert) <= 0.5 for expert in (1, 2))
         seen.add(verdicts)
         for entry, accepted, agent in zip(
@@ -33,29 +32,21 @@ def test_the_coin_decides_reply_by_reply(problem: Problem) -> None:
     assert seen == {(True, True), (True, False), (False, True), (False, False)}
 
 
-def test_drawing_after_dispatch_lets_the_same_replies_in(problem: Problem) -> None:
+def test_drawing_after_dispatch_lets_the_same_replies_in() -> None:
+    turns = [calls((1, "a"), (2, "b")), RIGHT]
     for seed in range(6):
-        shown = []
-        for early in (True, False):
-            settings = dataclasses.replace(
-                LONG, schedule="const", accept_rate=0.5, draw_before_dispatch=early
-            )
-            turns = [calls((1, "a"), (2, "b")), RIGHT]
-            played = Played(turns, settings=settings, problem=problem, seed=seed)
-            shown.append(played.shown)
-        assert shown[0] == shown[1]
-        assert set(played.queries[0]) == {"expert_0", "expert_1"}
+        early, late = (
+            Played(turns, **HALF, draw_before_dispatch=first, seed=seed) for first in (True, False)
+        )
+        assert early.shown == late.shown
+        assert set(late.queries[0]) == {"expert_0", "expert_1"}
 
 
-def test_replicas_have_coins_of_their_own_or_share_them(problem: Problem) -> None:
+def test_replicas_have_coins_of_their_own_or_share_them() -> None:
     def accepted(coin: str) -> list[int]:
-        settings = dataclasses.replace(LONG, schedule="const", accept_rate=0.5, coin=coin)
-        return [
-            Played(
-                [calls((1, "a")), RIGHT], settings=settings, problem=problem, replica=replica
-            ).info["accepted"]
-            for replica in range(10)
-        ]
+        turns = [calls((1, "a")), RIGHT]
+        played = [Played(turns, **HALF, coin=coin, replica=replica) for replica in range(10)]
+        return [each.info["accepted"] for each in played]
 
     assert set(accepted("response")) == {0, 1}
     assert len(set(accepted("group"))) == 1
@@ -70,30 +61,30 @@ def test_groups_are_replicas() -> None:
     assert len({task.seed for task in tasks}) == 1
 
 
-def test_the_acceptance_falls_with_the_step(problem: Problem) -> None:
+def test_the_acceptance_falls_with_the_step() -> None:
     for step, rate in ((1, 1.0), (2, 0.5), (50, 0.02)):
-        assert Played([RIGHT], problem=problem, step=step).info["acceptance"] == rate
+        assert Played([RIGHT], step=step).info["acceptance"] == rate
 
 
-def test_evaluation_is_alone(problem: Problem) -> None:
+def test_evaluation_is_alone() -> None:
     text = calls((1, "a")) + RIGHT
-    played = Played([text], problem=problem, mode="eval", step=1)
+    played = Played([text], mode="eval", step=1)
     assert played.shown == ["Question: 7 + 8 - 3 =\nSolve:"]
     assert played.limits[0]["stop"] == []
     assert played.info["reward_terms"] == {"correct": 1.0}
     assert played.info["consults"] == 0
 
 
-def test_assisted_evaluation_lets_every_reply_in(problem: Problem) -> None:
+def test_assisted_evaluation_lets_every_reply_in() -> None:
     turns = [calls((1, "a")), f"{THOUGHT}\nAnswer: 3"]
-    played = Played(turns, problem=problem, mode="assisted", step=10_000)
+    played = Played(turns, mode="assisted", step=10_000)
     assert played.returned(1) == [{"expert_id": 1, "result": "expert_0 says 2"}]
     assert played.rewards["policy_0"] == 0.0
     assert played.info["acceptance"] == 1.0
 
 
-def test_the_workflow_asks_everybody_the_question(problem: Problem) -> None:
-    played = Played([RIGHT], problem=problem, mode="workflow")
+def test_the_workflow_asks_everybody_the_question() -> None:
+    played = Played([RIGHT], mode="workflow")
     prompt = "Question: 7 + 8 - 3 =\nSolve:"
     assert played.queries == [dict.fromkeys(("expert_0", "expert_1", "expert_2"), prompt)]
     assert played.shown[0].startswith(f"{prompt}\n<agent_returns>[")
@@ -102,20 +93,18 @@ def test_the_workflow_asks_everybody_the_question(problem: Problem) -> None:
     assert played.info["paradigm"] == "direct"
 
 
-def test_never_and_always(problem: Problem) -> None:
-    never = Played([RIGHT], settings=dataclasses.replace(LONG, consult="never"), problem=problem)
+def test_never_and_always() -> None:
+    never = Played([RIGHT], consult="never")
     assert never.shown == ["Question: 7 + 8 - 3 =\nSolve:"]
-    always = dataclasses.replace(LONG, consult="always", schedule="const", accept_rate=0.0)
-    played = Played([RIGHT], settings=always, problem=problem)
+    played = Played([RIGHT], consult="always", schedule="const", accept_rate=0.0)
     assert not played.queries
     assert played.shown[0].count("UNAVAILABLE") == 3
 
 
-def test_shuffled_queries(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, queries="shuffled")
-    played = Played([calls((1, problem.question)), RIGHT], settings=settings, problem=problem)
+def test_shuffled_queries() -> None:
+    played = Played([calls((1, PROBLEM.question)), RIGHT], queries="shuffled")
     asked = played.queries[0]["expert_0"]
     assert asked.startswith("Question: ")
-    assert problem.question not in asked
-    again = Played([calls((1, problem.question)), RIGHT], settings=settings, problem=problem)
+    assert PROBLEM.question not in asked
+    again = Played([calls((1, PROBLEM.question)), RIGHT], queries="shuffled")
     assert again.queries == played.queries

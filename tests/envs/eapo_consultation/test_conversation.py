@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Problem
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.eapo_consultation import EapoConsultationEnv
-from coterie.envs.eapo_consultation.messages import as_result, training_prompt
+from coterie.envs.eapo_consultation.messages import as_result
+from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.prompts import lone_prompt
 from coterie.rewards.grading.scorer import AnswerScorer
 
-from .scripted import LONG, RIGHT, Played, calls
+from .scripted import LONG, PROBLEM, RIGHT, Played, calls
 
 
-def test_self_reliance(problem: Problem) -> None:
-    played = Played([RIGHT], problem=problem)
+def test_self_reliance() -> None:
+    played = Played([RIGHT])
     assert played.shown == ["Question: 7 + 8 - 3 =\nExperts: 1 to 3\nSolve:"]
     assert played.limits[0]["stop"] == ["</agent_calls>"]
     assert played.rewards == {"policy_0": 1.0, "expert_0": 0, "expert_1": 0, "expert_2": 0}
@@ -30,9 +30,9 @@ def test_self_reliance(problem: Problem) -> None:
     assert not played.truncated["policy_0"]
 
 
-def test_two_experts_at_once_each_see_their_query_only(problem: Problem) -> None:
+def test_two_experts_at_once_each_see_their_query_only() -> None:
     turns = [calls((3, "7 + 8 ="), (1, "$\\tau$?")), RIGHT]
-    played = Played(turns, problem=problem, step=1)
+    played = Played(turns, step=1)
     assert played.queries == [
         {
             "expert_2": "Question: 7 + 8 =\nSolve:",
@@ -54,9 +54,9 @@ def test_two_experts_at_once_each_see_their_query_only(problem: Problem) -> None
     assert played.infos["expert_0"]["loss_weight"] == 0.0
 
 
-def test_a_second_round_begins_afresh_for_the_expert(problem: Problem) -> None:
+def test_a_second_round_begins_afresh_for_the_expert() -> None:
     env: Any = envs.make("eapo-consultation", settings=LONG, scorer=AnswerScorer())
-    observations, infos = env.reset(seed=0, options={"problem": problem})
+    observations, infos = env.reset(seed=0, options={"problem": PROBLEM})
     seen = []
     for text in (calls((1, "one")), "uno", calls((1, "two")), "due", RIGHT):
         agent = next(a for a in env.agents if observations[a]["active"])
@@ -69,12 +69,11 @@ def test_a_second_round_begins_afresh_for_the_expert(problem: Problem) -> None:
     assert infos["expert_0"]["texts"] == [seen[0], "uno", seen[1], "due"]
 
 
-def test_a_budget_of_calls(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, budget=3, budget_unit="calls")
+def test_a_budget_of_calls() -> None:
     # Two of three, two more where one is left, that one, and one too many.
     two = calls((1, "c"), (2, "d"))
     turns = [calls((1, "a"), (2, "b")), two, calls((3, "e")), calls((1, "f")), RIGHT]
-    played = Played(turns, settings=settings, problem=problem)
+    played = Played(turns, budget=3, budget_unit="calls")
     refusal = {"result": "2 are asked and 1 can still be asked", "status": "ERROR"}
     assert played.returned(2) == [refusal]
     assert played.returned(3) == [{"expert_id": 3, "result": "expert_2 says 2"}]
@@ -85,10 +84,9 @@ def test_a_budget_of_calls(problem: Problem) -> None:
     assert played.info["formatted"]
 
 
-def test_asking_for_too_many_again_and_again_ends(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, budget=2, budget_unit="calls")
+def test_asking_for_too_many_again_and_again_ends() -> None:
     three = calls((1, "a"), (2, "b"), (3, "c"))
-    played = Played([three, three, three, RIGHT], settings=settings, problem=problem)
+    played = Played([three, three, three, RIGHT], budget=2, budget_unit="calls")
     assert [played.returned(n)[0]["status"] for n in (1, 2, 3)] == [
         "ERROR",
         "ERROR",
@@ -97,21 +95,19 @@ def test_asking_for_too_many_again_and_again_ends(problem: Problem) -> None:
     assert not played.queries
 
 
-def test_an_annealed_turn_budget(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, budget=2, anneal_steps=3)
+def test_an_annealed_turn_budget() -> None:
     turns = [calls((1, "a")), RIGHT]
-    assert Played(turns, settings=settings, problem=problem, step=2).info["rounds"] == 1
-    none_left = Played(turns, settings=settings, problem=problem, step=3)
+    assert Played(turns, budget=2, anneal_steps=3, step=2).info["rounds"] == 1
+    none_left = Played(turns, budget=2, anneal_steps=3, step=3)
     assert none_left.info["rounds"] == 0
     assert none_left.returned(1)[0]["status"] == "BUDGET_EXHAUSTED"
     # Evaluation with experts knows no annealing.
-    assert Played(turns, settings=settings, problem=problem, step=3, mode="assisted").queries
+    assert Played(turns, budget=2, anneal_steps=3, step=3, mode="assisted").queries
 
 
-def test_one_expert_after_another(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, at_once=1)
+def test_one_expert_after_another() -> None:
     turns = [calls((1, "a"), (2, "b")), calls((2, "b")), RIGHT]
-    played = Played(turns, settings=settings, problem=problem)
+    played = Played(turns, at_once=1)
     assert played.returned(1) == [{"result": "at most 1 can be asked at once", "status": "ERROR"}]
     assert played.returned(2) == [{"expert_id": 2, "result": "expert_1 says 2"}]
     assert (played.info["rounds"], played.info["errors"]) == (2, 1)
@@ -119,9 +115,9 @@ def test_one_expert_after_another(problem: Problem) -> None:
     assert dataclasses.replace(LONG, at_once=9).parallel == 3
 
 
-def test_calls_inside_thoughts_are_text(problem: Problem) -> None:
+def test_calls_inside_thoughts_are_text() -> None:
     inside = '<think> <agent_calls>[{"expert_id": 1}]</agent_calls>'
-    played = Played([inside, " so </think>\nAnswer: 2"], problem=problem)
+    played = Played([inside, " so </think>\nAnswer: 2"])
     assert played.shown[1] == ""
     assert not played.queries
     assert played.info["ignored_calls"] == 1
@@ -129,70 +125,64 @@ def test_calls_inside_thoughts_are_text(problem: Problem) -> None:
     assert played.rewards["policy_0"] == 1.0
 
 
-def test_a_thought_that_the_template_opened(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, opens_thinking=True)
+def test_a_thought_that_the_template_opened() -> None:
     call = calls((1, "a")).removeprefix("<think>")
-    played = Played([call, RIGHT], settings=settings, problem=problem)
+    played = Played([call, RIGHT], opens_thinking=True)
     assert played.info["consults"] == 1
     assert played.info["formatted"]
-    unclosed = Played([call.removeprefix(" hm </think>"), "Answer: 2"], settings=settings,
-                      problem=problem)  # fmt: skip
+    unclosed = Played([call.removeprefix(" hm </think>"), "Answer: 2"], opens_thinking=True)
     assert unclosed.info["ignored_calls"] == 1
     assert unclosed.rewards["policy_0"] == 0.0
 
 
-def test_the_token_limit_ends_the_conversation(problem: Problem) -> None:
+def test_the_token_limit_ends_the_conversation() -> None:
     call = calls((1, "a"))
     # The call itself spends everything: it is not dispatched.
-    settings = dataclasses.replace(LONG, max_new_tokens=len(call))
-    played = Played([call], settings=settings, problem=problem)
+    played = Played([call], max_new_tokens=len(call))
     assert not played.queries
     assert played.truncated["policy_0"]
     # Experts' replies do not count.
-    settings = dataclasses.replace(LONG, max_new_tokens=len(call) + 30)
-    played = Played([call, RIGHT], settings=settings, problem=problem)
+    played = Played([call, RIGHT], max_new_tokens=len(call) + 30)
     assert played.limits[1]["max_new_tokens"] == 30
     assert played.info["response_tokens"] == len(call) + len(RIGHT)
     assert played.info["expert_tokens"] == len("expert_0 says 2")
 
 
-def test_what_is_kept_of_a_reply() -> None:
-    meter = BytesCodec()
-    assert as_result("<think> long </think> short ", meter, limit=100) == "short"
-    assert as_result("unopened </think> short", meter, limit=3) == "sho"
-    assert as_result("<think> long </think>", meter, limit=100) == ""
-    assert as_result("before <think> open", meter, limit=100) == "before"
-    thinking = "<think> one two</think> x"
-    kept = as_result(thinking, meter, limit=100, thinking_tokens=3)
-    assert kept == "<think>two</think>\nx"
-    # The reply itself comes first: thinking has what it leaves of the limit, tags included.
-    assert as_result(thinking, meter, limit=19, thinking_tokens=9) == "<think>wo</think>\nx"
-    assert as_result(thinking, meter, limit=17, thinking_tokens=9) == "x"
-    assert as_result("<think>t</think> 12345", meter, limit=4, thinking_tokens=9) == "1234"
+LONG_REPLY = f"<think>{('so ' * 50).strip()}</think>\nAnswer: {'2' * 50}"
 
 
-def test_a_whole_reply_has_all_of_its_thinking() -> None:
-    text = f"<think>{'so ' * 50}</think>\nAnswer: {'2' * 50}"
-    assert as_result(text, BytesCodec(), limit=None) == (
-        f"<think>{('so ' * 50).strip()}</think>\nAnswer: {'2' * 50}"
-    )
-    assert as_result("short", BytesCodec(), limit=None) == "short"
-    assert as_result("<think> never closed", BytesCodec(), limit=None) == ""
+@pytest.mark.parametrize(
+    ("text", "limit", "thinking", "kept"),
+    [
+        ("<think> long </think> short ", 100, 0, "short"),
+        ("unopened </think> short", 3, 0, "sho"),
+        ("<think> long </think>", 100, 0, ""),
+        ("before <think> open", 100, 0, "before"),
+        ("<think> one two</think> x", 100, 3, "<think>two</think>\nx"),
+        # The reply itself comes first: thinking has what it leaves of the limit, tags included.
+        ("<think> one two</think> x", 19, 9, "<think>wo</think>\nx"),
+        ("<think> one two</think> x", 17, 9, "x"),
+        ("<think>t</think> 12345", 4, 9, "1234"),
+        # Without a limit it is kept whole, with all of its thinking.
+        (LONG_REPLY, None, 0, LONG_REPLY),
+        ("short", None, 0, "short"),
+        ("<think> never closed", None, 0, ""),
+    ],
+)
+def test_what_is_kept_of_a_reply(text: str, limit: int | None, thinking: int, kept: str) -> None:
+    assert as_result(text, BytesCodec(), limit=limit, thinking_tokens=thinking) == kept
 
 
-def test_the_offline_workflow_reads_whole_replies(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, reply_tokens=5)
+def test_the_offline_workflow_reads_whole_replies() -> None:
     reply = "<think> 7 + 8 is 15, less 3 </think> Answer: 12"
 
     def shown(mode: str) -> str:
-        played = Played([RIGHT], lambda *_: reply, settings, problem=problem, mode=mode)
-        return played.shown[0]
+        return Played([RIGHT], lambda *_: reply, reply_tokens=5, mode=mode).shown[0]
 
     # EAPO, arXiv:2509.23730, appendices C and E: the replies to the question stand after it.
     assert shown("workflow").count("Answer: 12") == 3
     assert shown("workflow").count("less 3") == 3
-    asked = dataclasses.replace(settings, consult="always")
-    trained = Played([RIGHT], lambda *_: reply, asked, problem=problem, step=1)
+    trained = Played([RIGHT], lambda *_: reply, reply_tokens=5, consult="always")
     assert "Answer: 12" not in trained.shown[0]
     assert "Answ" in trained.shown[0]
 
@@ -255,9 +245,9 @@ def test_other_panels_are_explained_as_they_are(
     assert [call["expert_id"] for call in shown] == ([1, 2] if at_once > 1 else [1])
 
 
-def test_a_transcript(problem: Problem) -> None:
+def test_a_transcript() -> None:
     env = EapoConsultationEnv(LONG, scorer=AnswerScorer(), render_mode="ansi")
-    env.reset(seed=5, options={"problem": problem})
+    env.reset(seed=5, options={"problem": PROBLEM})
     env.step({"policy_0": calls((1, "a"))})
     env.step({"expert_0": "it is 2"})
     env.step({"policy_0": RIGHT})

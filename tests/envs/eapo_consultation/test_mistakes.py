@@ -7,36 +7,33 @@ import numpy as np
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Problem
 from coterie.envs.eapo_consultation import EapoConsultationEnv
 from coterie.rewards.grading.scorer import AnswerScorer
 
-from .scripted import LONG, RIGHT, THOUGHT, Played, calls
+from .scripted import LONG, PROBLEM, RIGHT, THOUGHT, Played, calls
 
 
-def test_a_policy_that_fails(problem: Problem) -> None:
+def test_a_policy_that_fails() -> None:
     env = EapoConsultationEnv(LONG, scorer=AnswerScorer())
-    env.reset(seed=0, options={"problem": problem})
+    env.reset(seed=0, options={"problem": PROBLEM})
     _, rewards, _, truncated, infos = env.step({})
     assert rewards["policy_0"] == 0.0
     assert truncated["policy_0"]
     assert infos["policy_0"]["failed"]
 
 
-def test_an_expert_that_fails_or_says_nothing_is_unavailable(problem: Problem) -> None:
+def test_an_expert_that_fails_or_says_nothing_is_unavailable() -> None:
     turns = [calls((1, "a"), (2, "b"), (3, "c")), RIGHT]
     said = {"expert_0": None, "expert_1": "", "expert_2": "<think> never closed"}
-    played = Played(turns, lambda agent, query: said[agent], problem=problem)
+    played = Played(turns, lambda agent, query: said[agent])
     assert [entry["status"] for entry in played.returned(1)] == ["UNAVAILABLE"] * 3
     assert played.info["unavailable"] == 3
     assert played.info["rejected"] == played.info["accepted"] == 0
 
 
-def test_a_malformed_call_costs_a_round(problem: Problem) -> None:
-    settings = dataclasses.replace(LONG, budget=2)
+def test_a_malformed_call_costs_a_round() -> None:
     bad = f"{THOUGHT}<agent_calls>[oops]</agent_calls>"
-    played = Played([bad, calls((1, "a")), calls((1, "b")), RIGHT], settings=settings,
-                    problem=problem)  # fmt: skip
+    played = Played([bad, calls((1, "a")), calls((1, "b")), RIGHT], budget=2)  # fmt: skip
     assert played.returned(1) == [{"result": "the call is not JSON", "status": "ERROR"}]
     assert played.returned(2) == [{"expert_id": 1, "result": "expert_0 says 2"}]
     assert played.returned(3)[0]["status"] == "BUDGET_EXHAUSTED"
@@ -47,10 +44,10 @@ def test_a_malformed_call_costs_a_round(problem: Problem) -> None:
     assert played.rewards["policy_0"] == 1.0
 
 
-def test_nobody_calls_inside_a_thought_for_ever(problem: Problem) -> None:
+def test_nobody_calls_inside_a_thought_for_ever() -> None:
     inside = "<think><agent_calls></agent_calls>"
     env = EapoConsultationEnv(LONG, scorer=AnswerScorer())
-    _, infos = env.reset(seed=0, options={"problem": problem})
+    _, infos = env.reset(seed=0, options={"problem": PROBLEM})
     for _ in range(20):
         if env.agents:
             infos = env.step({"policy_0": inside})[-1]
@@ -73,10 +70,10 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_policies_and_experts(text: str, problem: Problem) -> None:
+def test_hostile_policies_and_experts(text: str) -> None:
     settings = dataclasses.replace(LONG, max_new_tokens=1 << 22)
     env: Any = envs.make("eapo-consultation", settings=settings, scorer=AnswerScorer())
-    observations, _ = env.reset(seed=1, options={"problem": problem})
+    observations, _ = env.reset(seed=1, options={"problem": PROBLEM})
     ids = np.frombuffer(text.encode("utf-8", "replace"), np.uint8).astype(np.int64)
     for _ in range(40):
         if env.agents:
@@ -85,10 +82,10 @@ def test_hostile_policies_and_experts(text: str, problem: Problem) -> None:
     assert not env.agents
 
 
-def test_what_a_policy_that_fails_leaves_is_graded_in_the_batch_too(problem: Problem) -> None:
+def test_what_a_policy_that_fails_leaves_is_graded_in_the_batch_too() -> None:
     env = EapoConsultationEnv(LONG, scorer=AnswerScorer())
-    env.reset(seed=0, options={"problem": problem, "step": 1})
+    env.reset(seed=0, options={"problem": PROBLEM, "step": 1})
     env.step({"policy_0": calls((1, "7 + 8 ="))})
     env.step({"expert_0": "Answer: 2"})
     # It ends the conversation by its silence, and what experts returned is looked at.
-    assert env.score_requests({}).checks == (("Answer: 2", problem),)
+    assert env.score_requests({}).checks == (("Answer: 2", PROBLEM),)

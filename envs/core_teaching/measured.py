@@ -1,0 +1,93 @@
+"""What is logged of one question's traces, and of the whole episode."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from coterie.datatypes import Problem
+from coterie.envs.core_teaching.scoring import Hint, Scores, Trace
+from coterie.envs.reasoning import leaks
+from coterie.rewards.rescue import COLD, HINT, hint_outcomes
+
+
+def report_traces(
+    traces: Sequence[Trace],
+    scores: Scores,
+    taught: Mapping[str, Hint],
+    read: Mapping[str, Hint],
+    problem: Problem,
+) -> dict[str, dict[str, Any]]:
+    """Agent -> what is logged of its trace; roles were ``taught`` in the second round, and what
+    they had written was ``read`` again after a hint.
+
+    ``eligible`` traces are the denominator of the rescue rate. A ``control`` is one that would be
+    eligible had its coin shown it the hint: its success is what a second try alone is worth.
+    """
+    tried = {trace.role for trace in traces if trace.round == COLD}
+    solved = {trace.role for trace in traces if trace.round == COLD and trace.verdict.correct}
+    teachers = {hint.teacher for hint in (*taught.values(), *read.values())}
+    reports: dict[str, dict[str, Any]] = {}
+    for row, (trace, outcome) in enumerate(zip(traces, hint_outcomes(scores.lift_B))):
+        cold_failed = trace.role in tried - solved
+        peer_succeeded = bool(solved - {trace.role})
+        hint = taught.get(trace.role)
+        could_be_taught = trace.round == HINT and hint is not None
+        lift = float(scores.lift_B[row])
+        reports[trace.agent] = {
+            "correct": bool(trace.verdict.correct),
+            "answer": trace.verdict.answer,
+            "method": trace.verdict.method,
+            "partial": float(scores.partial_B[row]),
+            "round": "A" if trace.round == COLD else "B",
+            "hinted": trace.hinted,
+            "cold_failed": cold_failed,
+            "peer_succeeded": peer_succeeded,
+            "eligible": bool(scores.eligible_B[row]),
+            "rescued": bool(scores.rescued_B[row]),
+            "control": could_be_taught and cold_failed and peer_succeeded and not trace.hinted,
+            "leak": trace.hinted and hint is not None and leaks(hint.text, problem.gold),
+            "teacher": trace.agent in teachers,
+            "hint_outcome": outcome,
+            "hint_lift": None if math.isnan(lift) else lift,
+        }
+    return reports
+
+
+def whole_episode(
+    traces: Sequence[Trace],
+    scores: Scores | None,
+    taught: Mapping[str, Hint],
+    read: Mapping[str, Hint],
+    reports: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Measurements of the whole episode; ``scores`` is None where nobody answered."""
+
+    def count(key: str, value: Any = True) -> int:
+        return sum(report[key] == value for report in reports.values())
+
+    cold: dict[str, list[bool]] = {}
+    for trace in traces:
+        if trace.round == COLD:
+            cold.setdefault(trace.role, []).append(bool(trace.verdict.correct))
+    controls = [report for report in reports.values() if report["control"]]
+    return {
+        "answered": len(traces),
+        "cold_rate": {role: float(np.mean(rights)) for role, rights in cold.items()},
+        "team_correct": any(any(rights) for rights in cold.values()),
+        "teachers": {role: hint.teacher for role, hint in taught.items()},
+        "hints": {role: hint.text for role, hint in taught.items()},
+        "reread_teachers": {role: hint.teacher for role, hint in read.items()},
+        "reread_hints": {role: hint.text for role, hint in read.items()},
+        "hinted": count("hinted"),
+        "leaked": count("leak"),
+        "helped": count("hint_outcome", "helped"),
+        "hurt": count("hint_outcome", "hurt"),
+        "neutral": count("hint_outcome", "neutral"),
+        "eligible": count("eligible"),
+        "rescued": count("rescued"),
+        "controls": len(controls),
+        "controls_correct": sum(report["correct"] for report in controls),
+        "exploration_zero": None if scores is None else scores.exploration_zero,
+    }
