@@ -3,6 +3,8 @@ server; a small run."""
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,7 +24,8 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.datatypes.arguments import overlay
-from coterie.models.loading import load_team
+from coterie.models.handle import ModelHandle
+from coterie.models.loading import LoadedRole, load_team
 from coterie.models.locate import TINY
 from coterie.models.spec import LoraSpec, ModelSpec
 
@@ -31,6 +34,7 @@ from coterie.models.spec import LoraSpec, ModelSpec
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+ROOT = Path(__file__).resolve().parents[1]
 VOCAB = 320
 
 CHATML = (
@@ -77,10 +81,7 @@ CONFIGS = {
         "Qwen2Config",
         {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
     ),
-    "llama": (
-        "LlamaConfig",
-        {"rope_parameters": _LLAMA3, "attention_bias": True, "mlp_bias": True},
-    ),
+    "llama": ("LlamaConfig", _BIASED),
     "mistral": ("MistralConfig", {"sliding_window": 6, "head_dim": 8}),
     "phi3": ("Phi3Config", {"rope_parameters": _HALF}),
     # Contexts beyond 16 tokens use the other set of frequencies.
@@ -104,7 +105,7 @@ CONFIGS = {
 }
 
 
-def byte_tokenizer(**kwargs: object) -> PreTrainedTokenizerFast:
+def byte_tokenizer() -> PreTrainedTokenizerFast:
     """A byte-level BPE with ChatML marks."""
     backend = Tokenizer(models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -116,8 +117,9 @@ def byte_tokenizer(**kwargs: object) -> PreTrainedTokenizerFast:
         special_tokens=["<|im_start|>", "<|im_end|>"],
     )
     backend.train_from_iterator(["Question: 7 + 8 - 3 = the answer is 12"] * 4, trainer)
-    settings = {"eos_token": "<|im_end|>", "chat_template": CHATML} | kwargs
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **settings)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend, eos_token="<|im_end|>", chat_template=CHATML
+    )
 
 
 def write_checkpoint(folder: Path, name: str, *, spread: float = 0.3, **shape: int) -> Path:
@@ -149,6 +151,33 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory):
         return made[name]
 
     return get
+
+
+@pytest.fixture(scope="session")
+def load_role(checkpoint: Callable[[str], Path]) -> Callable[..., LoadedRole]:
+    """Loads a model for a role: one of the checkpoints above by its name, a folder, a tiny one."""
+
+    def load(model: str | Path, *, trained: bool = True, **settings: Any) -> LoadedRole:
+        name = str(checkpoint(str(model)) if model in CONFIGS else model)
+        spec = ModelSpec(name, **{"device": "cpu"} | settings)
+        return load_team({"a": spec}, {"a"} if trained else set())["a"]
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def shake() -> Callable[..., None]:
+    """Adds noise to what a role trains: an update that is large enough to be seen."""
+
+    def add(handle: ModelHandle, seed: int = 3, size: float = 0.1, only: str = "") -> None:
+        generator = torch.Generator().manual_seed(seed)
+        with torch.no_grad():
+            for name, p in handle.parameters().items():
+                if only in name:
+                    p += size * torch.randn(p.shape, generator=generator)
+        handle.version += 1
+
+    return add
 
 
 @pytest.fixture
@@ -213,6 +242,28 @@ class FileEngine:
         with FileEngine._loading:
             role = load_team({"x": spec}, set())["x"]
         return LocalPolicy(role.handle, role.codec)
+
+
+@pytest.fixture(scope="session")
+def python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs ``python ARGUMENTS`` at the repository's root or in ``cwd``; further names are variables
+    of its environment. It must end with ``code``; None: with any."""
+
+    def run(
+        *arguments: object, cwd: Path = ROOT, code: int | None = 0, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=cwd,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert code in (None, done.returncode), done.stdout[-4000:] + done.stderr[-4000:]
+        return done
+
+    return run
 
 
 class Scripted:

@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -50,41 +50,33 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def run(core: Path, *command: str) -> str:
-    """What the command says in the copy."""
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=core,
-        env={**os.environ, "PYTHONPATH": str(core)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout
+@pytest.fixture(scope="module")
+def run(core: Path, python) -> Callable[..., str]:
+    """What a command says in the copy."""
+    return lambda *command: python(*command, cwd=core, PYTHONPATH=str(core)).stdout
 
 
 @pytest.mark.slow
-def test_the_main_job_a_benchmark_and_the_report(core: Path) -> None:
+def test_the_main_job_a_benchmark_and_the_report(core: Path, run) -> None:
     small = ("--steps", "2", "--rollout.problems-per-step", "4", "--problems.held-out", "8")
-    said = run(core, "train.py", *small, "--threads", "1", "--run-dir", "runs/a")
+    said = run("train.py", *small, "--threads", "1", "--run-dir", "runs/a")
     assert "held out, cold" in said
     config = json.loads((core / "runs" / "a" / "config.json").read_text())
     assert "cluster" not in config
-    run(core, "train.py", "--resume", "runs/a", "--steps", "3")
+    run("train.py", "--resume", "runs/a", "--steps", "3")
     policies = ("--policies", "alice=runs/a", "bob=tiny:bob", "--suite", "core")
-    run(core, "benchmark.py", *policies, "--questions", "2", "--samples", "2", "--out", "runs/b")
+    run("benchmark.py", *policies, "--questions", "2", "--samples", "2", "--out", "runs/b")
     assert (core / "runs" / "b" / "results.json").is_file()
-    run(core, "-m", "coterie", "report", "runs/a")
+    run("-m", "coterie", "report", "runs/a")
     assert (core / "runs" / "a" / "report.html").is_file()
 
 
 @pytest.mark.slow
-def test_the_cores_tests(core: Path) -> None:
+def test_the_cores_tests(core: Path, run) -> None:
     """A sample of them."""
     assert [name for name in SAMPLE if not (core / name).exists()] == []
     options = ("-n", "0", "-q", "-p", "no:cacheprovider", f"--basetemp={core / 'tmp'}")
-    run(core, "-m", "pytest", *options, *SAMPLE)
+    run("-m", "pytest", *options, *SAMPLE)
 
 
 def test_the_cores_tests_import_no_extra() -> None:

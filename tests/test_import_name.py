@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -43,17 +41,6 @@ if __name__ == "__main__":
 """
 
 
-def run(*command: str, cwd: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command],
-        cwd=cwd,
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Path:
     """A user's folder, with modules of their own under the names of ours, and an environment."""
@@ -74,7 +61,7 @@ def test_every_package_is_found_under_its_name() -> None:
 
 
 @pytest.mark.slow
-def test_no_module_is_in_memory_twice(elsewhere: Path) -> None:
+def test_no_module_is_in_memory_twice(elsewhere: Path, python) -> None:
     """Also not where the repository's root, whose folders have the bare names, is on the path."""
     code = (
         "import sys, os, collections\n"
@@ -84,14 +71,14 @@ def test_no_module_is_in_memory_twice(elsewhere: Path) -> None:
         "    if (f := getattr(m, '__file__', None)))\n"
         f"print([f for f, n in seen.items() if n > 1 and f.startswith({str(ROOT)!r})])\n"
     )
-    done = run("-c", code, cwd=elsewhere)
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
-    (elsewhere / "again").mkdir()
-    done = run("-c", code, cwd=elsewhere / "again", PYTHONPATH=str(ROOT))
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    again = elsewhere / "again"
+    again.mkdir()
+    path = os.environ.get("PYTHONPATH", "")
+    for folder, where in ((elsewhere, path), (again, str(ROOT))):
+        assert python("-c", code, cwd=folder, PYTHONPATH=where).stdout.splitlines()[-1] == "[]"
 
 
-def test_a_copy_that_is_not_installed(elsewhere: Path) -> None:
+def test_a_copy_that_is_not_installed(elsewhere: Path, python) -> None:
     """And, like a checkout on Windows, without links."""
     copy = elsewhere / "copy"
     for path in ROOT.iterdir():
@@ -105,51 +92,43 @@ def test_a_copy_that_is_not_installed(elsewhere: Path) -> None:
         if "." not in name:
             (copy / "coterie" / name).write_text(f"../{name}")
     code = "import coterie.envs, coterie.models.spec; print(coterie.envs.__file__)"
-    done = run("-c", code, cwd=copy)
-    assert done.stdout.strip() == str(copy / "envs" / "__init__.py"), done.stderr
-    done = run("-m", "coterie", "check", "sd-e2", cwd=copy)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert python("-c", code, cwd=copy).stdout == f"{copy / 'envs' / '__init__.py'}\n"
+    assert python("-m", "coterie", "check", "sd-e2", cwd=copy).stderr == ""
 
 
 @pytest.mark.slow
-def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path) -> None:
+def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path, python) -> None:
     """Built, unpacked, and used by its console script; an entry point of a package is found."""
     built, site = elsewhere / "built", elsewhere / "site"
     pip = ("-m", "pip", "--quiet", "--disable-pip-version-check")
     leave = shutil.ignore_patterns(".*", "__pycache__", "build", "runs", "site", "*.egg-info")
     tree = shutil.copytree(ROOT, elsewhere / "tree", symlinks=True, ignore=leave)
-    done = run(*pip, "wheel", "--no-deps", "--wheel-dir", str(built), str(tree), cwd=elsewhere)
-    assert done.returncode == 0, done.stderr
+    python(*pip, "wheel", "--no-deps", "--wheel-dir", built, tree, cwd=elsewhere)
     wheel = next(built.glob("*.whl"))
-    done = run(*pip, "install", "--no-deps", "--target", str(site), str(wheel), cwd=elsewhere)
-    assert done.returncode == 0, done.stderr
-    assert {p.name for p in site.iterdir() if not p.name.endswith(".dist-info")} == {
-        "coterie",
-        "bin",
-    }
+    python(*pip, "install", "--no-deps", "--target", site, wheel, cwd=elsewhere)
+    named = {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")}
+    assert named == {"coterie", "bin"}
     info = site / "echo-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: echo\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[coterie.environments]\necho = echo_of_mine:Echo\n")
-    console, path = str(site / "bin" / "coterie"), {"PYTHONPATH": str(site)}
 
-    shown = run(console, "--help", cwd=elsewhere, **path).stdout
-    assert ("\n  serve " in shown) == (ROOT / "extras").is_dir()  # of an extra
-    done = run("-c", "import coterie; print(coterie.__file__)", cwd=elsewhere, **path)
-    assert done.stdout.strip() == str(site / "coterie" / "__init__.py")
-    done = run(console, "train", *SMALL, "--run-dir", "run", cwd=elsewhere, **path)
-    assert done.returncode == 0, done.stderr
+    def run(*command: object) -> str:
+        return python(*command, cwd=elsewhere, PYTHONPATH=str(site)).stdout
+
+    console = site / "bin" / "coterie"
+    assert ("\n  serve " in run(console, "--help")) == (ROOT / "extras").is_dir()  # of an extra
+    shown = run("-c", "import coterie; print(coterie.__file__)")
+    assert shown == f"{site / 'coterie' / '__init__.py'}\n"
+    run(console, "train", *SMALL, "--run-dir", "run")
     for env in ("echo", "echo_of_mine:Echo"):
-        done = run(console, "check", env, cwd=elsewhere, **path)
-        assert done.returncode == 0, done.stderr
-    done = run(console, "report", "run", cwd=elsewhere, **path)
-    assert done.returncode == 0, done.stderr
+        run(console, "check", env)
+    run(console, "report", "run")
     assert (elsewhere / "run" / "report.html").is_file()
 
     # What engines are spawned with.
     (elsewhere / "engine.py").write_text(SPAWN)
-    done = run("engine.py", cwd=elsewhere, **path)
-    assert done.stdout == "0\n", done.stderr
+    assert run("engine.py") == "0\n"
 
 
 def test_the_console_script_knows_its_programs(capsys: pytest.CaptureFixture[str]) -> None:

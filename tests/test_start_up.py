@@ -1,25 +1,18 @@
 """What a command and a run import, and what they do not."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[1]
 HEAVY = "{'torch', 'transformers', 'peft', 'sklearn', 'pandas', 'vllm', 'sentence_transformers'}"
 
 
-def said(code: str) -> list[str]:
-    """The lines that ``code`` prints, and one of the heavy packages that it has imported."""
-    code += f"\nimport sys\nprint()\nprint(sorted({HEAVY} & set(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return done.stdout.splitlines()
+@pytest.fixture
+def said(python):
+    """The lines that code prints, and one of the heavy packages that it has imported."""
+    heavy = f"\nimport sys\nprint()\nprint(sorted({HEAVY} & set(sys.modules)))"
+    return lambda code: python("-c", code + heavy).stdout.splitlines()
 
 
-def test_help_and_refusals_import_nothing_heavy():
+def test_help_and_refusals_import_nothing_heavy(said):
     helped = "[['--help'], ['train', '--help'], ['train', '--env', 'core-teaching', '--help']]"
     code = (
         "import contextlib\nfrom coterie.__main__ import main\n"
@@ -31,7 +24,7 @@ def test_help_and_refusals_import_nothing_heavy():
 
 
 @pytest.mark.slow
-def test_a_run_with_full_weights_imports_what_it_uses(tmp_path):
+def test_a_run_with_full_weights_imports_what_it_uses(said, tmp_path):
     flags = ["--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled"]
     argv = [*flags, "--run-dir", str(tmp_path / "run")]
     code = f"from coterie import train\nassert train.main({argv!r}) == 0"
@@ -41,7 +34,7 @@ def test_a_run_with_full_weights_imports_what_it_uses(tmp_path):
 
 
 @pytest.mark.slow
-def test_assisted_decoding_of_a_host_program_finds_what_it_calls():
+def test_assisted_decoding_of_a_host_program_finds_what_it_calls(said):
     code = (
         "import sys, coterie.models.forward.packed\n"
         "from transformers.generation import candidate_generator as generator\n"

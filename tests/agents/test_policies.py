@@ -1,49 +1,17 @@
 """Policies in this process."""
 
 import asyncio
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from coterie.agents.local import LocalPolicy
 from coterie.datatypes import PolicyFailure, Prompt, Sampling
-from coterie.models.loading import load_team
-from coterie.models.spec import ModelSpec
-
-
-def tokenizer() -> PreTrainedTokenizerFast:
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    backend = Tokenizer(models.BPE({c: i for i, c in enumerate([*alphabet, "<end>"])}, []))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="<end>")
 
 
 @pytest.fixture(scope="module")
-def role(tmp_path_factory: pytest.TempPathFactory):
-    folder: Path = tmp_path_factory.mktemp("model")
-    config = Qwen3Config(
-        vocab_size=260,
-        hidden_size=16,
-        intermediate_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=8,
-        max_position_embeddings=32,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        Qwen3ForCausalLM(config).save_pretrained(folder)
-    tokenizer().save_pretrained(folder)
-    return load_team({"alice": ModelSpec(str(folder), device="cpu")}, {"alice"})["alice"]
+def role(load_role):
+    return load_role("qwen3", context=32)
 
 
 def prompt(tokens, seed: int = 1, agent: str = "alice_0") -> Prompt:
@@ -75,7 +43,7 @@ async def test_what_cannot_be_answered_is_a_failure(role) -> None:
     for tokens, match in (
         ([], "the prompt is empty"),
         ([5] * 32, "the prompt has 32 tokens and the context 32"),
-        ([5, 260], "beyond the model's vocabulary"),
+        ([5, 320], "beyond the model's vocabulary"),
         ([5, -1], "beyond the model's vocabulary"),
     ):
         with pytest.raises(PolicyFailure, match=match):

@@ -2,12 +2,13 @@
 algorithm, a surrogate, a mechanism of the loss, a reward term of CoRe, and an environment.
 """
 
+import functools
 import json
-import os
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,8 +108,8 @@ class CopyingEnv(ConversationEnv, guarded=False):
 class Checkout:
     """This tree with copies of some of its rooms, in which files may be edited."""
 
-    def __init__(self, into: Path, *rooms: str) -> None:
-        self.path = into
+    def __init__(self, into: Path, python: Callable[..., Any], *rooms: str) -> None:
+        self.path, self._python = into, python
         self._rooms = rooms
         for path in ROOT.iterdir():
             if path.name in (*rooms, "coterie"):
@@ -135,33 +136,36 @@ class Checkout:
             if (self.path / name).read_bytes() != (ROOT / name).read_bytes()
         }
 
-    def train(self, *flags: str) -> subprocess.CompletedProcess[str]:
+    def train(self, *flags: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """``python train.py`` with the edited rooms."""
-        return subprocess.run(
-            [sys.executable, "train.py", *flags],
-            cwd=self.path,
-            env={**os.environ, "PYTHONPATH": str(self.path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return self._python("train.py", *flags, cwd=self.path, code=code, PYTHONPATH=str(self.path))
+
+    def trained(self, *flags: str) -> Path:
+        """The folder of a small run."""
+        run = self.path / "-".join(("run", *flags))
+        self.train(*SMALL, *flags, "--run-dir", str(run))
+        return run
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, python) -> Callable[..., Checkout]:
+    return functools.partial(Checkout, tmp_path, python)
 
 
 @pytest.mark.slow
-def test_an_algorithm_is_one_entry(tmp_path: Path) -> None:
-    tree = Checkout(tmp_path, "algorithms")
+def test_an_algorithm_is_one_entry(checkout) -> None:
+    tree = checkout("algorithms")
     data = "algorithms/algorithm.py"
     entry = '    "plain": Algorithm(scale="none", reduction="token-mean"),\n'
     tree.insert(data, entry, before="}\n\n\nPLUGINS")
     assert tree.edited() == {data}
     assert "plain" in tree.train("--help").stdout
-    done = tree.train("--algo", "plain", *SMALL, "--run-dir", "run")
-    assert done.returncode == 0, done.stderr
+    tree.trained("--algo", "plain")
 
 
 @pytest.mark.slow
-def test_a_new_mechanism_of_the_loss_edits_two_files(tmp_path: Path) -> None:
-    tree = Checkout(tmp_path, "algorithms")
+def test_a_new_mechanism_of_the_loss_edits_two_files(checkout) -> None:
+    tree = checkout("algorithms")
     data, loss = "algorithms/algorithm.py", "algorithms/objective.py"
     tree.insert(data, SETTING, before="    distillation: Distillation = field(")
     tree.insert(
@@ -171,20 +175,15 @@ def test_a_new_mechanism_of_the_loss_edits_two_files(tmp_path: Path) -> None:
     tree.insert(loss, term, before="    if gain_BT is not None:\n")
     assert tree.edited() == {data, loss}
 
-    refused = tree.train("--algo.pull", "-1")
-    assert (refused.returncode, "pull must not be negative" in refused.stderr) == (2, True)
-    weights: list[bytes] = []
-    for pull in ("0", "1"):
-        flags = ("--preset", "core-tiny", "--algo.pull", pull, "--run-dir", f"run-{pull}")
-        done = tree.train(*SMALL, *flags)
-        assert done.returncode == 0, done.stderr
-        weights.append((tmp_path / f"run-{pull}/final/alice/model.safetensors").read_bytes())
+    assert "pull must not be negative" in tree.train("--algo.pull", "-1", code=2).stderr
+    runs = (tree.trained("--preset", "core-tiny", "--algo.pull", pull) for pull in ("0", "1"))
+    weights = [(run / "final/alice/model.safetensors").read_bytes() for run in runs]
     assert weights[0] != weights[1]
 
 
 @pytest.mark.slow
-def test_an_environment_is_a_folder_and_its_name(tmp_path: Path) -> None:
-    tree = Checkout(tmp_path, "envs")
+def test_an_environment_is_a_folder_and_its_name(checkout, tmp_path: Path) -> None:
+    tree = checkout("envs")
     folder = tmp_path / "envs" / "copying"
     folder.mkdir()
     (folder / "__init__.py").write_text('"""Copying."""\n', encoding="utf-8")
@@ -197,15 +196,14 @@ def test_an_environment_is_a_folder_and_its_name(tmp_path: Path) -> None:
     shown = tree.train("--env", "copying", "--help").stdout
     assert "--env.words" in shown
     assert "Words that must come again." in shown
-    done = tree.train("--env", "copying", *SMALL, "--run-dir", "run")
-    assert done.returncode == 0, done.stderr
-    assert "reward/alice/again" in (tmp_path / "run" / "metrics.jsonl").read_text()
+    run = tree.trained("--env", "copying")
+    assert "reward/alice/again" in (run / "metrics.jsonl").read_text()
 
 
 @pytest.mark.slow
-def test_a_protocol_goes_with_its_folder_and_its_name(tmp_path: Path) -> None:
+def test_a_protocol_goes_with_its_folder_and_its_name(checkout, tmp_path: Path) -> None:
     """Settings, prompts, presets, tables, evaluation: nothing else of the core asks for them."""
-    tree = Checkout(tmp_path, "envs")
+    tree = checkout("envs")
     names = tmp_path / "envs" / "__init__.py"
     text = names.read_text(encoding="utf-8")
     for protocol in ("corea_deferral", "eapo_consultation", "sd_e2"):
@@ -218,13 +216,12 @@ def test_a_protocol_goes_with_its_folder_and_its_name(tmp_path: Path) -> None:
     assert "core-tiny" in shown
     assert "sd-e2" not in shown
     assert "corea" not in shown
-    done = tree.train("--preset", "core-tiny", *SMALL, "--run-dir", "run")
-    assert done.returncode == 0, done.stderr
+    tree.trained("--preset", "core-tiny")
 
 
 @pytest.mark.slow
-def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
-    tree = Checkout(tmp_path, "algorithms")
+def test_a_new_surrogate_edits_two_files(checkout, tmp_path: Path) -> None:
+    tree = checkout("algorithms")
     data, functions = "algorithms/algorithm.py", tmp_path / "algorithms" / "surrogates.py"
     tree.insert(data, NUMBERS.lstrip("\n"), before="@dataclass(frozen=True)\nclass Algorithm:")
     entry = '    "plain-score": Algorithm(surrogate=PlainScore(weight=0.5)),\n'
@@ -233,20 +230,18 @@ def test_a_new_surrogate_edits_two_files(tmp_path: Path) -> None:
     assert tree.edited() == {data, "algorithms/surrogates.py"}
 
     algo = ("--algo", "plain-score")
-    shown = tree.train("--env", "core-teaching", *algo, "--help")
-    assert "--algo.surrogate.weight" in shown.stdout, shown.stderr
-    assert "``-weight A log pi``" in shown.stdout
-    refused = tree.train(*algo, "--algo.surrogate.weight", "0")
-    assert (refused.returncode, "weight must be above 0" in refused.stderr) == (2, True)
-    done = tree.train(*algo, *SMALL, "--run-dir", "run")
-    assert done.returncode == 0, done.stderr
-    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    shown = tree.train("--env", "core-teaching", *algo, "--help").stdout
+    assert "--algo.surrogate.weight" in shown
+    assert "``-weight A log pi``" in shown
+    refused = tree.train(*algo, "--algo.surrogate.weight", "0", code=2)
+    assert "weight must be above 0" in refused.stderr
+    config = json.loads((tree.trained(*algo) / "config.json").read_text())
     assert config["algo"]["surrogate"] == {"weight": 0.5}
 
 
 @pytest.mark.slow
-def test_a_new_reward_term_edits_two_files(tmp_path: Path) -> None:
-    tree = Checkout(tmp_path, "envs", "rewards")
+def test_a_new_reward_term_edits_two_files(checkout, tmp_path: Path) -> None:
+    tree = checkout("envs", "rewards")
     settings, scoring = "envs/core_teaching/settings.py", "envs/core_teaching/scoring.py"
     (tmp_path / "rewards" / "brevity.py").write_text(TERM, encoding="utf-8")
     field = '    w_brevity: float = 0.0\n    """Weight of brevity."""\n'
@@ -262,12 +257,11 @@ def test_a_new_reward_term_edits_two_files(tmp_path: Path) -> None:
     tree.insert(scoring, paid, before='            "teacher_lift": weights')
     assert tree.edited() == {settings, scoring}
 
-    done = tree.train("--env.w-brevity", "0.5", *SMALL, "--run-dir", "run")
-    assert done.returncode == 0, done.stderr
-    lines = (tmp_path / "run" / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
+    run = tree.trained("--env.w-brevity", "0.5")
+    lines = (run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [row for line in lines for row in json.loads(line)["trajectories"]]
     for row in rows:
         words = len("".join(row["texts"][1:]).split())
         assert row["reward_terms"]["brevity"] == pytest.approx(0.5 / (1 + words))
         assert row["reward"] == pytest.approx(sum(row["reward_terms"].values()))
-    assert "reward/alice/brevity" in (tmp_path / "run" / "metrics.jsonl").read_text()
+    assert "reward/alice/brevity" in (run / "metrics.jsonl").read_text()

@@ -46,6 +46,10 @@ def product() -> list[str]:
     return [text for file in files for text in texts(file.read_text("utf-8")) if " " in text]
 
 
+def test_the_page_has_messages() -> None:
+    assert len(messages(PAGE)) > 20
+
+
 @pytest.mark.parametrize("message", messages(PAGE))
 def test_the_program_says_so(message: str, product: list[str]) -> None:
     assert any(says(message, text) for text in product)

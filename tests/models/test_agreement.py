@@ -3,36 +3,18 @@
 The reference reads each row alone, unpadded, without a cache: no mask, batch or position of ours.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
 from coterie.datatypes import Completion, Sampling
-from coterie.models.loading import LoadedRole, load_team
+from coterie.models.loading import LoadedRole
 from coterie.models.sampler import Request, Sampler
-from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.models.spec import LoraSpec
 
 NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma2"]
-
-
-def load(folder: Path, lora: LoraSpec | None = None) -> LoadedRole:
-    spec = ModelSpec(str(folder), lora=lora, device="cpu", dtype="float32")
-    role = load_team({"alice": spec}, {"alice"})["alice"]
-    if lora is not None:
-        perturb(role, 0.2, only="lora_B")
-    return role
-
-
-def perturb(role: LoadedRole, size: float, only: str = "") -> None:
-    generator = torch.Generator().manual_seed(3)
-    with torch.no_grad():
-        for name, p in role.handle.parameters().items():
-            if only in name:
-                p += size * torch.randn(p.shape, generator=generator)
-    role.handle.version += 1
+IDS = torch.tensor([[5, 9, 77, 12, 3]])
 
 
 def ragged_rows(temperature: float = 1.0) -> list[Request]:
@@ -61,22 +43,24 @@ def worst_gap(role: LoadedRole, sampler: Sampler, rows: list[Request]) -> float:
 
 @pytest.mark.parametrize("lora", [None, LoraSpec(rank=4)], ids=["full", "lora"])
 @pytest.mark.parametrize("name", NAMES)
-def test_logprobs_before_and_after_an_update(checkpoint, name: str, lora: LoraSpec | None) -> None:
-    role = load(checkpoint(name), lora)
+def test_logprobs_before_and_after_an_update(load_role, shake, name: str, lora) -> None:
+    role = load_role(name, lora=lora)
+    if lora:
+        shake(role.handle, size=0.2, only="lora_B")
     sampler = Sampler(role.handle, role.codec.decode, ())
     assert sampler.fused == (name != "gemma2")
     rows = ragged_rows()
     assert worst_gap(role, sampler, rows) < 1e-4
     before = sampler.sample(rows)[9]
-    perturb(role, 0.05)
+    shake(role.handle, size=0.05)
     assert worst_gap(role, sampler, rows) < 1e-4
     # The update is large enough that stale weights would have failed.
     assert np.abs(reference(role, rows[9], before) - before.logprobs).max() > 1e-2
 
 
 @pytest.mark.parametrize("name", ["qwen3", "phi3"])
-def test_the_generic_decoder_draws_the_same_tokens(checkpoint, name: str) -> None:
-    role = load(checkpoint(name))
+def test_the_generic_decoder_draws_the_same_tokens(load_role, name: str) -> None:
+    role = load_role(name)
     rows = ragged_rows(temperature=0.8)
     fused = Sampler(role.handle, role.codec.decode, ()).sample(rows)
     generic = Sampler(role.handle, role.codec.decode, (), fused=False).sample(rows)
@@ -85,47 +69,42 @@ def test_the_generic_decoder_draws_the_same_tokens(checkpoint, name: str) -> Non
         np.testing.assert_allclose(a.logprobs, b.logprobs, atol=1e-4)
 
 
-def test_backbone_and_head_compose_to_the_model(checkpoint) -> None:
-    for name in ("gemma2", "phi3"):
-        handle = load(checkpoint(name)).handle
-        ids = torch.tensor([[5, 9, 77, 12, 3]])
-        with torch.no_grad():
-            ours = handle.head(handle.backbone(ids, None, torch.arange(5)[None]))
-            theirs = handle.causal_lm(input_ids=ids).logits
-        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+@pytest.mark.parametrize("name", ["gemma2", "phi3"])
+def test_backbone_and_head_compose_to_the_model(load_role, name: str) -> None:
+    handle = load_role(name).handle
+    with torch.no_grad():
+        ours = handle.head(handle.backbone(IDS, None, torch.arange(5)[None]))
+        theirs = handle.causal_lm(input_ids=IDS).logits
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
 
 
-def test_a_cap_on_attention_scores_is_computed(checkpoint) -> None:
-    handle = load(checkpoint("gemma2")).handle
+def test_a_cap_on_attention_scores_is_computed(checkpoint, load_role) -> None:
+    ours = load_role("gemma2").handle.causal_lm
     eager = AutoModelForCausalLM.from_pretrained(
         checkpoint("gemma2"), attn_implementation="eager", dtype=torch.float32
     )
-    ids = torch.tensor([[5, 9, 77, 12, 3]])
     with torch.no_grad():
-        torch.testing.assert_close(handle.causal_lm(ids).logits, eager(ids).logits)
+        torch.testing.assert_close(ours(IDS).logits, eager(IDS).logits)
 
 
-def test_rotary_frequencies_do_not_follow_the_batch(checkpoint) -> None:
+def test_rotary_frequencies_do_not_follow_the_batch(checkpoint, load_role) -> None:
     # Contexts of up to 128 tokens are allowed, so the frequencies are those for more than 16.
-    folder = checkpoint("phi3-long")
-    ours = load(folder).handle.causal_lm
-    theirs = AutoModelForCausalLM.from_pretrained(folder).eval()
+    ours = load_role("phi3-long").handle.causal_lm
+    theirs = AutoModelForCausalLM.from_pretrained(checkpoint("phi3-long")).eval()
     ids = torch.arange(5, 29)[None]
     with torch.no_grad():
         torch.testing.assert_close(ours(ids).logits, theirs(ids).logits, rtol=1e-5, atol=1e-5)
         torch.testing.assert_close(ours(ids[:, :9]).logits, theirs(ids).logits[:, :9])
         # A model left alone answers otherwise when the rest of the context is missing.
         assert (theirs(ids[:, :9]).logits - theirs(ids).logits[:, :9]).abs().max() > 1e-2
-    short = load_team({"a": ModelSpec(str(folder), device="cpu", context=16)}, set())["a"].handle
-    with torch.no_grad():
-        torch.testing.assert_close(short.causal_lm(ids[:, :9]).logits, theirs(ids[:, :9]).logits)
+        short = load_role("phi3-long", context=16).handle.causal_lm
+        torch.testing.assert_close(short(ids[:, :9]).logits, theirs(ids[:, :9]).logits)
 
 
-def test_padding_on_the_right_changes_nothing(checkpoint) -> None:
-    handle = load(checkpoint("qwen2")).handle
-    ids = torch.tensor([[5, 9, 77, 12, 3]])
-    padded = torch.cat([ids, torch.zeros(1, 6, dtype=torch.long)], 1)
+def test_padding_on_the_right_changes_nothing(load_role) -> None:
+    handle = load_role("qwen2").handle
+    padded = torch.cat([IDS, torch.zeros(1, 6, dtype=torch.long)], 1)
     with torch.no_grad():
-        alone = handle.backbone(ids, None, torch.arange(5)[None])
+        alone = handle.backbone(IDS, None, torch.arange(5)[None])
         beside = handle.backbone(padded, None, torch.arange(11)[None])
     torch.testing.assert_close(alone[0], beside[0, :5], rtol=1e-5, atol=1e-5)

@@ -10,24 +10,18 @@ from torch import nn
 
 from coterie.datatypes import Sampling, UserError
 from coterie.models.blocks import compute_in, parts
-from coterie.models.loading import LoadedRole, load_team
 from coterie.models.sampler import Request, Sampler
-from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.models.spec import LoraSpec
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44, 9, 9], [8, 1, 1, 30, 7, 0, 0, 0]])
 SCORED = torch.tensor([[False, True, True, True, True, True, True], [True] * 4 + [False] * 3])
 NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "gemma2"]
 
 
-def load(folder: Path, dtype: str, *, trained: bool) -> LoadedRole:
-    spec = ModelSpec(str(folder), device="cpu", dtype=dtype)  # type: ignore[arg-type]
-    return load_team({"a": spec}, {"a"} if trained else set())["a"]
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_blocks_compute_as_weights_of_16_bits_do_bit_for_bit(checkpoint, name: str) -> None:
-    learns = load(checkpoint(name), "bfloat16", trained=True)
-    frozen = load(checkpoint(name), "bfloat16", trained=False)
+def test_blocks_compute_as_weights_of_16_bits_do_bit_for_bit(load_role, name: str) -> None:
+    learns = load_role(name, dtype="bfloat16")
+    frozen = load_role(name, dtype="bfloat16", trained=False)
     assert {p.dtype for p in learns.handle.module.parameters()} == {torch.float32}
     assert {p.dtype for p in frozen.handle.module.parameters()} == {torch.bfloat16}
     assert learns.handle.dtype == frozen.handle.dtype == torch.bfloat16
@@ -45,10 +39,10 @@ def test_blocks_compute_as_weights_of_16_bits_do_bit_for_bit(checkpoint, name: s
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_gradients_are_float32_and_near_those_of_float32(checkpoint, name: str) -> None:
+def test_gradients_are_float32_and_near_those_of_float32(load_role, name: str) -> None:
     gradients = []
     for dtype in ("bfloat16", "float32"):
-        handle = load(checkpoint(name), dtype, trained=True).handle
+        handle = load_role(name, dtype=dtype).handle
         # The trap: tokens that come often, whose gradients 16 bits could not add up.
         handle.head(handle.scored_states(IDS, SCORED)).logsumexp(-1).sum().backward()
         grads = {n: p.grad for n, p in handle.parameters().items() if p.grad is not None}
@@ -58,11 +52,11 @@ def test_gradients_are_float32_and_near_those_of_float32(checkpoint, name: str) 
     assert torch.cosine_similarity(*gradients, dim=0) > 0.98
 
 
-def test_what_is_exported_is_rounded_and_what_is_saved_is_not(checkpoint, tmp_path: Path) -> None:
-    role = load(checkpoint("qwen3"), "bfloat16", trained=True)
-    with torch.no_grad():
-        for p in role.handle.parameters().values():
-            p.add_(1e-5)
+def test_what_is_exported_is_rounded_and_what_is_saved_is_not(
+    load_role, shake, tmp_path: Path
+) -> None:
+    role = load_role("qwen3", dtype="bfloat16")
+    shake(role.handle, size=1e-5)
     role.handle.save(tmp_path / "whole")
     role.handle.save(tmp_path / "rounded", role.handle.dtype)
     whole = load_file(tmp_path / "whole" / "model.safetensors")
@@ -72,7 +66,7 @@ def test_what_is_exported_is_rounded_and_what_is_saved_is_not(checkpoint, tmp_pa
         assert tensor.dtype == torch.float32
         assert torch.equal(tensor.to(torch.bfloat16), rounded[name])
     # What others read computes as what was trained.
-    again = load(tmp_path / "rounded", "bfloat16", trained=False)
+    again = load_role(tmp_path / "rounded", dtype="bfloat16", trained=False)
     assert again.handle.causal_lm.config.dtype == torch.bfloat16
     assert torch.equal(
         again.handle.scored_states(IDS, SCORED), role.handle.scored_states(IDS, SCORED)
@@ -80,8 +74,8 @@ def test_what_is_exported_is_rounded_and_what_is_saved_is_not(checkpoint, tmp_pa
     assert not list((tmp_path / "rounded").glob("*.part"))
 
 
-def test_parts_of_a_decoder(checkpoint) -> None:
-    lm = load(checkpoint("qwen3"), "float32", trained=False).handle.causal_lm
+def test_parts_of_a_decoder(load_role) -> None:
+    lm = load_role("qwen3").handle.causal_lm
     names = [type(part).__name__.removeprefix("Qwen3") for part in parts(lm)]
     assert names == ["Embedding", *["DecoderLayer"] * 2, "RMSNorm", "RotaryEmbedding", "Linear"]
 
@@ -99,7 +93,7 @@ def test_weights_beside_the_parts_are_reported() -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, "gpt2", "gpt-neox", "mixtral", "mamba"])
 @pytest.mark.parametrize("lora", [None, LoraSpec(rank=2)], ids=["full", "lora"])
-def test_a_gradient_is_the_same_where_activations_are_computed_twice(checkpoint, name, lora):
+def test_a_gradient_is_the_same_where_activations_are_computed_twice(load_role, name, lora):
     runs: list[tuple[int, dict[str, torch.Tensor | None]]] = []
     kept: list[int] = []
 
@@ -108,8 +102,7 @@ def test_a_gradient_is_the_same_where_activations_are_computed_twice(checkpoint,
         return tensor
 
     for recompute in ("never", "always"):
-        spec = ModelSpec(str(checkpoint(name)), device="cpu", lora=lora, recompute=recompute)
-        handle = load_team({"a": spec}, {"a"})["a"].handle
+        handle = load_role(name, lora=lora, recompute=recompute).handle
         handle.tree_forward = None
         kept.clear()
         hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
@@ -128,14 +121,13 @@ def test_a_gradient_is_the_same_where_activations_are_computed_twice(checkpoint,
 
 
 @pytest.mark.parametrize(("tokens", "twice"), [(262_143, False), (262_145, True)])
-def test_activations_are_computed_twice_where_they_would_take_much(checkpoint, tokens, twice):
+def test_activations_are_computed_twice_where_they_would_take_much(load_role, tokens, twice):
     # 32 * 4 bytes * 2 layers * width 32 = 8,192 bytes a token: 2 GiB are 262,144 of them.
-    handle = load(checkpoint("qwen3"), "float32", trained=True).handle
+    handle = load_role("qwen3").handle
     assert handle.recomputes(tokens) == twice
     assert handle.keeps_tokens == 262_144
 
 
 @pytest.mark.parametrize("recompute", ["never", "always"])
-def test_with_recompute_set_micro_batches_have_the_budget_asked_for(checkpoint, recompute) -> None:
-    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", recompute=recompute)
-    assert load_team({"a": spec}, {"a"})["a"].handle.keeps_tokens is None
+def test_with_recompute_set_micro_batches_have_the_budget_asked_for(load_role, recompute) -> None:
+    assert load_role("qwen3", recompute=recompute).handle.keeps_tokens is None

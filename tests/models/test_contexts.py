@@ -5,15 +5,14 @@ import pytest
 import torch
 
 from coterie.datatypes import Sampling
-from coterie.models.loading import LoadedRole, load_team
+from coterie.models.loading import LoadedRole
 from coterie.models.sampler import Request, Sampler, contexts
 from coterie.models.sampler.contexts import RowContexts, SharedContexts
-from coterie.models.spec import ModelSpec
 
 
 @pytest.fixture(params=["qwen3", "llama", "phi3"])
-def role(request: pytest.FixtureRequest, checkpoint) -> LoadedRole:
-    return load_team({"a": ModelSpec(str(checkpoint(request.param)), device="cpu")}, set())["a"]
+def role(request: pytest.FixtureRequest, load_role) -> LoadedRole:
+    return load_role(request.param)
 
 
 @pytest.fixture
@@ -77,11 +76,10 @@ def test_prompts_are_held_once_where_that_saves_memory_and_rows_fill_their_place
     assert layout([0] * 9 + list(range(1, 10)), 0) is RowContexts
 
 
-def test_windows_keep_whole_rows(checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
-    role = load_team({"a": ModelSpec(str(checkpoint("mistral")), device="cpu")}, set())["a"]
+def test_windows_keep_whole_rows(load_role, monkeypatch: pytest.MonkeyPatch) -> None:
+    role = load_role("mistral")
     weights = Sampler(role.handle, role.codec.decode, ())._decoder()._w  # type: ignore[attr-defined]
     monkeypatch.setattr(contexts, "_SHARED_BYTES", 0)
-    windows = any(layer.window for layer in weights.layers)
     made = contexts.contexts(weights, [[5] * 8], [0] * 4, 4)
-    assert isinstance(made, RowContexts) == windows
+    assert isinstance(made, RowContexts)
     assert torch.equal(made.pad_B, torch.zeros(4, dtype=torch.long))

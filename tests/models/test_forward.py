@@ -12,8 +12,7 @@ from torch.autograd import gradcheck
 from coterie.models.forward import tree
 from coterie.models.forward.functions import norm, rotate, swiglu
 from coterie.models.handle import ModelHandle
-from coterie.models.loading import load_team
-from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.models.spec import LoraSpec
 
 
 def test_rows_that_start_alike_share_nodes() -> None:
@@ -67,14 +66,9 @@ def results(handle: ModelHandle) -> tuple[Tensor, dict[str, Tensor]]:
 
 @pytest.mark.parametrize("lora", [None, LoraSpec(rank=4)], ids=["full", "lora"])
 @pytest.mark.parametrize("name", ["qwen3", "qwen2", "llama", "mistral"])
-def test_it_agrees_with_the_generic_pass(checkpoint, monkeypatch, name: str, lora) -> None:
-    spec = ModelSpec(str(checkpoint(name)), lora=lora, device="cpu", dtype="float32")
-    handle = load_team({"alice": spec}, {"alice"})["alice"].handle
-    generator = torch.Generator().manual_seed(3)
-    with torch.no_grad():
-        for key, p in handle.parameters().items():
-            if "lora_B" in key:
-                p += 0.2 * torch.randn(p.shape, generator=generator)
+def test_it_agrees_with_the_generic_pass(load_role, shake, monkeypatch, name: str, lora) -> None:
+    handle = load_role(name, lora=lora).handle
+    shake(handle, size=0.2, only="lora_B")
     assert handle.tree_forward is not None
     logp, gradients = results(handle)
     monkeypatch.setattr(handle, "tree_forward", None)
@@ -86,14 +80,12 @@ def test_it_agrees_with_the_generic_pass(checkpoint, monkeypatch, name: str, lor
 
 
 @pytest.mark.parametrize("name", ["phi3", "gemma2"])
-def test_other_models_take_the_generic_pass(checkpoint, name: str) -> None:
-    spec = ModelSpec(str(checkpoint(name)), device="cpu", dtype="float32")
-    assert load_team({"a": spec}, {"a"})["a"].handle.tree_forward is None
+def test_other_models_take_the_generic_pass(load_role, name: str) -> None:
+    assert load_role(name).handle.tree_forward is None
 
 
-def test_long_rows_take_the_generic_pass(checkpoint) -> None:
-    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", dtype="float32")
-    forward = load_team({"a": spec}, {"a"})["a"].handle.tree_forward
+def test_long_rows_take_the_generic_pass(load_role) -> None:
+    forward = load_role("qwen3").handle.tree_forward
     assert forward is not None
     # 2 layers x 4 heads x 8 rows x 1024^2 = 2^26 attention weights; one token more is too long.
     assert forward.fits(torch.zeros(8, 1024))

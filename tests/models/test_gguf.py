@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,15 +23,10 @@ from coterie.models.spec import LoraSpec, ModelSpec
 TEXTS = ["the cat 12 at\n\n34  in", " 1. Then 1998,  45\n\n\n6", "don't  on", "é∑ 7\t8", ""]
 
 
-def spec(path: Path, **more) -> ModelSpec:
-    return ModelSpec(str(path), device="cpu", dtype="float32", **more)
-
-
 @pytest.mark.parametrize("kind", ["llama", "gemma"])
-def test_weights_are_those_that_were_written(small_gguf, kind: str) -> None:
+def test_weights_are_those_that_were_written(small_gguf, load_role, kind: str) -> None:
     path, model = getattr(small_gguf, kind)()
-    team = load_team({"alice": spec(path)}, {"alice"})
-    got = team["alice"].handle.causal_lm.state_dict()
+    got = load_role(path).handle.causal_lm.state_dict()
     for name, weight in model.state_dict().items():
         # A norm of Gemma is stored with 1 added to it.
         torch.testing.assert_close(got[name], weight, rtol=0, atol=2e-7, msg=name)
@@ -90,9 +84,10 @@ def test_text_is_cut_as_the_file_says(small_gguf) -> None:
     [({}, True), ({"tokenizer.ggml.add_bos_token": False}, False)],
     ids=["asks", "does not"],
 )
-def test_a_start_mark_where_the_file_asks_for_one(small_gguf, tmp_path, says, begins) -> None:
-    path, _ = small_gguf.gemma(**says)
-    role = load_team({"alice": spec(path)}, set())["alice"]
+def test_a_start_mark_where_the_file_asks_for_one(
+    small_gguf, load_role, tmp_path, says, begins
+) -> None:
+    role = load_role(small_gguf.gemma(**says)[0])
     front = [2] if begins else []
     for text in TEXTS[:3]:
         assert role.codec.open(text)[: len(front)] == front
@@ -112,14 +107,16 @@ def test_bytes_begin_as_llama_cpp_begins_them(small_gguf, pre: str, begins: bool
     assert tokenizer.backend_tokenizer.model.ignore_merges is begins
 
 
-def test_roles_of_one_file_share_a_base_and_export_plain_checkpoints(small_gguf, tmp_path) -> None:
+def test_roles_of_one_file_share_a_base_and_export_plain_checkpoints(
+    small_gguf, load_role, tmp_path
+) -> None:
     path, _ = small_gguf.llama(
         **{"tokenizer.chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}"}
     )
-    specs = {role: spec(path, lora=LoraSpec(rank=2)) for role in ("alice", "bob")}
-    team = load_team(specs, {"alice", "bob"})
+    lora = ModelSpec(str(path), device="cpu", lora=LoraSpec(rank=2))
+    team = load_team({"alice": lora, "bob": lora}, {"alice", "bob"})
     assert team["alice"].handle.module is team["bob"].handle.module
-    full = load_team({"alice": spec(path)}, {"alice"})["alice"]
+    full = load_role(path)
     full.handle.save(tmp_path / "full")
     full.tokenizer.save_pretrained(tmp_path / "full")
     assert "quantization_config" not in (tmp_path / "full" / "config.json").read_text()
@@ -137,7 +134,7 @@ def test_a_file_is_dequantised_once(small_gguf, capsys) -> None:
     assert "dequantising it, once" in capsys.readouterr().err
     written = (folder / "model.safetensors").stat().st_mtime_ns
     shutil.copy(path, path.with_name("copy.gguf"))
-    assert local_folder(spec(path.with_name("copy.gguf"))) == folder
+    assert local_folder(ModelSpec(str(path.with_name("copy.gguf")))) == folder
     assert capsys.readouterr().err == ""
     assert (folder / "model.safetensors").stat().st_mtime_ns == written
 
@@ -170,37 +167,26 @@ def test_neighbours_of_a_file_are_not_read(small_gguf) -> None:
     torch.testing.assert_close(got["model.norm.weight"], model.state_dict()["model.norm.weight"])
 
 
-def cut(path: Path, part: float) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[: int(len(content) * part)])
-
-
-def foreign(path: Path) -> None:
-    path.write_bytes(b"PK\x03\x04 a wheel")
-
-
-def scribbled(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[24:32] = b"\xff" * 8  # the length of the first key
-    path.write_bytes(content)
-
-
 @pytest.mark.parametrize(
-    ("damage", "sentence"),
+    ("damaged", "sentence"),
     [
-        (lambda path: cut(path, 0.9), "is cut short: .* fetch the file again"),
-        (lambda path: cut(path, 0.005), "is damaged or cut short: its header"),
-        (lambda path: path.write_bytes(b""), "is not a GGUF file"),
-        (foreign, "is not a GGUF file"),
-        (scribbled, "is damaged or cut short: its header"),
+        (lambda whole: whole[: len(whole) * 9 // 10], "is cut short: .* fetch the file again"),
+        (lambda whole: whole[: len(whole) // 200], "is damaged or cut short: its header"),
+        (lambda _: b"", "is not a GGUF file"),
+        (lambda _: b"PK\x03\x04 a wheel", "is not a GGUF file"),
+        # The length of the first key.
+        (
+            lambda whole: whole[:24] + b"\xff" * 8 + whole[32:],
+            "is damaged or cut short: its header",
+        ),
     ],
     ids=["cut", "header", "empty", "foreign", "scribbled"],
 )
-def test_damage_is_reported(small_gguf, damage: Callable[[Path], None], sentence: str) -> None:
+def test_damage_is_reported(small_gguf, damaged: Callable[[bytes], bytes], sentence: str) -> None:
     path, _ = small_gguf.llama()
-    damage(path)
+    path.write_bytes(damaged(path.read_bytes()))
     with pytest.raises(UserError, match=sentence):
-        check_model(spec(path))
+        check_model(ModelSpec(str(path)))
 
 
 def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
@@ -212,7 +198,7 @@ def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
             content[place] = rng.integers(0, 256)
         path.write_bytes(content)
         with suppress(UserError):
-            check_model(spec(path))
+            check_model(ModelSpec(str(path)))
 
 
 @pytest.mark.parametrize(
@@ -228,14 +214,14 @@ def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
 def test_what_would_be_read_wrongly_is_refused(small_gguf, more, sentence: str) -> None:
     path, _ = small_gguf.llama(**more)
     with pytest.raises(UserError, match=sentence):
-        check_model(spec(path))
+        check_model(ModelSpec(str(path)))
 
 
 def test_without_the_extra_the_command_is_named(small_gguf, monkeypatch) -> None:
     path, _ = small_gguf.llama()
     monkeypatch.setattr("coterie.models.gguf.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r'pip install -e "\.\[gguf\]"'):
-        check_model(spec(path))
+        check_model(ModelSpec(str(path)))
 
 
 def test_a_full_disk_is_reported(small_gguf, monkeypatch) -> None:

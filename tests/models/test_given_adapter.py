@@ -30,7 +30,7 @@ ROWS = [row() for _ in range(4)]
 
 
 @pytest.fixture
-def pair(checkpoint, tmp_path: Path):
+def pair(checkpoint, shake, tmp_path: Path):
     """Two roles on one base, each from an adapter of its own, or from new ones; anew each time."""
 
     def team(lora: dict[str, LoraSpec]) -> list[ModelHandle]:
@@ -41,9 +41,7 @@ def pair(checkpoint, tmp_path: Path):
         return [role.handle for role in load_team(specs, set(specs)).values()]
 
     for role, handle in zip("ab", team({role: LoraSpec(rank=4) for role in "ab"})):
-        with torch.no_grad():
-            for p in handle.parameters().values():
-                p += 0.1 * torch.randn(p.shape, generator=torch.Generator().manual_seed(ord(role)))
+        shake(handle, ord(role))
         handle.save(tmp_path / role)
 
     def load(*, given: bool = True) -> list[ModelHandle]:

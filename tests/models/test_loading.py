@@ -9,7 +9,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.datatypes import Sampling, UserError
-from coterie.models.loading import compute_dtype, load_team
+from coterie.models.loading import load_team
 from coterie.models.locate import named_adapter
 from coterie.models.lora import resolve_targets
 from coterie.models.papers import CONFIGS
@@ -25,50 +25,44 @@ def logits(handle) -> torch.Tensor:
         return handle.head(handle.backbone(IDS, None, None))
 
 
-def shake(handle, seed: int) -> None:
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for p in handle.parameters().values():
-            p += 0.1 * torch.randn(p.shape, generator=generator)
-    handle.version += 1
+@pytest.fixture
+def lora_pair(checkpoint):
+    """Two roles with adapters of their own on one base, by the base's name."""
+
+    def load(name: str):
+        lora = LoraSpec(rank=4), LoraSpec(rank=2, targets=("o_proj", "down_proj"))
+        specs = {
+            role: ModelSpec(str(checkpoint(name)), device="cpu", lora=own)
+            for role, own in zip(("alice", "bob"), lora)
+        }
+        team = load_team(specs, set(specs))
+        return team["alice"].handle, team["bob"].handle
+
+    return load
 
 
-def spec(folder: Path, **settings) -> ModelSpec:
-    return ModelSpec(str(folder), device="cpu", **settings)
-
-
-def lora_pair(folder: Path):
-    specs = {
-        "alice": spec(folder, lora=LoraSpec(rank=4)),
-        "bob": spec(folder, lora=LoraSpec(rank=2, targets=("q_proj", "v_proj"))),
-    }
-    team = load_team(specs, {"alice", "bob"})
-    return team["alice"].handle, team["bob"].handle
-
-
-def test_lora_roles_share_one_base(checkpoint) -> None:
-    alice, bob = lora_pair(checkpoint("qwen3"))
+def test_lora_roles_share_one_base(lora_pair, load_role) -> None:
+    alice, bob = lora_pair("qwen3")
     own = {id(p) for h in (alice, bob) for p in h.parameters().values()}
     base = {p.data_ptr() for p in alice.module.parameters() if id(p) not in own}
     assert base == {p.data_ptr() for p in bob.module.parameters() if id(p) not in own}
-    plain = load_team({"x": spec(checkpoint("qwen3"))}, set())["x"].handle
-    assert len(base) == len(list(plain.module.parameters()))
+    assert len(base) == len(list(load_role("qwen3").handle.module.parameters()))
     # 2 layers x 7 projections x (A, B), and 2 x 2 x 2.
     assert (len(alice.parameters()), len(bob.parameters())) == (28, 8)
     assert not any("alice" in name for name in alice.parameters())
 
 
-def test_every_saved_adapter_names_its_base(checkpoint, tmp_path: Path) -> None:
+def test_every_saved_adapter_names_its_base(checkpoint, lora_pair, tmp_path: Path) -> None:
     # peft names it for the first adapter on a base only.
-    for handle, role in zip(lora_pair(checkpoint("qwen3")), ("alice", "bob")):
+    for handle, role in zip(lora_pair("qwen3"), ("alice", "bob")):
         handle.save(tmp_path / role)
         adapter = named_adapter(str(tmp_path / role))
         assert adapter is not None
         assert adapter.base == str(checkpoint("qwen3"))
 
 
-def test_each_adapter_acts_alone(checkpoint) -> None:
-    alice, bob = lora_pair(checkpoint("llama"))
+def test_each_adapter_acts_alone(lora_pair, shake) -> None:
+    alice, bob = lora_pair("llama")
     start = logits(alice)
     torch.testing.assert_close(start, logits(bob), rtol=0, atol=0)
     shake(alice, 1)
@@ -84,14 +78,13 @@ def test_each_adapter_acts_alone(checkpoint) -> None:
     torch.testing.assert_close(logits(alice), mine, rtol=0, atol=0)
 
 
-def test_gradients_reach_the_active_adapter_only(checkpoint) -> None:
-    alice, bob = lora_pair(checkpoint("mistral"))
+def test_gradients_reach_the_active_adapter_only(lora_pair, shake) -> None:
+    alice, bob = lora_pair("mistral")
     shake(alice, 1)
     shake(bob, 2)
     for handle, other in ((alice, bob), (bob, alice), (alice, bob)):
-        for h in (alice, bob):
-            for p in h.parameters().values():
-                p.grad = None
+        for p in (*handle.parameters().values(), *other.parameters().values()):
+            p.grad = None
         with handle.active():
             handle.head(handle.backbone(IDS, None, None)).logsumexp(-1).sum().backward()
         assert all(
@@ -102,9 +95,9 @@ def test_gradients_reach_the_active_adapter_only(checkpoint) -> None:
     assert not any(p.requires_grad for p in frozen)
 
 
-def test_full_weights_are_separate_copies_and_frozen_roles_stay_frozen(checkpoint) -> None:
-    folder = checkpoint("qwen3")
-    team = load_team({r: spec(folder) for r in ("alice", "bob", "judge")}, {"alice", "bob"})
+def test_full_weights_are_separate_copies_and_frozen_roles_stay_frozen(checkpoint, shake) -> None:
+    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu")
+    team = load_team(dict.fromkeys(("alice", "bob", "judge"), spec), {"alice", "bob"})
     alice, bob, judge = (team[r].handle for r in ("alice", "bob", "judge"))
     start = logits(bob)
     shake(alice, 1)
@@ -118,8 +111,8 @@ def test_full_weights_are_separate_copies_and_frozen_roles_stay_frozen(checkpoin
 
 
 @pytest.mark.parametrize("name", ["qwen3", "phi3"])
-def test_full_weights_come_back_bit_for_bit(checkpoint, tmp_path: Path, name: str) -> None:
-    role = load_team({"a": spec(checkpoint(name))}, {"a"})["a"]
+def test_full_weights_come_back_bit_for_bit(load_role, shake, tmp_path: Path, name: str) -> None:
+    role = load_role(name)
     shake(role.handle, 1)
     want = logits(role.handle)
     role.handle.save(tmp_path)
@@ -140,18 +133,14 @@ def test_full_weights_come_back_bit_for_bit(checkpoint, tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", ["qwen3", "phi3"])
-def test_adapters_are_peft_s(checkpoint, tmp_path: Path, name: str) -> None:
-    specs = {r: spec(checkpoint(name), lora=LoraSpec(rank=4)) for r in ("alice", "bob")}
-    team = load_team(specs, set(specs))
-    alice, bob = team["alice"].handle, team["bob"].handle
+def test_adapters_are_peft_s(checkpoint, load_role, lora_pair, shake, tmp_path: Path, name) -> None:
+    alice, bob = lora_pair(name)
     shake(alice, 1)
     shake(bob, 2)
     want = logits(alice)
     alice.save(tmp_path)
-    assert sorted(p.name for p in tmp_path.iterdir()) == [
-        "adapter_config.json",
-        "adapter_model.safetensors",
-    ]
+    files = {"adapter_config.json", "adapter_model.safetensors"}
+    assert {path.name for path in tmp_path.iterdir()} == files
     base = AutoModelForCausalLM.from_pretrained(checkpoint(name))
     theirs = PeftModel.from_pretrained(base, str(tmp_path)).eval()
     with torch.no_grad():
@@ -160,20 +149,19 @@ def test_adapters_are_peft_s(checkpoint, tmp_path: Path, name: str) -> None:
     alice.load_weights(tmp_path)
     torch.testing.assert_close(logits(alice), want, rtol=0, atol=0)
     # A later run, and a frozen role, start from the folder.
-    loaded = spec(checkpoint(name), lora=LoraSpec(adapter=str(tmp_path)))
-    again = load_team({"carol": loaded}, set())["carol"].handle
+    given = LoraSpec(adapter=str(tmp_path))
+    again = load_role(name, lora=given, trained=False).handle
     torch.testing.assert_close(logits(again), want, rtol=1e-6, atol=1e-6)
     assert not any(p.requires_grad for p in again.module.parameters())
     with pytest.raises(UserError, match="other layers or of another rank"):
-        load_team({"x": spec(checkpoint(name), lora=LoraSpec(rank=3))}, {"x"})[
-            "x"
-        ].handle.load_weights(tmp_path)
+        load_role(name, lora=LoraSpec(rank=3)).handle.load_weights(tmp_path)
 
 
 def test_new_adapters_follow_the_seed(checkpoint) -> None:
+    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", lora=LoraSpec(rank=4))
+
     def start(role: str, seed: int) -> torch.Tensor:
-        specs = {role: spec(checkpoint("qwen3"), lora=LoraSpec(rank=4))}
-        handle = load_team(specs, {role}, seed=seed)[role].handle
+        handle = load_team({role: spec}, {role}, seed=seed)[role].handle
         return torch.cat([p.detach().flatten() for p in handle.parameters().values()])
 
     assert torch.equal(start("alice", 1), start("alice", 1))
@@ -183,8 +171,8 @@ def test_new_adapters_follow_the_seed(checkpoint) -> None:
     assert len(start("a", 1)) == len(start("lora", 1)) == len(start("dr.x", 1))
 
 
-def test_fused_layers_take_all_of_their_parts(checkpoint) -> None:
-    phi3 = load_team({"a": spec(checkpoint("phi3"))}, set())["a"].handle.module
+def test_fused_layers_take_all_of_their_parts(load_role) -> None:
+    phi3 = load_role("phi3").handle.module
     assert sorted(resolve_targets(phi3, LoraSpec().targets)) == [
         "down_proj", "gate_up_proj", "o_proj", "qkv_proj",
     ]  # fmt: skip
@@ -194,57 +182,45 @@ def test_fused_layers_take_all_of_their_parts(checkpoint) -> None:
         resolve_targets(phi3, ("w1",))
 
 
-def test_layers_that_are_not_called_as_in_llama_are_all_taken(checkpoint) -> None:
-    phi2 = load_team({"a": spec(checkpoint("phi2"))}, set())["a"].handle.module
+def test_layers_that_are_not_called_as_in_llama_are_all_taken(load_role) -> None:
+    phi2 = load_role("phi2").handle.module
     every = ["dense", "fc1", "fc2", "k_proj", "q_proj", "v_proj"]
     assert resolve_targets(phi2, ()) == resolve_targets(phi2, ("all-linear",)) == every
     assert resolve_targets(phi2, ("q_proj", "fc1")) == ["q_proj", "fc1"]
-    qwen3 = load_team({"a": spec(checkpoint("qwen3"))}, set())["a"].handle.module
+    qwen3 = load_role("qwen3").handle.module
     assert sorted(resolve_targets(qwen3, ())) == resolve_targets(qwen3, ("all-linear",))
 
 
-def test_what_cannot_bear_an_adapter_is_refused_with_a_way_out(checkpoint, monkeypatch) -> None:
+def test_what_cannot_bear_an_adapter_is_refused_with_a_way_out(load_role, monkeypatch) -> None:
     lora = LoraSpec(targets=("out_proj",))
     with pytest.raises(UserError, match=r"out_proj are not linear layers .*; it has in_proj"):
-        load_team({"a": spec(checkpoint("mamba"), lora=lora)}, {"a"})
+        load_role("mamba", lora=lora)
     monkeypatch.setattr("coterie.models.lora._BYPASSED", {})
     with pytest.raises(UserError, match=r"type 'mamba': .*lora-targets, or .* full \(ValueError"):
-        load_team({"a": spec(checkpoint("mamba"), lora=lora)}, {"a"})
+        load_role("mamba", lora=lora)
 
 
-@pytest.mark.parametrize(
-    ("device", "dtype", "wanted"),
-    [
-        ("cuda:0", "auto", torch.bfloat16),
-        ("cuda:0", "float32", torch.float32),
-        ("cpu", "auto", torch.float32),
-        ("cpu", "bfloat16", torch.bfloat16),
-    ],
-)
-def test_the_format_that_is_computed_in(device, dtype, wanted) -> None:
-    assert compute_dtype(ModelSpec("tiny:alice", device=device, dtype=dtype)) == wanted
-
-
-def test_full_weights_that_would_not_learn_are_refused(checkpoint) -> None:
-    narrow = spec(checkpoint("qwen3"), dtype="float16")
+def test_full_weights_that_would_not_learn_are_refused(load_role) -> None:
     with pytest.raises(UserError, match=r"do not learn in float16.*\.a\.dtype bfloat16"):
-        load_team({"a": narrow}, {"a"})
-    assert load_team({"a": narrow}, set())["a"].handle.causal_lm.dtype == torch.float16
+        load_role("qwen3", dtype="float16")
+    frozen = load_role("qwen3", dtype="float16", trained=False)
+    assert frozen.handle.causal_lm.dtype == torch.float16
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_adapters_are_float32_on_any_base(checkpoint, dtype) -> None:
-    lora = spec(checkpoint("qwen3"), dtype=dtype, lora=LoraSpec(rank=2))
-    adapter = load_team({"a": lora}, {"a"})["a"].handle.parameters()
+def test_adapters_are_float32_on_any_base(load_role, dtype) -> None:
+    adapter = load_role("qwen3", dtype=dtype, lora=LoraSpec(rank=2)).handle.parameters()
     assert {tensor.dtype for tensor in adapter.values()} == {torch.float32}
 
 
-def test_of_a_model_that_also_sees_the_decoder_of_text_is_trained(tmp_path: Path) -> None:
+def test_of_a_model_that_also_sees_the_decoder_of_text_is_trained(
+    load_role, tmp_path: Path
+) -> None:
     """Ministral 3 (CoRe, section 5): its files hold an encoder of pictures too."""
     from transformers import Mistral3ForConditionalGeneration
 
     folder = build("mistralai/Ministral-3-3B-Reasoning-2512", tmp_path / "whole")
-    role = load_team({"a": ModelSpec(str(folder), device="cpu")}, {"a"})["a"]
+    role = load_role(folder)
     assert role.cut
     ids = torch.arange(20, 60)[None]
     whole = Mistral3ForConditionalGeneration.from_pretrained(folder)
@@ -253,7 +229,7 @@ def test_of_a_model_that_also_sees_the_decoder_of_text_is_trained(tmp_path: Path
         assert torch.equal(role.handle.head(role.handle.backbone(ids, None, None)), expected)
     # What is saved is the decoder alone, with the tied head; a run goes on from it.
     role.handle.save(tmp_path / "saved")
-    again = load_team({"a": ModelSpec(str(tmp_path / "saved"), device="cpu")}, {"a"})["a"]
+    again = load_role(tmp_path / "saved")
     assert not again.cut
     assert set(again.handle.parameters()) == set(role.handle.parameters())
     with torch.no_grad():
@@ -264,15 +240,19 @@ def test_of_a_model_that_also_sees_the_decoder_of_text_is_trained(tmp_path: Path
     ("name", "billions"),
     # As their cards say; Ministral's 3.4 and .4 of its encoder are 3.8.
     [
-        *(("Qwen/Qwen2.5-1.5B-Instruct", 1.54), ("Qwen/Qwen2.5-3B-Instruct", 3.09)),
-        *(("Qwen/Qwen2.5-7B-Instruct", 7.62), ("Qwen/Qwen2.5-32B-Instruct", 32.8)),
-        *(("Qwen/Qwen3-4B-Instruct-2507", 4.02), ("Qwen/Qwen3-8B", 8.19)),
-        *(("meta-llama/Llama-3.1-8B-Instruct", 8.03), ("Qwen/QwQ-32B", 32.8)),
-        *(("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 7.62),),
-        *(("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", 14.8),),
-        *(("microsoft/Phi-4-mini-reasoning", 3.84),),
-        *(("mistralai/Ministral-3-3B-Reasoning-2512", 3.85),),
-        *(("mistralai/Ministral-3-8B-Reasoning-2512", 8.92),),
+        ("Qwen/Qwen2.5-1.5B-Instruct", 1.54),
+        ("Qwen/Qwen2.5-3B-Instruct", 3.09),
+        ("Qwen/Qwen2.5-7B-Instruct", 7.62),
+        ("Qwen/Qwen2.5-32B-Instruct", 32.8),
+        ("Qwen/Qwen3-4B-Instruct-2507", 4.02),
+        ("Qwen/Qwen3-8B", 8.19),
+        ("Qwen/QwQ-32B", 32.8),
+        ("meta-llama/Llama-3.1-8B-Instruct", 8.03),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 7.62),
+        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", 14.8),
+        ("microsoft/Phi-4-mini-reasoning", 3.84),
+        ("mistralai/Ministral-3-3B-Reasoning-2512", 3.85),
+        ("mistralai/Ministral-3-8B-Reasoning-2512", 8.92),
     ],
 )
 def test_the_papers_models_have_their_sizes(name: str, billions: float) -> None:

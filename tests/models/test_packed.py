@@ -13,8 +13,8 @@ from coterie.datatypes import Trajectory
 from coterie.models.forward import packed
 from coterie.models.forward.packed import Segment, pack
 from coterie.models.handle import ModelHandle
-from coterie.models.loading import load_team, packing_agrees
-from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.models.loading import packing_agrees
+from coterie.models.spec import LoraSpec
 
 NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "mixtral", "qwen3-moe"]
 
@@ -64,67 +64,68 @@ def states_and_gradients(handle: ModelHandle, ids: torch.Tensor, mask: torch.Ten
     return states.detach(), {n: p.grad.clone() for n, p in handle.parameters().items()}
 
 
+def near(gradients: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> None:
+    for name, grad in expected.items():
+        scale = float(grad.abs().max()) or 1.0
+        torch.testing.assert_close(gradients[name] / scale, grad / scale, rtol=1e-3, atol=1e-4)
+
+
+@pytest.fixture
+def widths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tokens each forward pass computes."""
+    computed: list[int] = []
+    backbone = ModelHandle.backbone
+
+    def watched(self: ModelHandle, ids: torch.Tensor, *args: object, **more: object):
+        computed.append(ids.numel())
+        return backbone(self, ids, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(ModelHandle, "backbone", watched)
+    return computed
+
+
 @pytest.mark.parametrize("recompute", ["never", "always"])
 @pytest.mark.parametrize("lora", [None, LoraSpec(rank=2)], ids=["full", "lora"])
 @pytest.mark.parametrize("name", NAMES)
 def test_states_and_gradients_are_those_of_padded_rows(
-    checkpoint, monkeypatch: pytest.MonkeyPatch, name: str, lora, recompute
+    load_role, widths: list[int], name: str, lora, recompute
 ) -> None:
-    spec = ModelSpec(str(checkpoint(name)), device="cpu", lora=lora, recompute=recompute)
-    handle = load_team({"a": spec}, {"a"})["a"].handle
+    handle = load_role(name, lora=lora, recompute=recompute).handle
     handle.tree_forward = None
     ids, mask = rows_of(1)
-    widths: list[int] = []
-    backbone = handle.backbone
-
-    def watched(input_ids: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
-        widths.append(input_ids.numel())
-        return backbone(input_ids, *args, **kwargs)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(handle, "backbone", watched)
+    widths.clear()
     ours, grads = states_and_gradients(handle, ids, mask)
     handle.packs = False
     padded, wanted = states_and_gradients(handle, ids, mask)
     assert widths[0] < 0.5 * widths[1] == 0.5 * ids.numel()
     torch.testing.assert_close(ours, padded, rtol=1e-4, atol=1e-4)
-    for key, grad in wanted.items():
-        scale = float(grad.abs().max()) or 1.0
-        torch.testing.assert_close(grads[key] / scale, grad / scale, rtol=1e-3, atol=1e-4)
+    near(grads, wanted)
     assert handle.causal_lm.config._attn_implementation == "sdpa"
 
 
-def test_micro_batches_are_as_large_as_what_is_computed(checkpoint, monkeypatch) -> None:
-    handle = load_team({"a": ModelSpec(str(checkpoint("qwen3")), device="cpu")}, {"a"})["a"].handle
+def test_micro_batches_are_as_large_as_what_is_computed(load_role, widths: list[int]) -> None:
+    handle = load_role("qwen3").handle
     handle.tree_forward = None
     rng = np.random.default_rng(0)
-    start, rows, widths = rng.integers(3, 300, 40), [], []
+    start, rows = rng.integers(3, 300, 40), []
+    widths.clear()
     for i in range(6):
         tokens = np.concatenate([start, rng.integers(3, 300, 12)])
         mask = np.arange(52) >= 40
         logprobs = np.where(mask, -5.7, 0).astype(np.float32)
         rows.append(Trajectory(f"a_{i}", "a", tokens, mask, logprobs, 0.0, {}, {}))
     learner = Learner(handle, get("grpo"), LearnerSettings(micro_batch_tokens=100))
-    backbone = handle.backbone
-
-    def watched(input_ids: torch.Tensor, *args: object, **kwargs: object) -> torch.Tensor:
-        widths.append(input_ids.numel())
-        return backbone(input_ids, *args, **kwargs)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(handle, "backbone", watched)
     gradients = []
     for handle.packs in (True, False):
         learner._gradient(rows, np.linspace(-1, 1, 6), None, None, range(6))
         gradients.append({n: p.grad.clone() for n, p in handle.parameters().items()})
     # 40 + 5 x 11, then 51; the last token of a row is not read. Padded, 52 six times.
     assert widths == [95, 51, *[52] * 6]
-    for name, grad in gradients[1].items():
-        scale = float(grad.abs().max()) or 1.0
-        torch.testing.assert_close(gradients[0][name] / scale, grad / scale, rtol=1e-3, atol=1e-4)
+    near(*gradients)
 
 
-def test_a_kernel_that_computes_something_else_is_not_used(checkpoint, monkeypatch) -> None:
-    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu", dtype="bfloat16")
-    handle = load_team({"a": spec}, {"a"})["a"].handle
+def test_a_kernel_that_computes_something_else_is_not_used(load_role, monkeypatch) -> None:
+    handle = load_role("qwen3", dtype="bfloat16").handle
     assert packing_agrees(handle)
     monkeypatch.setattr("coterie.models.forward.segments.SegmentBatch._hidden", lambda *_: 0.0)
     assert not packing_agrees(handle)
@@ -206,7 +207,7 @@ def test_a_gpus_kernel_gets_the_segments_that_the_cpu_computes(
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
 @pytest.mark.parametrize("name", ["qwen3", "qwen2", "llama"])
-def test_the_kernel_of_a_gpu_agrees(checkpoint, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_the_kernel_of_a_gpu_agrees(load_role, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     from torch.nn.attention import varlen
 
     kernel, asked = varlen.varlen_attn, []
@@ -216,8 +217,7 @@ def test_the_kernel_of_a_gpu_agrees(checkpoint, monkeypatch: pytest.MonkeyPatch,
     ids, mask = (x.cuda() for x in rows_of(1))
     results = []
     for dtype in ("float32", "bfloat16"):
-        spec = ModelSpec(str(checkpoint(name)), device="cuda:0", dtype=dtype)  # type: ignore[arg-type]
-        handle = load_team({"a": spec}, {"a"})["a"].handle
+        handle = load_role(name, device="cuda:0", dtype=dtype).handle
         asked.clear()
         results.append(states_and_gradients(handle, ids, mask))
         # Had it not agreed, rows would be padded.

@@ -5,9 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from coterie.models.loading import load_team
 from coterie.models.process import few_threads
-from coterie.models.spec import ModelSpec
 
 
 @pytest.fixture(autouse=True)
@@ -28,8 +26,7 @@ def test_threads_go_by_size_and_device(device: str, weight_bytes: int, threads: 
     assert torch.get_num_threads() == 2
 
 
-def test_a_tiny_role_answers_and_learns_on_one_thread() -> None:
-    handle = load_team({"a": ModelSpec("tiny:alice", device="cpu")}, {"a"})["a"].handle
-    with handle.active():
+def test_a_tiny_role_answers_and_learns_on_one_thread(load_role) -> None:
+    with load_role("tiny:alice").handle.active():
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2

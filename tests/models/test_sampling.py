@@ -9,19 +9,17 @@ from scipy import stats
 
 from coterie.datatypes import Sampling
 from coterie.datatypes.pulse import ANSWERED
-from coterie.models.loading import load_team
 from coterie.models.sampler import Request, Sampler, sample
 from coterie.models.sampler.batches import Limits, partition
 from coterie.models.sampler.choose import _WIDE, Rules, choose, invert, uniforms
 from coterie.models.sampler.stops import StopFinder
-from coterie.models.spec import ModelSpec
 
 NEUTRAL = Rules(None, None, None, None, None)
 
 
 @pytest.fixture(scope="module")
-def role(checkpoint):
-    return load_team({"a": ModelSpec(str(checkpoint("qwen3")), device="cpu")}, set())["a"]
+def role(load_role):
+    return load_role("qwen3")
 
 
 def row(length: int, seed: int, max_new_tokens: int = 12, **settings) -> Request:
@@ -57,30 +55,23 @@ def test_streams_are_uniform_and_uncorrelated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "want"),
+    ("settings", "want"),
     [
         # softmax(log p) = p
-        (NEUTRAL, [0.5, 0.25, 0.125, 0.125]),
+        ({}, [0.5, 0.25, 0.125, 0.125]),
         # T = 1/2 squares: 1/4, 1/16, 1/64, 1/64 over 22/64
-        (
-            Rules(torch.full((40000,), 0.5), None, None, None, None),
-            [16 / 22, 4 / 22, 1 / 22, 1 / 22],
-        ),
+        ({"temperature": 0.5}, [16 / 22, 4 / 22, 1 / 22, 1 / 22]),
         # top-2: .5, .25 over .75
-        ("top_k", [2 / 3, 1 / 3, 0, 0]),
+        ({"top_k": 2}, [2 / 3, 1 / 3, 0, 0]),
         # top-p .7: .5 < .7, so the second enters; .75 >= .7, so the third does not
-        ("top_p", [2 / 3, 1 / 3, 0, 0]),
+        ({"top_p": 0.7}, [2 / 3, 1 / 3, 0, 0]),
         # top-3 leaves 4/7, 2/7, 1/7; top-p .8 of these: 4/7 < .8, 6/7 >= .8
-        ("both", [2 / 3, 1 / 3, 0, 0]),
+        ({"top_k": 3, "top_p": 0.8}, [2 / 3, 1 / 3, 0, 0]),
     ],
 )
-def test_tokens_follow_their_distribution(rules, want) -> None:
+def test_tokens_follow_their_distribution(settings, want) -> None:
     n = 40000
-    if isinstance(rules, str):
-        k = {"top_k": 2, "top_p": 4, "both": 3}[rules]
-        p = {"top_k": 1.0, "top_p": 0.7, "both": 0.8}[rules]
-        on = torch.ones(n, dtype=torch.bool)
-        rules = Rules(None, None, on, torch.full((n,), k), torch.full((n,), p))
+    rules = Rules.of([Sampling(1, **settings)] * n, 4, torch.device("cpu"))
     logits = torch.tensor([0.5, 0.25, 0.125, 0.125]).log()[[2, 0, 3, 1]].expand(n, 4)
     u = torch.from_numpy(uniforms(np.arange(n, dtype=np.uint64), 9, 1)[:, 0])
     tokens, logp = choose(logits, u, rules)

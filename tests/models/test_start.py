@@ -7,23 +7,26 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
-from coterie.models.loading import LoadedRole, load_team
-from coterie.models.spec import ModelSpec
+from coterie.models.loading import LoadedRole
 
 
-def role_of(checkpoint, tmp_path: Path, **says: object) -> LoadedRole:
-    folder = tmp_path / "model"
-    shutil.copytree(checkpoint("llama"), folder)
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    settings |= {"bos_token": "<|im_start|>"} | {k: v for k, v in says.items() if k != "chat"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
-    spec = ModelSpec(str(folder), device="cpu", chat=says.get("chat", "plain"))
-    return load_team({"alice": spec}, set())["alice"]
+@pytest.fixture
+def role_of(checkpoint, load_role, tmp_path: Path):
+    """A role whose tokenizer's settings say more."""
+
+    def role(says: dict[str, bool], chat: str) -> LoadedRole:
+        folder = Path(shutil.copytree(checkpoint("llama"), tmp_path / "model"))
+        settings = json.loads((folder / "tokenizer_config.json").read_text())
+        settings |= {"bos_token": "<|im_start|>"} | says
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+        return load_role(folder, chat=chat)
+
+    return role
 
 
 @pytest.mark.parametrize("says", [{"add_bos_token": True}, {"add_bos_token": False}, {}])
-def test_add_bos_token_is_obeyed(checkpoint, tmp_path: Path, says: dict[str, bool]) -> None:
-    role = role_of(checkpoint, tmp_path, **says)
+def test_add_bos_token_is_obeyed(role_of, tmp_path: Path, says: dict[str, bool]) -> None:
+    role = role_of(says, "plain")
     front = [role.tokenizer.bos_token_id] if says.get("add_bos_token") else []
     ids = role.codec.open("7 + 8")
     assert ids == front + role.codec.extend("7 + 8")
@@ -34,9 +37,8 @@ def test_add_bos_token_is_obeyed(checkpoint, tmp_path: Path, says: dict[str, boo
     assert role.tokenizer.bos_token_id not in role.codec.follow("7 + 8", ended=True)
 
 
-def test_a_template_that_writes_the_mark_gets_no_second_one(checkpoint, tmp_path: Path) -> None:
-    plain = load_team({"alice": ModelSpec(str(checkpoint("llama")), device="cpu")}, set())["alice"]
-    role = role_of(checkpoint, tmp_path, add_bos_token=True, chat="template")
+def test_a_template_that_writes_the_mark_gets_no_second_one(load_role, role_of) -> None:
+    role = role_of({"add_bos_token": True}, "template")
     # ChatML: <|im_start|>user ... <|im_start|>assistant
-    assert role.codec.open("7 + 8") == plain.codec.open("7 + 8")
+    assert role.codec.open("7 + 8") == load_role("llama").codec.open("7 + 8")
     assert role.codec.open("7 + 8").count(role.tokenizer.bos_token_id) == 2

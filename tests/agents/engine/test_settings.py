@@ -32,17 +32,13 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: VllmSettings(weights="transfer"), CPU, "--vllm.weights reload"),
         (lambda: VllmSettings(weights="transfer"), [("cuda:0", "cuda:1")], "--vllm.weights reload"),
         (lambda: VllmSettings(weights="transfer", sleep_level=2), GPU, "--vllm.sleep-level 1"),
+        # What is beneath adapters is not given up.
+        (lambda: VllmSettings(sleep_level=2), GPU, "--vllm.sleep-level 1"),
     ],
 )
 def test_what_cannot_work_is_refused_with_a_way_out(settings, devices, way_out: str) -> None:
     with pytest.raises(UserError, match=way_out):
-        check_engine("vllm", settings(), devices)
-
-
-def test_weights_beneath_adapters_are_not_given_up() -> None:
-    with pytest.raises(UserError, match="sleep-level 1"):
-        check_engine("vllm", VllmSettings(sleep_level=2), GPU, adapters=True)
-    check_engine("vllm", VllmSettings(sleep_level=1), GPU, adapters=True)
+        check_engine("vllm", settings(), devices, adapters=True)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from coterie.agents.engine.versions import AdapterVersions, EngineCheckpoints, FullWeights
-from coterie.models.loading import load_team
-from coterie.models.spec import LoraSpec, ModelSpec
+from coterie.models.spec import LoraSpec
 
 
 class Engine:
@@ -37,21 +36,19 @@ class Engine:
 
 
 @pytest.fixture
-def adapter(checkpoint, tmp_path: Path):
-    spec = ModelSpec(str(checkpoint("qwen3")), lora=LoraSpec(rank=4), device="cpu")
-    handle = load_team({"alice": spec}, {"alice"})["alice"].handle
+def adapter(load_role, tmp_path: Path):
+    handle = load_role("qwen3", lora=LoraSpec(rank=4)).handle
     engine = Engine()
     versions = AdapterVersions(engine, handle, tmp_path, "alice", itertools.count(1), width=None)
     return engine, handle, versions
 
 
-async def test_each_version_has_its_own_name_number_and_folder(adapter) -> None:
+async def test_each_version_has_its_own_name_number_and_folder(adapter, shake) -> None:
     engine, handle, versions = adapter
     await versions.publish()
     async with versions.request() as first:
         pass
-    with torch.no_grad():
-        next(iter(handle.parameters().values())).add_(1)
+    shake(handle)
     await versions.publish()
     async with versions.request() as second:
         pass
@@ -77,15 +74,13 @@ async def test_a_version_stays_while_a_request_names_it(adapter) -> None:
 
 
 async def test_full_weights_are_written_anew_and_the_old_ones_go(
-    checkpoint, tmp_path: Path
+    load_role, shake, tmp_path: Path
 ) -> None:
-    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu")
-    handle = load_team({"alice": spec}, {"alice"})["alice"].handle
+    handle = load_role("qwen3").handle
     engine = Engine()
     writer = EngineCheckpoints(handle, tmp_path, width=32, untie=True)
     first = writer.write()
-    with torch.no_grad():
-        handle.causal_lm.get_input_embeddings().weight.add_(1)
+    shake(handle)
     await FullWeights(engine, writer, transfer=False).publish()
     assert not first.exists()
     tensors = load_file(engine.folders[0] / "model.safetensors")
@@ -96,9 +91,10 @@ async def test_full_weights_are_written_anew_and_the_old_ones_go(
 
 
 @pytest.mark.parametrize("name", ["qwen3", "mixtral", "qwen3-moe"])
-async def test_a_transfer_names_what_a_checkpoint_names(checkpoint, tmp_path: Path, name) -> None:
-    spec = ModelSpec(str(checkpoint(name)), device="cpu")
-    handle = load_team({"alice": spec}, {"alice"})["alice"].handle
+async def test_a_transfer_names_what_a_checkpoint_names(
+    checkpoint, load_role, tmp_path: Path, name: str
+) -> None:
+    handle = load_role(name).handle
     engine = Engine()
     writer = EngineCheckpoints(handle, tmp_path, width=None, untie=False)
     await FullWeights(engine, writer, transfer=True).publish()

@@ -19,18 +19,16 @@ from coterie.models.spec import LoraSpec, ModelSpec
 LORA = LoraSpec(rank=4)
 
 
-async def test_adapters_of_32_bits_are_refused_on_a_gpu(file_engine) -> None:
-    spec = ModelSpec("tiny:alice", lora=LORA)
+def placed_on(device: str, dtype: str = "auto", lora: LoraSpec | None = None) -> Seat:
+    """The tiny alice, who learns, with an engine that is elsewhere than she."""
+    spec = ModelSpec("tiny:alice", dtype=dtype, lora=lora)  # type: ignore[arg-type]
     loaded = load_team({"alice": spec}, {"alice"})
+    return Seat("alice", loaded["alice"], spec, True, device)
+
+
+def test_adapters_of_32_bits_are_refused_on_a_gpu(file_engine) -> None:
     with pytest.raises(UserError, match=r"--agents\.alice\.dtype bfloat16"):
-        Fleet([Seat("alice", loaded["alice"], spec, True, "cuda:0")], VllmSettings())
-
-
-def placed_on(device: str, dtype: str, *, trained: bool = True) -> Seat:
-    """Full weights of the tiny alice, whose engine is elsewhere than they are."""
-    spec = ModelSpec("tiny:alice", dtype=dtype)  # type: ignore[arg-type]
-    loaded = load_team({"alice": spec}, {"alice"} if trained else set())
-    return Seat("alice", loaded["alice"], spec, trained, device)
+        Fleet([placed_on("cuda:0", lora=LORA)], VllmSettings())
 
 
 @pytest.mark.parametrize(
@@ -64,7 +62,7 @@ def test_engines_get_copies_in_the_format_that_their_device_computes_in(
 
 
 def test_weights_by_transfer_are_copies_in_16_bits_too(tmp_path: Path) -> None:
-    handle = placed_on("cuda:0", "auto").loaded.handle
+    handle = placed_on("cuda:0").loaded.handle
     wide = EngineCheckpoints(handle, tmp_path, width=None, untie=False).tensors()
     narrow = EngineCheckpoints(handle, tmp_path, width=None, untie=False, dtype=torch.bfloat16)
     assert {tensor.dtype for _, tensor in wide} == {torch.float32}
@@ -77,21 +75,18 @@ def test_weights_by_transfer_are_copies_in_16_bits_too(tmp_path: Path) -> None:
     "has", [{"use_dora": True}, {"bias": "all"}, {"modules_to_save": ["lm_head"]}]
 )
 def test_adapters_that_engines_cannot_read_are_refused(file_engine, has) -> None:
-    spec = ModelSpec("tiny:alice", lora=LORA)
-    loaded = load_team({"alice": spec}, {"alice"})
-    handle = loaded["alice"].handle
+    seat = placed_on("auto", lora=LORA)
+    handle = seat.loaded.handle
     for name, value in has.items():
         setattr(handle.module.peft_config[handle.adapter], name, value)  # type: ignore[index]
     with pytest.raises(UserError, match="plain LoRA adapters"):
-        Fleet([Seat("alice", loaded["alice"], spec, True, "auto")], VllmSettings())
+        Fleet([seat], VllmSettings())
 
 
 def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
     """The engine starts from the model's own files, and is handed newer weights at once."""
     monkeypatch.setattr("coterie.agents.engine.fleet.transfer_of", lambda seat, settings: "ipc")
-    specs = {"alice": ModelSpec("tiny:alice")}
-    loaded = load_team(specs, {"alice"})
-    fleet = Fleet([Seat("alice", loaded["alice"], specs["alice"], True, "cuda:0")], VllmSettings())
+    fleet = Fleet([placed_on("cuda:0")], VllmSettings())
     assert file_engine.started[0].spec.model == str(TINY / "alice")
     fleet.close()
 
@@ -99,7 +94,7 @@ def test_weights_by_transfer_are_not_written(file_engine, monkeypatch) -> None:
 async def test_weights_from_another_gpu_pass_through_no_file_and_no_main_memory(
     file_engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seat = replace(placed_on("cuda:0", "auto"), apart=True, tensor_parallel=2)
+    seat = replace(placed_on("cuda:0"), apart=True, tensor_parallel=2)
     fleet = Fleet([seat], VllmSettings(weights="transfer"))
     (spec,) = fleet.specs
     assert (spec.model, spec.dtype, spec.transfer) == (str(TINY / "alice"), "bfloat16", "nccl")
@@ -134,8 +129,7 @@ async def test_weights_from_another_gpu_pass_through_no_file_and_no_main_memory(
 def test_tensors_are_handed_over_on_one_gpu_that_keeps_them(
     settings: VllmSettings, device: str, wanted: str | None
 ) -> None:
-    handle = SimpleNamespace(device=torch.device("cuda:0"))
-    loaded = SimpleNamespace(handle=handle)
+    loaded = SimpleNamespace(handle=SimpleNamespace(device=torch.device("cuda:0")))
     seat = Seat("alice", loaded, ModelSpec("tiny:alice"), True, device)  # type: ignore[arg-type]
     assert transfer_of(seat, settings) == wanted
     # What is sent from elsewhere is on no GPU of this process.
