@@ -174,7 +174,7 @@ def shake() -> Callable[..., None]:
         with torch.no_grad():
             for name, p in handle.parameters().items():
                 if only in name:
-                    p += size * torch.randn(p.shape, generator=generator)
+                    p += size * torch.randn(p.shape, generator=generator).to(p)
         handle.version += 1
 
     return add

@@ -18,6 +18,13 @@ from transformers import (
 
 CORPUS = ["In 1998 the 12 cats ate 3 fish.\n\n1. Then 45  more,\n 678 in all. don't"] * 8
 CONTROL, NORMAL, BYTE = 3, 1, 6
+_SHAPE = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 128,
+}
 
 
 class SmallGguf:
@@ -26,64 +33,44 @@ class SmallGguf:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def llama(
-        self, name: str = "llama.gguf", *, pre: str = "smollm", **more: Any
-    ) -> tuple[Path, Any]:
+    def llama(self, *, pre: str = "smollm", **more: Any) -> tuple[Path, Any]:
         """Byte-level tokens that were learned digit by digit; ``more``: further metadata."""
         backend = Tokenizer(models.BPE())
-        cut = [
-            pre_tokenizers.Digits(individual_digits=True),
-            pre_tokenizers.ByteLevel(add_prefix_space=False),
-        ]
-        backend.pre_tokenizer = pre_tokenizers.Sequence(cut)
-        marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+        digits = pre_tokenizers.Digits(individual_digits=True)
+        letters = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        backend.pre_tokenizer = pre_tokenizers.Sequence([digits, letters])
         trainer = trainers.BpeTrainer(
             vocab_size=320,
             show_progress=False,
-            special_tokens=marks,
+            special_tokens=["<|endoftext|>", "<|im_start|>", "<|im_end|>"],
             initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         )
         backend.train_from_iterator(CORPUS, trainer)
         tokens = [backend.id_to_token(i) for i in range(backend.get_vocab_size())]
-        merges = [" ".join(m) for m in _merges(backend)]
         config = LlamaConfig(
-            vocab_size=len(tokens),
-            hidden_size=64,
-            intermediate_size=96,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=128,
-            tie_word_embeddings=True,
+            **_SHAPE, vocab_size=len(tokens), num_key_value_heads=2, tie_word_embeddings=True
         )
         module = _random(LlamaForCausalLM(config))
-        writer = self._writer(name, "llama", config)
+        writer = self._writer("llama", config, tokens, [CONTROL] * 3)
         writer.add_rope_dimension_count(16)
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         writer.add_rope_freq_base(10000.0)
         writer.add_vocab_size(len(tokens))
         writer.add_tokenizer_model("gpt2")
         writer.add_tokenizer_pre(pre)
-        writer.add_token_list(tokens)
-        writer.add_token_types([CONTROL] * 3 + [NORMAL] * (len(tokens) - 3))
-        writer.add_token_merges(merges)
+        merges = json.loads(backend.to_str())["model"]["merges"]
+        writer.add_token_merges([" ".join(pair) for pair in merges])
         writer.add_bos_token_id(1)
         writer.add_eos_token_id(2)
-        self._extra(writer, more)
-        for key, weight in module.state_dict().items():
-            if key == "lm_head.weight":
-                continue
+        for key, weight in _stored(module):
             if ".q_proj." in key or ".k_proj." in key:
                 heads = 4 if ".q_proj." in key else 2
                 # llama.cpp turns neighbouring pairs, transformers one half with the other.
                 rows = weight.reshape(heads, 2, 8, 64)
                 weight = rows.transpose(1, 2).reshape(weight.shape)
-            writer.add_tensor(_llama_name(key), weight.numpy())
-        return self._written(writer, name, module)
+            writer.add_tensor(_renamed(key, _COMMON | _LLAMA), weight.numpy())
+        return self._written(writer, "llama", more), module
 
-    def gemma(
-        self, name: str = "gemma.gguf", *, quantized: bool = False, **more: Any
-    ) -> tuple[Path, Any]:
+    def gemma(self, *, quantized: bool = False, **more: Any) -> tuple[Path, Any]:
         """Pieces with scores, a BOS in front; matrices in Q8_0 where ``quantized``."""
         marks = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
         words = ["in", "on", "the", "▁the", "at", "▁cat", "ca", "▁c", "th", "▁t", "12", "▁▁"]
@@ -91,68 +78,65 @@ class SmallGguf:
         tokens = [*marks, *(f"<0x{n:02X}>" for n in range(256)), *words, *letters]
         tokens = list(dict.fromkeys(tokens))
         config = Gemma3TextConfig(
+            **_SHAPE,
             vocab_size=len(tokens),
-            hidden_size=64,
-            intermediate_size=96,
-            num_hidden_layers=2,
-            num_attention_heads=4,
             num_key_value_heads=1,
             head_dim=32,
-            max_position_embeddings=128,
             sliding_window=16,
             query_pre_attn_scalar=32,
         )
         module = _random(Gemma3ForCausalLM(config))
-        writer = self._writer(name, "gemma3", config)
+        writer = self._writer("gemma3", config, tokens, [CONTROL] * 5 + [BYTE] * 256)
         writer.add_key_length(32)
         writer.add_value_length(32)
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         writer.add_rope_freq_base(1e6)
         writer.add_sliding_window(16)
         writer.add_tokenizer_model("llama")
         writer.add_tokenizer_pre("default")
-        writer.add_token_list(tokens)
         writer.add_token_scores([-float(i) for i in range(len(tokens))])
-        kinds = [CONTROL] * 5 + [BYTE] * 256 + [NORMAL] * (len(tokens) - 261)
-        writer.add_token_types(kinds)
         writer.add_bos_token_id(2)
         writer.add_eos_token_id(1)
         writer.add_pad_token_id(0)
         writer.add_unk_token_id(3)
         writer.add_add_space_prefix(False)
-        self._extra(writer, {"tokenizer.ggml.add_bos_token": True} | more)
-        for key, weight in module.state_dict().items():
-            if key == "lm_head.weight":
-                continue
-            stored = (weight + 1 if key.endswith("norm.weight") else weight).numpy()
+        for key, weight in _stored(module):
+            name = _renamed(key, _COMMON | _GEMMA)
+            numbers = (weight + 1 if key.endswith("norm.weight") else weight).numpy()
             if quantized and weight.ndim == 2:
                 kind = GGMLQuantizationType.Q8_0
-                writer.add_tensor(_gemma_name(key), quantize(stored, kind), raw_dtype=kind)
+                writer.add_tensor(name, quantize(numbers, kind), raw_dtype=kind)
             else:
-                writer.add_tensor(_gemma_name(key), stored)
-        return self._written(writer, name, module)
+                writer.add_tensor(name, numbers)
+        more = {"tokenizer.ggml.add_bos_token": True} | more
+        return self._written(writer, "gemma3", more), module
 
-    def _writer(self, name: str, kind: str, config: Any) -> GGUFWriter:
-        writer = GGUFWriter(self._folder / name, kind)
+    def _writer(self, kind: str, config: Any, tokens: list[str], special: list[int]) -> GGUFWriter:
+        writer = GGUFWriter(self._folder / f"{kind}.gguf", kind)
         writer.add_context_length(config.max_position_embeddings)
         writer.add_embedding_length(config.hidden_size)
         writer.add_block_count(config.num_hidden_layers)
         writer.add_feed_forward_length(config.intermediate_size)
         writer.add_head_count(config.num_attention_heads)
         writer.add_head_count_kv(config.num_key_value_heads)
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+        writer.add_token_list(tokens)
+        writer.add_token_types(special + [NORMAL] * (len(tokens) - len(special)))
         return writer
 
-    def _extra(self, writer: GGUFWriter, more: dict[str, Any]) -> None:
+    def _written(self, writer: GGUFWriter, kind: str, more: dict[str, Any]) -> Path:
         adders = {bool: writer.add_bool, str: writer.add_string, int: writer.add_uint32}
         for key, value in more.items():
             adders[type(value)](key, value)
-
-    def _written(self, writer: GGUFWriter, name: str, module: Any) -> tuple[Path, Any]:
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
         writer.write_tensors_to_file()
         writer.close()
-        return self._folder / name, module
+        return self._folder / f"{kind}.gguf"
+
+
+def _stored(module: Any) -> list[tuple[str, torch.Tensor]]:
+    """All weights but the head, which is tied."""
+    return [(key, w) for key, w in module.state_dict().items() if key != "lm_head.weight"]
 
 
 def _random(module: Any) -> Any:
@@ -161,10 +145,6 @@ def _random(module: Any) -> Any:
         for weight in module.parameters():
             weight.copy_(torch.randn(weight.shape, generator=generator) * 0.2)
     return module.requires_grad_(False)
-
-
-def _merges(backend: Tokenizer) -> list[tuple[str, str]]:
-    return [tuple(m) for m in json.loads(backend.to_str())["model"]["merges"]]
 
 
 _COMMON = {
@@ -188,14 +168,6 @@ _GEMMA = {
     "pre_feedforward_layernorm": "ffn_norm",
     "post_feedforward_layernorm": "post_ffw_norm",
 }
-
-
-def _llama_name(key: str) -> str:
-    return _renamed(key, _COMMON | _LLAMA)
-
-
-def _gemma_name(key: str) -> str:
-    return _renamed(key, _COMMON | _GEMMA)
 
 
 def _renamed(key: str, names: dict[str, str]) -> str:

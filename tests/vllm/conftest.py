@@ -1,5 +1,6 @@
 """Real engines; everything here is skipped where vLLM is not installed."""
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable
@@ -7,10 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from coterie.agents.engine.policy import VllmPolicy
+from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.extras.cluster.actor import beforehand
+from coterie.models.loading import LoadedRole
 
 if find_spec("vllm") is not None:
     # vLLM imports Ray, which reads once, as it is imported, who may speak to it.
@@ -48,3 +53,37 @@ def _kill_engine(actor: Any) -> None:
 def kill_engine() -> Callable[[Any], None]:
     """Kills the engine of a process."""
     return _kill_engine
+
+
+@pytest.fixture(scope="session")
+def ask() -> Callable[..., Any]:
+    """Answers of a policy to one question, each with a seed of its own."""
+
+    async def answers(
+        policy: VllmPolicy, role: LoadedRole, sampling: Sampling, count: int = 16
+    ) -> list[Completion]:
+        ids = np.array(role.codec.open("7 + 8 - 3 ="))
+        prompts = [Prompt(ids, "", f"a_{i}", 100 + i) for i in range(count)]
+        return list(await asyncio.gather(*(policy(prompt, sampling) for prompt in prompts)))
+
+    return answers
+
+
+@pytest.fixture(scope="session")
+def mismatch() -> Callable[[LoadedRole, list[Completion]], float]:
+    """Mean |engine's log-probability - the learner's| of answers to that question."""
+
+    def mean(role: LoadedRole, answers: list[Completion]) -> float:
+        prompt = role.codec.open("7 + 8 - 3 =")
+        gaps = []
+        for answer in answers:
+            ids = torch.tensor([prompt + answer.tokens.tolist()], device=role.handle.device)
+            with torch.no_grad(), role.handle.active():
+                positions = torch.arange(ids.shape[1], device=ids.device)[None]
+                hidden = role.handle.backbone(ids, torch.ones_like(ids), positions)
+                logp = role.handle.head(hidden)[0, len(prompt) - 1 : -1].float().log_softmax(-1)
+            own = logp.gather(1, ids[0, len(prompt) :, None])[:, 0].cpu().numpy()
+            gaps.append(np.abs(own - answer.logprobs))
+        return float(np.concatenate(gaps).mean())
+
+    return mean

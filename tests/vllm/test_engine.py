@@ -3,15 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import numpy as np
 import pytest
 import pytest_asyncio
 import torch
 
 from coterie.agents.engine.fleet import Fleet, Seat
-from coterie.agents.engine.policy import VllmPolicy
 from coterie.agents.engine.settings import VllmSettings
-from coterie.datatypes import Completion, Prompt, Sampling
+from coterie.datatypes import Sampling
 from coterie.models.loading import LoadedRole, load_team
 from coterie.models.spec import LoraSpec, ModelSpec
 
@@ -38,42 +36,16 @@ async def team() -> AsyncIterator[Team]:
     fleet.close()
 
 
-async def ask(
-    policy: VllmPolicy, role: LoadedRole, sampling: Sampling, count: int = 16
-) -> list[Completion]:
-    ids = np.array(role.codec.open("7 + 8 - 3 ="))
-    prompts = [Prompt(ids, "", f"a_{i}", 100 + i) for i in range(count)]
-    return list(await asyncio.gather(*(policy(prompt, sampling) for prompt in prompts)))
-
-
-def mismatch(role: LoadedRole, answers: list[Completion]) -> float:
-    """Mean |engine's log-probability - the learner's|."""
-    prompt = role.codec.open("7 + 8 - 3 =")
-    gaps = []
-    for answer in answers:
-        ids = torch.tensor([prompt + answer.tokens.tolist()], device=role.handle.device)
-        with torch.no_grad(), role.handle.active():
-            positions = torch.arange(ids.shape[1], device=ids.device)[None]
-            hidden = role.handle.backbone(ids, torch.ones_like(ids), positions)
-            logp = role.handle.head(hidden)[0, len(prompt) - 1 : -1].float().log_softmax(-1)
-        own = logp.gather(1, ids[0, len(prompt) :, None])[:, 0].cpu().numpy()
-        gaps.append(np.abs(own - answer.logprobs))
-    return float(np.concatenate(gaps).mean())
-
-
 @pytest.mark.parametrize("name", list(SPECS))
 async def test_probabilities_are_the_learners_before_and_after_an_update(
-    team: Team, name: str
+    team: Team, ask, mismatch, shake, name: str
 ) -> None:
     fleet, loaded = team
     role, policy = loaded[name], fleet.policies[name]
     await fleet.refresh()
     before = await ask(policy, role, Sampling(32))
     assert mismatch(role, before) < BOUND
-    with torch.no_grad():
-        for parameter in role.handle.parameters().values():
-            parameter += 0.05 * torch.randn_like(parameter)
-    role.handle.version += 1
+    shake(role.handle, size=0.05)
     stale = await ask(policy, role, Sampling(32))
     assert [a.tokens.tolist() for a in stale] == [a.tokens.tolist() for a in before]
     assert {a.weight_version for a in stale} == {0}
@@ -85,7 +57,7 @@ async def test_probabilities_are_the_learners_before_and_after_an_update(
     assert {a.weight_version for a in fresh} == {1}
 
 
-async def test_a_seed_names_its_answer(team: Team) -> None:
+async def test_a_seed_names_its_answer(team: Team, ask) -> None:
     fleet, loaded = team
     await fleet.refresh()
     first, again = [
@@ -95,7 +67,7 @@ async def test_a_seed_names_its_answer(team: Team) -> None:
     assert len({tuple(a.tokens) for a in first}) > 4
 
 
-async def test_a_stop_string_keeps_the_token_that_completes_it(team: Team) -> None:
+async def test_a_stop_string_keeps_the_token_that_completes_it(team: Team, ask) -> None:
     fleet, loaded = team
     await fleet.refresh()
     policy, role = fleet.policies["alice"], loaded["alice"]
@@ -108,7 +80,9 @@ async def test_a_stop_string_keeps_the_token_that_completes_it(team: Team) -> No
     assert cut.tokens.tolist() == whole.tokens[: len(cut.tokens)].tolist()
 
 
-async def test_greedy_answers_carry_probabilities_at_temperature_one(team: Team) -> None:
+async def test_greedy_answers_carry_probabilities_at_temperature_one(
+    team: Team, ask, mismatch
+) -> None:
     fleet, loaded = team
     await fleet.refresh()
     answers = await ask(fleet.policies["alice"], loaded["alice"], Sampling(24, temperature=0.0))
@@ -116,7 +90,9 @@ async def test_greedy_answers_carry_probabilities_at_temperature_one(team: Team)
     assert mismatch(loaded["alice"], answers) < BOUND
 
 
-async def test_a_request_that_is_given_up_leaves_the_engine_alone(team: Team) -> None:
+async def test_a_request_that_is_given_up_leaves_the_engine_alone(
+    team: Team, ask, mismatch
+) -> None:
     fleet, loaded = team
     await fleet.refresh()
     policy, role = fleet.policies["alice"], loaded["alice"]
