@@ -7,7 +7,6 @@ from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserE
 from coterie.models.codec import HFCodec
 from coterie.models.handle import ModelHandle
 from coterie.models.sampler import Request, Sampler
-from coterie.models.sampler.batches import Limits
 from coterie.rollouts.coalesce import Coalescer
 
 
@@ -24,8 +23,8 @@ class Bounded(Protocol):
 def fit_context(prompt: Prompt, sampling: Sampling, handle: Bounded) -> Sampling:
     """``sampling``, cut where the model's context is full.
 
-    Raises :class:`coterie.datatypes.PolicyFailure` for a prompt that is empty, fills the context,
-    or holds ids that the model lacks.
+    Raises:
+        PolicyFailure: the prompt is empty, fills the context, or holds ids that the model lacks.
     """
     length = len(prompt.tokens)
     room = handle.context - length
@@ -48,24 +47,18 @@ class LocalPolicy:
     while a batch is sampled.
     """
 
-    def __init__(
-        self,
-        handle: ModelHandle,
-        codec: HFCodec,
-        *,
-        fused: bool = True,
-        limits: Limits | None = None,
-        quiet_turns: int = 8,
-    ) -> None:
+    def __init__(self, handle: ModelHandle, codec: HFCodec) -> None:
         self._handle = handle
-        self.sampler = Sampler(handle, codec.decode, codec.eos_ids, fused=fused, limits=limits)
-        self._coalescer = Coalescer(
-            self.answer, key=lambda request: (request[0], request[1].seed), quiet_turns=quiet_turns
-        )
+        self.sampler = Sampler(handle, codec.decode, codec.eos_ids)
+        self._coalescer = Coalescer(self.answer, key=lambda request: (request[0], request[1].seed))
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Complete ``prompt``. Raises :class:`coterie.datatypes.PolicyFailure` for a prompt that is
-        empty, fills the context, or holds ids that the model lacks."""
+        """Complete ``prompt``.
+
+        Raises:
+            PolicyFailure: as :func:`fit_context` does.
+            UserError: the model's logits are not finite.
+        """
         sampling = fit_context(prompt, sampling, self._handle)
         return await self._coalescer((prompt.agent, Request(prompt.tokens, prompt.seed, sampling)))
 

@@ -13,10 +13,16 @@ NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def sha256_of(paths: Iterable[Path]) -> list[str]:
     """The SHA-256 of each file. Files are read side by side."""
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(_sha256, paths))
+        return list(pool.map(file_sha256, paths))
 
 
 def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
@@ -56,8 +62,3 @@ def _files(folder: Path) -> list[str]:
     # A hidden file is the system's: a desktop's notes, what a network disk has deleted.
     files = [path for path in folder.rglob("[!.]*") if path.is_file()]
     return sorted(path.relative_to(folder).as_posix() for path in files if path.name != NAME)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

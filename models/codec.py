@@ -139,7 +139,10 @@ class HFCodec:
 
         A context is never rendered anew, so a template that would drop earlier thinking from its
         history keeps it here. Plain text: end of sequence (where there is one), a line break, the
-        message. Raises :class:`UserError` for a template that cannot hold a second turn.
+        message.
+
+        Raises:
+            UserError: the template cannot hold a second turn.
         """
         if self._frame is None:
             end = [] if ended or not self._eos_ids else [self._eos_ids[0]]

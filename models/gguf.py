@@ -1,6 +1,5 @@
 """A GGUF file as a checkpoint in the hub's format: dequantised once, and kept in the cache."""
 
-import hashlib
 import os
 import shutil
 from functools import lru_cache
@@ -11,6 +10,7 @@ from filelock import FileLock
 
 from coterie.datatypes import UserError, user_path
 from coterie.models.cache import cache_folder
+from coterie.models.checksums import file_sha256
 from coterie.models.gguf_header import WAY_OUT, GgufHeader, read_header
 from coterie.models.gguf_tokenizer import check_tokenizer
 
@@ -114,8 +114,7 @@ def converted(path: Path) -> Path:
 
 @lru_cache
 def _digest(path: Path, size: int, changed_ns: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_sha256(path)
 
 
 def _sync(folder: Path) -> None:

@@ -136,9 +136,14 @@ class ModelHandle:
         position_ids: Tensor | None,
         **attention: Any,
     ) -> Tensor:
-        """(B, T, D) last hidden states; all inputs are (B, T), others are for attention.
+        """(B, T, D) last hidden states. With LoRA the adapter is on, unless this handle's
+        :meth:`reference` is open.
 
-        With LoRA the adapter is on, unless this handle's :meth:`reference` is open.
+        Args:
+            input_ids: (B, T)
+            attention_mask: (B, T), 0 at padding; None: every token sees those before it.
+            position_ids: (B, T), (1, T), or None: 0 to T - 1.
+            attention: passed on to the attention function.
         """
         with self._own_turn():
             lm = self.causal_lm
@@ -152,8 +157,12 @@ class ModelHandle:
             return out.last_hidden_state
 
     def scored_states(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """(N, D) last hidden states where ``mask_BT`` (B, T - 1) is true, row by row; padding is on
-        the right."""
+        """(N, D) last hidden states of the N scored positions, row by row.
+
+        Args:
+            ids_BT: (B, T) rows, padded on the right.
+            mask_BT: (B, T - 1), true where the token after a position is scored.
+        """
         if self.tree_forward is not None and self.tree_forward.fits(ids_BT):
             with self._own_turn():
                 return self.tree_forward(ids_BT, mask_BT)
@@ -230,8 +239,9 @@ class ModelHandle:
     def reference(self) -> Iterator[None]:
         """While open, the weights from before training compute: the adapter is off.
 
-        Raises :class:`NotImplementedError` with full weights and with an adapter that was given, of
-        which no copy is kept.
+        Raises:
+            NotImplementedError: full weights, or an adapter that was given: no copy of either is
+                kept.
         """
         if self.adapter is None or self._given:
             raise NotImplementedError("no copy of the weights before training is kept")
@@ -242,7 +252,9 @@ class ModelHandle:
         """Write what this role trains: a checkpoint in the hub's format with its tokenizer, or an
         adapter in peft's format; safetensors and JSON only. Of several ranks the first writes.
 
-        Full weights are rounded to ``dtype``; without, they are written as they are held.
+        Args:
+            directory: made where it is not there; files of the same names are overwritten.
+            dtype: what full weights are rounded to; None: they are written as they are held.
         """
         folder = Path(directory)
         folder.mkdir(parents=True, exist_ok=True)
@@ -285,7 +297,8 @@ class ModelHandle:
     def load_weights(self, directory: Path | str) -> None:
         """Restore in place what :meth:`save` wrote, bit for bit.
 
-        Raises :class:`UserError` where the folder holds something else.
+        Raises:
+            UserError: the folder holds something else.
         """
         folder = Path(directory)
         self._loads += 1
@@ -352,7 +365,8 @@ class ModelHandle:
 def load_adapter(module: Any, folder: Path, adapter: str) -> None:
     """Copy the adapter in ``folder`` (peft's format) into ``module``'s adapter of that name.
 
-    Raises :class:`UserError` where names or shapes do not fit.
+    Raises:
+        UserError: names or shapes do not fit.
     """
     from peft import get_peft_model_state_dict, set_peft_model_state_dict
     from safetensors.torch import load_file

@@ -41,12 +41,18 @@ class LoadedRole:
 def load_team(
     specs: Mapping[str, ModelSpec], trained: Set[str], *, seed: int = 0
 ) -> dict[str, LoadedRole]:
-    """Load every role's model. ``seed`` names the random start of new adapters.
+    """Load every role's model. All specs are checked before the first weight is read.
 
     Roles that name the same model with LoRA share one base in memory; with full weights each has
-    its own copy. Roles not in ``trained`` require no gradient. All specs are checked before the
-    first weight is read. Where this process is one of several ranks, it keeps a shard of
-    everything. Raises :class:`UserError`.
+    its own copy. Where this process is one of several ranks, it keeps a shard of everything.
+
+    Args:
+        specs: role -> its model.
+        trained: roles that learn; the others require no gradient.
+        seed: names the random start of new adapters.
+
+    Raises:
+        UserError: a model cannot be loaded; one sentence that names the way out.
     """
     unknown = set(trained) - set(specs)
     if unknown:

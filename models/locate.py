@@ -35,8 +35,16 @@ DESCRIBING = (*_OBJECTS, "vocab.json", "vocab.txt", "merges.txt", "*.model", "*.
 
 
 def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
-    """Raise :class:`UserError` where ``spec`` cannot be loaded, or cannot learn if it is to be
-    ``trained`` for a ``role``; reads no weights."""
+    """Refuse a model that cannot be loaded; reads no weights.
+
+    Args:
+        spec: the model.
+        role: named in the flags that a message gives.
+        trained: whether it is to learn.
+
+    Raises:
+        UserError: one sentence that names the way out.
+    """
     _check_device(spec.device)
     if trained and spec.lora is None and spec.dtype == "float16":
         raise UserError(
@@ -88,8 +96,9 @@ def local_folder(spec: ModelSpec) -> Path | None:
     """The folder that ``spec.model`` names, or None where it is a hub id; what a GGUF file holds is
     written into one.
 
-    Raises :class:`UserError` for an unknown ``tiny:`` name, for a path that does not exist, and for
-    a GGUF file that cannot be read.
+    Raises:
+        UserError: an unknown ``tiny:`` name, a path that does not exist, a GGUF file that cannot be
+            read.
     """
     name = spec.model
     if name.startswith("tiny:"):

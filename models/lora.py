@@ -27,10 +27,15 @@ _BYPASSED = frozenset({"x_proj", "dt_proj", "out_proj"})
 
 
 def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
-    """The names that ``module`` gives to the wanted linear layers; without any, the usual seven
-    where it has all of them, else every linear layer but the head.
+    """The names that a model gives to the linear layers that get an adapter.
 
-    Raises :class:`UserError` for a name that it lacks, and for half of a fused layer.
+    Args:
+        module: a transformers model.
+        targets: wanted layers, or ``all-linear``: all but the head; none: the seven of Llama where
+            the model has all of them, else ``all-linear``.
+
+    Raises:
+        UserError: the model lacks a layer, or only a part of a fused layer is named.
     """
     linear = {name.rsplit(".", 1)[-1] for name in _linear_layers(module)}
     if not targets:
@@ -81,8 +86,18 @@ def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], s
 
 
 def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
-    """``module`` with a new adapter: the identity (B = 0, A random by ``seed``), or the one in
-    ``spec.adapter``. A plain model is wrapped; a peft model gets one more adapter."""
+    """``module`` with a new adapter (arXiv:2106.09685). A plain model is wrapped; a peft model gets
+    one more adapter.
+
+    Args:
+        module: a transformers model, or one of peft's.
+        name: of the adapter; unique on the model.
+        spec: its rank and layers, or the folder of the adapter that is loaded.
+        seed: of A in a new adapter; its B is 0, so that it is the identity.
+
+    Raises:
+        UserError: the model cannot bear it, or the folder's adapter does not fit.
+    """
     from peft import LoraConfig, PeftModel, get_peft_model
 
     base: Any = module.get_base_model() if isinstance(module, PeftModel) else module

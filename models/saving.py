@@ -74,8 +74,12 @@ class CheckpointWriter:
         self._names: list[str] = []
 
     def write(self, folder: Path, state: Mapping[str, torch.Tensor]) -> None:
-        """Fill ``folder``, which is there; files of an earlier checkpoint are written over.
-        ``state`` is the model's, whole."""
+        """Write a checkpoint.
+
+        Args:
+            folder: is there; files of an earlier checkpoint are written over.
+            state: the model's, whole.
+        """
         if self._constant is None:
             with quietly(), disk_errors(folder):
                 self._module.save_pretrained(folder, state_dict=state)

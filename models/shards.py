@@ -27,8 +27,14 @@ _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 
 
 def join_ranks(rank: int, size: int, meeting: str) -> None:
-    """Make this process one of ``size`` that compute together: by NCCL where it has a GPU, else by
-    gloo. ``meeting`` is HOST:PORT of a TCPStore, or a file where all are on one machine."""
+    """Make this process one of several that compute together: by NCCL where it has a GPU, else by
+    gloo.
+
+    Args:
+        rank: of this process, from 0.
+        size: number of processes.
+        meeting: HOST:PORT of a TCPStore, or a file where all are on one machine.
+    """
     host, _, port = meeting.rpartition(":")
     torch_stores: Any = dist
     if host:

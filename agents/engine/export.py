@@ -7,7 +7,7 @@ D = m d dimensions that is the pair (m j, m j + D/2).
 
 import json
 import shutil
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ _NORMS = ("q_norm.weight", "k_norm.weight")
 _FAMILIES = ("qwen2", "qwen3", "llama", "mistral")
 
 # Head widths that vLLM's attention on a CPU has kernels for.
-CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+_CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 
 
 def head_dim_of(config: dict[str, Any]) -> int:
@@ -41,36 +41,31 @@ def _heads(config: dict[str, Any]) -> int:
 
 
 def cpu_width(config: dict[str, Any]) -> int | None:
-    """The width to which a checkpoint's heads are widened for an engine on a CPU; None where they
-    fit, and where there is no attention.
+    """The width to which a checkpoint's heads are widened for an engine on a CPU: the narrowest
+    with a kernel that holds them a whole number of times. None where they fit, and where there is
+    no attention.
 
-    Raises :class:`UserError` where no kernel holds them.
+    Raises:
+        UserError: no kernel holds them.
     """
     if not _heads(config):
         return None
     head_dim = head_dim_of(config)
-    return None if head_dim in CPU_HEADS else fit_width(head_dim, CPU_HEADS)
-
-
-def fit_width(head_dim: int, supported: Sequence[int]) -> int:
-    """The narrowest supported head that holds ``head_dim`` dimensions a whole number of times.
-
-    Raises :class:`UserError` where there is none.
-    """
-    for width in sorted(supported):
-        if width >= head_dim and width % head_dim == 0:
-            return width
-    known = ", ".join(str(n) for n in sorted(supported))
-    raise UserError(
-        f"the engine has no attention for heads of {head_dim} dimensions, only {known}; "
-        "sample in this process with --engine local"
-    )
+    width = next((width for width in _CPU_HEADS if width % head_dim == 0), None)
+    if width is None:
+        known = ", ".join(map(str, _CPU_HEADS))
+        raise UserError(
+            f"the engine has no attention for heads of {head_dim} dimensions, only {known}; "
+            "sample in this process with --engine local"
+        )
+    return None if width == head_dim else width
 
 
 def widen_config(config: dict[str, Any], width: int) -> dict[str, Any]:
     """A checkpoint's configuration with heads of ``width``.
 
-    Raises :class:`UserError` for an architecture whose heads are laid out in another way.
+    Raises:
+        UserError: an architecture whose heads are laid out in another way.
     """
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     plain = rope.get("rope_type", "default") == "default" and "partial_rotary_factor" not in config
@@ -87,6 +82,13 @@ def widen(name: str, tensor: Tensor, *, head_dim: int, width: int, qk_norm: bool
 
     Attention divides by sqrt(D) in place of sqrt(d), and a norm over the head takes its mean over D
     numbers of which d are not zero; queries (their norm, where there is one) make up for both.
+
+    Args:
+        name: of the tensor in the checkpoint.
+        tensor: any of it; what belongs to no head comes back as it is.
+        head_dim: d.
+        width: D, a multiple of d.
+        qk_norm: whether queries and keys have norms.
     """
     projection = ".".join(name.split(".")[-3:] if ".lora_" in name else name.split(".")[-2:])
     place_d = _places(head_dim, width)

@@ -3,30 +3,19 @@
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from coterie.agents.engine.engine import Adapter
+from coterie.agents.engine.engine import Engine
 from coterie.agents.engine.spec import sampling_params
+from coterie.agents.engine.turns import Turns
 from coterie.agents.engine.versions import Versions
 from coterie.agents.local import fit_context
 from coterie.datatypes import Completion, FinishReason, PolicyFailure, Prompt, Sampling
 from coterie.models.codec import HFCodec
 from coterie.models.handle import ModelHandle
 from coterie.models.sampler.stops import StopFinder
-
-
-class Generates(Protocol):
-    """An engine, as a policy needs it."""
-
-    async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any: ...
-
-
-class TakesTurns(Protocol):
-    """Access to a shared device: see :mod:`coterie.agents.engine.turns`."""
-
-    def of(self, engine: Any) -> AbstractAsyncContextManager[None]: ...
 
 
 class VllmPolicy:
@@ -38,13 +27,20 @@ class VllmPolicy:
 
     def __init__(
         self,
-        engine: Generates,
+        engine: Engine,
         handle: ModelHandle,
         codec: HFCodec,
         versions: Versions,
         *,
-        turns: TakesTurns | None = None,
+        turns: Turns | None = None,
     ) -> None:
+        """Args:
+        engine: samples.
+        handle: the role's model, whose version answers carry.
+        codec: its tokenizer.
+        versions: how its weights reach the engine.
+        turns: of engines that share a device; None: the engine has its own.
+        """
         self.engine, self._handle, self._codec = engine, handle, codec
         self._versions = versions
         self._turns = turns

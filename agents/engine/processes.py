@@ -68,7 +68,8 @@ def own_gpus(device: str, count: int = 1) -> Iterator[None]:
     """A process started inside sees ``count`` GPUs, from ``cuda:N`` of this process on. On a CPU,
     no change.
 
-    Raises :class:`UserError` where this process does not see as many.
+    Raises:
+        UserError: this process does not see as many.
     """
     kind, _, number = device.partition(":")
     if kind != "cuda":

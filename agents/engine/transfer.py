@@ -83,9 +83,16 @@ class _AskedElsewhere:
 
 
 def open_trainer(weights: StoredWeights, rank: int, host: str, port: int, size: int) -> Any:
-    """vLLM's ``TrainerWeightTransferEngine`` in each of a learner's ranks. The first is rank 0 of
-    a NCCL group of ``size`` that meets at ``host`` and ``port``, and waits here until all have; the
-    others gather with it, and send nothing."""
+    """vLLM's ``TrainerWeightTransferEngine`` in each of a learner's ranks. The first waits here
+    until the whole NCCL group has met; the others gather with it, and send nothing.
+
+    Args:
+        weights: what is sent.
+        rank: of this process among the learner's; the first is rank 0 of the NCCL group, too.
+        host: where the group meets.
+        port: where the group meets.
+        size: of the group: one and all GPUs of all engines.
+    """
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     from vllm.distributed.weight_transfer.nccl_engine import (  # pyright: ignore[reportMissingImports]
         NCCLTrainerInitInfo,

@@ -4,15 +4,8 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Protocol
 
-
-class Sleeper(Protocol):
-    """Something that needs the device while it is awake."""
-
-    async def sleep(self) -> None: ...
-
-    async def wake(self) -> None: ...
+from coterie.agents.engine.engine import Engine
 
 
 class Turns:
@@ -22,17 +15,17 @@ class Turns:
     sends it no more, so a turn ends by itself.
     """
 
-    def __init__(self, engines: Sequence[Sleeper]) -> None:
+    def __init__(self, engines: Sequence[Engine]) -> None:
         """All engines are awake or asleep; the first use puts all others to sleep."""
         self._engines = list(engines)
-        self._awake: Sleeper | None = None
+        self._awake: Engine | None = None
         self._under_way = 0
-        self._waiting: deque[tuple[Sleeper, asyncio.Future[None]]] = deque()
+        self._waiting: deque[tuple[Engine, asyncio.Future[None]]] = deque()
         # A task of its own, which no request's deadline can stop between two engines.
         self._change: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def of(self, engine: Sleeper) -> AsyncIterator[None]:
+    async def of(self, engine: Engine) -> AsyncIterator[None]:
         """While open, ``engine`` is awake; waits for its turn first."""
         if engine is self._awake and self._change is None:
             self._under_way += 1
@@ -73,7 +66,7 @@ class Turns:
         if self._waiting and not self._under_way and self._change is None:
             self._change = asyncio.create_task(self._change_to(self._waiting[0][0]))
 
-    async def _change_to(self, engine: Sleeper) -> None:
+    async def _change_to(self, engine: Engine) -> None:
         try:
             if engine is not self._awake:
                 self._awake = None

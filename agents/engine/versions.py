@@ -1,30 +1,17 @@
 """Versions of a role's weights, and how they reach its engine."""
 
 import shutil
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
-from torch import Tensor
 
-from coterie.agents.engine.engine import Adapter
+from coterie.agents.engine.engine import Adapter, Engine
 from coterie.agents.engine.export import export_checkpoint, widen_adapter
 from coterie.models.handle import ModelHandle
 from coterie.models.stored import StoredWeights
-
-
-class TakesWeights(Protocol):
-    """An engine, as far as it takes weights."""
-
-    async def add_adapter(self, adapter: Adapter) -> None: ...
-
-    async def drop_adapter(self, adapter: Adapter) -> None: ...
-
-    async def reload(self, folder: Path) -> None: ...
-
-    async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None: ...
 
 
 class Versions(Protocol):
@@ -60,7 +47,7 @@ class FrozenAdapter:
     model may leave this process's memory."""
 
     def __init__(
-        self, engine: TakesWeights, handle: ModelHandle, adapter: Adapter, *, width: int | None
+        self, engine: Engine, handle: ModelHandle, adapter: Adapter, *, width: int | None
     ) -> None:
         """``width``: dimensions that heads are widened to; None: as they are."""
         self._engine, self._adapter = engine, adapter
@@ -82,9 +69,7 @@ class FullWeights:
 
     request = staticmethod(no_adapter)
 
-    def __init__(
-        self, engine: TakesWeights, checkpoints: "EngineCheckpoints", *, transfer: bool
-    ) -> None:
+    def __init__(self, engine: Engine, checkpoints: "EngineCheckpoints", *, transfer: bool) -> None:
         """With ``transfer`` tensors in GPU memory are handed over, and nothing is written."""
         self._engine, self._checkpoints, self._transfer = engine, checkpoints, transfer
 
@@ -106,7 +91,7 @@ class AdapterVersions:
 
     def __init__(
         self,
-        engine: TakesWeights,
+        engine: Engine,
         handle: ModelHandle,
         folder: Path,
         role: str,
@@ -199,6 +184,6 @@ class EngineCheckpoints:
             shutil.rmtree(previous, ignore_errors=True)
         return target
 
-    def tensors(self) -> list[tuple[str, Any]]:
+    def tensors(self) -> list[tuple[str, torch.Tensor]]:
         """Weights by their names in a checkpoint."""
         return list(StoredWeights(self._handle.causal_lm, self._dtype))

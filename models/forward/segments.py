@@ -46,7 +46,15 @@ class SegmentBatch:
     def attend(
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
     ) -> Tensor:
-        """(N, H, E) the attention output of each query."""
+        """(N, H, E) the attention output of each query.
+
+        Args:
+            q_SHE: queries of all rows.
+            k_SJE: keys of all rows.
+            v_SJE: values of all rows.
+            scale: multiplies the scores.
+            window: latest positions that a query sees, its own included; None: all.
+        """
         (rows, queries, keys), heads, kv_heads = self.shape, q_SHE.shape[1], k_SJE.shape[1]
         width = q_SHE.shape[2]
 
@@ -93,7 +101,8 @@ class Segments:
     def attend(
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
     ) -> Tensor:
-        """(S, H, E) the attention output of each query within its segment."""
+        """(S, H, E) the attention output of each query within its segment; arguments as in
+        :meth:`SegmentBatch.attend`."""
         answers = [batch.attend(q_SHE, k_SJE, v_SJE, scale, window) for batch in self._batches]
         return torch.cat(answers).index_select(0, self._place_S)
 

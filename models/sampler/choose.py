@@ -65,8 +65,15 @@ def uniforms(seeds_B: npt.NDArray[np.uint64], start: int, count: int) -> npt.NDA
 def choose(logits_BV: Tensor, u_B: Tensor, rules: Rules) -> tuple[Tensor, Tensor]:
     """(B,) token ids and (B,) their log-probabilities after temperature, before the filters.
 
-    Inverse-CDF sampling: the token in whose slice of [0, 1) ``u`` lies. Raises
-    :class:`FloatingPointError` where a row's logits are not finite.
+    Inverse-CDF sampling: the token in whose slice of [0, 1) u lies.
+
+    Args:
+        logits_BV: (B, V)
+        u_B: (B,) in [0, 1).
+        rules: of the rows.
+
+    Raises:
+        FloatingPointError: a row's logits are not finite.
     """
     logits_BV = logits_BV.float()
     if rules.temperature_B is not None:
@@ -85,8 +92,16 @@ def choose(logits_BV: Tensor, u_B: Tensor, rules: Rules) -> tuple[Tensor, Tensor
 
 
 def invert(weight_BV: Tensor, u_B: Tensor) -> Tensor:
-    """(B,) the first index at which the running sum of ``weight_BV`` exceeds u times its total;
-    an index without weight is never chosen. Raises :class:`FloatingPointError`."""
+    """(B,) the first index at which the running sum of a row exceeds u times its total; an index
+    without weight is never chosen.
+
+    Args:
+        weight_BV: (B, V), none below 0.
+        u_B: (B,) in [0, 1).
+
+    Raises:
+        FloatingPointError: a weight is not finite.
+    """
     if weight_BV.shape[1] < _WIDE:
         cdf_BV = _running_sum(weight_BV)
         return _first_above(cdf_BV, u_B * cdf_BV[:, -1])

@@ -33,11 +33,24 @@ class Contexts(Protocol):
     """How many of them are padding."""
 
     def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """Keep keys and values (P, J, T, E) of the prompts from the ``first`` one on."""
+        """Keep keys and values of some prompts.
+
+        Args:
+            layer: number of the decoder layer.
+            k: (P, J, T, E)
+            v: (P, J, T, E)
+            first: number of the first of these prompts.
+        """
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """(B, H E) the attention output of the newest tokens' queries (B, H, E); their keys and
-        values (B, J, E) are kept."""
+        """(B, H E) the attention output of the newest tokens, whose keys and values are kept.
+
+        Args:
+            layer: number of the decoder layer.
+            q: (B, H, E)
+            k: (B, J, E)
+            v: (B, J, E)
+        """
         ...
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
@@ -47,7 +60,14 @@ class Contexts(Protocol):
 def contexts(
     weights: FusedWeights, prompts: Sequence[Sequence[int]], fork_B: Sequence[int], room: int
 ) -> Contexts:
-    """The layout that fits: row ``b`` continues prompt ``fork_B[b]`` by at most ``room`` tokens."""
+    """An empty cache in the layout that fits.
+
+    Args:
+        weights: of the model.
+        prompts: P lists of ids.
+        fork_B: the prompt that each row continues.
+        room: new tokens of a row, at most.
+    """
     longest, rows = max(map(len, prompts)), len(fork_B)
     per_token = 2 * len(weights.layers) * weights.kv_heads * weights.width * weights.dtype.itemsize
     saved = (rows - len(prompts)) * longest * per_token

@@ -14,8 +14,13 @@ class Decoder(Protocol):
     """A model that decodes one batch of rows."""
 
     def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> Tensor:
-        """Read each distinct prompt once and continue it in every row: row b continues
-        ``prompts[fork_B[b]]`` by at most ``room`` tokens. (B, V) logits of the first new token."""
+        """(B, V) logits of every row's first new token; each distinct prompt is read once.
+
+        Args:
+            prompts: P lists of ids.
+            fork_B: the prompt that each row continues.
+            room: new tokens of a row, at most.
+        """
         ...
 
     def step(self, tokens_B: Tensor) -> Tensor:

@@ -15,13 +15,15 @@ from coterie.models.sampler.weights import FusedWeights, LayerWeights
 # P distinct prompts, B rows, T cached positions, D model width, H query heads, J key-value heads,
 # G = H / J, E head width, R rotary width, V vocabulary
 
+_PREFILL_TOKENS = 1 << 14
+"""Tokens of prompts, padding included, that are read at once."""
+
 
 class FusedDecoder:
     """Implements :class:`coterie.models.sampler.decoder.Decoder` for the Llama family."""
 
-    def __init__(self, weights: FusedWeights, prefill_tokens: int = 1 << 14) -> None:
+    def __init__(self, weights: FusedWeights) -> None:
         self._w = weights
-        self._prefill_tokens = prefill_tokens
 
     def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> Tensor:
         w = self._w
@@ -32,7 +34,7 @@ class FusedDecoder:
         ids_PT = torch.tensor([[0] * (longest - len(p)) + p for p in prompts], device=w.device)
         pad_P = torch.tensor([longest - len(p) for p in prompts], device=w.device)
         logits_PV = []
-        chunk = max(1, self._prefill_tokens // longest)
+        chunk = max(1, _PREFILL_TOKENS // longest)
         for start in range(0, len(prompts), chunk):
             part = slice(start, start + chunk)
             logits_PV.append(self._prefill_chunk(ids_PT[part], pad_P[part], start))

@@ -19,13 +19,15 @@ from coterie.models.sampler.weights import FusedWeights
 
 # B rows under way, V vocabulary
 
+_COPY_BYTES = 4 << 30
+"""Bytes of a model up to which its weights are copied, fused."""
+
 
 class Sampler:
     """Samples from one role's model; follows its weights as ``handle.stamp`` changes.
 
-    ``decode`` turns ids into text, for stop strings. Weights are copied fused where the copy has
-    at most ``copy_bytes``; larger models and unknown architectures decode with their own forward
-    pass, and so does everything when ``fused`` is false.
+    Weights are copied, fused, where the model is small enough; larger models and unknown
+    architectures decode with their own forward pass.
     """
 
     def __init__(
@@ -35,12 +37,19 @@ class Sampler:
         eos_ids: Sequence[int],
         *,
         fused: bool = True,
-        copy_bytes: int = 4 << 30,
         limits: Limits | None = None,
     ) -> None:
+        """Args:
+        handle: the role's model.
+        decode: turns ids into text, for stop strings.
+        eos_ids: ids that end an answer.
+        fused: whether weights may be copied.
+        limits: of a batch; None: what memory has room for.
+        """
         self._handle = handle
         self._eos = np.array(sorted(eos_ids), dtype=np.int64)
-        self.fused = fused and is_llama_like(handle.causal_lm) and handle.weight_bytes <= copy_bytes
+        small = handle.weight_bytes <= _COPY_BYTES
+        self.fused = fused and is_llama_like(handle.causal_lm) and small
         self._limits = limits or Limits.for_model(handle.causal_lm, handle.device)
         self._weights: FusedWeights | None = None
         self._stamp: tuple[int, int] | None = None
@@ -50,8 +59,9 @@ class Sampler:
     def sample(self, requests: Sequence[Request]) -> list[Completion]:
         """One completion each, in the order of ``requests``.
 
-        Raises :class:`ValueError` for an empty prompt and :class:`FloatingPointError` where the
-        model's logits are not finite.
+        Raises:
+            ValueError: a prompt is empty.
+            FloatingPointError: the model's logits are not finite.
         """
         if any(len(request.tokens) == 0 for request in requests):
             raise ValueError("a prompt has no tokens")

@@ -18,6 +18,11 @@ class StopFinder:
     def __init__(
         self, stop: Sequence[str], decode: Callable[[Sequence[int]], str], vocab_size: int
     ) -> None:
+        """Args:
+        stop: strings to look for; empty ones are ignored.
+        decode: turns ids into text.
+        vocab_size: number of ids.
+        """
         self._stop = tuple(s for s in stop if s)
         self._decode = decode
         self._longest = max((len(s) for s in self._stop), default=0)

@@ -98,9 +98,9 @@ def installed(lines: Iterable[str]) -> dict[str, str | None]:
     return versions
 
 
-def wanted(root: Path = ROOT) -> list[Requirement]:
+def wanted() -> list[Requirement]:
     """Return the project's requirements for GPU tests and the comparison with TRL."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     tests = map(Requirement, project["optional-dependencies"]["test"])
     needed = [
         requirement

@@ -11,7 +11,6 @@ from transformers import AutoModelForCausalLM
 from coterie.agents.engine.export import (
     cpu_width,
     export_checkpoint,
-    fit_width,
     widen,
     widen_adapter,
     widen_config,
@@ -29,17 +28,19 @@ def logp(folder: Path) -> torch.Tensor:
         return model(IDS).logits.log_softmax(-1)
 
 
-@pytest.mark.parametrize(("head_dim", "width"), [(16, 32), (24, 96), (8, 32), (32, 32), (40, 80)])
-def test_the_narrowest_whole_multiple_is_taken(head_dim: int, width: int) -> None:
-    assert fit_width(head_dim, (32, 64, 80, 96, 112)) == width
+@pytest.mark.parametrize(
+    ("head_dim", "width"), [(16, 32), (24, 96), (8, 32), (32, None), (40, 80), (48, 96)]
+)
+def test_the_narrowest_whole_multiple_is_taken(head_dim: int, width: int | None) -> None:
+    assert cpu_width({"head_dim": head_dim, "num_attention_heads": 4}) == width
 
 
 def test_a_head_that_no_kernel_holds_is_refused() -> None:
-    with pytest.raises(UserError, match=r"heads of 48 dimensions, only 32, 64; .*--engine local"):
-        fit_width(48, (32, 64))
+    with pytest.raises(UserError, match=r"heads of 72 dimensions, only 32, 64.*--engine local"):
+        cpu_width({"head_dim": 72, "num_attention_heads": 4})
 
 
-def test_a_model_without_attention_has_nothing_to_widen() -> None:
+def test_heads_have_other_names_elsewhere() -> None:
     assert cpu_width({"model_type": "mamba", "hidden_size": 64}) is None
     assert cpu_width({"hidden_size": 64, "num_attention_heads": 4}) == 32
     assert cpu_width({"model_type": "gpt2", "n_embd": 64, "n_head": 4}) == 32
