@@ -6,7 +6,7 @@ from typing import Protocol
 from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
 from coterie.models.codec import HFCodec
 from coterie.models.handle import ModelHandle
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 from coterie.rollouts.coalesce import Coalescer
 
 
@@ -60,9 +60,11 @@ class LocalPolicy:
             UserError: the model's logits are not finite.
         """
         sampling = fit_context(prompt, sampling, self._handle)
-        return await self._coalescer((prompt.agent, Request(prompt.tokens, prompt.seed, sampling)))
+        return await self._coalescer(
+            (prompt.agent, SamplingRequest(prompt.tokens, prompt.seed, sampling))
+        )
 
-    def answer(self, requests: list[tuple[str, Request]]) -> list[Completion]:
+    def answer(self, requests: list[tuple[str, SamplingRequest]]) -> list[Completion]:
         """One completion for each (agent, request), as one batch."""
         try:
             return self.sampler.sample([row for _, row in requests])

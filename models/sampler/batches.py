@@ -22,7 +22,7 @@ _LOGITS_BYTES = 1 << 29
 
 
 @dataclass(frozen=True)
-class Request:
+class SamplingRequest:
     """One completion to sample."""
 
     tokens: npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Limits:
+class BatchLimits:
     """Bounds of one batch."""
 
     rows: int
@@ -41,7 +41,7 @@ class Limits:
     """Rows times (longest prompt + longest answer)."""
 
     @staticmethod
-    def for_model(model: Any, device: torch.device) -> "Limits":
+    def for_model(model: Any, device: torch.device) -> "BatchLimits":
         """Bounds by free memory: a quarter of a GPU's, 2 GiB on a CPU."""
         config = model.config.get_text_config()
         per_token = config.num_hidden_layers * cache_width(config) * model.dtype.itemsize
@@ -50,12 +50,12 @@ class Limits:
             free = torch.cuda.mem_get_info(device)[0] // 4
         # Logits, probabilities, their running sum and one temporary, in float32.
         per_row = 16 * config.vocab_size
-        return Limits(
+        return BatchLimits(
             rows=max(1, _LOGITS_BYTES // per_row), tokens=max(1, free // max(per_token, 1))
         )
 
 
-def partition(requests: Sequence[Request], limits: Limits) -> Iterator[list[int]]:
+def partition(requests: Sequence[SamplingRequest], limits: BatchLimits) -> Iterator[list[int]]:
     """Places of ``requests`` in batches within ``limits``; equal prompts and similar lengths
     together. A single request that is beyond the limits is a batch of its own."""
     order = sorted(
@@ -82,7 +82,7 @@ class SamplingState:
 
     def __init__(
         self,
-        requests: list[Request],
+        requests: list[SamplingRequest],
         eos: npt.NDArray[np.int64],
         finder: Callable[[tuple[str, ...]], StopFinder],
     ) -> None:

@@ -24,7 +24,7 @@ _PADDED = 2
 """Places for rows over rows, at most: prompts have different numbers of them."""
 
 
-class Contexts(Protocol):
+class KeyValueCache(Protocol):
     """A key-value cache, as a decoder needs it."""
 
     length: int
@@ -59,7 +59,7 @@ class Contexts(Protocol):
 
 def contexts(
     weights: FusedWeights, prompts: Sequence[Sequence[int]], fork_B: Sequence[int], room: int
-) -> Contexts:
+) -> KeyValueCache:
     """An empty cache in the layout that fits.
 
     Args:
@@ -99,14 +99,14 @@ class RowContexts:
         self._bias_BT = _padding_bias(self.pad_B, size)
 
     def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """See :class:`Contexts`."""
+        """See :class:`KeyValueCache`."""
         fork_B, longest = self._fork_B - first, k.shape[2]
         rows_N = ((fork_B >= 0) & (fork_B < len(k))).nonzero()[:, 0]
         self._keys[layer, rows_N, :, :, :longest] = k.transpose(2, 3)[fork_B[rows_N]]
         self._values[layer, rows_N, :, :longest] = v[fork_B[rows_N]]
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """See :class:`Contexts`."""
+        """See :class:`KeyValueCache`."""
         w, n, t = self._w, self._rows, self.length
         group, window = w.heads // w.kv_heads, w.layers[layer].window
         keys, values = self._keys[layer, :n], self._values[layer, :n]
@@ -128,7 +128,7 @@ class RowContexts:
         return mixed.view(n, -1)
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
-        """See :class:`Contexts`."""
+        """See :class:`KeyValueCache`."""
         if len(holes_N):
             _move(self._keys, self._values, holes_N, movers_N, self.length)
             self.pad_B[holes_N] = self.pad_B[movers_N]
@@ -173,12 +173,12 @@ class SharedContexts:
         self._row_N[self._place_B] = torch.arange(len(order_B), device=order_B.device)
 
     def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """See :class:`Contexts`."""
+        """See :class:`KeyValueCache`."""
         self._prompt_keys[layer, first : first + len(k)] = k
         self._prompt_values[layer, first : first + len(k)] = v
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """See :class:`Contexts`."""
+        """See :class:`KeyValueCache`."""
         w, n, t = self._w, len(self._fork_B), self.length - self._prompt
         group = w.heads // w.kv_heads
         keys, values = self._keys[layer, :n], self._values[layer, :n]
@@ -217,7 +217,7 @@ class SharedContexts:
         return x.transpose(1, 2).reshape(-1, w.heads, x.shape[-1]).index_select(0, self._place_B)
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
-        """See :class:`Contexts`."""
+        """See :class:`KeyValueCache`."""
         if len(holes_N):
             _move(self._keys, self._values, holes_N, movers_N, self.length - self._prompt)
             self.pad_B[holes_N] = self.pad_B[movers_N]

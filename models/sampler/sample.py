@@ -10,7 +10,13 @@ from coterie.datatypes import Completion
 from coterie.datatypes.pulse import ANSWERED, Share
 from coterie.models.family import is_llama_like
 from coterie.models.handle import ModelHandle
-from coterie.models.sampler.batches import Limits, Request, SamplingState, close_ranks, partition
+from coterie.models.sampler.batches import (
+    BatchLimits,
+    SamplingRequest,
+    SamplingState,
+    close_ranks,
+    partition,
+)
 from coterie.models.sampler.choose import Rules, choose
 from coterie.models.sampler.decoder import Decoder, GenericDecoder
 from coterie.models.sampler.fused import FusedDecoder
@@ -37,7 +43,7 @@ class Sampler:
         eos_ids: Sequence[int],
         *,
         fused: bool = True,
-        limits: Limits | None = None,
+        limits: BatchLimits | None = None,
     ) -> None:
         """Args:
         handle: the role's model.
@@ -50,13 +56,13 @@ class Sampler:
         self._eos = np.array(sorted(eos_ids), dtype=np.int64)
         small = handle.weight_bytes <= _COPY_BYTES
         self.fused = fused and is_llama_like(handle.causal_lm) and small
-        self._limits = limits or Limits.for_model(handle.causal_lm, handle.device)
+        self._limits = limits or BatchLimits.for_model(handle.causal_lm, handle.device)
         self._weights: FusedWeights | None = None
         self._stamp: tuple[int, int] | None = None
         self._finder = cache(lambda stop: StopFinder(stop, decode, handle.vocab_size))
 
     @torch.inference_mode()
-    def sample(self, requests: Sequence[Request]) -> list[Completion]:
+    def sample(self, requests: Sequence[SamplingRequest]) -> list[Completion]:
         """One completion each, in the order of ``requests``.
 
         Raises:
@@ -72,7 +78,7 @@ class Sampler:
                     done[place] = completion
         return [done[i] for i in range(len(requests))]
 
-    def _batch(self, requests: list[Request]) -> list[Completion]:
+    def _batch(self, requests: list[SamplingRequest]) -> list[Completion]:
         handle, device = self._handle, self._handle.device
         state = SamplingState(requests, self._eos, self._finder)
         prompts: dict[bytes, int] = {}

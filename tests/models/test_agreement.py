@@ -10,24 +10,24 @@ from transformers import AutoModelForCausalLM
 
 from coterie.datatypes import Completion, Sampling
 from coterie.models.loading import LoadedRole
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 from coterie.models.spec import LoraSpec
 
 NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma2"]
 IDS = torch.tensor([[5, 9, 77, 12, 3]])
 
 
-def ragged_rows(temperature: float = 1.0) -> list[Request]:
+def ragged_rows(temperature: float = 1.0) -> list[SamplingRequest]:
     rng = np.random.default_rng(1)
     prompts = [rng.integers(2, 300, size=n) for n in (1, 3, 7, 12, 19)]
     # Two rows of each prompt; answers of different length, so that rows leave the batch early.
     return [
-        Request(prompts[i // 2], 100 + i, Sampling(5 + i, temperature=temperature))
+        SamplingRequest(prompts[i // 2], 100 + i, Sampling(5 + i, temperature=temperature))
         for i in range(10)
     ]
 
 
-def reference(role: LoadedRole, row: Request, out: Completion) -> np.ndarray:
+def reference(role: LoadedRole, row: SamplingRequest, out: Completion) -> np.ndarray:
     ids = torch.tensor(np.concatenate([row.tokens, out.tokens]))[None]
     with torch.no_grad(), role.handle.active():
         logits = role.handle.causal_lm(input_ids=ids, use_cache=False).logits[0].double()
@@ -35,7 +35,7 @@ def reference(role: LoadedRole, row: Request, out: Completion) -> np.ndarray:
     return logp.gather(1, ids[0, len(row.tokens) :, None])[:, 0].numpy()
 
 
-def worst_gap(role: LoadedRole, sampler: Sampler, rows: list[Request]) -> float:
+def worst_gap(role: LoadedRole, sampler: Sampler, rows: list[SamplingRequest]) -> float:
     outs = sampler.sample(rows)
     assert [len(o.tokens) for o in outs] == [r.sampling.max_new_tokens for r in rows]
     return max(np.abs(reference(role, r, o) - o.logprobs).max() for r, o in zip(rows, outs))

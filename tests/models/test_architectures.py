@@ -10,7 +10,7 @@ import torch
 from coterie.algorithms import Learner, LearnerSettings, get
 from coterie.datatypes import Sampling, Trajectory, UserError
 from coterie.models.loading import LoadedRole
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 from coterie.models.spec import LoraSpec
 
 DOCS = Path(__file__).parents[2] / "docs" / "models.md"
@@ -52,7 +52,9 @@ def learn(role: LoadedRole) -> float:
     """Sample, learn from it; how far sampler and learner are apart."""
     prompt = role.codec.open("7 + 8 =")
     sampler = Sampler(role.handle, role.codec.decode, ())
-    answers = sampler.sample([Request(np.array(prompt), seed, Sampling(10)) for seed in range(4)])
+    answers = sampler.sample(
+        [SamplingRequest(np.array(prompt), seed, Sampling(10)) for seed in range(4)]
+    )
     rows = []
     for i, answer in enumerate(answers):
         tokens = np.concatenate([prompt, answer.tokens])

@@ -10,7 +10,7 @@ from torch import nn
 
 from coterie.datatypes import Sampling, UserError
 from coterie.models.blocks import compute_in, parts
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 from coterie.models.spec import LoraSpec
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44, 9, 9], [8, 1, 1, 30, 7, 0, 0, 0]])
@@ -31,7 +31,7 @@ def test_blocks_compute_as_weights_of_16_bits_do_bit_for_bit(load_role, name: st
     assert torch.equal(learns.handle.head(states[0]), frozen.handle.head(states[1]))
     for fused in (True, False):
         samplers = [Sampler(r.handle, r.codec.decode, (), fused=fused) for r in (learns, frozen)]
-        rows = [Request(np.array([5, 6, 7]), seed, Sampling(12)) for seed in range(4)]
+        rows = [SamplingRequest(np.array([5, 6, 7]), seed, Sampling(12)) for seed in range(4)]
         mine, theirs = (sampler.sample(rows) for sampler in samplers)
         for ours, other in zip(mine, theirs, strict=True):
             assert ours.tokens.tolist() == other.tokens.tolist()

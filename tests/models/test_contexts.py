@@ -6,7 +6,7 @@ import torch
 
 from coterie.datatypes import Sampling
 from coterie.models.loading import LoadedRole
-from coterie.models.sampler import Request, Sampler, contexts
+from coterie.models.sampler import Sampler, SamplingRequest, contexts
 from coterie.models.sampler.contexts import RowContexts, SharedContexts
 
 
@@ -30,13 +30,13 @@ def layouts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return taken
 
 
-def requests(eos: bool) -> list[Request]:
+def requests(eos: bool) -> list[SamplingRequest]:
     """Prompts of 24, 31 and 17 tokens with 5, 4 and 3 rows in mixed order, of several lengths."""
     rng = np.random.default_rng(0)
     prompts = [rng.integers(2, 300, size=n) for n in (24, 31, 17)]
     order = [0, 1, 2, 0, 0, 1, 1, 2, 0, 1, 2, 0]
     return [
-        Request(prompts[which], seed, Sampling(5 + 4 * (seed % 5) if eos else 20))
+        SamplingRequest(prompts[which], seed, Sampling(5 + 4 * (seed % 5) if eos else 20))
         for seed, which in enumerate(order)
     ]
 

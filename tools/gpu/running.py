@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
-from gpu.parts import PARTS, RESULT, SLOWER, Part
+from gpu.parts import PARTS, RESULT, SLOWER, Measurement
 from gpu.table import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,7 +57,7 @@ def run_all(options: argparse.Namespace) -> int:
     return int(any("error" in figures for figures in report["parts"].values()))
 
 
-def _chosen(names: list[str] | None) -> list[Part]:
+def _chosen(names: list[str] | None) -> list[Measurement]:
     known = {part.name: part for part in PARTS}
     if unknown := set(names or ()) - known.keys():
         raise UserError(f"--parts {' '.join(sorted(unknown))}: known are {' '.join(known)}")
@@ -90,7 +90,7 @@ def _has_gpu(environment: Mapping[str, str]) -> bool:
 
 
 def _run_part(
-    part: Part,
+    part: Measurement,
     scratch: Path,
     small: bool,
     limit_s: float,

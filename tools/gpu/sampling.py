@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.datatypes import Sampling, derive_seed
 from coterie.models.loading import load_team
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 from coterie.models.spec import ModelSpec
 from gpu.shapes import WORK, checkpoint, device, settle
 
@@ -36,9 +36,9 @@ def measure(shape: str, scratch: Path) -> dict[str, Any]:
     return figures
 
 
-def _requests(vocabulary: int, rows: int, new: int) -> list[Request]:
+def _requests(vocabulary: int, rows: int, new: int) -> list[SamplingRequest]:
     rng = np.random.default_rng(0)
     return [
-        Request(rng.integers(0, vocabulary, _PROMPT), derive_seed(0, row), Sampling(new))
+        SamplingRequest(rng.integers(0, vocabulary, _PROMPT), derive_seed(0, row), Sampling(new))
         for row in range(rows)
     ]

@@ -27,7 +27,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM,
 from coterie.algorithms import Learner, LearnerSettings, assign_credit, get
 from coterie.datatypes import Sampling, Trajectory, derive_seed
 from coterie.models.handle import ModelHandle
-from coterie.models.sampler import Request, Sampler
+from coterie.models.sampler import Sampler, SamplingRequest
 
 VOCABULARY, GROUP, PROMPT, NEW = 64, 4, 20, 24
 KEY = "problem"
@@ -95,7 +95,7 @@ class Ours:
     def step(self) -> int:
         """One training step; returns the number of sampled tokens."""
         asked = [
-            (group, Request(prompt, derive_seed(self.steps, group, i), Sampling(NEW)))
+            (group, SamplingRequest(prompt, derive_seed(self.steps, group, i), Sampling(NEW)))
             for group, prompt in enumerate(self.prompts)
             for i in range(GROUP)
         ]
