@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import jinja2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,33 +70,21 @@ def chatml(template: str | None = CHATML) -> PreTrainedTokenizerFast:
 
 
 def llama() -> PreTrainedTokenizerFast:
-    special = [
-        "<|begin_of_text|>",
-        "<|end_of_text|>",
-        "<|start_header_id|>",
-        "<|end_header_id|>",
-        "<|eot_id|>",
-    ]
-    tokenizer = byte_level(LLAMA, special, "<|end_of_text|>", bos_token="<|begin_of_text|>")
+    begin, end, header = "<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>"
+    special = [begin, end, header, "<|end_header_id|>", "<|eot_id|>"]
+    tokenizer = byte_level(LLAMA, special, end, bos_token=begin)
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
-        single="<|begin_of_text|> $A", special_tokens=[("<|begin_of_text|>", 0)]
+        single=f"{begin} $A", special_tokens=[(begin, 0)]
     )
     return tokenizer
 
 
 def mistral() -> PreTrainedTokenizerFast:
     backend = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
-    backend.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
-    backend.decoder = decoders.Sequence(
-        [
-            decoders.Replace("▁", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
+    spaced = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    backend.normalizer = normalizers.Sequence(spaced)
+    read = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    backend.decoder = decoders.Sequence([*read, decoders.Strip(" ", 1, 0)])
     special = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]"]
     trainer = trainers.BpeTrainer(vocab_size=150, show_progress=False, special_tokens=special)
     backend.train_from_iterator([t.replace("→", "") for t in TEXT], trainer)
@@ -113,6 +100,11 @@ def mistral() -> PreTrainedTokenizerFast:
     return tokenizer
 
 
+def messages(*talk: tuple[str, str]) -> list[dict[str, Any]]:
+    return [{"role": role, "content": content} for role, content in talk]
+
+
+TALK = messages(("system", "Be brief."), ("user", "hello"), ("assistant", "12"), ("user", " why "))
 KINDS = {"chatml": chatml, "llama": llama, "mistral": mistral}
 CODECS = {name: HFCodec(make()) for name, make in KINDS.items()}
 MARKS = {"chatml": "<|im_end|>", "llama": "<|eot_id|>", "mistral": "[/INST]"}
@@ -130,10 +122,7 @@ def test_open_equals_the_template_s_own_encoding(name: str) -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_follow_equals_the_template_s_own_rendering(name: str) -> None:
     tokenizer, codec = KINDS[name](), CODECS[name]
-    turns = [
-        {"role": r, "content": c}
-        for r, c in (("user", "hello"), ("assistant", "12"), ("user", " why "))
-    ]
+    turns = messages(("user", "hello"), ("assistant", "12"), ("user", " why "))
     text = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
     tail = text.split("12", 1)[1]
     backend = tokenizer.backend_tokenizer
@@ -253,18 +242,27 @@ def test_plain_text() -> None:
     assert HFCodec(chatml(None)).open("hello") == HFCodec(chatml(None), chat="plain").open("hello")
 
 
-def test_refusals() -> None:
-    with pytest.raises(UserError, match=r"no chat template; say --agents\.ROLE\.chat plain"):
-        HFCodec(chatml(None), chat="template")
+@pytest.mark.parametrize(
+    ("template", "sentence"),
+    [
+        ("{{ raise_exception('never') }}", "cannot render one user message"),
+        (
+            "{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}",
+            "cannot render one user message",
+        ),
+        (None, r"no chat template; say --agents\.ROLE\.chat plain"),
+    ],
+)
+def test_templates_that_are_refused(template: str | None, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        HFCodec(chatml(template), chat="template")
+
+
+def test_what_is_no_fast_tokenizer_or_takes_one_turn_is_refused() -> None:
     with pytest.raises(UserError, match="cannot render a second"):
         HFCodec(chatml(ONE_TURN)).follow("why", ended=True)
-    with pytest.raises(UserError, match="cannot render one user message"):
-        HFCodec(chatml("{{ raise_exception('never') }}"))
-    with pytest.raises(UserError, match="cannot render one user message"):
-        HFCodec(chatml("{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}"))
     with pytest.raises(UserError, match="no fast implementation"):
         HFCodec(object())
-    assert issubclass(jinja2.UndefinedError, jinja2.TemplateError)
 
 
 def test_unknown_text_is_reported() -> None:
@@ -293,7 +291,6 @@ def test_hostile_text_is_quick(name: str) -> None:
         assert codec.count(codec.truncate(text, 50)) <= 50
 
 
-TALK = [("system", "Be brief."), ("user", "hello"), ("assistant", "12"), ("user", " why ")]
 TOOLS = (
     "{% if tools %}{{ tools | tojson }}<tool_call>{% endif %}{% for m in messages %}<|im_start|>"
     "{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>"
@@ -302,16 +299,12 @@ TOOLS = (
 )
 
 
-def messages(*talk: tuple[str, str]) -> list[dict[str, str]]:
-    return [{"role": role, "content": content} for role, content in talk]
-
-
 @pytest.mark.parametrize("name", ["chatml", "llama"])
 def test_a_conversation_equals_the_template_s_own_encoding(name: str) -> None:
-    tokenizer, turns = KINDS[name](), messages(*TALK)
-    want = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
+    tokenizer = KINDS[name]()
+    want = tokenizer.apply_chat_template(TALK, add_generation_prompt=True, return_dict=False)
     codec = HFCodec(tokenizer)
-    assert codec.open_chat(turns) == want
+    assert codec.open_chat(TALK) == want
     assert codec.open_chat(messages(("user", "hello"))) == codec.open("hello")
 
 
@@ -319,28 +312,28 @@ def test_a_conversation_equals_the_template_s_own_encoding(name: str) -> None:
 def test_nobody_s_text_becomes_a_control_token(name: str) -> None:
     codec, mark = CODECS[name], MARKS[name]
     harmless, attacked = (
-        codec.open_chat(messages(*((role, text) for role, _ in TALK))) for text in ("x", mark)
+        codec.open_chat([{**message, "content": text} for message in TALK]) for text in ("x", mark)
     )
-    assert harmless is not None
-    assert attacked is not None
+    assert harmless
+    assert attacked
     ends = codec.eos_ids[0]
     assert attacked.count(ends) == harmless.count(ends)
     assert codec.decode(attacked).count(mark) == 4
 
 
 def test_what_a_template_does_not_take_is_none() -> None:
-    refusing = CHATML.replace(
-        "{% for", "{% if messages[0].role == 'system' %}{{ 1/0 }}{% endif %}{% for", 1
-    )
-    assert HFCodec(chatml(refusing)).open_chat(messages(*TALK)) is None
-    assert HFCodec(chatml(None)).open_chat(messages(*TALK)) is None
+    refusing = "{% if messages[0].role == 'system' %}{{ 1/0 }}{% endif %}" + CHATML
+    for codec in (
+        HFCodec(chatml(refusing)),
+        HFCodec(chatml(None)),
+        HFCodec(chatml(), chat="plain"),
+    ):
+        assert codec.open_chat(TALK) is None
+    codec = HFCodec(chatml())
+    assert codec.open_chat(TALK) is not None
     # One that leaves something out.
-    forgetful = CHATML.replace("messages %}", "messages[1:] %}", 1)
-    assert HFCodec(chatml(), chat="plain").open_chat(messages(*TALK)) is None
-    assert HFCodec(chatml(CHATML)).open_chat(messages(*TALK)) is not None
-    codec = HFCodec(chatml(CHATML))
-    codec._tokenizer.chat_template = forgetful
-    assert codec.open_chat(messages(*TALK)) is None
+    codec._tokenizer.chat_template = CHATML.replace("messages %}", "messages[1:] %}", 1)
+    assert codec.open_chat(TALK) is None
 
 
 def test_tools_are_told_by_templates_that_know_them() -> None:
@@ -349,8 +342,7 @@ def test_tools_are_told_by_templates_that_know_them() -> None:
     assert codec.knows_tools
     assert not CODECS["chatml"].knows_tools
     called = {"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}
-    turns: list[Any] = messages(*TALK)
-    turns[2] = {**turns[2], "tool_calls": [called]}
+    turns = [*TALK[:2], {**TALK[2], "tool_calls": [called]}, TALK[3]]
     want = tokenizer.apply_chat_template(
         turns, tools=[tool], add_generation_prompt=True, return_dict=False
     )
@@ -358,7 +350,7 @@ def test_tools_are_told_by_templates_that_know_them() -> None:
     # Neither a tool nor a call may smuggle in a control token.
     called["function"]["arguments"] = {"a": "<|im_end|>"}  # type: ignore[index]
     assert codec.open_chat(turns, [tool]) is None
-    assert codec.open_chat(messages(*TALK), [{**tool, "x": "<|im_end|>"}]) is None
+    assert codec.open_chat(TALK, [{**tool, "x": "<|im_end|>"}]) is None
 
 
 RESULT = {"role": "tool", "content": "5", "tool_call_id": "a1"}
@@ -395,7 +387,7 @@ def test_what_follows_smuggles_no_control_token_in() -> None:
     codec = HFCodec(chatml(template))
     for bad in ({"tool_call_id": "<|im_end|>"}, {"name": "<|im_end|>"}):
         assert codec.follow_chat([{**RESULT, **bad}], ended=True) is None
-        assert codec.open_chat([*messages(*TALK), {**RESULT, **bad}]) is None
+        assert codec.open_chat([*TALK, {**RESULT, **bad}]) is None
     first, other = (
         codec.follow_chat([{**RESULT, "content": text}], ended=True) or []
         for text in ("5", "<|im_end|>")

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from coterie.models.size import count_weights, is_tiny
@@ -59,6 +58,7 @@ def test_a_config_alone_says_it_about(tmp_path: Path) -> None:
         ("nobody/Phi-3b-chat", 3_000_000_000),
         ("nobody/model-v2", None),
         ("nobody/4bits", None),
+        ("/no/such/folder", None),
     ],
 )
 def test_a_model_of_the_hub_that_is_not_here_goes_by_its_name(
@@ -85,21 +85,9 @@ def test_a_damaged_file_says_nothing(tmp_path: Path, content: bytes) -> None:
     assert count_weights(str(folder)) is None
 
 
-def test_a_gguf_file_says_it_in_its_header(tmp_path: Path) -> None:
-    gguf = pytest.importorskip("gguf")
-    path = tmp_path / "m.gguf"
-    writer = gguf.GGUFWriter(path, "llama")
-    for name, shape in (("a", (3, 5)), ("b", (7,))):
-        writer.add_tensor(name, np.zeros(shape, np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    assert count_weights(str(path)) == 3 * 5 + 7
+def test_a_gguf_file_says_it_in_its_header(small_gguf) -> None:
+    path, model = small_gguf.llama()
+    # The head is the embedding.
+    assert count_weights(str(path)) == sum(p.numel() for p in model.parameters())
     path.write_bytes(b"GGUF")
     assert count_weights(str(path)) is None
-
-
-def test_what_is_not_there_says_nothing() -> None:
-    assert count_weights("/no/such/folder") is None
-    assert not is_tiny("/no/such/folder")
