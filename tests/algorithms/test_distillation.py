@@ -15,7 +15,6 @@ from coterie.algorithms.distillation import (
     on_sampled,
     token_bonus,
 )
-from coterie.datatypes import UserError
 from coterie.training.records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
@@ -63,23 +62,15 @@ def test_by_hand(make_rows) -> None:
     assert token_bonus(settings, read, own)[0] == 0
 
 
-def test_beta_fades() -> None:
+def test_beta_fades_and_then_nothing_is_read(tiny, make_rows) -> None:
     settings = Distillation(beta=0.6, fade=0.8)
     assert [settings.after(n).beta for n in (0, 0.2, 0.8, 1)] == pytest.approx([0.6, 0.45, 0, 0])
     assert Distillation(beta=0.6).after(1).beta == 0.6
-
-
-def test_a_faded_beta_reads_nothing(tiny, make_rows) -> None:
     learner, still = Learner(tiny(), distilling(fade=0.5), PLAIN, total_steps=2), []
     for _ in range(2):
         metrics = learner.update(named(make_rows, 2), NOTHING)
         still.append((metrics["distillation/rows"], len(learner.token_bonus)))
     assert still == [(1 / 8, 1), (0, 0)]
-
-
-def test_a_share_of_the_run_needs_its_length(tiny) -> None:
-    with pytest.raises(UserError, match="fade need the number"):
-        Learner(tiny(), distilling(fade=1.0), PLAIN)
 
 
 def test_the_bonus_of_each_token_is_kept_for_the_log(tiny, make_rows) -> None:

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load, save
 
 from coterie.algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 from coterie.datatypes.pulse import LEARNED
 
@@ -138,12 +139,16 @@ def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
     assert_equal(clean.weights(), dirty.weights())
 
 
-@pytest.mark.parametrize("settings", [{"schedule": "cosine"}, {"warmup": 0.1}])
-def test_a_schedule_or_a_share_needs_the_number_of_steps(settings, tiny):
-    settings = LearnerSettings(**settings)
-    with pytest.raises(UserError, match=r"learner\.schedule, a share as learner\.warmup and"):
-        Learner(tiny(), get("grpo"), settings)
-    Learner(tiny(), get("grpo"), settings, total_steps=10)
+def test_a_schedule_or_a_share_needs_the_number_of_steps(tiny):
+    fading = dataclasses.replace(get("grpo"), distillation=Distillation(beta=1.0, fade=1.0))
+    for algorithm, settings in (
+        (get("grpo"), LearnerSettings(schedule="cosine")),
+        (get("grpo"), LearnerSettings(warmup=0.1)),
+        (fading, PLAIN),
+    ):
+        with pytest.raises(UserError, match=r"learner\.schedule, a share .*fade need the"):
+            Learner(tiny(), algorithm, settings)
+        Learner(tiny(), algorithm, settings, total_steps=10)
     Learner(tiny(), get("grpo"), LearnerSettings(warmup=2))
 
 
@@ -168,12 +173,11 @@ def test_frozen_weights_stay(name, tiny, make_rows):
     assert (model.version, metrics["skipped_steps"]) == (1, 0)
 
 
-def test_good_tokens_become_likelier(tiny, make_rows):
+def test_good_tokens_become_likelier_and_rows_grow_stale(tiny, make_rows):
     rows, model = make_rows(8), tiny()
     learner = Learner(model, get("grpo"), dataclasses.replace(PLAIN, lr=1e-3))
     start = learner._snapshot(rows)
-    for _ in range(5):
-        learner.update(rows, ADVANTAGES)
+    assert [learner.update(rows, ADVANTAGES)["staleness"] for _ in range(5)] == [0, 1, 2, 3, 4]
     for row, advantage, old, new in zip(rows, ADVANTAGES, start, learner._snapshot(rows)):
         change = float((new - old)[torch.from_numpy(row.mask[1:])].mean())
         assert change * advantage > 0 or advantage == 0
@@ -320,12 +324,6 @@ def test_resume_equals_uninterrupted_bit_for_bit(kl, tiny, make_rows):
     assert again == last
     assert second.version == 6
     assert_equal(whole.weights(), second.weights())
-
-
-def test_staleness(tiny, make_rows):
-    learner = Learner(tiny(), get("grpo"), PLAIN)
-    rows = make_rows(8)
-    assert [learner.update(rows, ADVANTAGES)["staleness"] for _ in range(3)] == [0, 1, 2]
 
 
 def test_a_frozen_model_has_no_learner(tiny):

@@ -18,7 +18,6 @@ import torch
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings, get
 from coterie.algorithms.credit import advantages, advantages_of_terms
 from coterie.algorithms.learner import Learner
-from coterie.algorithms.objective import token_weights
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what other libraries say while TRL imports them
@@ -250,11 +249,3 @@ def test_any_two_algorithms_differ(setting):
         assert abs(loss_1 - loss_2) > 1e-3, (first, second)
         largest = max(float((grads_1[n] - grads_2[n]).abs().max()) for n in grads_1)
         assert largest > 1e-3, (first, second)
-
-
-def test_denominators_span_the_step():
-    """What makes the comparison above hold for micro-batches: weights of parts add up to 1."""
-    mask = torch.tensor([[True, True, False], [True, False, False], [True, True, True]])
-    for reduction in ("sequence-mean", "token-mean"):
-        parts = [token_weights(m[None], reduction, agents=3, tokens=6).sum() for m in mask]
-        assert float(sum(parts)) == pytest.approx(1.0)

@@ -94,18 +94,12 @@ def test_number_with_unit_takes_linear_time():
 @pytest.mark.parametrize(
     ("value", "gold", "kind"),
     [
-        (27.0, "27", "number"),
-        ("042", "42", "number"),
-        (r"p - q", "p - q", "math"),
-        ("58,500", "58,500", "math"),
-        ("No", "No", "text"),
-        (True, "True", "text"),
-        (["2"], "2", "number"),
-        (["1", r"\frac{1}{2}"], r"1, \frac{1}{2}", "list"),
-        ("so\n#### 1,000", "1000", "number"),
-        (r"so \boxed{\sqrt{2}}", r"\sqrt{2}", "math"),
+        (27.0, "27", "number"), ("042", "42", "number"), (r"p - q", "p - q", "math"),
+        ("58,500", "58,500", "math"), ("No", "No", "text"), (True, "True", "text"),
+        (["2"], "2", "number"), (["1", r"\frac{1}{2}"], r"1, \frac{1}{2}", "list"),
+        ("so\n#### 1,000", "1000", "number"), (r"so \boxed{\sqrt{2}}", r"\sqrt{2}", "math"),
     ],
-)
+)  # fmt: skip
 def test_gold_and_kind_of_a_cell(value, gold, kind):
     assert read_gold(value) == (gold, kind)
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from coterie.datatypes import AnswerKind, Problem
@@ -178,6 +178,7 @@ def test_a_word_pays_only_if_it_is_known_to_be_a_unit(
 
 
 @given(st.integers(2, 10**6), st.text(max_size=6), st.text(max_size=6))
+@example(2, "", "º")
 @settings(deadline=None)
 def test_whatever_surrounds_a_number_changes_it_or_is_typesetting(
     checker: Checker, value: int, before: str, behind: str
@@ -187,8 +188,9 @@ def test_whatever_surrounds_a_number_changes_it_or_is_typesetting(
     known = split_unit(f"{value}{behind}", "")[0] == str(value)
     assume(not known and not before.strip().startswith(("US", "0", "+")))
     if pays(checker, f"{before}{value}{behind}", str(value), "number"):
-        # Zeros after the point, an exponent of zero, a percent sign in words.
-        assert set(behind.casefold()) - set(" $*_.{}()[]\\!,;:") <= set("0e+-%"), (before, behind)
+        # Zeros after the point, an exponent of zero, a percent sign in words, degrees.
+        changed = set(behind.casefold()) - set(" $*_.{}()[]\\!,;:")
+        assert changed <= set("0e+-%°º˚"), (before, behind)
 
 
 Values = Callable[[Mapping[str, Fraction]], Fraction]

@@ -46,22 +46,14 @@ def form(text: str) -> object:
 @pytest.mark.parametrize(
     ("written", "same", "steps"),
     [
-        ("x", "0+x/1", 2),
-        (r"\sqrt{x}", "x^{1/2}", 0),
-        (r"\frac{1}{x}", "x^{-1}", 0),
-        (r"\frac{1}{\sqrt{x}}", "x^{-1/2}", 0),
-        ("2^{-x}", r"\frac{1}{2^x}", 0),
-        ("x-3", "-(3-x)", 0),
-        ("(x-3)^2", "(3-x)^2", 0),
-        ("(x-3)^3", "-(3-x)^3", 0),
-        ("5x", "2x+3x", 1),
-        ("y", r"\frac{x^2y}{x^2}", 1),
-        (r"\frac{3x}{4}", r"\frac{6x}{8}", 1),
-        ("(x+2)(x-3)", r"\frac{(x-3)(x+2)}{1}", 1),
-        ("x^3-27", "x^3-3^3", 1),
+        ("x", "0+x/1", 2), (r"\sqrt{x}", "x^{1/2}", 0), (r"\frac{1}{x}", "x^{-1}", 0),
+        (r"\frac{1}{\sqrt{x}}", "x^{-1/2}", 0), ("2^{-x}", r"\frac{1}{2^x}", 0),
+        ("x-3", "-(3-x)", 0), ("(x-3)^2", "(3-x)^2", 0), ("(x-3)^3", "-(3-x)^3", 0),
+        ("5x", "2x+3x", 1), ("y", r"\frac{x^2y}{x^2}", 1), (r"\frac{3x}{4}", r"\frac{6x}{8}", 1),
+        ("(x+2)(x-3)", r"\frac{(x-3)(x+2)}{1}", 1), ("x^3-27", "x^3-3^3", 1),
         ("4x^2-9", "(2x)^2-3^2", 2),
     ],
-)
+)  # fmt: skip
 def test_trivial_steps_are_taken_and_counted(written: str, same: str, steps: int) -> None:
     formula = read(same)
     assert formula is not None
