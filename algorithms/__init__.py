@@ -1,5 +1,6 @@
 """Credit, losses and the learner. Choices are data; torch is imported when it is needed."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from coterie.algorithms.algorithm import (
@@ -50,17 +51,13 @@ __all__ = [
 ]
 
 
+_NEED_TORCH = {"Learner": "learner", "TrainableModel": "logprobs"} | dict.fromkeys(
+    ("Terms", "surrogate", "token_ratio"), "surrogates"
+)
+"""Name -> its module, which is imported when it is asked for."""
+
+
 def __getattr__(name: str) -> Any:
-    if name == "Learner":
-        from coterie.algorithms.learner import Learner
-
-        return Learner
-    if name == "TrainableModel":
-        from coterie.algorithms.logprobs import TrainableModel
-
-        return TrainableModel
-    if name in ("Terms", "surrogate", "token_ratio"):
-        from coterie.algorithms import surrogates
-
-        return getattr(surrogates, name)
+    if name in _NEED_TORCH:
+        return getattr(import_module(f"coterie.algorithms.{_NEED_TORCH[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,7 +5,7 @@ family X mixes both. Chains suit models of 150k parameters, and they do not run 
 about 10^9 with five operations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -38,8 +38,7 @@ class Chain:
     @property
     def question(self) -> str:
         """``7 + 8 - 3 =``"""
-        steps = (f" {sign} {digit}" for sign, digit in zip(self.operators, self.digits[1:]))
-        return f"{self.digits[0]}{''.join(steps)} ="
+        return question_of(self.digits, self.operators)
 
     @property
     def working(self) -> str:
@@ -85,6 +84,12 @@ class ChainSettings:
         check_lengths("chains", self.min_length, self.max_length)
         if self.mix[2] > 0 and self.min_length < 2:
             raise UserError("chains: family X needs min_length of 2 at least, or a share of 0")
+
+
+def question_of(operands: Sequence[int | str], signs: str) -> str:
+    """``7 + β4 - 3 =``: operands with a sign between each two."""
+    steps = (f" {sign} {operand}" for sign, operand in zip(signs, operands[1:]))
+    return f"{operands[0]}{''.join(steps)} ="
 
 
 def check_lengths(source: str, least: int, most: int) -> None:

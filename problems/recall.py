@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from coterie.datatypes import Problem, UserError, derive_seed
-from coterie.problems.chains import OPERATIONS, check_lengths
+from coterie.problems.chains import OPERATIONS, check_lengths, question_of
 from coterie.problems.source import Generated
 
 GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
@@ -71,12 +71,6 @@ def operand_values(operands: Sequence[str], signs: str) -> tuple[int, ...]:
         hidden if operand == HIDDEN else int(operand) if operand.isdigit() else value_of(operand)
         for operand in operands
     )
-
-
-def question_of(operands: Sequence[str], signs: str) -> str:
-    """``7 + β4 - 3 =``"""
-    steps = (f" {sign} {operand}" for sign, operand in zip(signs, operands[1:]))
-    return f"{operands[0]}{''.join(steps)} ="
 
 
 def recall_problem(operands: Sequence[str], signs: str) -> Problem:

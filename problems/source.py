@@ -42,12 +42,8 @@ class ProblemSet:
     """Implements :class:`ProblemSource` for a finite set in memory."""
 
     def __init__(self, name: str, problems: Iterable[Problem]) -> None:
-        self._name = name
+        self.name = name
         self._problems = tuple(problems)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def size(self) -> int:
@@ -74,7 +70,7 @@ class ProblemSet:
 
     def __getitem__(self, index: int) -> Problem:
         if not 0 <= index < len(self._problems):
-            raise IndexError(f"{self._name} has problems 0 to {len(self._problems) - 1}")
+            raise IndexError(f"{self.name} has problems 0 to {len(self._problems) - 1}")
         return self._problems[index]
 
     def __len__(self) -> int:

@@ -22,30 +22,6 @@ Pair = tuple[int, int]
 """Places of a training problem and of the evaluation problem that it shares something with."""
 
 
-class OverlapIndex:
-    """The n-grams of a set of evaluation questions.
-
-    A question with fewer than n words is one n-gram as a whole, so it only meets its equal.
-    """
-
-    def __init__(self, questions: Iterable[str], n: int = WORDS_IN_A_ROW) -> None:
-        self.n = n
-        self._first_with: dict[tuple[str, ...], int] = {}
-        for place, question in enumerate(questions):
-            for gram in self._grams_of(question):
-                self._first_with.setdefault(gram, place)
-
-    def meeting(self, question: str) -> int | None:
-        """The place of the indexed question with which ``question`` shares its first n-gram."""
-        places = (self._first_with.get(gram) for gram in self._grams_of(question))
-        return next((place for place in places if place is not None), None)
-
-    def _grams_of(self, question: str) -> Iterable[tuple[str, ...]]:
-        words = _WORD.findall(canonical(question))
-        count = max(len(words) - self.n + 1, 1)
-        return (tuple(words[start : start + self.n]) for start in range(count))
-
-
 def same_id(training: Sequence[Problem], evaluation: Sequence[Problem]) -> list[Pair]:
     """Pairs whose data sets gave them the same id of eight characters or more in the same
     column."""
@@ -63,10 +39,18 @@ def same_form(training: Sequence[Problem], evaluation: Sequence[Problem]) -> lis
 def shared_words(
     training: Sequence[Problem], evaluation: Sequence[Problem], n: int = WORDS_IN_A_ROW
 ) -> list[Pair]:
-    """Pairs that share ``n`` words in a row."""
-    index = OverlapIndex((problem.question for problem in evaluation), n)
-    meetings = (index.meeting(problem.question) for problem in training)
-    return [(place, met) for place, met in enumerate(meetings) if met is not None]
+    """Pairs that share ``n`` words in a row; a question with fewer words meets only its equal."""
+    return _join(
+        (_grams(problem.question, n) for problem in training),
+        (_grams(problem.question, n) for problem in evaluation),
+    )
+
+
+def _grams(question: str, n: int) -> Iterator[tuple[str, ...]]:
+    """Its n-grams; one of fewer words as a whole."""
+    words = _WORD.findall(canonical(question))
+    count = max(len(words) - n + 1, 1)
+    return (tuple(words[start : start + n]) for start in range(count))
 
 
 def _ids(problem: Problem) -> Iterator[tuple[str, str]]:

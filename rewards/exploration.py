@@ -102,11 +102,19 @@ def signatures(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
     return np.array([_signature(text) for text in texts], dtype=bool).reshape(-1, len(_COMPILED))
 
 
+def cosines(embeddings_BD: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """(B, B) cosines of all pairs; 0 with a row of zeros."""
+    rows_BD = np.asarray(embeddings_BD, dtype=np.float64)
+    if not len(rows_BD):
+        return np.zeros((0, 0))
+    norm_B = np.linalg.norm(rows_BD, axis=1)
+    unit_BD = rows_BD / np.where(norm_B > 0, norm_B, 1.0)[:, None]
+    return np.clip(unit_BD @ unit_BD.T, -1.0, 1.0)
+
+
 def _cosine_distance(embeddings_BD: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    norm_B = np.linalg.norm(embeddings_BD, axis=1)
-    zero_B = norm_B == 0
-    unit_BD = embeddings_BD / np.where(zero_B, 1.0, norm_B)[:, None]
-    distance_BB = 1.0 - np.clip(unit_BD @ unit_BD.T, -1.0, 1.0)
+    zero_B = np.linalg.norm(embeddings_BD, axis=1) == 0
+    distance_BB = 1.0 - cosines(embeddings_BD)
     distance_BB[np.ix_(zero_B, zero_B)] = 0.0
     return distance_BB
 

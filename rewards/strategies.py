@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from coterie.rewards.exploration import cosines
+
 # B traces of one question, S strategies of one trace, D dimensions of an embedding
 
 _ROUNDING = 1e-9
@@ -16,7 +18,7 @@ _ROUNDING = 1e-9
 
 def diversity(embeddings_SD: npt.ArrayLike) -> float:
     """One less the mean cosine of all pairs, within [0, 1]; 1 for a single strategy, 0 for none."""
-    cosine_SS = _cosines(embeddings_SD)
+    cosine_SS = cosines(embeddings_SD)
     count = len(cosine_SS)
     if count < 2:
         return float(count)
@@ -28,7 +30,7 @@ def diversity(embeddings_SD: npt.ArrayLike) -> float:
 def count_distinct(embeddings_SD: npt.ArrayLike, same_above: float) -> int:
     """How many strategies remain when each one whose cosine with an earlier one that remains is
     above ``same_above`` is left out."""
-    cosine_SS = _cosines(embeddings_SD)
+    cosine_SS = cosines(embeddings_SD)
     kept: list[int] = []
     for place in range(len(cosine_SS)):
         if not (cosine_SS[place, kept] > same_above).any():
@@ -83,13 +85,3 @@ def z_score(values_B: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if not len(values_B) or np.ptp(values_B) <= _ROUNDING:
         return np.zeros(len(values_B))
     return (values_B - values_B.mean()) / values_B.std()
-
-
-def _cosines(embeddings_SD: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """(S, S) cosines of all pairs; 0 with a row of zeros."""
-    rows_SD = np.asarray(embeddings_SD, dtype=np.float64)
-    if not len(rows_SD):
-        return np.zeros((0, 0))
-    norm_S = np.linalg.norm(rows_SD, axis=1)
-    unit_SD = rows_SD / np.where(norm_S > 0, norm_S, 1.0)[:, None]
-    return np.clip(unit_SD @ unit_SD.T, -1.0, 1.0)

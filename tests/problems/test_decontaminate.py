@@ -9,7 +9,7 @@ from coterie.datatypes import Problem
 from coterie.problems.decontaminate import main
 from coterie.problems.hub import HUB_SETS, known_overlap
 from coterie.problems.prepare import ProblemSettings, prepare
-from coterie.problems.split import OverlapIndex, same_form, same_id, shared_words
+from coterie.problems.split import same_form, same_id, shared_words
 
 WORDS = [f"w{number}" for number in range(20)]
 
@@ -42,12 +42,12 @@ def test_each_criterion_by_hand() -> None:
     # The first has fewer than 13 words: it is one n-gram as a whole.
     assert shared_words(TRAIN, EVAL) == [(0, 0), (1, 1)]
     assert shared_words(TRAIN, EVAL, 12) == [(0, 0), (1, 1), (2, 1)]
-    assert OverlapIndex(["a b", "b c"], 1).meeting("c b") == 1
-    assert OverlapIndex(["a b"], 2).meeting("b a") is None
+    # With the first that it meets, word by word.
+    assert shared_words([problem("c b")], [problem("a b"), problem("b c")], 1) == [(0, 1)]
+    assert shared_words([problem("b a")], [problem("a b")], 2) == []
     # A short question meets only its equal.
-    short = OverlapIndex(["What is 7 + 8?"])
-    assert short.meeting("what is 7+8") == 0
-    assert short.meeting("what is 7 + 8, said Ann") is None
+    asked = [problem("what is 7+8"), problem("what is 7 + 8, said Ann")]
+    assert shared_words(asked, [problem("What is 7 + 8?")]) == [(0, 0)]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ Where a measure, money or a percentage is asked for, counted things are wrong (`
 import re
 from functools import lru_cache
 
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS, THING, things_of, unit_of
 
 _HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
@@ -39,7 +40,7 @@ _MODIFIERS = 3
 def asked_units(question: str) -> frozenset[str]:
     """The units that a question asks for: measures by their names, ``%``, ``money``, and the empty
     name for what is only counted. Empty where it names none."""
-    question = question[:8192]
+    question = question[:MAX_QUESTION]
     counted = (_first_unit(match["words"]) for match in _HOW_MANY.finditer(question))
     units = {unit for unit in counted if unit is not None}
     last = _SENTENCE.split(question.strip())[-1]

@@ -8,6 +8,8 @@ import re
 
 MAX_LENGTH = 512
 """Characters of an answer, and of a gold answer, that reach the parser."""
+MAX_QUESTION = 8192
+"""Characters of a question that are read."""
 MAX_POWER = 10_000
 """The largest literal exponent, and the largest literal argument of a factorial."""
 MAX_TOWER = 2

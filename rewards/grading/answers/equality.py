@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from coterie.datatypes import Problem
 from coterie.rewards.grading.answers.asked import contradicts
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.formula import Formula, ordered, parts
 from coterie.rewards.grading.answers.normalise import DOLLAR, is_words, key, plain, words
 from coterie.rewards.grading.answers.restated import (
@@ -103,7 +104,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
             return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
     elif same_factorization(left.formula, right.formula, problem.question):
         return True
-    elif not _may_be_equal(left, right):
+    elif left.is_number != right.is_number or not says_a_value(left, right):
         return False
     elif ordered(left.formula) == ordered(right.formula):
         return True
@@ -125,7 +126,7 @@ def _other_derivative(gold: str, answer: str, question: str) -> bool:
     """Whether an answer names ``dx/dy`` to a question about ``dy/dx``."""
     if gold or not answer.startswith("\\frac"):
         return False
-    asked = {match.replace(" ", "") for match in DERIVATIVE.findall(plain(question[:8192]))}
+    asked = {match.replace(" ", "") for match in DERIVATIVE.findall(plain(question[:MAX_QUESTION]))}
     return bool(asked) and answer.replace(" ", "") not in asked
 
 
@@ -179,10 +180,6 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     if not units[0] and not (answer.percent and problem.percent):
         return not contradicts(units[1], problem.question)
     return "" in units or units[0] == units[1]
-
-
-def _may_be_equal(gold: Value, answer: Value) -> bool:
-    return gold.is_number == answer.is_number and says_a_value(gold, answer)
 
 
 def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool | None:

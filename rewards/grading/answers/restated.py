@@ -24,15 +24,12 @@ from fractions import Fraction
 from functools import lru_cache
 
 from coterie.rewards.grading.answers.canonical import Form, arrangement, canonical, difference
-from coterie.rewards.grading.answers.caps import refuses
+from coterie.rewards.grading.answers.caps import MAX_QUESTION, refuses
 from coterie.rewards.grading.answers.formula import LEAVES, Formula, ordered, parts
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.normalise import key, plain
 from coterie.rewards.grading.answers.tasks import arranged_otherwise, names_form
 from coterie.rewards.grading.answers.values import exact
-
-LONGEST = 8192
-"""Characters of a question that are read."""
 
 _INLINE = re.compile(r"\$([^$]{1,512})\$|\\[(\[](.{1,512}?)\\[)\]]", re.DOTALL)
 _RELATIONS = re.compile(r"[=<>,;]|\\(?:le|ge|leq|geq|in|to)(?![A-Za-z])")
@@ -159,12 +156,12 @@ def restates_equation(gold: Formula, answer: Formula, solved: bool, question: st
 
 def asks_solved(question: str) -> bool:
     """Whether a line is asked for as ``y = mx + b``, and in no other arrangement."""
-    return _SLOPE_INTERCEPT.search(question[:LONGEST]) is not None
+    return _SLOPE_INTERCEPT.search(question[:MAX_QUESTION]) is not None
 
 
 def names_variable(question: str) -> bool:
     """Whether an equation is to be solved for the variable that the gold answer names."""
-    return _FOR_A_VARIABLE.search(question[:LONGEST]) is not None
+    return _FOR_A_VARIABLE.search(question[:MAX_QUESTION]) is not None
 
 
 def keeps_form(gold: str, answer: str, question: str) -> bool:
@@ -225,7 +222,7 @@ def kind_of(text: str) -> str:
 def content_of(question: str) -> Content:
     """The formulas, equations and numbers of a question; formulas stand between dollar signs, or
     between words."""
-    question = question[:LONGEST]
+    question = question[:MAX_QUESTION]
     formulas: set[Formula] = set()
     equations: list[Formula] = []
     for text in _stretches(question):

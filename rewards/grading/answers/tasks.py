@@ -23,10 +23,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from coterie.rewards.grading.answers.canonical import trivial_steps
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.formula import FUNCTIONS, Formula, parts
-
-LONGEST = 8192
-"""Characters of a question that are read."""
 
 _FACTOR = re.compile(
     r"\bfactor(?:i[sz]e|ed)\b|\bas\s+an?\s+product\b"
@@ -62,7 +60,7 @@ def falls_short(gold: Formula, answer: Formula, question: str) -> bool:
     >>> falls_short(read("(x-1)(x+1)"), read("x^2-1"), "Factor $x^2-1$.")
     True
     """
-    question = question[:LONGEST]
+    question = question[:MAX_QUESTION]
 
     def more(*counts: Callable[[Formula], int]) -> bool:
         return any(count(answer) > count(gold) for count in counts)
@@ -76,12 +74,10 @@ def falls_short(gold: Formula, answer: Formula, question: str) -> bool:
     ):
         return True
     if _SIMPLIFY.search(question) and (
-        more(trivial_steps, _brackets_in_sums) or _divides_anew(gold, answer, _has_letters)
+        more(trivial_steps, _brackets_in_sums, _open_roots)
+        or _divides_anew(gold, answer, _has_letters)
+        or (_has_letters(gold) and more(_open_powers, _open_numbers))
     ):
-        return True
-    if _SIMPLIFY.search(question) and more(_open_roots):
-        return True
-    if _SIMPLIFY.search(question) and _has_letters(gold) and more(_open_powers, _open_numbers):
         return True
     if _PARTIAL.search(question) and _terms(answer) < _terms(gold):
         return True
@@ -100,7 +96,7 @@ def falls_short(gold: Formula, answer: Formula, question: str) -> bool:
 
 def names_form(question: str) -> bool:
     """Whether a question asks for "vertex form", "standard form" or "the form ..."."""
-    return _NAMED_FORM.search(question[:LONGEST]) is not None
+    return _NAMED_FORM.search(question[:MAX_QUESTION]) is not None
 
 
 def arranged_otherwise(gold: Formula, answer: Formula) -> bool:
@@ -146,7 +142,7 @@ def _prime_factors(formula: Formula) -> int:
 
 def same_factorization(gold: Formula, answer: Formula, question: str) -> bool:
     """Whether prime factors are asked for, and both have the same: ``2*3*3`` and ``2*3^2``."""
-    if _PRIMES.search(question[:LONGEST]) is None:
+    if _PRIMES.search(question[:MAX_QUESTION]) is None:
         return False
     own = _numbers(gold)
     return own is not None and own == _numbers(answer)

@@ -8,6 +8,8 @@ answer" are no five of anything.
 import re
 from functools import lru_cache
 
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
+
 _MEASURES = """
 meter metre m|centimeter centimetre cm|millimeter millimetre mm|kilometer kilometre km|inch
 foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton tonne|ounce oz
@@ -101,12 +103,12 @@ _THINGS = frozenset(_COUNTED.split())
 def things_of(question: str) -> frozenset[str]:
     """The words of a question outside its formulas, in the singular, that may follow a number as
     what is counted."""
-    words = _WORD.findall(_FORMULA.sub(" ", question[:8192]))
+    words = _WORD.findall(_FORMULA.sub(" ", question[:MAX_QUESTION]))
     # "xy" may be a product, "CD" is none.
     known = (word for word in words if len(word) > 2 or word.isupper())
     things = frozenset(_singular(word.casefold()) for word in known) - _CHANGING
     # "8 more" answers "how many more".
-    return things | {"more"} if _HOW_MUCH_MORE.search(question[:8192]) else things
+    return things | {"more"} if _HOW_MUCH_MORE.search(question[:MAX_QUESTION]) else things
 
 
 def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
