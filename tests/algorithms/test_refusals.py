@@ -16,6 +16,7 @@ from coterie.algorithms import (
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 
+AVERAGE = {"baseline": "role-average", "scale": "none"}
 REFUSED = {
     Algorithm: [
         ({"kl_coefficient": 0.1, "kl_estimator": "k1"}, "k1 in the loss"),
@@ -23,10 +24,7 @@ REFUSED = {
         ({"kl_coefficient": -1.0}, "kl-coefficient must not be negative"),
         ({"kl_in_reward": -0.1}, "kl-in-reward must not be negative"),
         ({"kl_in_reward": nan}, "kl-in-reward must not be negative"),
-        (
-            {"kl_in_reward": 0.1, "combine": "normalise-then-sum"},
-            "scales each term, a divergence too",
-        ),
+        ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "each term, a divergence too"),
         ({"combine": "normalise-then-sum", "scale": "none"}, "scales each term by its group"),
         ({"epsilon": -1.0}, "epsilon must not be negative"),
         ({"entropy_coefficient": nan}, "entropy-coefficient"),
@@ -38,14 +36,8 @@ REFUSED = {
         ({"baseline_decay": 1.0}, "baseline-decay must be 0 to below 1"),
         ({"baseline_decay": 0.9}, "does nothing without algo.baseline role-average"),
         ({"baseline": "role-average"}, "say algo.scale none"),
-        (
-            {"baseline": "role-average", "scale": "none", "advantage": "m:f"},
-            "leave out .*algo.advantage",
-        ),
-        (
-            {"baseline": "role-average", "scale": "none", "dynamic_sampling": True},
-            "leave out .*algo.dynamic-sampling",
-        ),
+        (AVERAGE | {"advantage": "m:f"}, "leave out .*algo.advantage"),
+        (AVERAGE | {"dynamic_sampling": True}, "leave out .*algo.dynamic-sampling"),
         ({"generation_batch": 96}, "nothing without algo.dynamic-sampling"),
         ({"generation_batch": -1, "dynamic_sampling": True}, "generation-batch must not"),
     ],

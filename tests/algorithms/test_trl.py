@@ -64,21 +64,21 @@ def trl_trainer(**arguments) -> GRPOTrainer:
     )
     trainer.model = SimpleNamespace(training=True)
     trainer.state = SimpleNamespace(global_step=0)
-    trainer.importance_sampling_level = "token"
-    trainer.epsilon_low = trainer.epsilon_high = 0.2
-    trainer.beta = 0.0
-    for name, value in arguments.items():
-        if name in names:
-            setattr(trainer, name, value)
-    trainer.aux_loss_enabled = False
-    trainer.top_entropy_quantile = 1.0
-    trainer.off_policy_mask_threshold = None
-    trainer.use_vllm = False
-    trainer.use_adaptive_entropy = False
-    trainer.entropy_coef = arguments.get("entropy_coef", 0.0)
-    trainer._entropy_bonus_enabled = trainer.entropy_coef != 0
-    trainer.current_gradient_accumulation_steps = 1
-    trainer.max_completion_length = LENGTH
+    defaults = {"importance_sampling_level": "token", "epsilon_low": 0.2, "epsilon_high": 0.2}
+    given = {name: value for name, value in arguments.items() if name in names}
+    entropy = arguments.get("entropy_coef", 0.0)
+    vars(trainer).update(
+        defaults | {"beta": 0.0} | given,
+        aux_loss_enabled=False,
+        top_entropy_quantile=1.0,
+        off_policy_mask_threshold=None,
+        use_vllm=False,
+        use_adaptive_entropy=False,
+        entropy_coef=entropy,
+        _entropy_bonus_enabled=entropy != 0,
+        current_gradient_accumulation_steps=1,
+        max_completion_length=LENGTH,
+    )
     trainer._metrics = {"train": defaultdict(list)}
     return trainer
 

@@ -86,35 +86,18 @@ def test_candidates_come_in_the_order_of_their_markers() -> None:
 MILLION = 10**6
 MANY = 10**5
 HOSTILE = {
-    "backslashes": "\\" * MILLION,
-    "braces": "{" * MANY,
-    "closing braces": "}" * MANY,
-    "boxes": r"\boxed{" * MANY,
-    "closed boxes": r"\boxed{" * MANY + "}" * MANY,
-    "many boxes": r"\boxed{1}" * MANY,
-    "tags": "<answer>" * MANY,
-    "closed tags": "<answer>1</answer>" * MANY,
-    "closing tags": "</answer>" * MANY,
-    "thoughts": "<think>" * MANY,
-    "answers": "answer: " * MANY,
-    "answer lines": "answer:\n" * MANY,
-    "hashes": "#" * MILLION,
-    "hash lines": "####\n" * MANY,
-    "spaces": " " * MILLION,
-    "lines": "\n" * MILLION,
-    "stars": "*" * MILLION,
-    "the": "the " * MANY,
-    "dots": "." * MILLION,
-    "digits": "9" * MILLION,
-    "digits with commas": "9,999" * MANY,
-    "text": r"\text{" * MANY,
-    "html": "<div class='x'><b>1</b></div>" * MANY,
-    "tag that never ends": "<answer " * MANY,
-    "nulls": "\x00" * MILLION,
-    "surrogates": "\ud800" * MANY,
-    "carets": "9^{" * MANY,
+    "backslashes": "\\" * MILLION, "braces": "{" * MANY, "closing braces": "}" * MANY,
+    "boxes": r"\boxed{" * MANY, "closed boxes": r"\boxed{" * MANY + "}" * MANY,
+    "many boxes": r"\boxed{1}" * MANY, "tags": "<answer>" * MANY,
+    "closed tags": "<answer>1</answer>" * MANY, "closing tags": "</answer>" * MANY,
+    "thoughts": "<think>" * MANY, "answers": "answer: " * MANY, "answer lines": "answer:\n" * MANY,
+    "hashes": "#" * MILLION, "hash lines": "####\n" * MANY, "spaces": " " * MILLION,
+    "lines": "\n" * MILLION, "stars": "*" * MILLION, "the": "the " * MANY, "dots": "." * MILLION,
+    "digits": "9" * MILLION, "digits with commas": "9,999" * MANY, "text": r"\text{" * MANY,
+    "html": "<div class='x'><b>1</b></div>" * MANY, "tag that never ends": "<answer " * MANY,
+    "nulls": "\x00" * MILLION, "surrogates": "\ud800" * MANY, "carets": "9^{" * MANY,
     "brackets": "(" * MANY + "[" * MANY,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)
