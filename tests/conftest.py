@@ -391,6 +391,19 @@ def web() -> Iterator[Callable[..., Web]]:
         server.close()
 
 
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """(main, words of the command line) -> the one sentence with which it is refused, and 2."""
+
+    def sentence(main: Callable[[list[str]], int], *words: object) -> str:
+        assert main([str(word) for word in words]) == 2
+        text = capsys.readouterr().err
+        assert text.count("\n") == 1, text
+        return text.rstrip("\n")
+
+    return sentence
+
+
 SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")
 
 

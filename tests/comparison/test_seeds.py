@@ -105,7 +105,7 @@ def test_curves_can_be_chosen(write: Any, tmp_path: Path, monkeypatch: Any) -> N
     assert drawn[1] == ("rollout/rounds",)
 
 
-def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
+def test_mistakes(write: Any, tmp_path: Path, refused: Any) -> None:
     write("a", 0, 0.5)
     write("other", 0, 0.5, env="core-teaching")
     write("open", 0, 0.5)
@@ -119,8 +119,7 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
         ([f"A={tmp_path}/open"], "has not ended: python train.py --resume"),
         ([f"A={tmp_path}"], "is not a run"),
     ]:
-        assert benchmark.main(["seeds", "--systems", *systems]) == 2
-        assert sentence in capsys.readouterr().err
+        assert sentence in refused(benchmark.main, "seeds", "--systems", *systems)
 
 
 @pytest.mark.parametrize(
@@ -138,15 +137,12 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
     ],
 )
 def test_a_damaged_run_is_named(
-    write: Any, tmp_path: Path, capsys: Any, file: str, content: str
+    write: Any, tmp_path: Path, refused: Any, file: str, content: str
 ) -> None:
     path = write("a", 0, 0.5)
     (tmp_path / "a" / file).write_text(content)
-    flags = ["seeds", "--out", str(tmp_path / "out"), "--systems", f"A={path}"]
-    assert benchmark.main(flags) == 2
-    message = capsys.readouterr().err
-    assert message.startswith(f"benchmark.py: {path}")
-    assert message.count("\n") == 1
+    flags = ("seeds", "--out", tmp_path / "out", "--systems", f"A={path}")
+    assert refused(benchmark.main, *flags).startswith(f"benchmark.py: {path}")
     assert not (tmp_path / "out").exists()
 
 

@@ -31,16 +31,13 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("target", ["file", "file/deep", "/proc/nope", "/dev/null", "link"])
 def test_a_target_that_cannot_be_is_refused_in_one_line(
-    command: str, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, target: str, tmp_path: Path, refused: Any
 ) -> None:
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    out = ["--out", str(tmp_path / target)]
-    assert benchmark.main([*COMMANDS[command].split(), *out]) == 2
-    said = capsys.readouterr().err
+    said = refused(benchmark.main, *COMMANDS[command].split(), "--out", tmp_path / target)
     assert "--out" in said
     assert "name another" in said
-    assert said.count("\n") == 1
     assert (tmp_path / "file").read_text() == "mine"
 
 

@@ -190,9 +190,8 @@ def test_an_environment_from_elsewhere_names_its_own() -> None:
     ],
 )
 def test_a_broken_evaluation_is_refused_before_anything_is_loaded(
-    env: str, sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    env: str, sentence: str, refused: Any, tmp_path: Path
 ) -> None:
-    flags = ("--agents.solver.model", "tiny:alice", "--run-dir", str(tmp_path / "run"))
-    assert main(["--env", env, *flags]) == 2
-    assert f"the evaluation of env 'e' {sentence}" in capsys.readouterr().err
+    flags = ("--agents.solver.model", "tiny:alice", "--run-dir", tmp_path / "run")
+    assert f"the evaluation of env 'e' {sentence}" in refused(main, "--env", env, *flags)
     assert not (tmp_path / "run").exists()

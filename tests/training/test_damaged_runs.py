@@ -52,13 +52,10 @@ def changed(content: Any, place: str, value: Any) -> Any:
         *(("", content, "") for content in ("[]", "null", "{", "{}", "[" * 100_000)),
     ],
 )
-def test_settings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, value: Any, sentence: str
-) -> None:
+def test_settings(tmp_path: Path, refused: Any, place: str, value: Any, sentence: str) -> None:
     content = json.dumps(changed(parse([]).plain(), place, value)) if place else value
     (tmp_path / "config.json").write_text(content)
-    assert train.main(["--resume", str(tmp_path)]) == 2
-    error = capsys.readouterr().err
+    error = refused(train.main, "--resume", tmp_path)
     assert error.startswith(f"train.py: {tmp_path / 'config.json'} is damaged")
     assert sentence in error
 

@@ -18,57 +18,54 @@ from coterie.training.command_line import parse
 from coterie.training.plain import to_plain
 from coterie.training.presets import lay_over
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
+from coterie.training.yaml_values import read_yaml
 
 
 def settings_of(name: str, algo: str = "grpo") -> TrainSettings:
     return parse(["--preset", name, "--algo", algo])
 
 
+def check(run: TrainSettings, table: str) -> None:
+    """The settings of ``run`` are those of ``table``, section by section."""
+    plain = run.plain()
+    for section, wanted in read_yaml(table).items():
+        assert {name: plain[section][name] for name in wanted} == wanted
+
+
 @pytest.mark.parametrize("name", [name for name in published() if name.startswith("core-")])
 def test_core_presets_equal_the_papers_settings(name: str) -> None:
     # arXiv:2601.21600, section 5, tables 3 and the reference configuration.
     run = settings_of(name)
-    env = to_plain(run.env)
-    assert (env["k_cold"], env["k_hinted"], env["hint_probability"]) == (2, 1, 0.75)
-    assert (env["hint_tokens"], env["truncate"]) == (1536, "head")
-    assert (env["max_new_tokens"], env["eval_max_new_tokens"]) == (3072, 4096)
-    assert (env["r_teach"], env["delta"], env["cap"], env["alpha"]) == (0.15, 0.15, 10, 0.3)
-    assert (env["w_exploit"], env["w_explore"]) == (1.0, [0.2, 0.05])
-    assert (env["lambda_cm"], env["delta_cm"], env["eta"]) == ([0.0, 0.1], 0.15, 0.1)
-    assert (env["lambda_ta"], env["trace_accuracy"], env["lambda_b"]) == (0.2, "v2", 0.8)
     # The literal readings: eq. 3 as printed, no gate on correctness in eq. 6, F1 for every gold.
-    assert (env["explore_mode"], env["explore_pool"]) == ("literal", "question")
-    assert not env["explore_correct_only"]
-    assert not env["cross_requires_correct"]
-    assert env["partial_on_numbers"]
-    assert (env["prompt_style"], env["teacher"], env["teacher_lift"]) == ("plain", "best", 0.0)
-    # Peer distillation is not in the paper.
-    assert (env["reread"], run.algo.distillation) == ("none", Distillation())
-
-    assert (run.learner.lr, run.learner.weight_decay) == (1e-5, 0.01)
-    assert (run.learner.warmup, run.learner.schedule) == (0.1, "cosine")
-    assert run.learner.max_grad_norm == 1.0
-    assert run.rollout.problems_per_step == 4
-    assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (0.7, 0.9, 0)
-    assert run.rollout.learner_temperature == 1.0
-    assert run.rollout.max_prompt_tokens == 4096
-    assert run.problems.limit == 1000
+    # Equation 7 (population deviation), equation 20 and its coefficients. No peer distillation.
+    check(
+        run,
+        """
+        env: {k_cold: 2, k_hinted: 1, hint_probability: 0.75, hint_tokens: 1536, truncate: head,
+              max_new_tokens: 3072, eval_max_new_tokens: 4096, r_teach: 0.15, delta: 0.15, cap: 10,
+              alpha: 0.3, w_exploit: 1, w_explore: [0.2, 0.05], lambda_cm: [0, 0.1],
+              delta_cm: 0.15, eta: 0.1, lambda_ta: 0.2, trace_accuracy: v2, lambda_b: 0.8,
+              explore_mode: literal, explore_pool: question, explore_correct_only: false,
+              cross_requires_correct: false, partial_on_numbers: true, prompt_style: plain,
+              teacher: best, teacher_lift: 0, reread: none}
+        learner: {lr: 1e-5, weight_decay: 0.01, warmup: 0.1, schedule: cosine, max_grad_norm: 1,
+                  importance_correction: none, betas: [0.9, 0.999]}
+        rollout: {problems_per_step: 4, temperature: 0.7, top_p: 0.9, top_k: 0,
+                  learner_temperature: 1, max_prompt_tokens: 4096}
+        problems: {limit: 1000}
+        run: {seed: 42, group_by: problem}
+        scoring: {encoder: minilm}
+        algo: {baseline: group-mean, scale: group-std, ddof: 0, epsilon: 1e-8,
+               surrogate: {level: token, low: 0.2, high: 0.2, dual: null}, kl_coefficient: 0.04,
+               kl_estimator: k3, reduction: sequence-mean}
+        """,
+    )
+    assert run.algo.distillation == Distillation()
     # Two epochs over 1,000, 770 (80 % of 963) or 358 (80 % of 448) problems, four a step.
-    sets = {"gsm8k": 500, "math": 500, "medmcqa": 500, "aime": 385, "gpqa": 179}
-    steps = sets[name.rpartition("-")[2]]
-    assert (run.run.steps, run.run.seed, run.run.group_by) == (steps, 42, "problem")
-    assert run.learner.importance_correction == "none"
-    assert run.learner.betas == (0.9, 0.999)
-    assert run.scoring.encoder == "minilm"
+    steps = {"gsm8k": 500, "math": 500, "medmcqa": 500, "aime": 385, "gpqa": 179}
+    assert run.run.steps == steps[name.rpartition("-")[2]]
     for agent in run.agents.values():
         assert (agent.tuning, agent.lora_rank, agent.lora_alpha) == ("lora", 16, 32)
-
-    # Equation 7 (population deviation), equation 20 and its coefficients.
-    assert (run.algo.baseline, run.algo.scale) == ("group-mean", "group-std")
-    assert (run.algo.ddof, run.algo.epsilon) == (0, 1e-8)
-    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
-    assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (0.04, "k3")
-    assert run.algo.reduction == "sequence-mean"
 
 
 @pytest.mark.parametrize("name", [spec.name for spec in envs.registered()])
@@ -183,35 +180,26 @@ def test_corea_presets_equal_the_papers_settings(
 ) -> None:
     # arXiv:2603.03752, section 4.4; the rest is its framework's.
     run = settings_of(name)
-    env = to_plain(run.env)
-    assert (run.agents["small"].model, run.agents["large"].model) == (
-        small,
-        "Qwen/Qwen2.5-32B-Instruct",
+    check(
+        run,
+        """
+        env: {traces: 8, eval_traces: 10, max_new_tokens: 4096, stop: [], confidence_reward: l1,
+              p_hat: group, w_correct: 1, w_format: 1, w_confidence: 1,
+              threshold_source: large-pass@1, threshold_on_test: true, output_weight: 4}
+        learner: {lr: 5e-7, minibatches: 4, epochs: 1, max_grad_norm: 1, schedule: constant,
+                  weight_decay: 0.01, importance_correction: none}
+        rollout: {problems_per_step: 1024, temperature: 1}
+        eval: {temperature: 0.6}
+        problems: {train: deepmath, limit: 16000, held_out: 500}
+        algo: {scale: group-std, ddof: 1, epsilon: 1e-6, reduction: token-mean,
+               surrogate: {level: token, low: 0.2, high: 0.2, dual: null}, kl_coefficient: 1e-4,
+               kl_estimator: k3, entropy_coefficient: 1e-3}
+        """,
     )
-    assert (run.agents["small"].trained, run.agents["large"].trained) == (True, False)
+    assert (run.env.size_ratio, run.run.steps) == (ratio, steps)
+    models = {role: (agent.model, agent.trained) for role, agent in run.agents.items()}
+    assert models == {"small": (small, True), "large": ("Qwen/Qwen2.5-32B-Instruct", False)}
     assert run.agents["small"].tuning == "full"
-    assert (env["traces"], env["eval_traces"], env["max_new_tokens"]) == (8, 10, 4096)
-    assert env["stop"] == []
-    assert (env["confidence_reward"], env["p_hat"]) == ("l1", "group")
-    assert (env["w_correct"], env["w_format"], env["w_confidence"]) == (1, 1, 1)
-    assert (env["threshold_source"], env["threshold_on_test"]) == ("large-pass@1", True)
-    assert (env["output_weight"], env["size_ratio"]) == (4, ratio)
-    assert (run.learner.lr, run.learner.minibatches, run.learner.epochs) == (5e-7, 4, 1)
-    assert (run.learner.max_grad_norm, run.learner.schedule) == (1.0, "constant")
-    assert run.rollout.problems_per_step == 1024
-    assert (run.rollout.temperature, run.eval.temperature) == (1.0, 0.6)
-    assert (run.problems.train, run.problems.limit, run.problems.held_out) == (
-        "deepmath",
-        16_000,
-        500,
-    )
-    assert (run.learner.weight_decay, run.learner.importance_correction) == (0.01, "none")
-    assert run.run.steps == steps
-    assert (run.algo.scale, run.algo.ddof, run.algo.epsilon) == ("group-std", 1, 1e-6)
-    assert to_plain(run.algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.2, "dual": None}
-    assert run.algo.reduction == "token-mean"
-    assert (run.algo.kl_coefficient, run.algo.kl_estimator) == (1e-4, "k3")
-    assert run.algo.entropy_coefficient == 1e-3
 
 
 def test_coreas_large_model_is_trained_like_the_small_one() -> None:
@@ -242,51 +230,45 @@ def test_eapo_presets_equal_the_papers_settings(
     name: str, policy: str, opens: bool, reply: int, context: int
 ) -> None:
     # arXiv:2509.23730, table 5; group size, clipping of lengths and weight decay are DAPO's.
+    # Section 3.1: AIME 2024, AIME 2025, AIMO 2025.
     run = parse(["--preset", name])
-    env = to_plain(run.env)
-    assert (run.choice.env, run.choice.algo) == ("eapo-consultation", "dapo")
-    assert (env["experts"], env["budget"], env["budget_unit"]) == (3, 10, "rounds")
-    assert (env["schedule"], env["accept_scale"], env["accept_start"]) == ("inv", 1.0, 0)
-    assert env["accept_total"] == 0.0
-    assert (env["turns_end"], env["anneal_steps"]) == (0, 320)
-    assert (env["coin"], env["draw_before_dispatch"]) == ("response", False)
-    assert (env["answer_reward"], env["consult_penalty"]) == ("f1_literal", 0.0)
-    assert (env["penalty_start"], env["at_once"]) == (0, 0)
-    assert (env["prompt_style"], env["opens_thinking"]) == ("panel", opens)
-    assert (env["max_new_tokens"], env["expert_max_new_tokens"]) == (20480, 16384)
+    check(
+        run,
+        """
+        choice: {env: eapo-consultation, algo: dapo}
+        env: {experts: 3, budget: 10, budget_unit: rounds, schedule: inv, accept_scale: 1,
+              accept_start: 0, accept_total: 0, turns_end: 0, anneal_steps: 320, coin: response,
+              draw_before_dispatch: false, answer_reward: f1_literal, consult_penalty: 0,
+              penalty_start: 0, at_once: 0, prompt_style: panel, max_new_tokens: 20480,
+              expert_max_new_tokens: 16384, group_size: 16, eval_samples: 32}
+        learner: {lr: 1e-6, warmup: 10, schedule: constant, weight_decay: 0.1, max_grad_norm: 1}
+        rollout: {problems_per_step: 32, max_prompt_tokens: 2048, temperature: 1, top_p: 1,
+                  top_k: 0}
+        eval: {temperature: 1, top_p: 0.7}
+        problems: {train: dapo-17k, eval: [aime24, aime25, aimo2], held_out: null}
+        run: {steps: 320, group_by: problem+role}
+        algo: {surrogate: {level: token, low: 0.2, high: 0.28, dual: 10}, reduction: token-mean,
+               kl_coefficient: 0, entropy_coefficient: 0, dynamic_sampling: true,
+               max_generation_batches: 10, generation_batch: 96, overlong_limit: 20480,
+               overlong_buffer: 4096, overlong_factor: 1}
+        """,
+    )
     # Appendix G: "The answer from the agent, including thinking process". What is kept of thirty
     # of them fits the policy's context beside table 5's prompt and response.
-    assert (env["reply_tokens"], env["reply_thinking_tokens"]) == (reply, reply)
+    env, agents = run.env, run.agents
+    assert (env.opens_thinking, env.reply_tokens, env.reply_thinking_tokens) == (
+        opens,
+        reply,
+        reply,
+    )
     assert 2048 + 20480 + 10 * 3 * (reply + 100) <= context
-    expert = read_player(run.agents["expert"].model)
+    assert (agents["policy"].model, agents["policy"].tuning) == (policy, "full")
+    assert (agents["policy"].trained, agents["expert"].trained) == (True, False)
+    assert agents["expert"].model.startswith("server:http://127.0.0.1:8000/v1?model=expert")
+    expert = read_player(agents["expert"].model)
     assert isinstance(expert, ServerSettings)
     assert not expert.strip_thinking
     assert expert.max_reply_tokens == expert.max_tokens == 16384
-    assert (env["group_size"], env["eval_samples"]) == (16, 32)
-
-    assert (run.learner.lr, run.learner.warmup, run.learner.schedule) == (1e-6, 10, "constant")
-    assert (run.learner.weight_decay, run.learner.max_grad_norm) == (0.1, 1.0)
-    assert run.rollout.problems_per_step == 32
-    assert run.rollout.max_prompt_tokens == 2048
-    assert (run.rollout.temperature, run.rollout.top_p, run.rollout.top_k) == (1.0, 1.0, 0)
-    assert (run.eval.temperature, run.eval.top_p) == (1.0, 0.7)
-    # Section 3.1: AIME 2024, AIME 2025, AIMO 2025.
-    assert run.problems.train == "dapo-17k"
-    assert run.problems.eval == ("aime24", "aime25", "aimo2")
-    assert run.problems.held_out is None
-    assert (run.run.steps, run.run.group_by) == (320, "problem+role")
-
-    algo = run.algo
-    assert to_plain(algo.surrogate) == {"level": "token", "low": 0.2, "high": 0.28, "dual": 10.0}
-    assert (algo.reduction, algo.kl_coefficient, algo.entropy_coefficient) == ("token-mean", 0, 0)
-    assert (algo.dynamic_sampling, algo.max_generation_batches) == (True, 10)
-    assert algo.generation_batch == 96
-    assert (algo.overlong_limit, algo.overlong_buffer, algo.overlong_factor) == (20480, 4096, 1.0)
-
-    assert (run.agents["policy"].model, run.agents["policy"].tuning) == (policy, "full")
-    assert run.agents["policy"].trained
-    assert not run.agents["expert"].trained
-    assert run.agents["expert"].model.startswith("server:http://127.0.0.1:8000/v1?model=expert")
 
 
 @pytest.mark.parametrize(
@@ -307,25 +289,26 @@ def test_sd_e2_presets_equal_the_public_configuration(
     name: str, train: str, limit: int | None
 ) -> None:
     # arXiv:2601.17982: group of six, four equal weights, LoRA of rank 64 with alpha 16.
-    run = parse(["--preset", name])
-    env = to_plain(run.env)
-    assert (run.choice.env, run.choice.algo, run.choice.roles) == ("sd-e2", "grpo", ("alice",))
-    assert (env["traces"], env["max_new_tokens"], env["prompt_style"]) == (6, 1536, "strategies")
-    assert env["normalise"]
-    assert [env[f"w_{name}"] for name in ("outcome", "explore", "exploit", "format")] == [1] * 4
-    assert (env["gamma_correct"], env["gamma_rate"], env["gamma_cap"]) == (1, 0.1, 0.5)
-    assert env["same_above"] == 0.8
     # Evaluated as CoRe is: arXiv:2601.21600, section 5.2 and its reference configuration.
-    core = parse(["--preset", "core-qwen-gsm8k"])
-    assert env["eval_max_new_tokens"] == core.env.eval_max_new_tokens == 4096
-    assert (run.eval.temperature, run.eval.top_p) == (0.7, 0.9)
-    assert (core.rollout.temperature, core.rollout.top_p) == (0.7, 0.9)
-    assert (core.eval.temperature, core.eval.top_p) == (None, None)
-    assert (env["format_strategy"], env["format_answer"], env["format_complete"]) == (0.2, 0.3, 0.1)
-    assert (run.learner.lr, run.rollout.problems_per_step) == (5e-6, 1)
-    assert (run.rollout.temperature, run.rollout.top_p) == (0.1, 0.95)
-    assert (run.problems.train, run.problems.limit, run.run.steps) == (train, limit, 7500)
-    assert run.scoring.encoder == "minilm"
+    run = parse(["--preset", name])
+    check(
+        run,
+        """
+        choice: {env: sd-e2, algo: grpo, roles: [alice]}
+        env: {traces: 6, max_new_tokens: 1536, prompt_style: strategies, normalise: true,
+              w_outcome: 1, w_explore: 1, w_exploit: 1, w_format: 1, gamma_correct: 1,
+              gamma_rate: 0.1, gamma_cap: 0.5, same_above: 0.8, format_strategy: 0.2,
+              format_answer: 0.3, format_complete: 0.1, eval_max_new_tokens: 4096}
+        eval: {temperature: 0.7, top_p: 0.9}
+        learner: {lr: 5e-6}
+        rollout: {problems_per_step: 1, temperature: 0.1, top_p: 0.95}
+        run: {steps: 7500}
+        scoring: {encoder: minilm}
+        """,
+    )
+    core = "env: {eval_max_new_tokens: 4096}\nrollout: {temperature: 0.7, top_p: 0.9}"
+    check(settings_of("core-qwen-gsm8k"), core + "\neval: {temperature: null, top_p: null}")
+    assert (run.problems.train, run.problems.limit) == (train, limit)
     alice = run.agents["alice"]
     assert (alice.tuning, alice.lora_rank, alice.lora_alpha) == ("lora", 64, 16)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,8 +48,8 @@ def test_long_prompts_are_left_out_told_and_counted(
 
 
 def test_a_limit_that_leaves_nothing_is_refused(
-    problems: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    problems: Path, tmp_path: Path, refused: Any
 ) -> None:
-    flags = ("--problems.train", str(problems), "--run-dir", str(tmp_path / "run"))
-    assert train.main((*flags, "--rollout.max-prompt-tokens", "2", "--problems.held-out", "2")) == 2
-    assert "raise --rollout.max-prompt-tokens" in capsys.readouterr().err
+    flags = ("--problems.train", problems, "--run-dir", tmp_path / "run", "--problems.held-out", 2)
+    said = refused(train.main, *flags, "--rollout.max-prompt-tokens", 2)
+    assert "raise --rollout.max-prompt-tokens" in said

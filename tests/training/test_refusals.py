@@ -212,15 +212,13 @@ def test_a_mistake_gets_one_sentence_and_exit_code_2(
     sentence: str,
     worked: str,
     file_engine: Any,
-    capsys: pytest.CaptureFixture[str],
+    refused: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert train.main(shlex.split(flags.replace("WORKED", worked))) == 2
-    text = capsys.readouterr().err
+    text = refused(train.main, *shlex.split(flags.replace("WORKED", worked)))
     assert sentence in text
     assert text.startswith("train.py: ")
-    assert text.count("\n") == 1
     assert not any(tmp_path.iterdir()), "a refused run leaves nothing behind"
     assert not file_engine.started

@@ -4,6 +4,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,13 +45,8 @@ def test_every_flag_reaches_the_page(run: Run) -> None:
         (["--episode", "3"], "unrecognized arguments: --episode"),
     ],
 )
-def test_a_flag_that_makes_no_sense(
-    run: Run, capsys: pytest.CaptureFixture[str], flags: list[str], said: str
-) -> None:
-    assert main([str(run()), *flags]) == 2
-    message = capsys.readouterr().err
-    assert said in message
-    assert message.count("\n") == 1
+def test_a_flag_that_makes_no_sense(run: Run, refused: Any, flags: list[str], said: str) -> None:
+    assert said in refused(main, run(), *flags)
 
 
 @pytest.mark.parametrize(
@@ -66,38 +62,30 @@ def test_a_flag_that_makes_no_sense(
     ],
 )
 def test_what_is_no_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], make: Callable[[Path], None], said: str
+    tmp_path: Path, refused: Any, make: Callable[[Path], None], said: str
 ) -> None:
     make(tmp_path / "x")
-    assert main([str(tmp_path / "x")]) == 2
-    message = capsys.readouterr().err
-    assert said in message
-    assert message.count("\n") == 1
+    assert said in refused(main, tmp_path / "x")
 
 
 def test_a_place_that_cannot_be_written(
-    run: Run,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    run: Run, refused: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     path = run()
-    assert main([str(path), "--out", str(path / "config.json" / "x.html")]) == 2
-    said = capsys.readouterr().err
+    words = (path, "--out", path / "config.json" / "x.html")
+    said = refused(main, *words)
     assert "x.html would lie in " in said
     assert "config.json, which is a file, not a folder; name another place" in said
     # It turns out in the end: what was to be written is kept.
     monkeypatch.setattr("coterie.evaluation.report.__main__.check_file", lambda *_: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    assert main([str(path), "--out", str(path / "config.json" / "x.html")]) == 2
-    said, _, kept = capsys.readouterr().err.strip().partition("; it is kept as ")
+    said, _, kept = refused(main, *words).partition("; it is kept as ")
     assert "x.html cannot be written (File exists)" in said
     assert Path(kept).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_nothing_at_all_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "the following arguments are required: run" in capsys.readouterr().err
+def test_nothing_at_all_is_named(refused: Any) -> None:
+    assert "the following arguments are required: run" in refused(main)
 
 
 def test_as_a_module_from_a_shell(run: Run) -> None:
