@@ -3,7 +3,7 @@ pairing, and for games win rates and ratings.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 from rich.console import Console
@@ -72,21 +72,13 @@ def cross_play(
                 for pairing in pairings
             },
         )
-    ask_missing(
-        [
-            job
-            for _, jobs_of_pairings in todo.values()
-            for jobs in jobs_of_pairings.values()
-            for job in jobs
-        ],
-        settings,
-        console,
-    )
+    every = {name: [*chain.from_iterable(jobs.values())] for name, (_, jobs) in todo.items()}
+    ask_missing([*chain.from_iterable(every.values())], settings, console)
     content: dict[str, Any] = {}
     pictures = []
     for name, (seats, jobs) in todo.items():
-        every = [job for jobs_of_pairing in jobs.values() for job in jobs_of_pairing]
-        games = settings.game or any(r["outcome"] for job in every for r in job.read().values())
+        stored = [record for job in every[name] for record in job.read().values()]
+        games = settings.game or any(record["outcome"] for record in stored)
         pairings_played = [
             pairing_of(names, jobs_of_pairing, seats, games)
             for names, jobs_of_pairing in jobs.items()

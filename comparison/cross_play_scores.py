@@ -50,12 +50,7 @@ class Seats:
         for agent, value in values.items():
             if (place := self.of(agent)) is not None:
                 values_by_seat[place].append(float(value))
-        return np.array(
-            [
-                float(np.mean(values_of_seat)) if values_of_seat else np.nan
-                for values_of_seat in values_by_seat
-            ]
-        )
+        return np.array([np.mean(values) if values else np.nan for values in values_by_seat])
 
     def lineup(self, players: Sequence[NamedTeam], team: NamedTeam) -> dict[str, Any]:
         """Role -> its policies, with ``players`` in the order of the seats."""
@@ -238,16 +233,10 @@ def meaning(games: bool, seats: Seats) -> str:
 
 def _team(name: str, played: Sequence[Pairing]) -> dict[str, Floats]:
     """(Q,) scores of a competitor: alone in all seats, and with others."""
+    own = [pairing for pairing in played if name in pairing.names]
     alone, others = (
-        [
-            mean_at_n(pairing.responses.correct_QN)
-            for pairing in played
-            if name in pairing.names and among(pairing)
-        ]
-        for among in (
-            lambda pairing: len(set(pairing.names)) == 1,
-            lambda pairing: len(set(pairing.names)) > 1,
-        )
+        [mean_at_n(p.responses.correct_QN) for p in own if (len(set(p.names)) == 1) == is_alone]
+        for is_alone in (True, False)
     )
     nobody = [np.full(len(alone[0]), np.nan)]
     return {"self": alone[0], "others": mean_present(others or nobody, axis=0)}

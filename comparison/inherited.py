@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -75,23 +76,16 @@ def sampling(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[
     Raises:
         UserError: they differ, or the roles of one differ.
     """
-    for name in ("temperature", "top_p"):
-        flag = f"--{name.replace('_', '-')}"
+    flags = {"temperature": "--temperature", "top_p": "--top-p"}
+    for name, flag in flags.items():
         if mixed := [each for each in sources if getattr(each, name) is None and flag not in given]:
             raise UserError(
                 f"{mixed[0].source} samples its roles at different {name}; say which with {flag}"
             )
     return {
         name: getattr(sources[0], name)
-        for name in ("temperature", "top_p")
-        if sources
-        and _agreed(
-            sources,
-            name,
-            lambda source, name=name: getattr(source, name),
-            given,
-            f"--{name.replace('_', '-')}",
-        )
+        for name, flag in flags.items()
+        if sources and _agreed(sources, name, attrgetter(name), given, flag)
     }
 
 

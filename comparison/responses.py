@@ -235,21 +235,14 @@ def pool(parts: Sequence[Responses]) -> Responses:
         return parts[0]
 
     def joined(tables: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-        shapes = {
-            name: table.shape[1:]
-            for tables_of_job in tables
-            for name, table in tables_of_job.items()
-        }
-        # A policy has no cost on questions where it was not asked.
-        return {
-            name: np.concatenate(
-                [
-                    own[name] if name in own else np.zeros((len(part.votes), *shape))
-                    for part, own in zip(parts, tables)
-                ]
-            )
-            for name, shape in shapes.items()
-        }
+        shapes = {name: table.shape[1:] for own in tables for name, table in own.items()}
+
+        def own_part(name: str, place: int) -> Floats:
+            # A policy has no cost on questions where it was not asked.
+            none = np.zeros((len(parts[place].votes), *shapes[name]))
+            return tables[place].get(name, none)
+
+        return {n: np.concatenate([own_part(n, i) for i in range(len(parts))]) for n in shapes}
 
     return Responses(
         np.concatenate([part.correct_QN for part in parts]),

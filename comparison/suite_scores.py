@@ -102,15 +102,7 @@ def score(
         choice: how the cascade's threshold is chosen.
         settings: of the comparison: samples, and the bootstrap.
     """
-    systems_by_set = [_systems(answers, prices, choice) for answers in answered]
-    # A row that is missing on some set (no answers to vote on) has no figure over all sets.
-    common = set.intersection(
-        *({system.name for system in systems_of_set} for systems_of_set in systems_by_set)
-    )
-    systems_by_set = [
-        [system for system in systems_of_set if system.name in common]
-        for systems_of_set in systems_by_set
-    ]
+    systems_by_set = _shared([_systems(answers, prices, choice) for answers in answered])
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
     alone = [answers.alone for answers in answered]
     rows = measure_rows(systems_by_set, prices, **drawn)
@@ -159,16 +151,17 @@ def overall(
 ) -> tuple[Table, Mapping[str, Any]]:
     """(table, JSON data) of the rows common to all suites, over all their sets; arguments as of
     :func:`score`."""
-    sets = [systems_of_set for suite_scores in scored for systems_of_set in suite_scores.sets]
-    common = set.intersection(
-        *({system.name for system in systems_of_set} for systems_of_set in sets)
-    )
-    shared = [
-        [system for system in systems_of_set if system.name in common] for systems_of_set in sets
-    ]
+    shared = _shared([systems for results in scored for systems in results.sets])
     rows = measure_rows(shared, prices, resamples=settings.resamples, seed=settings.seed)
-    table = accuracy_table(rows, f"all {len(scored)} suites", sets=len(sets))
+    table = accuracy_table(rows, f"all {len(scored)} suites", sets=len(shared))
     return table, {row.system.name: _row(row) for row in rows}
+
+
+def _shared(sets: Sequence[Sequence[System]]) -> list[list[System]]:
+    """The rows that are on every set: one that is missing on some set, without answers to vote on,
+    has no figure over all sets."""
+    common = set.intersection(*({system.name for system in rows} for rows in sets))
+    return [[system for system in rows if system.name in common] for rows in sets]
 
 
 def _systems(answers: Answered, prices: Prices, choice: ThresholdChoice) -> list[System]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from coterie import train
 from coterie.algorithms import ALGORITHMS
 from coterie.datatypes.missing_extras import fields_of_missing
 from coterie.training.command_line import parse
@@ -15,12 +14,6 @@ from coterie.training.plain import to_plain
 from coterie.training.train_settings import Choice, defaults, restore
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What is printed when ``argv`` is refused with exit code 2."""
-    assert train.main(argv) == 2
-    return capsys.readouterr().err.strip()
 
 
 def help_text(argv: list[str], capsys: pytest.CaptureFixture[str], *, flag: str = "--help") -> str:

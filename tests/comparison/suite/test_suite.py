@@ -265,7 +265,7 @@ def test_the_flags_older_name(run: Any) -> None:
     assert results["suites"]["core"]["rows"]["gold"]["avg"]["value"] == 1.0
 
 
-def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str]) -> None:
+def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str], drawn: None) -> None:
     # It calls everything correct.
     judge = ("--scoring.judge", "scripted:useless?useless_text=A", "--samples", "1")
     flags = ("--policies", "a=scripted:oracle", "--suite", "math", *judge)
