@@ -32,7 +32,7 @@ Rows = Mapping[int, Row]
 def write() -> None:
     """Write tables and pictures into the page."""
     done = real_models.stored()
-    parts = (_screen, _taught, _deferred, _consulted)
+    parts = (_screen, _taught, _deferred, _consulted, _costs)
     put(PAGE, [*(line for part in parts for line in part(done)), *missing_lines(real_models), ""])
 
 
@@ -180,6 +180,29 @@ def _consulted(done: Stored) -> Iterator[str]:
     if any(gains.values()):
         draw(_known(gains), "real-consulted.png", f"right alone on {learned}")
         yield from ("", "![Consulted less the others](../docs/evidence/real-consulted.png)")
+
+
+def _costs(done: Stored) -> Iterator[str]:
+    of_arm: dict[str, list[Row]] = {}
+    for run, row in done.items():
+        of_arm.setdefault(run.arm, []).append(row)
+    if not of_arm:
+        return
+    yield from (
+        "",
+        "### Cost",
+        "",
+        "CPU seconds of a run; those that were resumed are not counted.",
+    )
+    yield from ("", "| arm | runs | trained | asked | commits |", f"|{'---|' * 5}")
+    for arm, rows in of_arm.items():
+        trained = [row["cpu_s"] for row in rows if row["cpu_s"] is not None]
+        cells = (
+            f"{_mean(trained):,.0f}" if trained else "",
+            f"{_mean(row['asking_cpu_s'] for row in rows):,.0f}",
+            ", ".join(sorted({row["commit"] for row in rows})),
+        )
+        yield f"| {arm} | {len(rows)} | {' | '.join(cells)} |"
 
 
 def _less(

@@ -108,7 +108,8 @@ def test_without_the_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def row(run: Run, **right: str) -> dict[str, Any]:
     """A stored line; ``right``: role -> a digit for each of eight held-out problems."""
-    return {"seed": run.seed, "right": right, "tokens": 50_000, "expert_tokens": 4000}
+    spent = {"cpu_s": 900.0, "asking_cpu_s": 120.0, "commit": "abc"}
+    return {"seed": run.seed, "right": right, "tokens": 50_000, "expert_tokens": 4000, **spent}
 
 
 @pytest.fixture
@@ -215,6 +216,7 @@ def test_the_tables_by_hand(
     }
     screen = Run("real", "teach-warm", SCREEN)
     stored[screen] = row(screen, alice="11110000", bob="00001111")
+    stored[screen]["cpu_s"] = None  # as of a resumed run
     for seed in SEEDS[:2]:
         for arm, alice in (("warm", "11110000"), ("alone", "11110001"), ("taught", "11111112")):
             run = Run("real", f"teach-{arm}", seed)
@@ -238,6 +240,7 @@ def test_the_tables_by_hand(
     assert "- COREA: ECE − warm: −.300 [−.300, −.300]" in text
     assert "| corea | 0.5 | .500 | .600 | .500 | .900 |" in text
     assert "| consulted | **.500** (.500 .500) | **.500** (.500 .500) | +.500" in text
+    assert "| teach-warm | 3 | 900 | 120 | abc |" in text
     assert pictures["real-teaching.png"]["taught: alice"] == [0.5, 0.5]
     assert "- real-teach-warm-72" in text
 
