@@ -65,8 +65,14 @@ def module_of(extra: str, module: str, what: str) -> Any:
 
 
 def of_extra(extra: str, default: T) -> T:
-    """A field, in a settings class of the core, that does something only where ``extra`` is. Help
-    texts leave it out elsewhere, and :func:`check_fields_of_extras` refuses it."""
+    """A field, in a settings class of the core, that does something only where an extra is.
+
+    Help texts leave it out elsewhere, and :func:`check_fields_of_extras` refuses it.
+
+    Args:
+        extra: of this repository.
+        default: the field's.
+    """
     return dataclasses.field(default=default, metadata={"extra": extra})
 
 

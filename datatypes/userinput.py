@@ -34,7 +34,12 @@ def refuse(*mistakes: tuple[bool, str]) -> None:
 
 
 def check_least(settings: Any, leasts: Mapping[str, float], *, at: str = "") -> None:
-    """Refuse a field that is below its least value, or NaN; ``at`` goes before its name.
+    """Refuse a field that is below its least value, or NaN.
+
+    Args:
+        settings: anything with these fields.
+        leasts: field -> its least value.
+        at: goes before its name.
 
     Raises:
         UserError: a sentence with both.
@@ -186,9 +191,14 @@ _WORDS = {
 
 
 def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None:
-    """Refuse a value that does not fit its field of ``kind``; names without a field are left alone.
+    """Refuse a value that does not fit its field; names without a field are left alone.
 
-    Lists are tuples here, as in settings. ``at`` goes before a field's name.
+    Lists are tuples here, as in settings.
+
+    Args:
+        kind: a class with typed fields.
+        values: by name.
+        at: goes before a field's name.
 
     Raises:
         UserError: the first such value.

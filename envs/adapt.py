@@ -39,7 +39,12 @@ def is_text_env(env: Any) -> bool:
 
 
 def space_of(env: Any, which: str, agent: str) -> Space[Any]:
-    """``env.observation_space(agent)`` or ``env.action_space(agent)``.
+    """The space of one agent.
+
+    Args:
+        env: anything of PettingZoo's.
+        which: ``observation_space`` or ``action_space``.
+        agent: whose.
 
     Raises:
         UserError: the environment has none.

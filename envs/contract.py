@@ -49,7 +49,14 @@ def why_no_result(method: str, result: Any) -> str:
 def why_no_agents(
     method: str, agents: Any, possible: Collection[str], observations: Mapping[str, Any]
 ) -> str:
-    """What is wrong with ``agents`` after a call, and with the agents that observe something."""
+    """What is wrong with ``agents`` after a call, and with the agents that observe something.
+
+    Args:
+        method: what was called, ``reset`` or ``step``.
+        agents: the environment's ``agents`` by now.
+        possible: its ``possible_agents``.
+        observations: what the call gave, by agent.
+    """
     if not isinstance(agents, Collection) or isinstance(agents, str):
         return f"after {method}() agents is {agents!r:.100}: it must be a list of names"
     for agent in (*agents, *observations):
@@ -133,7 +140,7 @@ def python_info(
     agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
 ) -> tuple[dict[str, Any], str]:
     """An info with Python's numbers where the contract names a number, and what of it breaks the
-    contract all the same; see :func:`why_not_kept`."""
+    contract all the same; arguments as of :func:`why_not_kept`."""
     flags = {"asked": asked, "tokens": tokens}
     if why_not_kept(agent, info, **flags):
         # A number of NumPy's is what its author meant by it.

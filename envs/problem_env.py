@@ -16,7 +16,13 @@ _LEAVES = {str, int, float, bool, type(None)}
 
 
 def metadata_of(name: str, *group_keys: str, default_group: str = "") -> dict[str, Any]:
-    """Metadata of an environment about one problem; the first key groups unless told otherwise."""
+    """Metadata of an environment about one problem.
+
+    Args:
+        name: PettingZoo's, with a version.
+        group_keys: under which rows may be compared.
+        default_group: one of them; empty: the first.
+    """
     keys = {"group_keys": group_keys, "default_group": default_group or group_keys[0]}
     return {**ProblemEnv.metadata, "name": name, **keys}
 
@@ -106,7 +112,11 @@ class ProblemEnv(SpacedEnv):
         return seed
 
     def problem_of(self, seed: int, options: Mapping[str, Any]) -> Problem:
-        """The problem that the options name, or one of the source's by the seed."""
+        """The problem that the options name, or one of the source's by the seed.
+
+        Raises:
+            UserError: the options name something else than a ``Problem``.
+        """
         problem = options.get("problem")
         if problem is None:
             drawn = derive_seed(self.title, "problem", seed)

@@ -61,7 +61,13 @@ def answer_sentence(kind: AnswerKind) -> str:
 
 
 def strategy_prompt(problem: Problem, style: StrategyStyle, hint: str | None = None) -> str:
-    """The message of CoRe and of SD-E2: cold without a hint."""
+    """The message of CoRe and of SD-E2.
+
+    Args:
+        problem: what is asked.
+        style: see :data:`StrategyStyle`.
+        hint: stands in it; None: a cold prompt.
+    """
     if style == "plain":
         template = _PLAIN_COLD if hint is None else _PLAIN_HINT
         return template.format(question=problem.question, hint=hint)
@@ -84,7 +90,13 @@ ALONE = (
 
 
 def lone_prompt(question: str, style: ExpertStyle, kind: AnswerKind = "math") -> str:
-    """The message of EAPO's policy on its own, of an expert, and of LeaP's paths."""
+    """The message of EAPO's policy on its own, of an expert, and of LeaP's paths.
+
+    Args:
+        question: what is asked.
+        style: see :data:`ExpertStyle`.
+        kind: what the answer is; only the style ``answer`` says so.
+    """
     if style == "answer":
         return f"{question}\n\n{answer_sentence(kind)}"
     return f"Question: {question}\nSolve:" if style == "plain" else f"{ALONE}\n\n{question}"

@@ -227,8 +227,12 @@ def _without_default(settings: type | None) -> list[str]:
 
 
 def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
-    """What a function of an :class:`EnvSpec` (``learns``, ``rereads``, ``check``, ...) gives; what
-    ``check`` yields, as a list.
+    """What a function of an :class:`EnvSpec` gives; what ``check`` yields, as a list.
+
+    Args:
+        spec: the environment's.
+        name: ``learns``, ``learning``, ``rereads`` or ``check``.
+        arguments: see there.
 
     Raises:
         UserError: it fails, or its own refusal.

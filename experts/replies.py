@@ -72,10 +72,14 @@ def as_unicode(text: str) -> str:
 def encode_reply(
     text: str, codec: TokenCodec, limit: int, finish: FinishReason = "eos"
 ) -> Completion:
-    """The head of ``text`` that fits into ``limit`` tokens, as ids without log-probabilities.
-
-    ``finish_reason`` is ``length`` where something was cut off. No end-of-sequence id is added, as
+    """The head of a reply, as ids without log-probabilities; no end-of-sequence id is added, as
     none was sampled.
+
+    Args:
+        text: the reply.
+        codec: the role's.
+        limit: most tokens.
+        finish: why it ended; ``length`` where something is cut off here.
     """
     text = as_unicode(text)
     start = text[: max(0, limit) * _LONGEST_TOKEN]

@@ -13,7 +13,7 @@ def backoff_s(attempt: int, *, base_s: float, limit_s: float, seed: int) -> floa
     """Seconds to wait after failed attempt number ``attempt`` (from 0).
 
     Between half and the whole of ``min(limit_s, base_s * 2**attempt)``. The jitter is a function of
-    the prompt's seed, so that a run repeats, while calls that failed together come back apart.
+    the prompt's ``seed``, so that a run repeats, while calls that failed together come back apart.
     """
     longest = min(limit_s, math.ldexp(base_s, min(attempt, 64)))
     jitter = random.Random(derive_seed(seed, "backoff", attempt)).random()

@@ -74,6 +74,11 @@ class ScriptedPolicy:
 def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: int) -> str | None:
     """The script's reply; None for silence.
 
+    Args:
+        settings: the script.
+        problem: what is asked; None where the environment hands on none.
+        seed: the prompt's, of which all chance is a function.
+
     Raises:
         UserError: the script needs the gold answer, and there is no problem.
     """
@@ -103,7 +108,11 @@ def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: in
 
 
 def random_move(context: str, seed: int) -> str:
-    """Any of the moves that the last line of the kind ``Moves: 0 2 5`` lists."""
+    """Any of the moves that the last line of the kind ``Moves: 0 2 5`` lists.
+
+    Raises:
+        UserError: no line does.
+    """
     moves = listed_moves(context)
     if not moves:
         raise UserError(

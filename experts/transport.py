@@ -49,9 +49,16 @@ class Content:
 def open_client(
     url: str, *, connections: int, connect_s: float, read_s: float, api_key: str
 ) -> httpx2.AsyncClient:
-    """A client for the server at ``url`` that keeps its connections open between requests.
+    """A client that keeps its connections open between requests.
 
     Proxies named by the environment are used, except for servers on this machine.
+
+    Args:
+        url: the server's address.
+        connections: most at the same time.
+        connect_s: seconds for opening one.
+        read_s: seconds of silence after which a request fails.
+        api_key: sent with each request; empty: none.
     """
     headers = {"accept": "application/json", "accept-encoding": "identity"}
     if api_key:

@@ -45,7 +45,16 @@ def tasks_for(
     replicas: int = 1,
 ) -> list[Task]:
     """One task per problem and replica; replicas share the environment's seed, so they differ only
-    in what is sampled."""
+    in what is sampled.
+
+    Args:
+        problems: in order.
+        seed: the run's.
+        step: training step, counted from 1.
+        epoch: counted from 1.
+        mode: what the environment plays.
+        replicas: episodes of each problem.
+    """
     return [
         Task(problem, derive_seed(seed, mode, step, problem.id, place), replica, step, epoch, mode)
         for place, problem in enumerate(problems)

@@ -188,6 +188,11 @@ async def ask_policies(
 ) -> TurnAnswers:
     """Implements :data:`TurnAnswerer`: asks all policies at once.
 
+    Args:
+        policies: role -> policy.
+        asked: the requests of a turn.
+        limit_s: seconds after which a call has failed; None: no limit.
+
     Raises:
         KeyError: a role has no policy.
     """
@@ -218,7 +223,15 @@ async def ask_policies(
 
 
 async def wait_for_all(calls: Collection[asyncio.Future[Any]], limit_s: float | None) -> float:
-    """Wait until all ``calls`` are done, at most ``limit_s``; returns the seconds that counted."""
+    """Wait until all calls are done.
+
+    Args:
+        calls: at least one.
+        limit_s: most seconds; None: no limit.
+
+    Returns:
+        The seconds that counted: those in which the event loop stood still do not.
+    """
     if limit_s is None:
         await asyncio.wait(calls)
         return 0.0

@@ -30,7 +30,7 @@ _TEXTS: dict[str, Any] = {
 
 
 def plain_answers(env: Any, which: int = 0) -> ActionChooser:
-    """Samples of the action spaces: functions of agent, step and ``which`` alone."""
+    """Samples of the action spaces; ``which`` names one of any number of ways to answer."""
     cache: dict[tuple[str, int], Any] = {}
 
     def answer(agent: str, step: int) -> Any:

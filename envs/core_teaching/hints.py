@@ -93,8 +93,16 @@ def choose_teacher(
     ``roles[step % N]``, then the next one, until one has a correct trace. ``difficulty-routed``
     does that where at least half of the cold traces are right, so that easy questions are not all
     taught in one style, and prefers the role with the most correct traces elsewhere, whose success
-    is least likely to be luck. All of that is ``among`` all traces, the student's peers', or its
-    own.
+    is least likely to be luck.
+
+    Args:
+        traces: B cold traces of a question.
+        value_B: provisional rewards.
+        choice: see ``CoreTeachingSettings.teacher``.
+        student: the role that is taught.
+        roles: all roles, in order.
+        step: whose turn it is when teachers rotate.
+        among: whose traces may teach: all, the student's peers', or its own.
     """
     pool = [
         place
@@ -124,7 +132,13 @@ def choose_teacher(
 def to_reread(
     traces: Sequence[Trace], taught: Mapping[str, Hint], which: Reread
 ) -> dict[str, Hint]:
-    """Agent -> its role's hint, for cold traces that are read once more after its hint."""
+    """Agent -> its role's hint, for cold traces that are read once more after its hint.
+
+    Args:
+        traces: the cold traces of a question.
+        taught: role -> its hint.
+        which: see ``CoreTeachingSettings.reread``.
+    """
     right = {trace.role for trace in traces if trace.verdict.correct}
     wrong = {trace.role for trace in traces if not trace.verdict.correct}
     return {
@@ -173,8 +187,15 @@ def hint_checks(text: str) -> list[str]:
 def build_hint(
     source: str, answers: Collection[str], meter: TextMeter, limit: int, keep: End
 ) -> str | None:
-    """The hint for one student, at most ``limit`` of its tokens; None if nothing remains, or
-    nothing but one of ``answers`` (wordings of the gold answer)."""
+    """The hint for one student; None if nothing remains, or nothing but an answer.
+
+    Args:
+        source: see :func:`hint_source`.
+        answers: wordings of the gold answer.
+        meter: of the student's tokens.
+        limit: most tokens.
+        keep: which end of a longer one is kept.
+    """
     stripped = strip_answers(source)
     if _letters(stripped) in {"", *map(_letters, answers)}:
         return None

@@ -19,11 +19,17 @@ def report_traces(
     read: Mapping[str, Hint],
     problem: Problem,
 ) -> dict[str, dict[str, Any]]:
-    """Agent -> what is logged of its trace; roles were ``taught`` in the second round, and what
-    they had written was ``read`` again after a hint.
+    """Agent -> what is logged of its trace.
 
     ``eligible`` traces are the denominator of the rescue rate. A ``control`` is one that would be
     eligible had its coin shown it the hint: its success is what a second try alone is worth.
+
+    Args:
+        traces: B traces of one question.
+        scores: what they earned.
+        taught: role -> its hint in the second round.
+        read: role -> the hint after which what it wrote is read again.
+        problem: the question.
     """
     tried = {trace.role for trace in traces if trace.round == COLD}
     solved = {trace.role for trace in traces if trace.round == COLD and trace.verdict.correct}

@@ -98,7 +98,15 @@ def score(
 ) -> Scores:
     """Score at least one trace (CoRe, arXiv:2601.21600, eq. 4).
 
-    ``embed`` is called only when a term with a weight needs distances.
+    Args:
+        traces: B traces of one question.
+        problem: the question.
+        settings: the environment's.
+        weights: those of the epoch; a term without one is not computed.
+        embed: n texts -> (n, D) unit vectors; called only when a term needs distances.
+
+    Raises:
+        UserError: a reward term of the user's own fails.
     """
     correct_B = np.array([trace.verdict.correct for trace in traces])
     hinted_B = np.array([trace.hinted for trace in traces])

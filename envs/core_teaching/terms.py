@@ -51,8 +51,11 @@ def own_terms(
 ) -> Mapping[str, npt.NDArray[np.float64]]:
     """Term -> (B,) weighted values of the traces of one question.
 
-    Each function is called with the traces (:class:`coterie.envs.core_teaching.scoring.Trace`) and
-    the problem, and gives a number for every trace.
+    Args:
+        named: ``NAME=WEIGHT`` of each function, which takes traces and problem and gives a number
+            for every trace.
+        traces: B of :class:`coterie.envs.core_teaching.scoring.Trace`.
+        problem: the question.
 
     Raises:
         UserError: a function fails, or gives something else.

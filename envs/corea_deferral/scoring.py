@@ -99,7 +99,13 @@ def final_answer(
 def score(
     traces: Sequence[ConfidentTrace], question: str, settings: CoreaDeferralSettings
 ) -> list[dict[str, float]]:
-    """The weighted terms of each trace (COREA, arXiv:2603.03752, section 3.2)."""
+    """The weighted terms of each trace (COREA, arXiv:2603.03752, section 3.2).
+
+    Args:
+        traces: N traces of one role on one question.
+        question: its text, whose language the format asks for.
+        settings: the environment's.
+    """
     correct_N = np.array([trace.verdict.correct for trace in traces], dtype=np.float64)
     confident_N = np.zeros(len(traces))
     if settings.confidence_reward != "none":

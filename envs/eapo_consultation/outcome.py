@@ -182,7 +182,15 @@ def as_graded(
     *,
     answered_calls: int,
 ) -> dict[str, Any]:
-    """What was measured of the final answer of what the policy wrote."""
+    """What was measured of the final answer of what the policy wrote.
+
+    Args:
+        own: everything that it wrote.
+        verdict: of its answer.
+        problem: what it is about.
+        settings: the environment's.
+        answered_calls: well-formed blocks of calls in it, each followed by a return.
+    """
     opened = settings.opens_thinking
     return {
         "correct": bool(verdict.correct),

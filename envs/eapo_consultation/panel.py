@@ -68,7 +68,16 @@ def training_prompt(
     budget: int,
     kind: AnswerKind = "math",
 ) -> str:
-    """The policy's message where experts can be consulted, ``at_once`` of them in one block."""
+    """The policy's message where experts can be consulted.
+
+    Args:
+        question: the problem's text.
+        style: see :data:`coterie.envs.prompts.ExpertStyle`.
+        experts: how many there are, with ids from 1.
+        at_once: most of them in one block of calls.
+        budget: most consultations.
+        kind: what the answer is.
+    """
     if style == "plain":
         return _PLAIN_PANEL.format(question=question, experts=experts)
     if style == "answer":

@@ -206,6 +206,11 @@ def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
 
     ``const`` changes its rate, ``linear`` and ``cosine`` their span, the others their scale.
 
+    Args:
+        fading: the schedule.
+        budget: what its acceptance is to sum to.
+        steps: training steps over which they are counted.
+
     Raises:
         ValueError: no stretch gives that total.
     """
@@ -232,10 +237,15 @@ def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
 
 
 def turn_budget(step: int, *, first: int, last: int, anneal: int) -> int:
-    """Rounds T_s allowed in step ``step``: from ``first`` linearly to ``last`` over ``anneal``
-    steps; ``first`` throughout where ``anneal`` is 0.
+    """Rounds T_s allowed in a training step.
 
     The paper lowers the budget "toward the evaluation budget" and names no schedule.
+
+    Args:
+        step: counted from 1.
+        first: rounds T_0 at the start.
+        last: rounds T_end at the end.
+        anneal: steps S of a linear way from the one to the other; 0: ``first`` throughout.
     """
     if anneal < 2:
         return first if anneal == 0 or step < 1 else last

@@ -114,7 +114,13 @@ def parse(text: str) -> Parsed:
 
 def score(traces: Sequence[StrategyTrace], settings: SdE2Settings, embed: Embed) -> list[Score]:
     """Scores of each trace (SD-E2, arXiv:2601.17982: four rewards, each z-scored over the group,
-    then added up)."""
+    then added up).
+
+    Args:
+        traces: B traces of one role on one question.
+        settings: the environment's.
+        embed: n texts -> (n, D) unit vectors.
+    """
     if not traces:
         return []
     vectors = [embed(trace.parsed.reasonings) for trace in traces]

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from coterie.datatypes import Problem
 from coterie.envs import settings_of
 from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 
+PROBLEM = Problem(id="q", question="7 + 8 - 3 =", gold="2", kind="number")
 COLD = "Question: 7 + 8 - 3 =\nLet's solve this step by step:"
 HINTED = "Question: 7 + 8 - 3 =\nHint:\n7 + 8 = 5 - 3 =\nLet's solve this step by step:"
 
@@ -36,7 +38,7 @@ RESCUE = {
 
 
 class Played:
-    """One finished episode."""
+    """One finished episode, about 7 + 8 - 3 = unless ``options`` name another problem."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class Played:
         seed: int = 0,
         **options: Any,
     ) -> None:
-        observations, infos = env.reset(seed=seed, options=options)
+        observations, infos = env.reset(seed=seed, options={"problem": PROBLEM, **options})
         self.prompts: dict[str, str] = {}
         self.steps = 0
         self.rounds: list[list[str]] = []

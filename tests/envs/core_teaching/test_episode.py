@@ -1,6 +1,5 @@
 """Rounds, modes and seeds of an episode, how it is told, and what is refused."""
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -8,46 +7,39 @@ import pytest
 from coterie.datatypes import Problem, UserError
 from coterie.envs.prompts import strategy_prompt
 
-from .scripted import COLD, PLAIN, RESCUE, RIGHT, WRONG, Played
+from .scripted import COLD, RESCUE, RIGHT, WRONG, Played
 
 
-def test_the_second_round_is_played_when_nobody_succeeded(make: Any, problem: Problem) -> None:
-    played = Played(make(), dict.fromkeys(RESCUE, WRONG), problem=problem)
+def test_the_second_round_is_played_when_nobody_succeeded(make: Any) -> None:
+    played = Played(make(), dict.fromkeys(RESCUE, WRONG))
     assert played.steps == 2
     assert played.prompts["alice_2"] == played.prompts["bob_2"] == COLD
     assert played.infos["alice_2"]["loss_weight"] == 0.8
 
 
 def test_without_a_second_round_there_is_one_step(make: Any, problem: Problem) -> None:
-    env = make(dataclasses.replace(PLAIN, k_hinted=0))
+    env = make(k_hinted=0)
     assert env.possible_agents == ["alice_0", "alice_1", "bob_0", "bob_1"]
-    played = Played(env, RESCUE, problem=problem)
+    played = Played(env, RESCUE)
     assert played.steps == 1
     assert played.rewards == pytest.approx({"alice_0": 0, "alice_1": 0, "bob_0": 0, "bob_1": 1.3})
     with pytest.raises(UserError, match="set k_hinted above 0, or k_cold above 1"):
-        make(dataclasses.replace(PLAIN, k_cold=1, k_hinted=0)).reset(
-            options={"mode": "probe", "problem": problem}
-        )
+        make(k_cold=1, k_hinted=0).reset(options={"mode": "probe", "problem": problem})
 
 
-def test_a_probe_without_a_second_round_takes_the_last_cold_trace(
-    make: Any, problem: Problem
-) -> None:
-    env = make(dataclasses.replace(PLAIN, k_hinted=0, hint_probability=0.0))
-    played = Played(
-        env, RESCUE | {"bob_0": RIGHT}, problem=problem, mode="probe", hint_probability=1.0
-    )
+def test_a_probe_without_a_second_round_takes_the_last_cold_trace(make: Any) -> None:
+    env = make(k_hinted=0, hint_probability=0.0)
+    played = Played(env, RESCUE | {"bob_0": RIGHT}, mode="probe", hint_probability=1.0)
     assert played.rounds == [["alice_0", "bob_0"], ["alice_1", "bob_1"]]
     assert [role for role, info in played.infos.items() if info["hinted"]] == ["alice_1", "bob_1"]
     assert played.prompts["alice_1"] != COLD == played.prompts["alice_0"]
 
 
 def test_evaluation_is_cold_and_pays_correctness(make: Any, problem: Problem, scorer: Any) -> None:
-    settings = dataclasses.replace(PLAIN, w_explore=(0.2,), eval_max_new_tokens=99)
-    env = make(settings)
+    env = make(w_explore=(0.2,), eval_max_new_tokens=99)
     _, infos = env.reset(seed=0, options={"problem": problem, "mode": "eval"})
     assert {info["max_new_tokens"] for info in infos.values()} == {99}
-    played = Played(env, RESCUE, problem=problem, mode="eval")
+    played = Played(env, RESCUE, mode="eval")
     assert played.rounds == [list(RESCUE)]
     assert set(played.prompts.values()) == {COLD}
     assert played.rewards == {agent: float(text == RIGHT) for agent, text in RESCUE.items()}
@@ -59,10 +51,11 @@ def test_evaluation_is_cold_and_pays_correctness(make: Any, problem: Problem, sc
 def test_an_episode_is_a_function_of_its_seed_and_options(make: Any, sums: Any) -> None:
     env, other = make(source=sums), make(source=sums)
     answers = dict.fromkeys(RESCUE, RIGHT)
-    Played(other, answers, seed=9)
-    assert Played(env, answers, seed=5).infos == Played(other, answers, seed=5).infos
-    questions = {Played(env, answers, seed=seed).prompts["alice_0"] for seed in range(5)}
-    assert len(questions) == 5
+    Played(other, answers, seed=9, problem=None)
+    left, right = (Played(each, answers, seed=5, problem=None) for each in (env, other))
+    assert left.infos == right.infos
+    played = [Played(env, answers, seed=seed, problem=None) for seed in range(5)]
+    assert len({each.prompts["alice_0"] for each in played}) == 5
     # Unseeded resets go on from the last seed, each with a problem of its own.
     first, _ = env.reset(seed=3)
     second, _ = env.reset()
@@ -83,9 +76,9 @@ def test_a_seeded_reset_seeds_the_action_spaces(make: Any, sums: Any) -> None:
     assert len(set(samples[0])) == len(samples[0])
 
 
-def test_a_finished_episode_takes_no_more_steps(make: Any, problem: Problem) -> None:
+def test_a_finished_episode_takes_no_more_steps(make: Any) -> None:
     env = make()
-    Played(env, RESCUE, problem=problem)
+    Played(env, RESCUE)
     assert env.step(RESCUE) == ({}, {}, {}, {}, {})
 
 
@@ -99,13 +92,13 @@ def test_prompts_that_ask_for_strategies(problem: Problem) -> None:
     assert strategy_prompt(problem, "plain", "{x}") == COLD.replace("\nLet", "\nHint:\n{x}\nLet")
 
 
-def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_transcript(make: Any, capsys: pytest.CaptureFixture[str]) -> None:
     env = make(render_mode="ansi")
-    Played(env, RESCUE, problem=problem)
+    Played(env, RESCUE)
     text = env.render()
     assert "gold answer: 2" in text
     assert "right, hinted, rescued; reward +1.450 (exploitation +1.300, rescue +0.150)" in text
-    Played(make(render_mode="human"), {**RESCUE}, problem=problem)
+    Played(make(render_mode="human"), {**RESCUE})
     assert capsys.readouterr().out.strip() == text.strip()
 
 
@@ -114,14 +107,13 @@ def test_a_transcript(make: Any, problem: Problem, capsys: pytest.CaptureFixture
     [("hint", []), ("cold", ["alice_2", "bob_2"])],
 )
 def test_hinted_traces_may_be_learned_after_the_cold_prompt(
-    after: Any, learned_cold: list[str], make: Any, problem: Problem
+    after: Any, learned_cold: list[str], make: Any
 ) -> None:
-    settings = dataclasses.replace(PLAIN, learn_hinted_after=after)
-    infos = Played(make(settings), RESCUE, problem=problem).infos
+    infos = Played(make(learn_hinted_after=after), RESCUE).infos
     assert [agent for agent, info in infos.items() if info["hinted"]] == ["alice_2", "bob_2"]
     named = {a: info["learned_after"] for a, info in infos.items() if "learned_after" in info}
     assert named == dict.fromkeys(learned_cold, COLD)
     # What it earns does not change.
-    usual = Played(make(), RESCUE, problem=problem).infos
+    usual = Played(make(), RESCUE).infos
     rewards = [{agent: info["reward_terms"] for agent, info in x.items()} for x in (infos, usual)]
     assert rewards[0] == rewards[1]

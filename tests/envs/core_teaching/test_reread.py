@@ -18,12 +18,8 @@ BOTH = {"alice_0": WRONG, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
 MIXED = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
 
 
-def hinted(hint: str) -> str:
-    return HINTED.replace("7 + 8 = 5 - 3 =\nLet", f"{hint}\nLet")
-
-
-def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) -> dict[str, str]:
-    infos = Played(env, answers, problem=problem, **options).infos
+def reread(env: Any, answers: dict[str, str], **options: Any) -> dict[str, str]:
+    infos = Played(env, answers, **options).infos
     return {agent: info["reread_after"] for agent, info in infos.items() if "reread_after" in info}
 
 
@@ -46,14 +42,14 @@ def reread(env: Any, answers: dict[str, str], problem: Problem, **options: Any) 
     ],
 )
 def test_wrong_traces_of_questions_that_a_peer_solved(
-    which: Any, answers: dict[str, str], reread_agents: list[str], make: Any, problem: Problem
+    which: Any, answers: dict[str, str], reread_agents: list[str], make: Any
 ) -> None:
     # Whoever teaches in the second round: here it is a peer.
     for teacher in get_args(TeacherChoice):
-        env = make(dataclasses.replace(ALONE, reread=which, teacher=teacher))
-        assert reread(env, answers, problem) == dict.fromkeys(reread_agents, HINTED)
+        env = make(ALONE, reread=which, teacher=teacher)
+        assert reread(env, answers) == dict.fromkeys(reread_agents, HINTED)
         for mode in ("eval", "probe"):
-            assert reread(env, answers, problem, mode=mode) == {}
+            assert reread(env, answers, mode=mode) == {}
 
 
 @pytest.mark.parametrize(
@@ -63,31 +59,28 @@ def test_wrong_traces_of_questions_that_a_peer_solved(
         (0.5, "peer", BOTH, ["alice_0", "alice_1"]),
         (0.51, "peer", BOTH, []),
         (1.0, "peer", {**BOTH, "bob_0": RIGHT}, ["alice_0", "alice_1"]),
+        # One's own right trace stands beside bob's wrong one, and beside none of alice's.
+        (0.0, "own", BOTH, ["bob_0"]),
         (0.5, "own", MIXED, ["alice_1", "bob_0"]),
         (0.51, "own", MIXED, []),
     ],
 )
 def test_hints_of_roles_that_are_right_often_enough(
-    least: float,
-    hint: Any,
-    answers: dict[str, str],
-    reread_agents: list[str],
-    make: Any,
-    problem: Problem,
+    least: float, hint: Any, answers: dict[str, str], reread_agents: list[str], make: Any
 ) -> None:
-    settings = dataclasses.replace(ALONE, reread="wrong", reread_hint=hint, reread_least=least)
-    assert [*reread(make(settings), answers, problem)] == reread_agents
+    env = make(ALONE, reread="wrong", reread_hint=hint, reread_least=least)
+    assert reread(env, answers) == dict.fromkeys(reread_agents, HINTED)
 
 
-def test_the_best_of_those_that_are_sure_enough_teaches(make: Any, problem: Problem) -> None:
+THREE = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
+THREE |= {"carol_0": WRONG, "carol_1": WRONG}
+TRIO = {"reread": "wrong", "teacher": "best", "roles": ("alice", "bob", "carol")}
+
+
+def test_the_best_of_those_that_are_sure_enough_teaches(make: Any) -> None:
     """Alice's one right trace pays most, and is left out."""
-    settings = dataclasses.replace(
-        ALONE, reread="wrong", reread_least=0.6, teacher="best", lambda_ta=0.0
-    )
-    env = make(settings, roles=("alice", "bob", "carol"))
-    answers = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
-    answers |= {"carol_0": WRONG, "carol_1": WRONG}
-    assert [*reread(env, answers, problem)] == ["alice_1", "carol_0", "carol_1"]
+    env = make(ALONE, reread_least=0.6, lambda_ta=0.0, **TRIO)
+    assert [*reread(env, THREE)] == ["alice_1", "carol_0", "carol_1"]
 
 
 @pytest.mark.parametrize(
@@ -102,14 +95,9 @@ def test_the_best_of_those_that_are_sure_enough_teaches(make: Any, problem: Prob
     ],
 )
 def test_the_log_has_the_hints_that_traces_are_read_behind(
-    hint: Any, least: float, teachers: dict[str, str], make: Any, problem: Problem
+    hint: Any, least: float, teachers: dict[str, str], make: Any
 ) -> None:
-    settings = dataclasses.replace(
-        ALONE, reread="wrong", reread_hint=hint, reread_least=least, teacher="best"
-    )
-    answers = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": RIGHT, "bob_1": RIGHT}
-    answers |= {"carol_0": WRONG, "carol_1": WRONG}
-    played = Played(make(settings, roles=("alice", "bob", "carol")), answers, problem=problem)
+    played = Played(make(ALONE, reread_hint=hint, reread_least=least, **TRIO), THREE)
     assert played.episode["reread_teachers"] == teachers
     assert {*played.episode["reread_hints"]} == {*teachers}
     # Of a second round there is none.
@@ -118,13 +106,11 @@ def test_the_log_has_the_hints_that_traces_are_read_behind(
     assert taught == {*teachers.values()}
 
 
-def test_nothing_is_sampled_under_the_hint_and_rewards_are_the_same(
-    make: Any, problem: Problem
-) -> None:
-    played = Played(make(dataclasses.replace(ALONE, reread="wrong")), BOTH, problem=problem)
+def test_nothing_is_sampled_under_the_hint_and_rewards_are_the_same(make: Any) -> None:
+    played = Played(make(ALONE, reread="wrong"), BOTH)
     assert played.rounds == [["alice_0", "alice_1", "bob_0", "bob_1"]]
     assert set(played.prompts.values()) == {COLD}
-    assert played.rewards == Played(make(ALONE), BOTH, problem=problem).rewards
+    assert played.rewards == Played(make(ALONE), BOTH).rewards
 
 
 def test_the_context_is_told_in_the_tokens_of_its_author(scorer: Any, problem: Problem) -> None:
@@ -135,18 +121,3 @@ def test_the_context_is_told_in_the_tokens_of_its_author(scorer: Any, problem: P
     said = {agent: codec.extend(text) for agent, text in BOTH.items()}
     *_, infos = env.step({agent: said[agent] for agent in env.agents if agent in said})
     assert infos["alice_0"]["reread_after"].tolist() == list(codec.open(HINTED))
-
-
-@pytest.mark.parametrize(
-    ("hint", "answers", "contexts"),
-    [
-        # Bob's wrong trace has a right one beside it, alice's have none.
-        ("own", BOTH, {"bob_0": HINTED}),
-        ("own", MIXED, {"alice_1": HINTED, "bob_0": HINTED}),
-    ],
-)
-def test_hints_that_are_no_peers(
-    hint: Any, answers: dict[str, str], contexts: dict[str, str], make: Any, problem: Problem
-) -> None:
-    env = make(dataclasses.replace(ALONE, reread="wrong", reread_hint=hint))
-    assert reread(env, answers, problem) == contexts

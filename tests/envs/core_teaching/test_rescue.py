@@ -1,18 +1,17 @@
 """Who is rescued, worked out by hand, and who was shown a hint."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 
-from coterie.datatypes import Problem, derive_seed
+from coterie.datatypes import derive_seed
 from coterie.envs.core_teaching.environment import coin, shows_hint
 
-from .scripted import COLD, HINTED, PLAIN, RESCUE, RIGHT, WRONG, Played
+from .scripted import COLD, HINTED, RESCUE, RIGHT, WRONG, Played
 
 
-def test_a_rescue(make: Any, problem: Problem) -> None:
-    played = Played(make(), RESCUE, problem=problem)
+def test_a_rescue(make: Any) -> None:
+    played = Played(make(), RESCUE)
 
     assert played.rounds == [["alice_0", "alice_1", "bob_0", "bob_1"], ["alice_2", "bob_2"]]
     assert played.prompts["alice_0"] == played.prompts["bob_1"] == COLD
@@ -56,24 +55,22 @@ def test_a_rescue(make: Any, problem: Problem) -> None:
 )
 def test_rescue_needs_every_condition(
     make: Any,
-    problem: Problem,
     changes: dict[str, str],
     hint_probability: float,
     rescued: bool,
 ) -> None:
-    settings = dataclasses.replace(PLAIN, hint_probability=hint_probability)
-    played = Played(make(settings), {**RESCUE, **changes}, problem=problem)
+    played = Played(make(hint_probability=hint_probability), {**RESCUE, **changes})
     assert played.infos["alice_2"]["rescued"] is rescued
     assert played.terms("rescue")["alice_2"] == (0.15 if rescued else 0.0)
     # Nobody of the first round is ever rescued, right as it may be.
     assert not played.infos["bob_1"]["rescued"]
 
 
-def test_rescue_needs_a_cold_trace_of_the_same_role(make: Any, problem: Problem) -> None:
+def test_rescue_needs_a_cold_trace_of_the_same_role(make: Any) -> None:
     answers = {
         agent: text for agent, text in RESCUE.items() if agent[:7] not in ("alice_0", "alice_1")
     }
-    played = Played(make(), answers, problem=problem)
+    played = Played(make(), answers)
     assert played.infos["alice_2"]["hinted"]
     assert not played.infos["alice_2"]["rescued"]
     assert played.infos["alice_2"]["hint_lift"] is None
@@ -81,22 +78,19 @@ def test_rescue_needs_a_cold_trace_of_the_same_role(make: Any, problem: Problem)
     assert played.episode["failed"] == 2
 
 
-def test_three_roles(make: Any, problem: Problem) -> None:
+def test_three_roles(make: Any) -> None:
     env = make(roles=("alice", "bob", "carol"))
     answers = {f"{role}_{k}": WRONG for role in env.roles for k in range(3)}
     answers |= {"carol_0": RIGHT, "alice_2": RIGHT, "bob_2": RIGHT}
-    played = Played(env, answers, problem=problem)
+    played = Played(env, answers)
     assert [agent for agent, info in played.infos.items() if info["rescued"]] == [
         "alice_2", "bob_2",
     ]  # fmt: skip
 
 
-def test_a_probe_has_controls(make: Any, problem: Problem) -> None:
+def test_a_probe_has_controls(make: Any) -> None:
     env = make()
-    shown = [
-        Played(env, RESCUE, problem=problem, mode="probe", seed=seed).infos["alice_2"]
-        for seed in range(40)
-    ]
+    shown = [Played(env, RESCUE, mode="probe", seed=seed).infos["alice_2"] for seed in range(40)]
     hinted = [info for info in shown if info["hinted"]]
     controls = [info for info in shown if info["control"]]
     assert len(hinted) + len(controls) == 40
@@ -106,7 +100,7 @@ def test_a_probe_has_controls(make: Any, problem: Problem) -> None:
     assert 10 < len(hinted) < 30
     assert all(info["eligible"] for info in hinted)
     assert not any(info["eligible"] for info in controls)
-    never = Played(env, RESCUE, problem=problem, mode="probe", hint_probability=0.0)
+    never = Played(env, RESCUE, mode="probe", hint_probability=0.0)
     assert not never.infos["alice_2"]["hinted"]
 
 

@@ -1,6 +1,5 @@
 """Reward terms worked out by hand, and what is asked of the scorer for them."""
 
-import dataclasses
 from typing import Any
 
 import pytest
@@ -8,21 +7,20 @@ import pytest
 from coterie.datatypes import Problem
 from coterie.envs.core_teaching.settings import weights_at
 
-from .scripted import CORE, PLAIN, RESCUE, RIGHT, WRONG, Played, trace
+from .scripted import CORE, PROBLEM, RESCUE, RIGHT, WRONG, Played, trace
 
 
-def test_every_term_by_hand(make: Any, problem: Problem) -> None:
-    settings = dataclasses.replace(
-        PLAIN,
+def test_every_term_by_hand(make: Any) -> None:
+    other = trace(2, "15 - 3 =")
+    answers = {**RESCUE, "alice_2": "9" + other}
+    env = make(
         w_explore=(0.2, 0.5),
         lambda_cm=(0.0, 0.1),
         lambda_ta=0.2,
         teacher_lift=0.4,
         explore_correct_only=True,
     )
-    other = trace(2, "15 - 3 =")
-    answers = {**RESCUE, "alice_2": "9" + other}
-    played = Played(make(settings), answers, problem=problem, epoch=2)
+    played = Played(env, answers, epoch=2)
 
     # Embeddings: alice_2 starts with "9", all others with "<": cosine distance 1 to it, 0 among
     # themselves. Operations: "+ - =" for the others and "- =" for it, so Jaccard 2/3; "result" and
@@ -47,10 +45,9 @@ def test_every_term_by_hand(make: Any, problem: Problem) -> None:
         assert played.rewards[agent] == sum(info["reward_terms"].values())
 
 
-def test_distance_from_a_partner_that_was_right(make: Any, problem: Problem) -> None:
-    settings = dataclasses.replace(PLAIN, lambda_cm=(0.1,))
+def test_distance_from_a_partner_that_was_right(make: Any) -> None:
     answers = {**RESCUE, "alice_0": "9" + RIGHT}
-    played = Played(make(settings), answers, problem=problem)
+    played = Played(make(lambda_cm=(0.1,)), answers)
     # alice_0 and bob_1 are right and differ in the first letter only: d = .6, of which .45 is paid.
     # alice_1 is wrong and not paid, although it is as far; in round B bob's trace is wrong.
     assert played.terms("cross_model") == pytest.approx(
@@ -63,7 +60,7 @@ def test_partial_credit_and_its_options(make: Any, scorer: Any) -> None:
     answers = {**RESCUE, "alice_0": trace("york"), "bob_1": trace("new york city")}
 
     def exploitation(**changes: Any) -> tuple[float, float]:
-        env = make(dataclasses.replace(PLAIN, **changes))
+        env = make(**changes)
         terms = Played(env, answers, problem=capital).terms("exploitation")
         return terms["alice_0"], terms["bob_1"]
 
@@ -73,20 +70,17 @@ def test_partial_credit_and_its_options(make: Any, scorer: Any) -> None:
     assert exploitation(alpha=0.1, w_exploit=2.0) == pytest.approx((0.1, 2.2))
 
 
-def test_wrong_traces_are_paid_for_distance_only_if_asked(make: Any, problem: Problem) -> None:
+def test_wrong_traces_are_paid_for_distance_only_if_asked(make: Any) -> None:
     answers = {**RESCUE, "alice_0": "9" + WRONG}
     for correct_only, paid in ((True, 0.0), (False, 0.2 * 0.45)):
-        settings = dataclasses.replace(PLAIN, w_explore=(0.2,), explore_correct_only=correct_only)
-        played = Played(make(settings), answers, problem=problem)
+        played = Played(make(w_explore=(0.2,), explore_correct_only=correct_only), answers)
         # It differs from all others in its first letter: d = .6, the margin is .15.
         assert played.terms("exploration")["alice_0"] == pytest.approx(paid)
 
 
-def test_ties_go_by_role_then_sample_whatever_the_round(make: Any, problem: Problem) -> None:
-    settings = dataclasses.replace(
-        PLAIN, w_explore=(1.0,), explore_mode="literal", cap=1, explore_correct_only=False
-    )
-    played = Played(make(settings), {**RESCUE, "alice_2": "9" + RIGHT}, problem=problem)
+def test_ties_go_by_role_then_sample_whatever_the_round(make: Any) -> None:
+    env = make(w_explore=(1.0,), explore_mode="literal", cap=1, explore_correct_only=False)
+    played = Played(env, {**RESCUE, "alice_2": "9" + RIGHT})
     # alice_2 and bob_1 are equally right. alice_2 comes first, is the whole set and earns nothing;
     # all others are .6 away from it.
     assert played.terms("exploration") == pytest.approx(
@@ -94,12 +88,12 @@ def test_ties_go_by_role_then_sample_whatever_the_round(make: Any, problem: Prob
     )
 
 
-def test_strategy_ratio_looks_inside_a_trace(make: Any, problem: Problem, scorer: Any) -> None:
+def test_strategy_ratio_looks_inside_a_trace(make: Any, scorer: Any) -> None:
     block = "<strategy>{}<result>2</result></strategy>"
     # Two strategies that begin alike and one that does not: the greedy set has two of three.
     text = "".join(map(block.format, ("1 + 1", "1 + 1", "9 + 1"))) + "<answer>2</answer>"
-    settings = dataclasses.replace(PLAIN, w_explore=(0.3,), explore_mode="strategy-ratio")
-    played = Played(make(settings), {**RESCUE, "bob_1": text}, problem=problem)
+    env = make(w_explore=(0.3,), explore_mode="strategy-ratio")
+    played = Played(env, {**RESCUE, "bob_1": text})
     terms = played.terms("exploration")
     assert terms.pop("bob_1") == pytest.approx(0.3 * 2 / 3)
     assert set(terms.values()) == {0.0}
@@ -113,10 +107,9 @@ def test_schedules_count_epochs_from_one() -> None:
     assert [weights.cross_model for weights in at] == [0.0, 0.1, 0.1]
 
 
-def test_failed_agents_are_left_out(make: Any, problem: Problem) -> None:
-    settings = dataclasses.replace(PLAIN, lambda_ta=0.2)
+def test_failed_agents_are_left_out(make: Any) -> None:
     answers = {agent: text for agent, text in RESCUE.items() if agent not in ("alice_0", "bob_0")}
-    played = Played(make(settings), answers, problem=problem)
+    played = Played(make(lambda_ta=0.2), answers)
     # rho of round A is now 1 of 2.
     assert played.terms("trace_accuracy")["bob_1"] == pytest.approx(0.2 * 0.5)
     assert played.episode["cold_rate"] == {"alice": 0.0, "bob": 1.0}
@@ -127,27 +120,26 @@ def test_failed_agents_are_left_out(make: Any, problem: Problem) -> None:
     assert played.infos["alice_2"]["rescued"]
 
 
-def test_everyone_may_fail(make: Any, problem: Problem) -> None:
-    for settings in (PLAIN, CORE, dataclasses.replace(PLAIN, k_hinted=0)):
-        played = Played(make(settings), {}, problem=problem)
+def test_everyone_may_fail(make: Any) -> None:
+    for env in (make(), make(CORE), make(k_hinted=0)):
+        played = Played(env, {})
         assert set(played.rewards.values()) == {0.0}
         assert played.episode["answered"] == 0
         assert not played.episode["team_correct"]
 
 
-def test_traces_without_an_answer(make: Any, problem: Problem) -> None:
-    played = Played(make(CORE), dict.fromkeys(RESCUE, ""), problem=problem)
+def test_traces_without_an_answer(make: Any) -> None:
+    played = Played(make(CORE), dict.fromkeys(RESCUE, ""))
     assert played.infos["bob_1"]["answer"] is None
     assert set(played.rewards.values()) == {0.0}
     assert played.episode["answered"] == 6
 
 
-def test_requests_name_all_that_a_step_asks(make: Any, problem: Problem, scorer: Any) -> None:
-    settings = dataclasses.replace(PLAIN, w_explore=(0.2,), lambda_cm=(0.1,))
-    env = make(settings)
+def test_requests_name_all_that_a_step_asks(make: Any, scorer: Any) -> None:
+    env = make(w_explore=(0.2,), lambda_cm=(0.1,))
     two_ways = trace(3).replace(" <final", "<strategy>b<result>2</result></strategy> <final")
     answers = {**RESCUE, "bob_0": two_ways.replace("> 3 </final", "> 2 </final")}
-    env.reset(seed=0, options={"problem": problem})
+    env.reset(seed=0, options={"problem": PROBLEM})
     for round_ in (("alice_0", "alice_1", "bob_0", "bob_1"), ("alice_2", "bob_2")):
         actions = {agent: answers[agent] for agent in round_}
         requests = env.score_requests(actions)
@@ -159,9 +151,9 @@ def test_requests_name_all_that_a_step_asks(make: Any, problem: Problem, scorer:
         scorer.embedded.clear()
 
 
-def test_nothing_is_embedded_without_a_weight(make: Any, problem: Problem, scorer: Any) -> None:
+def test_nothing_is_embedded_without_a_weight(make: Any, scorer: Any) -> None:
     env = make()
-    env.reset(seed=0, options={"problem": problem})
+    env.reset(seed=0, options={"problem": PROBLEM})
     assert env.score_requests(RESCUE).embeddings == ()
-    Played(env, {**RESCUE, "alice_0": RIGHT}, problem=problem)
+    Played(env, {**RESCUE, "alice_0": RIGHT})
     assert scorer.embedded == []
