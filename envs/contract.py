@@ -231,6 +231,10 @@ def _by_name(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 _LIMITS: dict[str, Rule] = {
     "max_new_tokens": (_count, "an int of at least 1"),
     "stop": (_texts, "a list of non-empty strings"),
+    **dict.fromkeys(
+        ("temperature", "top_p"),
+        (lambda value: _finite(value) and value >= 0, "a finite number of at least 0"),
+    ),
     "piece": (
         lambda value: isinstance(value, str) and value in ("message", "continuation", "fresh"),
         "'message', 'continuation' or 'fresh'",

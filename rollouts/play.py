@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,7 +87,7 @@ async def play(
         replica: which copy of the same (problem, seed) this is.
         options: the environment's reset options (``problem``, ``step``, ``epoch``, ``mode``).
         sampling: defaults, or those of each role; the environment sets token limits and stop
-            strings turn by turn.
+            strings turn by turn, and outside of training temperature and top-p.
         deadlines: limits on waiting for policies.
         prefetch: awaited with what a step is about to ask of the scorer, so that many episodes
             can be scored in one batch.
@@ -122,7 +122,9 @@ async def play(
                 problem=problem,
             )
             usual = sampling if isinstance(sampling, Sampling) else sampling[recorder.role]
-            asked.append((recorder.role, prompt, _limits(agent, infos[agent], usual)))
+            trains = options.get("mode", "train") == "train"
+            own = _sampling(agent, infos[agent], usual, trains=trains)
+            asked.append((recorder.role, prompt, own))
         limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
         answers, waited_s = await ask(asked, limit_s) if asked else ([], 0.0)
         actions: dict[str, Any] = {}
@@ -245,17 +247,23 @@ async def wait_for_all(calls: Collection[asyncio.Future[Any]], limit_s: float | 
             return waited
 
 
-def _limits(agent: str, info: Mapping[str, Any], sampling: Sampling) -> Sampling:
-    limit, stop = (
-        info.get("max_new_tokens", sampling.max_new_tokens),
-        info.get("stop", sampling.stop),
-    )
+def _sampling(agent: str, info: Mapping[str, Any], usual: Sampling, *, trains: bool) -> Sampling:
+    """The usual one with what the environment says of this turn."""
+    limit, stop = info.get("max_new_tokens", usual.max_new_tokens), info.get("stop", usual.stop)
     if not isinstance(limit, Integral):
         raise UserError(f"max_new_tokens of {agent} is {limit!r:.100}: it must be an int")
     # A string is a sequence, too: of letters.
     if not isinstance(stop, list | tuple):
         raise UserError(f"stop of {agent} is {stop!r:.100}: it must be a list of strings")
-    return replace(sampling, max_new_tokens=int(limit), stop=tuple(stop))
+    own = {name: info[name] for name in ("temperature", "top_p") if name in info}
+    for name, value in own.items():
+        if trains:
+            raise UserError(f"{name} of {agent} is the run's while it trains: leave it out there")
+        if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < 1e3:
+            raise UserError(
+                f"{name} of {agent} is {value!r:.100}: it must be a number of at least 0"
+            )
+    return replace(usual, max_new_tokens=int(limit), stop=tuple(stop), **own)
 
 
 def _check_born_at_reset(agents: list[str], recorders: Mapping[str, Recorder]) -> None:

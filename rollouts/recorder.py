@@ -21,6 +21,8 @@ _STRUCTURAL = (
     "episode",
     "max_new_tokens",
     "stop",
+    "temperature",
+    "top_p",
     "piece",
     "fresh",
     "text",

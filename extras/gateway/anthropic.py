@@ -28,7 +28,7 @@ def read(body: Mapping[str, Any]) -> Request:
         max_tokens=fields.count(body.get("max_tokens"), "max_tokens"),
         stop=fields.words(body.get("stop_sequences"), "stop_sequences"),
         stream=bool(body.get("stream")),
-        names_sampling=fields.names_sampling(body),
+        sampling=fields.sampling(body),
     )
 
 

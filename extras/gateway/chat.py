@@ -42,7 +42,7 @@ def read(body: Mapping[str, Any]) -> Request:
         max_tokens=fields.count(limit, "max_tokens"),
         stop=fields.words(body.get("stop"), "stop"),
         stream=bool(body.get("stream")),
-        names_sampling=fields.names_sampling(body),
+        sampling=fields.sampling(body),
     )
 
 

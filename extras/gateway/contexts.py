@@ -49,6 +49,8 @@ class Opened:
 class Node:
     """A context with its answer."""
 
+    request: Request
+    answer: Answer
     opened: Opened
     ids: Tokens
     ended: bool
@@ -63,39 +65,35 @@ class Contexts:
         self.codec, self._role = codec, role
         self.counts: Counter[str] = Counter()
         """Requests by their kind. And ``malformed``: calls of tools that could not be read, and
-        stayed text; ``sampling_ignored``: requests that name a temperature or a top-p."""
+        stayed text; ``sampling_ignored``: requests whose temperature or top-p was ignored."""
         self.nodes: list[Node] = []
         """In the order of their turns."""
         self._known: dict[bytes, Node] = {}
         """By the conversation that they end."""
         self._asked: set[bytes] = set()
         """Names of requests."""
-        self._continued: dict[int, set[bytes]] = {}
-        """Turn -> the requests that went on after it."""
+        self._continued: set[int] = set()
+        """Turns that a request went on after."""
 
     def open(self, request: Request) -> Opened:
         """The context that the role is shown."""
-        if request.names_sampling:
-            self.counts["sampling_ignored"] += 1
         opened = self._open(request)
         self.counts[opened.kind] += 1
         self._asked.add(opened.request)
         if opened.behind is not None:
-            self._continued.setdefault(opened.behind, set()).add(opened.request)
+            self._continued.add(opened.behind)
         return opened
 
-    def close(
-        self, request: Request, opened: Opened, sampled: Tokens, *, turn: int, limit: int
-    ) -> Answer:
-        """What ``sampled`` says; from here on it is known.
+    def close(self, request: Request, opened: Opened, sampled: Tokens, *, limit: int) -> Answer:
+        """What ``sampled`` says; it is the role's next turn, and known from here on.
 
         Args:
             request: what was asked.
             opened: the context that it was asked in.
             sampled: ids.
-            turn: which turn of the role it is.
             limit: most ids that there could be.
         """
+        turn = len(self.nodes)
         text = self.codec.decode(sampled)
         ended = len(sampled) > 0 and not self.codec.decode(sampled[-1:])
         stops = [text.find(mark) for mark in request.stop if mark in text]
@@ -114,7 +112,7 @@ class Contexts:
         said_back = answer.message()
         messages = (*request.messages, said_back)
         past = Conversation(messages, request.tools, opened.begun, turn)
-        node = Node(opened, np.concatenate([opened.ids, sampled]), ended, past)
+        node = Node(request, answer, opened, np.concatenate([opened.ids, sampled]), ended, past)
         self._known[continued_digest(opened.request, said_back)] = node
         self.nodes.append(node)
         return answer
@@ -128,7 +126,7 @@ class Contexts:
         return {
             turn
             for turns in siblings.values()
-            if any(turn in self._continued for turn in turns)
+            if not self._continued.isdisjoint(turns)
             for turn in turns
             if turn not in self._continued
         }

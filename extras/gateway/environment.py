@@ -2,46 +2,28 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from coterie.datatypes import Problem, Scorer, TokenCodec, UserError
+from coterie.datatypes import Scorer, TokenCodec, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
 from coterie.envs.problem_env import ProblemEnv
-from coterie.envs.spaces import Seen, TokenSpace, token_ids
-from coterie.extras.gateway.contexts import Contexts, Opened
+from coterie.envs.spaces import Seen, TokenSpace
+from coterie.extras.gateway.episode import GatewayEpisode
 from coterie.extras.gateway.gateway import gateway
-from coterie.extras.gateway.messages import Answer, Message, Refused
-from coterie.extras.gateway.outcome import (
-    Played,
-    Record,
-    conversation,
-    counted,
-    reward_terms,
-    turn_rewards,
-)
+from coterie.extras.gateway.outcome import Played
 from coterie.extras.gateway.programs import Endpoints, Program
-from coterie.extras.gateway.session import Call, Ended, Session, Situation
+from coterie.extras.gateway.session import Ended, Session, Situation
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.source import ProblemSource
 
 
-@dataclass
-class _Shown:
-    """A call that is to be answered now."""
-
-    call: Call
-    opened: Opened
-    limit: int
-
-
 class GatewayEnv(ProblemEnv):
     """Each role is one agent, ``ROLE_0``. It speaks token ids by itself: a program sends messages,
-    and :class:`Contexts` makes exact contexts of them."""
+    and :class:`GatewayEpisode` makes exact contexts of them."""
 
     metadata = {  # noqa: RUF012 (PettingZoo's convention)
         **ProblemEnv.metadata,
@@ -97,10 +79,7 @@ class GatewayEnv(ProblemEnv):
             for agent, width in widths.items()
         }
         self._session: Session | None = None
-        self._problem: Problem | None = None
-        self._contexts: dict[str, Contexts] = {}
-        self._shown: dict[str, _Shown] = {}
-        self._played: dict[str, list[tuple[tuple[Message, ...], Answer]]] = {}
+        self._episode: GatewayEpisode | None = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         return self._see(self._wait(self._begin(seed, options)))
@@ -121,14 +100,7 @@ class GatewayEnv(ProblemEnv):
         return self._stepped(await self._gather(self._answer(self._session, actions)))
 
     def transcript(self) -> str | None:
-        if self._problem is None:
-            return None
-        lines = [f"{self._problem.id}: {self._problem.question}", ""]
-        for role, turns in self._played.items():
-            for messages, answer in turns:
-                asked = "\n".join(f"{m.speaker}: {m.text}" for m in messages)
-                lines += [f"== {role} ==", asked, "--", answer.text, ""]
-        return "\n".join(lines)
+        return None if self._episode is None else self._episode.transcript()
 
     def close(self) -> None:
         self._give_up()
@@ -137,10 +109,11 @@ class GatewayEnv(ProblemEnv):
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> Callable[[], Session]:
         """Starts the program of a new episode."""
         self._give_up()
-        self._problem = problem = self.problem_of(self.next_seed(seed), options or {})
+        options = options or {}
+        problem = self.problem_of(self.next_seed(seed), options)
         self.agents = list(self.possible_agents)
-        self._contexts = {role: Contexts(codec, role) for role, codec in self._codecs.items()}
-        self._shown, self._played = {}, {role: [] for role in self.roles}
+        training = options.get("mode", "train") == "train"
+        self._episode = GatewayEpisode(problem, self._codecs, self.settings, training=training)
         server = gateway()
 
         def begin() -> Session:
@@ -159,20 +132,8 @@ class GatewayEnv(ProblemEnv):
 
     def _answer(self, session: Session, actions: Mapping[str, Any]) -> Callable[[], Session]:
         """Hands on what those who were asked answered."""
-        answers = list[tuple[str, Call, Answer | Refused]]()
-        for role, shown in self._shown.items():
-            action = actions.get(f"{role}_0")
-            if action is None:
-                answers.append((role, shown.call, Refused(503, f"{role} did not answer")))
-                continue
-            ids = token_ids(action, self._codecs[role].vocab_size)[: 1 << 20]
-            turns = self._played[role]
-            answer = self._contexts[role].close(
-                shown.call.request, shown.opened, ids, turn=len(turns), limit=shown.limit
-            )
-            turns.append((shown.call.request.messages, answer))
-            answers.append((role, shown.call, answer))
-        self._shown = {}
+        assert self._episode is not None
+        answers = self._episode.answer({role_of(agent): a for agent, a in actions.items()})
 
         def hand_on() -> Session:
             session.answer(answers)
@@ -212,10 +173,21 @@ class GatewayEnv(ProblemEnv):
 
     def _stepped(self, situation: Situation) -> Any:
         observations, infos = self._see(situation)
-        if situation.ended is None:
+        if (ended := situation.ended) is None:
             return self.step_result(observations, infos, done=False)
-        infos = self._final(situation.ended)
+        episode, session = self._episode, self._session
+        assert episode is not None
+        assert session is not None
+        problem = episode.problem
+        last = episode.infos(
+            ended,
+            session,
+            title=self.title,
+            correct=lambda text: bool(self.scorer.check(text, problem).correct),
+            chosen=self._turns,
+        )
         self._session = None
+        infos = {agent: last[role_of(agent)] for agent in self.possible_agents}
         return self.step_result(observations, infos, done=True)
 
     def _see(self, situation: Situation) -> Seen:
@@ -232,74 +204,16 @@ class GatewayEnv(ProblemEnv):
             raise UserError(
                 f"{self.title}: {ended.failure}, before it asked anything; mend the program."
             )
+        assert self._episode is not None
+        shown = self._episode.show(calls)
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.possible_agents:
-            role = role_of(agent)
-            ids, info = np.zeros(0, dtype=np.int64), {}
-            if (call := calls.get(role)) is not None:
-                opened = self._contexts[role].open(call.request)
-                ids = opened.ids
-                asked, most = call.request.max_tokens, self.settings.max_new_tokens
-                limit = most if asked is None else min(asked, most)
-                info = {"max_new_tokens": limit, "stop": list(call.request.stop)}
-                info["text"] = conversation(call.request.messages)
-                self._shown[role] = _Shown(call, opened, limit)
-            observations[agent] = {"tokens": ids.copy(), "active": int(call is not None)}
-            infos[agent] = info
+            asked = shown.get(role_of(agent))
+            ids = np.zeros(0, dtype=np.int64) if asked is None else asked.opened.ids.copy()
+            observations[agent] = {"tokens": ids, "active": int(asked is not None)}
+            infos[agent] = {} if asked is None else dict(asked.info)
         return observations, infos
-
-    def _final(self, ended: Ended) -> dict[str, dict[str, Any]]:
-        """What everybody earned, and what is learned of it."""
-        problem, session = self._problem, self._session
-        assert problem is not None
-        assert session is not None
-        records = {
-            role: Record(role, self._contexts[role], turns, session.undelivered(role))
-            for role, turns in self._played.items()
-        }
-        failed = bool(ended.failure)
-        counts = counted(session.counts, failed=failed)
-        terms: Mapping[str, Mapping[str, float]] = {}
-        by_turn: Mapping[str, list[float]] = {}
-        if not failed:
-            check = lambda text: bool(self.scorer.check(text, problem).correct)  # noqa: E731
-            terms = reward_terms(self.title, ended.result, records, check)
-            by_turn = turn_rewards(self.title, ended.result, records)
-        last = self.settings.train_turns == "last"
-        left_out = {
-            role: dict.fromkeys(range(len(record.turns)), "failed")
-            if failed
-            else record.left_out(self._turns, last=last)
-            for role, record in records.items()
-        }
-        infos: dict[str, dict[str, Any]] = {}
-        for agent in self.possible_agents:
-            role = role_of(agent)
-            record = records[role]
-            info = infos[agent] = {
-                "reward_terms": dict(terms.get(role, {})),
-                "groups": {"problem+role": f"{problem.id}/{role}", "problem": problem.id},
-                "episode": {
-                    "problem": problem.id,
-                    "failure": ended.failure,
-                    **counts,
-                    "forest": {name: r.forest(left_out[name]) for name, r in records.items()},
-                },
-                "texts": record.texts(),
-                **record.measured(),
-            }
-            if "correct" in info["reward_terms"]:
-                info["correct"] = bool(info["reward_terms"]["correct"])
-            if role in by_turn:
-                info["turn_rewards"] = by_turn[role]
-            if failed:
-                info["void"] = ended.failure
-            elif left_out[role]:
-                info["trained_turns"] = [
-                    t for t in range(len(record.turns)) if t not in left_out[role]
-                ]
-        return infos
 
     def _give_up(self) -> None:
         """End an episode that is still on."""

@@ -72,12 +72,19 @@ def count(value: Any, name: str) -> int | None:
     return value
 
 
-def names_sampling(body: Mapping[str, Any]) -> bool:
-    """Whether a request names a temperature or a top-p."""
-    given = [body[name] for name in ("temperature", "top_p") if body.get(name) is not None]
-    if not all(isinstance(number, int | float) for number in given):
-        raise Refused(400, "temperature and top_p must be numbers")
-    return bool(given)
+def sampling(body: Mapping[str, Any]) -> dict[str, float]:
+    """The temperature (0 to 2) and top-p (0 to 1) that a request names."""
+    named: dict[str, float] = {}
+    for name, most in (("temperature", 2), ("top_p", 1)):
+        if (number := body.get(name)) is None:
+            continue
+        if type(number) not in (int, float) or not 0 <= number <= most:
+            raise Refused(400, f"{name} must be a number from 0 to {most}")
+        named[name] = float(number)
+    if "top_p" in named:
+        # At 0 the likeliest token alone is left, as just above it.
+        named["top_p"] = max(named["top_p"], 1e-6)
+    return named
 
 
 def words(value: Any, name: str) -> tuple[str, ...]:

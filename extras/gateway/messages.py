@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -59,8 +59,9 @@ class Request:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     stream: bool = False
-    names_sampling: bool = False
-    """Whether it names a temperature or a top-p; the run's hold in their place."""
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    """The ``temperature`` and ``top_p`` that it names; in training the run's hold in their
+    place."""
 
 
 @dataclass(frozen=True)

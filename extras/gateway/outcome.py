@@ -8,7 +8,7 @@ from typing import Any
 
 from coterie.datatypes import UserError
 from coterie.envs.contract import why_no_reward
-from coterie.extras.gateway.contexts import Contexts
+from coterie.extras.gateway.contexts import Contexts, Node
 from coterie.extras.gateway.forks import KINDS
 from coterie.extras.gateway.messages import Answer, Message
 
@@ -38,10 +38,18 @@ class Record:
 
     role: str
     contexts: Contexts
-    turns: Sequence[tuple[tuple[Message, ...], Answer]]
-    """What it was asked, and answered."""
     undelivered: Collection[int]
     """Turns whose answers reached nobody."""
+
+    @property
+    def nodes(self) -> Sequence[Node]:
+        """What it was asked, and answered, by turn."""
+        return self.contexts.nodes
+
+    @property
+    def calls(self) -> int:
+        """How many turns it had."""
+        return len(self.nodes)
 
     @cached_property
     def twins(self) -> set[int]:
@@ -55,21 +63,20 @@ class Record:
             chosen: says of each other turn whether it is learned.
             last: whether only the last of those is.
         """
-        count = len(self.turns)
+        count = self.calls
         why = dict.fromkeys(self.twins, "twin") | dict.fromkeys(self.undelivered, "undelivered")
         kept = [turn for turn in range(count) if turn not in why]
         if chosen is not None:
-            kept = [t for t in kept if chosen(Played(self.role, t, count, *self.turns[t]))]
+            kept = [turn for turn in kept if chosen(self._played(turn))]
         kept = kept[-1:] if last else kept
         return {t: why.get(t, "not chosen") for t in range(count) if t not in kept}
 
     def forest(self, left_out: Mapping[int, str]) -> list[list[Any]]:
         """Of each turn: its kind, the turn that it goes on after, the turn that it would have gone
         on after, and why it is not learned."""
-        opened = [node.opened for node in self.contexts.nodes]
         return [
-            [each.kind, each.behind, each.origin, left_out.get(turn, "")]
-            for turn, each in enumerate(opened)
+            [node.opened.kind, node.opened.behind, node.opened.origin, left_out.get(turn, "")]
+            for turn, node in enumerate(self.nodes)
         ]
 
     def measured(self) -> dict[str, float]:
@@ -77,7 +84,7 @@ class Record:
         that reached the program; calls by their kind (:data:`coterie.extras.gateway.forks.KINDS`);
         twins, undelivered answers, malformed calls of tools, and calls whose temperature or top-p
         was ignored."""
-        counts, calls, nodes = self.contexts.counts, len(self.turns), self.contexts.nodes
+        counts, calls, nodes = self.contexts.counts, self.calls, self.nodes
         continued = {node.opened.behind for node in nodes}
         return {
             "calls": float(calls),
@@ -87,12 +94,25 @@ class Record:
             **{kind: float(counts[kind]) for kind in KINDS},
             "twins": float(len(self.twins)),
             "undelivered": float(len(self.undelivered)),
-            **{name: float(counts[name]) for name in ("malformed", "sampling_ignored")},
+            **{n: float(counts[n]) for n in ("malformed", "sampling_ignored")},
         }
+
+    def sampling(self) -> list[dict[str, float]]:
+        """The temperature and top-p that each turn's request named; empty where none did."""
+        named = [dict(node.request.sampling) for node in self.nodes]
+        return named if any(named) else []
 
     def texts(self) -> list[str]:
         """What it was asked and answered, in turn."""
-        return [text for asked, answer in self.turns for text in (conversation(asked), answer.text)]
+        return [
+            text
+            for node in self.nodes
+            for text in (conversation(node.request.messages), node.answer.text)
+        ]
+
+    def _played(self, turn: int) -> Played:
+        node = self.nodes[turn]
+        return Played(self.role, turn, self.calls, node.request.messages, node.answer)
 
 
 def counted(of_session: Mapping[str, int], *, failed: bool) -> dict[str, float]:
@@ -141,7 +161,7 @@ def turn_rewards(title: str, result: Any, records: Mapping[str, Record]) -> dict
     for role, paid in _paid(title, result, records).items():
         if isinstance(result[role], list | tuple):
             record, left = records[role], iter(paid)
-            turns = range(len(record.turns))
+            turns = range(record.calls)
             rewards[role] = [0.0 if t in record.undelivered else next(left) for t in turns]
     return rewards
 
@@ -158,7 +178,7 @@ def _paid(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, l
     paid: dict[str, list[float]] = {}
     for role, rewards in by_role.items():
         record, each = records[role], isinstance(rewards, list | tuple)
-        answers = len(record.turns) - len(record.undelivered)
+        answers = record.calls - len(record.undelivered)
         if each and len(rewards) != answers:
             raise UserError(
                 f"{title} gave {role} {len(rewards)} rewards, and it had {answers} answers; give a "

@@ -47,7 +47,7 @@ def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
         ),
         max_tokens=fields.count(body.get("max_output_tokens"), "max_output_tokens"),
         stream=bool(body.get("stream")),
-        names_sampling=fields.names_sampling(body),
+        sampling=fields.sampling(body),
     )
 
 

@@ -12,8 +12,9 @@ class GatewaySettings:
     """What programs may do, and what is learned of what they did."""
 
     max_new_tokens: int = 256
-    """Longest answer in tokens; a program may ask for less. Its temperature and top-p are ignored:
-    the run's hold (--rollout.temperature, --agents.ROLE.temperature)."""
+    """Longest answer in tokens; a program may ask for less. Its temperature and top-p hold in
+    evaluations; while models learn, the run's do (--rollout.temperature,
+    --agents.ROLE.temperature)."""
     max_calls: int = 64
     """Calls of one role in one episode; those beyond are refused with 429."""
     max_tokens: int = 0

@@ -40,6 +40,29 @@ def test_limits_and_text_of_the_environment_reach_the_policy_and_each_role_has_i
     ]
 
 
+def test_outside_of_training_an_environment_says_how_a_turn_is_sampled() -> None:
+    class Cool(TwoTurns):
+        given: Any = {"temperature": 0, "top_p": 0.5}  # noqa: RUF012
+
+        def reset(self, *args: Any, **kwargs: Any) -> Any:
+            observations, infos = super().reset(*args, **kwargs)
+            return observations, {**infos, "a_0": self.given}
+
+    log: list[tuple[Prompt, Sampling]] = []
+    cool, policy = Cool(), answering(3, log=log)
+    policies = {"a": policy, "b": policy}
+    (row, *_) = run(cool, policies, options={"mode": "eval"}).trajectories
+    asked = [(sampling.temperature, sampling.top_p) for _, sampling in log]
+    assert asked[:2] == [(0, 0.5), (SAMPLING.temperature, SAMPLING.top_p)]
+    assert "temperature" not in row.info
+    with pytest.raises(UserError, match="temperature of a_0 is the run's while it trains"):
+        run(cool, policies)
+    for bad in ("hot", -1, float("nan"), True):
+        cool.given = {"temperature": bad}
+        with pytest.raises(UserError, match="it must be a number of at least 0"):
+            run(cool, policies, options={"mode": "eval"})
+
+
 def test_every_call_has_its_own_random_stream() -> None:
     def seeds(replica: int) -> list[int]:
         log: list[tuple[Prompt, Sampling]] = []

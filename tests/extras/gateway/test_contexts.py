@@ -36,9 +36,9 @@ def shown(contexts: Contexts, *messages: Message, **more: object) -> np.ndarray:
     return contexts.open(ask(*messages, **more)).ids
 
 
-def answer(contexts: Contexts, request: Request, ids: np.ndarray, turn: int = 0) -> Message:
+def answer(contexts: Contexts, request: Request, ids: np.ndarray) -> Message:
     opened = contexts.open(request)
-    return contexts.close(request, opened, ids, turn=turn, limit=100).message()
+    return contexts.close(request, opened, ids, limit=100).message()
 
 
 @pytest.mark.parametrize("ended", [True, False])
@@ -65,7 +65,7 @@ def test_a_conversation_that_was_rewritten_begins_anew(contexts: Contexts) -> No
 
 def test_a_program_may_come_back_to_any_of_its_conversations(contexts: Contexts) -> None:
     first = answer(contexts, ask(says("a")), sampled("b"))
-    two = answer(contexts, ask(says("x")), sampled("y", ended=False), 1)
+    two = answer(contexts, ask(says("x")), sampled("y", ended=False))
     assert text(shown(contexts, says("a"), first, says("c"))) == "ab|c"
     assert text(shown(contexts, says("x"), two, says("z"))) == "xy|z"
 
@@ -94,11 +94,9 @@ def test_no_two_calls_of_an_episode_have_the_same_id() -> None:
     def identities() -> list[str]:
         return [
             call.id
-            for role in ("alice", "bob")
-            for turn in range(2)
-            for call in answer(
-                Contexts(BytesCodec(), role), ask(says("u"), tools=(TOOL,)), two, turn
-            ).calls
+            for contexts in (Contexts(BytesCodec(), "alice"), Contexts(BytesCodec(), "bob"))
+            for _ in range(2)
+            for call in answer(contexts, ask(says("u"), tools=(TOOL,)), two).calls
         ]
 
     assert len(set(identities())) == 8
@@ -140,13 +138,13 @@ def test_an_answer_that_a_limit_cut_says_so(contexts: Contexts) -> None:
     request = ask(says("a"))
     opened = contexts.open(request)
     for ids, cut in ((sampled("bcd", ended=False), True), (sampled("bc"), False)):
-        assert contexts.close(request, opened, ids, turn=0, limit=3).cut is cut
+        assert contexts.close(request, opened, ids, limit=3).cut is cut
 
 
 def test_a_twin_that_nobody_went_on_with(contexts: Contexts) -> None:
     request = ask(says("a"))
-    answer(contexts, request, sampled("b"), 0)
-    kept = answer(contexts, request, sampled("c"), 1)
+    answer(contexts, request, sampled("b"))
+    kept = answer(contexts, request, sampled("c"))
     assert contexts.twins() == set()  # who knows which of them counted
     contexts.open(ask(says("a"), kept, says("d")))
     assert contexts.twins() == {0}

@@ -345,6 +345,33 @@ def test_which_turns_are_learned(
     assert [bool(mask[a:b].all()) for a, b in row.turns] == [t in learned for t in range(3)]
 
 
+@pytest.mark.parametrize(
+    ("mode", "sampled", "ignored"),
+    [("train", [(1.0, 1.0)] * 3, 2.0), ("eval", [(0.2, 1.0), (1.0, 0.5), (1.0, 1.0)], 0.0)],
+)
+def test_a_program_s_temperature_holds_in_evaluations(
+    make: Make, mode: str, sampled: list[Any], ignored: float
+) -> None:
+    seen: list[tuple[float, float]] = []
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        seen.append((sampling.temperature, sampling.top_p))
+        return await saying("y")(prompt, sampling)
+
+    named = [{"temperature": 0.2}, {"top_p": 0.5}, {}]
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            for place, more in enumerate(named):
+                await chat(to, [user(f"{place}")], **more)
+        return 1.0
+
+    row, *_ = run(make(program), {"alice": policy}, mode=mode).trajectories
+    assert seen == sampled
+    assert row.info["sampling_ignored"] == ignored
+    assert row.info["sampling_named"] == named
+
+
 def test_tools_and_streams(make: Make) -> None:
     tool = {"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}
 

@@ -24,9 +24,9 @@ def said(text: str) -> Message:
 
 def play(requests: Sequence[Request], answers: Sequence[str]) -> Contexts:
     contexts = Contexts(BytesCodec())
-    for turn, (request, answer) in enumerate(zip(requests, answers, strict=True)):
+    for request, answer in zip(requests, answers, strict=True):
         ids = np.array([*answer.encode(), END])
-        contexts.close(request, contexts.open(request), ids, turn=turn, limit=100)
+        contexts.close(request, contexts.open(request), ids, limit=100)
     return contexts
 
 

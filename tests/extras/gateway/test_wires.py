@@ -86,7 +86,7 @@ def test_a_conversation_reads_the_same_on_every_wire() -> None:
         assert request.messages == TALK
         assert request.tools == (TOOL,)
         assert (request.model, request.max_tokens) == ("m", 9)
-        assert not request.names_sampling
+        assert request.sampling == {}
     assert first.stop == two.stop == ("x",)
 
 
@@ -174,9 +174,11 @@ def test_no_tools_where_none_may_be_called() -> None:
 
 
 @pytest.mark.parametrize("read", [chat.read, anthropic.read, responses.read])
-def test_what_a_program_says_of_sampling_is_noted(read: Any) -> None:
+def test_what_a_program_says_of_sampling_is_read(read: Any) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "u"}], "input": "u"}
-    assert read({**body, "temperature": 0}).names_sampling
-    assert read({**body, "top_p": 0.5, "temperature": None}).names_sampling
-    with pytest.raises(Refused, match="must be numbers"):
-        read({**body, "temperature": "hot"})
+    assert read({**body, "temperature": 0}).sampling == {"temperature": 0.0}
+    assert read({**body, "top_p": 0.5, "temperature": None}).sampling == {"top_p": 0.5}
+    assert 0 < read({**body, "top_p": 0}).sampling["top_p"] < 0.001
+    for name, bad in (("temperature", "hot"), ("temperature", 3), ("top_p", -1), ("top_p", True)):
+        with pytest.raises(Refused, match=f"{name} must be a number from 0 to"):
+            read({**body, name: bad})
