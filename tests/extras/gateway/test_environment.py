@@ -104,7 +104,9 @@ def same(left: Any, right: Any) -> bool:
 
 def test_a_program_trains_like_the_same_conversation(module: str, tmp_path: Path) -> None:
     """Weights, rewards and tokens, bit for bit; and it goes on where it stopped."""
+    # A loaded machine may be slow; batches must not depend on it.
     harness = ["--env", f"harness:{module}:run", "--env.max-new-tokens", "16"]
+    harness += ["--env.gather-s", "30"]
     runs = {name: tmp_path / name for name in ("harness", "conversation", "stopped")}
     assert main([*harness, *FLAGS, "--steps", "3", "--run-dir", str(runs["harness"])]) == 0
     flags = ["--env", f"{module}:SPEC", *FLAGS, "--steps", "3"]
