@@ -9,6 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,9 +51,7 @@ _SMALL = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "max_position_embeddings": 128,
-    "eos_token_id": None,
-    "bos_token_id": None,
-    "pad_token_id": None,
+    **dict.fromkeys(("eos_token_id", "bos_token_id", "pad_token_id")),
 }
 _LLAMA3 = {
     "rope_type": "llama3",
@@ -85,10 +84,7 @@ CONFIGS = {
     "mistral": ("MistralConfig", {"sliding_window": 6, "head_dim": 8}),
     "phi3": ("Phi3Config", {"rope_parameters": _HALF}),
     # Contexts beyond 16 tokens use the other set of frequencies.
-    "phi3-long": (
-        "Phi3Config",
-        {"rope_parameters": _LONG, "original_max_position_embeddings": 16},
-    ),
+    "phi3-long": ("Phi3Config", {"rope_parameters": _LONG, "original_max_position_embeddings": 16}),
     # No fused decoder: capped logits, other norms.
     "gemma2": (
         "Gemma2Config",
@@ -143,14 +139,7 @@ def write_checkpoint(folder: Path, name: str, *, spread: float = 0.3, **shape: i
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory):
     """name -> folder of its checkpoint; written once."""
-    made: dict[str, Path] = {}
-
-    def get(name: str) -> Path:
-        if name not in made:
-            made[name] = write_checkpoint(tmp_path_factory.mktemp(name), name)
-        return made[name]
-
-    return get
+    return cache(lambda name: write_checkpoint(tmp_path_factory.mktemp(name), name))
 
 
 @pytest.fixture(scope="session")
@@ -203,7 +192,7 @@ class FileEngine:
         FileEngine.started.append(self)
 
     def start(self) -> None:
-        self._base = self._read(Path(self.spec.model))
+        self._base = self._policy(self.spec.model)
 
     async def generate(self, tokens: list[int], params: Any, adapter: Any) -> Any:
         policy = self._base if adapter is None else self._adapters[adapter.number]
@@ -214,18 +203,18 @@ class FileEngine:
         return SimpleNamespace(token_ids=ids, logprobs=logprobs, finish_reason="stop")
 
     async def add_adapter(self, adapter: Any) -> None:
-        spec = ModelSpec(self.spec.model, lora=LoraSpec(adapter=str(adapter.path)), device="cpu")
         with warnings.catch_warnings():
             # The adapter was trained on the base in its own folder.
             warnings.filterwarnings("ignore", message="The PEFT config's `base_model_name")
-            self._adapters[adapter.number] = self._policy(spec)
+            lora = LoraSpec(adapter=str(adapter.path))
+            self._adapters[adapter.number] = self._policy(self.spec.model, lora)
 
     async def drop_adapter(self, adapter: Any) -> None:
         del self._adapters[adapter.number]
 
     async def reload(self, folder: Path) -> None:
         self.reloads += 1
-        self._base = self._read(folder)
+        self._base = self._policy(str(folder))
 
     async def sleep(self) -> None: ...
 
@@ -234,10 +223,8 @@ class FileEngine:
     def close(self) -> None:
         self.closed = True
 
-    def _read(self, folder: Path) -> LocalPolicy:
-        return self._policy(ModelSpec(str(folder), device="cpu"))
-
-    def _policy(self, spec: ModelSpec) -> LocalPolicy:
+    def _policy(self, model: str, lora: LoraSpec | None = None) -> LocalPolicy:
+        spec = ModelSpec(model, lora=lora, device="cpu")
         # Engines start side by side, and transformers loads one model at a time.
         with FileEngine._loading:
             role = load_team({"x": spec}, set())["x"]
@@ -338,10 +325,9 @@ def graded_files(tmp_path: Path) -> dict[str, str]:
             for n in range(6)
         ],
     }
-    paths = {kind: tmp_path / f"{kind}.jsonl" for kind in rows}
-    for kind, path in paths.items():
-        path.write_text("\n".join(map(json.dumps, rows[kind])))
-    return {kind: str(path) for kind, path in paths.items()}
+    for kind, problems in rows.items():
+        (tmp_path / f"{kind}.jsonl").write_text("\n".join(map(json.dumps, problems)))
+    return {kind: str(tmp_path / f"{kind}.jsonl") for kind in rows}
 
 
 class Web:
@@ -418,12 +404,10 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     sessions: list[Any] = []
 
     def start(*flags: str) -> Any:
-        settings = parse(
-            overlay([*SMALL_RUN, "--run-dir", str(tmp_path / f"run{len(sessions)}"), *flags])
-        )
-        session = open_session(settings, preflight(settings))
-        sessions.append(session)
-        return session
+        folder = tmp_path / f"run{len(sessions)}"
+        settings = parse(overlay([*SMALL_RUN, "--run-dir", str(folder), *flags]))
+        sessions.append(open_session(settings, preflight(settings)))
+        return sessions[-1]
 
     yield start
     for session in sessions:

@@ -243,22 +243,20 @@ def test_plain_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "sentence"),
+    "template",
     [
-        ("{{ raise_exception('never') }}", "cannot render one user message"),
-        (
-            "{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}",
-            "cannot render one user message",
-        ),
-        (None, r"no chat template; say --agents\.ROLE\.chat plain"),
+        "{{ raise_exception('never') }}",
+        "{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}",
     ],
 )
-def test_templates_that_are_refused(template: str | None, sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        HFCodec(chatml(template), chat="template")
+def test_a_template_that_cannot_render_is_refused(template: str) -> None:
+    with pytest.raises(UserError, match="cannot render one user message"):
+        HFCodec(chatml(template))
 
 
-def test_what_is_no_fast_tokenizer_or_takes_one_turn_is_refused() -> None:
+def test_what_is_no_chat_tokenizer_is_refused() -> None:
+    with pytest.raises(UserError, match=r"no chat template; say --agents\.ROLE\.chat plain"):
+        HFCodec(chatml(None), chat="template")
     with pytest.raises(UserError, match="cannot render a second"):
         HFCodec(chatml(ONE_TURN)).follow("why", ended=True)
     with pytest.raises(UserError, match="no fast implementation"):
@@ -323,12 +321,8 @@ def test_nobody_s_text_becomes_a_control_token(name: str) -> None:
 
 def test_what_a_template_does_not_take_is_none() -> None:
     refusing = "{% if messages[0].role == 'system' %}{{ 1/0 }}{% endif %}" + CHATML
-    for codec in (
-        HFCodec(chatml(refusing)),
-        HFCodec(chatml(None)),
-        HFCodec(chatml(), chat="plain"),
-    ):
-        assert codec.open_chat(TALK) is None
+    for template, chat in ((refusing, "auto"), (None, "auto"), (CHATML, "plain")):
+        assert HFCodec(chatml(template), chat=chat).open_chat(TALK) is None
     codec = HFCodec(chatml())
     assert codec.open_chat(TALK) is not None
     # One that leaves something out.

@@ -11,8 +11,6 @@ from coterie.agents.engine.turns import Turns
 class Bed:
     """An engine that counts who is awake."""
 
-    awake: set["Bed"]
-
     def __init__(self, awake: set["Bed"]) -> None:
         self.awake = awake
         self.woken = 0
@@ -77,23 +75,20 @@ async def test_a_cancelled_request_gives_its_turn_back() -> None:
     turns = Turns([first, second])
     release = asyncio.Event()
 
-    async def hold() -> None:
-        async with turns.of(first):
-            await release.wait()
+    async def ask(engine: Bed, until: asyncio.Event | None = None) -> None:
+        async with turns.of(engine):
+            if until:
+                await until.wait()
 
-    async def ask() -> None:
-        async with turns.of(second):
-            pass
-
-    holding = asyncio.create_task(hold())
-    waiting = [asyncio.create_task(ask()) for _ in range(3)]
+    holding = asyncio.create_task(ask(first, release))
+    waiting = [asyncio.create_task(ask(second)) for _ in range(3)]
     await asyncio.sleep(0.01)
     waiting[0].cancel()
     release.set()
     await asyncio.wait_for(asyncio.gather(holding, *waiting[1:]), 5)
     # Cancelled between being granted and going on: the next one must not wait for it.
-    task = asyncio.create_task(ask())
-    other = asyncio.create_task(hold())
+    task = asyncio.create_task(ask(second))
+    other = asyncio.create_task(ask(first))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait_for(other, 5)
