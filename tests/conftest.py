@@ -61,6 +61,8 @@ _LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 16,
 }
+_WINDOWED = {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}
+_CAPPED = {"head_dim": 8, "sliding_window": 8, "final_logit_softcapping": 3.0}
 _HALF = {"rope_type": "default", "rope_theta": 100.0, "partial_rotary_factor": 0.5}
 _BIASED = {"rope_parameters": _LLAMA3, "attention_bias": True, "mlp_bias": True}
 _LONG = {
@@ -76,10 +78,7 @@ _EXPERTS = {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2}
 CONFIGS = {
     "qwen3": ("Qwen3Config", {"head_dim": 16, "tie_word_embeddings": True}),
     # The second layer looks back over 8 positions only.
-    "qwen2": (
-        "Qwen2Config",
-        {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1},
-    ),
+    "qwen2": ("Qwen2Config", _WINDOWED),
     "llama": ("LlamaConfig", _BIASED),
     "mistral": ("MistralConfig", {"sliding_window": 6, "head_dim": 8}),
     "phi3": ("Phi3Config", {"rope_parameters": _HALF}),
@@ -88,7 +87,7 @@ CONFIGS = {
     # No fused decoder: capped logits, other norms.
     "gemma2": (
         "Gemma2Config",
-        {"head_dim": 8, "sliding_window": 8, "final_logit_softcapping": 3.0},
+        _CAPPED,
     ),
     # No projections called as in Llama, experts, and no attention at all.
     "gpt2": ("GPT2Config", {"num_key_value_heads": 4}),
