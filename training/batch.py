@@ -33,9 +33,9 @@ class StepBatch:
     """Rows that were dropped because their weights were too old."""
 
     @property
-    def sampled_tokens(self) -> int:
-        """Tokens that policies sampled, whether or not they are trained on."""
-        return sum(int(row.mask.sum()) for e in self.episodes for row in e.trajectories)
+    def played(self) -> list[Trajectory]:
+        """All rows that were played, whether or not they are trained on."""
+        return [row for episode in self.episodes for row in episode.trajectories]
 
 
 async def sample_batch(

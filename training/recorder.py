@@ -96,10 +96,9 @@ class StepRecorder:
             logbook: shows the numbers, too.
         """
         trained = self._team.trained
-        rows = [row for episode in batch.episodes for row in episode.trajectories]
-        tokens = self._tally.add(rows, trained)
+        tokens = self._tally.add(batch.played, trained)
         metrics = {
-            **reward_metrics(rows),
+            **reward_metrics(batch.played),
             **{f"credit/{name}": value for name, value in credit.stats.items()},
             **learner_metrics,
             **rollout_metrics(batch, tokens, self._tally),
@@ -123,7 +122,7 @@ class StepRecorder:
         """Report, once for each role, what keeps it from learning or answering; arguments as of
         :meth:`log`."""
         trained = self._team.trained
-        rows = [row for episode in batch.episodes for row in episode.trajectories]
+        rows = batch.played
         sentences = troubles(
             rows, learner_metrics, trained=trained, frozen=self._team.policies.keys() - trained
         )

@@ -115,9 +115,7 @@ def _literal(text: str) -> str:
 def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, float]:
     """Metrics of a step's sampling; ``tokens``: sampled in this step. ``rollout/failed``: rows that
     failed, and episodes without any."""
-    failed_rows = sum(
-        row.status != "ok" for episode in batch.episodes for row in episode.trajectories
-    )
+    failed_rows = sum(row.status != "ok" for row in batch.played)
     empty = sum(not episode.trajectories for episode in batch.episodes)
     return {
         "rollout/tokens": float(tokens),

@@ -43,7 +43,8 @@ class AnswerCounts:
 
 
 def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> AnswerCounts:
-    """Count the answers of ``roles``; in groups by ``group_key``, else by problem and role."""
+    """Count the answers of ``roles``; those of the same ``row.groups[group_key]`` are compared, or
+    without that key those of the same problem and role."""
     rows = [
         (episode.problem_id, row)
         for episode in episodes
@@ -100,7 +101,8 @@ class Subject:
 
 
 def symptoms(answers: AnswerCounts, settings: Subject) -> dict[str, str]:
-    """Name -> one sentence about these answers, with the flag that mends it."""
+    """Name -> one sentence about these answers, with the flag that mends it; ``settings`` are the
+    run's."""
     sentences: dict[str, str] = {}
     if answers.asked >= FEWEST_ANSWERS:
         if answers.unstated >= NONE_STATED * answers.asked:
@@ -187,7 +189,12 @@ class Observer:
         group_key: str,
         tell: Callable[[str], None],
     ) -> None:
-        """``roles`` learn; ``tell`` shows a sentence."""
+        """Args:
+        settings: what the sentences are about.
+        roles: those that learn.
+        group_key: names the groups in which answers are compared.
+        tell: shows a sentence.
+        """
         self._settings, self._roles, self._group_key = settings, roles, group_key
         self._tell, self._said = tell, set[str]()
 

@@ -1,6 +1,5 @@
 """The loop of train.py."""
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -21,7 +20,6 @@ def train() -> Callable[[Session], list[dict[str, float]]]:
                 session.record(step, batch, credit, session.update(batch, credit), logbook)
                 session.evaluate_between(step, logbook)
                 session.checkpoint(step)
-        lines = (session.run.path / "metrics.jsonl").read_text().splitlines()
-        return [json.loads(line) for line in lines]
+        return session.run.read_log("metrics.jsonl")
 
     return through

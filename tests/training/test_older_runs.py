@@ -24,8 +24,7 @@ def stored(argv: list[str]) -> dict[str, Any]:
 def test_runs_from_before_there_were_several_evaluation_sets(
     stored: object, eval_: tuple[str, ...]
 ) -> None:
-    settings = parse([])
-    plain = settings.plain()
+    plain = parse([]).plain()
     plain["problems"]["eval"] = stored
     assert restore(plain).problems.eval == eval_
     assert parse(["--problems.eval", "a", "b"]).problems.eval == ("a", "b")
@@ -40,6 +39,16 @@ def test_a_run_from_before_a_setting_goes_on_without_it() -> None:
     del plain["env"]["reread_least"]
     off = ["--algo.distillation.likeliest", "0", "--algo.distillation.fade", "0"]
     assert restore(plain) == parse([*argv, *off, "--env.reread-least", "0"])
+
+
+@pytest.mark.parametrize(
+    ("env", "setting", "before"),
+    [("core-teaching", "reread", "none"), ("eapo-consultation", "penalty_start", 0)],
+)
+def test_an_environments_setting_is_as_it_was(env: str, setting: str, before: object) -> None:
+    plain = parse(["--env", env]).plain()
+    assert plain["env"].pop(setting) != before
+    assert getattr(restore(plain).env, setting) == before
 
 
 def test_a_run_from_before_peer_distillation_goes_on_without_it() -> None:

@@ -99,22 +99,6 @@ def test_presets_that_an_environment_does_not_take(
         envs.make(env, **given)
 
 
-@pytest.mark.parametrize(
-    ("env", "setting", "before"),
-    [
-        ("core-teaching", "reread", "none"),
-        ("core-teaching", "reread_least", 0.0),
-        ("eapo-consultation", "penalty_start", 0),
-    ],
-)
-def test_a_run_from_before_a_setting_goes_on_without_it(
-    env: str, setting: str, before: object
-) -> None:
-    plain = parse(["--env", env]).plain()
-    assert plain["env"].pop(setting) != before
-    assert getattr(restore(plain).env, setting) == before
-
-
 def test_core_with_the_tiny_team() -> None:
     """arXiv:2601.21600, section 5 and table 3: two rounds, and all of its rewards."""
     run, usual = parse(["--preset", "core-tiny"]), parse([])
