@@ -27,7 +27,10 @@ def to_plain(value: Any) -> Any:
 def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     """``default`` (a frozen dataclass) with ``values`` laid over it, field by field.
 
-    Nested mappings reach into nested dataclasses, whose types stay those of ``default``.
+    Args:
+        default: keeps the types of its fields.
+        values: by name; nested mappings reach into nested dataclasses.
+        at: the path of ``default``, for messages.
 
     Raises:
         UserError: a name that ``default`` does not have, or a value that does not fit its field.

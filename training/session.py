@@ -140,7 +140,18 @@ class Session(AbstractContextManager["Session"]):
         learner_metrics: Mapping[str, float],
         logbook: Logbook,
     ) -> None:
-        """Log the step; from here on it counts as done."""
+        """Log the step; from here on it counts as done.
+
+        Args:
+            step: from 1.
+            batch: its episodes.
+            credit: the advantage of each row.
+            learner_metrics: by ``learner/ROLE/NAME``.
+            logbook: shows the numbers, too.
+
+        Raises:
+            UserError: a log cannot be written.
+        """
         recorder = self.runtime.recorder
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
@@ -183,7 +194,8 @@ class Session(AbstractContextManager["Session"]):
     def conclude(
         self, before: Outcomes | None, after: Outcomes | None, warmed_up: Outcomes | None = None
     ) -> None:
-        """Keep the trained models, write the summary and show the table."""
+        """Keep the trained models, write the summary and show the table; outcomes as of
+        :meth:`evaluate` before, after and between warm-up and training."""
         steps, tally = self._keeper.progress.step, self._keeper.tally
         with self._part(f"step {steps}", "keeping the trained models"):
             self.runtime.conclusion.write(before, after, warmed_up, steps=steps, tally=tally)

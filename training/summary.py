@@ -107,8 +107,15 @@ def summary(
     sampled_tokens: int,
     warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The content of ``summary.json``: metrics before training, after the warm-up if there was
-    one, and after training, their 95 % intervals, and the run's seconds and tokens."""
+    """The content of ``summary.json``: metrics at each moment, and their 95 % intervals.
+
+    Args:
+        before: metric -> value before training.
+        after: metric -> value after it.
+        wall_s: seconds of the run.
+        sampled_tokens: of all roles in training.
+        warmed_up: metric -> value after the warm-up; empty without one.
+    """
     moments = {"before": before, "warmed_up": warmed_up, "after": after}
     measured = {
         when: metrics for when, metrics in moments.items() if metrics or when != "warmed_up"

@@ -65,8 +65,15 @@ def prepare_warmup(
     evaluation: Sequence[Problem],
     seed: int,
 ) -> tuple[dict[str, ProblemStream], dict[str, str]]:
-    """The worked solutions of each role that is warmed up, none of which is an evaluation problem,
-    and the fingerprints of their sources by the flag that names them.
+    """(worked solutions of each role that is warmed up, none of which is an evaluation problem;
+    fingerprints of their sources by the flag that names them).
+
+    Args:
+        settings: of the warm-up.
+        agents: role -> who plays it.
+        problems: of the run: what is imitated where nothing else is named.
+        evaluation: held-out problems.
+        seed: of the run.
 
     Raises:
         UserError: a set without worked solutions, or settings that contradict each other.
@@ -91,8 +98,12 @@ def answer_of(problem: Problem, checker: Checker, asked: str = "") -> str | None
     """The worked solution of ``problem`` as an answer that the checker reads as right; None where
     it has none, or one that states another answer than the problem.
 
-    A solution that states its answer stands as it is. To any other a last line is added, in the
-    form for which the prompt ``asked``.
+    A solution that states its answer stands as it is. To any other a last line is added.
+
+    Args:
+        problem: with its solution in ``meta``.
+        checker: reads answers.
+        asked: the prompt, which decides the form of the last line.
     """
     solution = solution_of(problem)
     if solution is None:

@@ -186,19 +186,10 @@ def text(reward_M, group_M):
         ("--env bad_plugin:NoRoles", 'NoRoles: say who takes part: default_roles = ("alice", "bo'),
         ("--env bad_plugin:NoTurn", "NoTurn: conversation()"),
         ("--env bad_plugin:BadTerms", "it must be a dictionary of finite numbers by name"),
-        (
-            "--env bad_plugin:Stranger",
-            "conversation() ended with the terms {'a': {'right': 1.0}}; ",
-        ),
-        (
-            "--env bad_plugin:Letters",
-            "stop of a_0 is 'abc': it must be a list of non-empty strings",
-        ),
+        ("--env bad_plugin:Stranger", "conversation() ended with the terms {'a': {'right': 1.0}}"),
+        ("--env bad_plugin:Letters", "stop of a_0 is 'abc': it must be a list of non-empty string"),
         ("--env bad_plugin:Spaced", "in its possible_agents 'first mover' is not a name for a "),
-        (
-            "--env bad_plugin:Replicated",
-            "metadata['replicas'] is -3: it must be an int of at least",
-        ),
+        ("--env bad_plugin:Replicated", "metadata['replicas'] is -3: it must be an int of at lea"),
         ("--env bad_plugin:FAILING", "EnvSpec.check failed: RuntimeError: boom"),
         ("--env bad_plugin:SENTENCE", "EnvSpec.check failed: ValueError"),
         ("--env bad_plugin:TRUE", "EnvSpec.rereads is True; it must be a function"),

@@ -30,10 +30,7 @@ CHOICE = [
     ("--env nope", "unknown env 'nope'; known: core-teaching"),
     ("--algo ppo", "unknown algorithm 'ppo'; known: grpo, dr-grpo"),
     ("--preset core", "unknown preset 'core'"),
-    (
-        "--env core-teaching --env.k-colt 3",
-        "unknown option --env.k-colt; did you mean --env.k-cold",
-    ),
+    ("--env core-teaching --env.k-colt 3", "unknown option --env.k-colt; did you mean --env.k-c"),
     ("--roles alice", "has no peer"),
     ("--roles alice alice", "--roles names alice twice"),
     ("--roles 'a b' c", "'a b' is not a name for a role"),
@@ -127,10 +124,7 @@ LEARNER_AND_ALGORITHM = [
     ("--algo.epsilon inf", "algo.epsilon must not be negative, and finite"),
     ("--algo.kl-coefficient 0.1 --algo.kl-estimator k1", "k1"),
     ("--env.reread none", "set it to 0, or --env.reread, such as wrong"),
-    (
-        "--algo.distillation.beta 0",
-        "--env.reread unsolved does nothing without --algo.distillation",
-    ),
+    ("--algo.distillation.beta 0", "--env.reread unsolved does nothing without --algo.distill"),
     (f"{COREA} {BETA}", f"corea-deferral {NO_PEERS}"),
     (f"--env sd-e2 {BETA}", f"sd-e2 {NO_PEERS}"),
     (f"{SOLO} --agents.solver.model tiny:alice {BETA}", f"coterie.envs.solo:SoloEnv {NO_PEERS}"),
@@ -157,16 +151,10 @@ ENV = [
 WARMUP = [
     ("--warmup.steps -1", "--warmup.steps must not be negative"),
     ("--warmup.steps 1 --warmup.lr 0", "--warmup.lr must be above 0"),
-    (
-        "--warmup.steps 1 --warmup.problems-per-step 0",
-        "--warmup.problems-per-step must be 1 to 65536",
-    ),
+    ("--warmup.steps 1 --warmup.problems-per-step 0", "problems-per-step must be 1 to 65536"),
     ("--warmup.problems-per-step 65537", "--warmup.problems-per-step must be 1 to 65536"),
     ("--warmup.problems chains", "--warmup.problems does nothing without --warmup.steps"),
-    (
-        "--agents.alice.warmup chains",
-        "--agents.alice.warmup chains does nothing without --warmup.st",
-    ),
+    ("--agents.alice.warmup chains", "--agents.alice.warmup chains does nothing without --warm"),
     (
         "--warmup.steps 2 --train-role alice --agents.bob.warmup chains",
         "--agents.bob.warmup chains: bob is frozen; name it with --train-role",
