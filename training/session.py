@@ -140,18 +140,8 @@ class Session(AbstractContextManager["Session"]):
         learner_metrics: Mapping[str, float],
         logbook: Logbook,
     ) -> None:
-        """Log the step; from here on it counts as done.
-
-        Args:
-            step: from 1.
-            batch: its episodes.
-            credit: the advantage of each row.
-            learner_metrics: by ``learner/ROLE/NAME``.
-            logbook: shows the numbers, too.
-
-        Raises:
-            UserError: a log cannot be written.
-        """
+        """Log the step; from here on it counts as done. Arguments as of
+        :meth:`coterie.training.recorder.StepRecorder.log`."""
         recorder = self.runtime.recorder
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
