@@ -67,22 +67,13 @@ def test_training_asks_the_learners_only(begin):
 def test_training_rewards_by_hand(begin):
     env, *_ = begin(traces=4)
     # Three of four are right: p-hat .75.
-    actions = {
-        "small_0": say(2, 0.8),
-        "small_1": say(2, 1),
-        "small_2": say(2),
-        "small_3": say(3, 0.75),
-    }
-    _, rewards, _, _, infos = env.step(actions)
-    third = 1 / 3
-    assert infos["small_0"]["reward_terms"] == pytest.approx(
-        {"correct": 1, "format": 1, "confidence": -0.05}
-    )
-    assert infos["small_1"]["reward_terms"]["confidence"] == pytest.approx(-0.25)
+    answers = [say(2, 0.8), say(2, 1), say(2), say(3, 0.75)]
+    _, rewards, _, _, infos = env.step({f"small_{i}": text for i, text in enumerate(answers)})
+    earned = [infos[f"small_{i}"]["reward_terms"] for i in range(4)]
+    assert earned[0] == pytest.approx({"correct": 1, "format": 1, "confidence": -0.05})
+    assert earned[1]["confidence"] == pytest.approx(-0.25)
     # Silence: the lowest confidence reward, and a third of the format less.
-    assert infos["small_2"]["reward_terms"] == pytest.approx(
-        {"correct": 1, "format": 2 * third, "confidence": -1}
-    )
+    assert earned[2] == pytest.approx({"correct": 1, "format": 2 / 3, "confidence": -1})
     assert rewards["small_3"] == pytest.approx(0 + 1 + 0)
     assert infos["small_3"]["episode"]["p_hat"] == {"small": 0.75}
     assert infos["large_0"]["reward_terms"] == {"correct": 0, "format": 0, "confidence": 0}
@@ -105,16 +96,10 @@ def test_every_confidence_reward(begin, settings, expected):
     assert got == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    "behind",
-    [
-        "\n\nThe answer is likely correct.",
-        "\n**Answer** is above.",
-        "\n#### done",
-        "<result>ok</result>",
-        "",
-    ],
-)
+BEHIND = ["\n\nThe answer is likely correct.", "\n**Answer** is above.", "\n#### done"]
+
+
+@pytest.mark.parametrize("behind", [*BEHIND, "<result>ok</result>", ""])
 def test_nothing_behind_the_last_box_is_the_answer(begin, behind):
     env, *_ = begin(traces=3)
     *_, infos = env.step(
@@ -148,10 +133,21 @@ def test_who_failed_is_left_out_of_the_group(begin):
 
 
 @pytest.mark.parametrize(
-    ("confidence", "kept"), [(0.5, True), (0.49, False), (1, True), (None, False), ("high", False)]
+    ("threshold", "confidence", "kept"),
+    [
+        (0.5, 0.5, True),
+        (0.5, 0.49, False),
+        (0.5, 1, True),
+        (0.5, None, False),
+        (0.5, "high", False),
+        # Only a threshold above one defers certainty.
+        (0.0, 1, True),
+        (1.0, 1, True),
+        (1.1, 1, False),
+    ],
 )
-def test_the_threshold_itself_keeps(begin, confidence, kept):
-    env, *_ = begin("eval", eval_traces=1)
+def test_the_threshold_itself_keeps(begin, threshold, confidence, kept):
+    env, *_ = begin("eval", eval_traces=1, threshold=threshold)
     observations, _, done, _, infos = env.step({"small_0": say(3, confidence)})
     assert all(done.values()) == kept
     assert asked(observations) == ([] if kept else ["large_0"])
@@ -163,13 +159,6 @@ def test_the_threshold_itself_keeps(begin, confidence, kept):
     assert outcome["deferred"] == (not kept)
     assert outcome["correct"] == (not kept)
     assert outcome["answered_by"] == ("small_0" if kept else "large_0")
-
-
-@pytest.mark.parametrize(("threshold", "deferred"), [(0.0, False), (1.0, False), (1.1, True)])
-def test_only_a_threshold_above_one_defers_certainty(begin, threshold, deferred):
-    env, *_ = begin("eval", eval_traces=1, threshold=threshold)
-    observations, *_ = env.step({"small_0": say(2, 1)})
-    assert asked(observations) == (["large_0"] if deferred else [])
 
 
 def test_costs_by_hand(question):
@@ -229,18 +218,11 @@ def test_the_large_role_trains_in_the_same_way(begin):
 def test_both_train_and_nobody_is_asked_twice(begin):
     env, observations, _ = begin(traces=2, learners=("small", "large"), ask_large=True)
     assert len(asked(observations)) == 4
-    actions = {
-        "small_0": say(3, 0),
-        "small_1": say(2, 1),
-        "large_0": say(2, 1),
-        "large_1": say(2, 1),
-    }
-    *_, done, _, infos = env.step(actions)
+    sure = dict.fromkeys(("small_1", "large_0", "large_1"), say(2, 1))
+    *_, done, _, infos = env.step({"small_0": say(3, 0), **sure})
     assert all(done.values())
-    assert [o["answered_by"] for o in infos["small_0"]["episode"]["cascade"]] == [
-        "large_0",
-        "small_1",
-    ]
+    cascade = infos["small_0"]["episode"]["cascade"]
+    assert [outcome["answered_by"] for outcome in cascade] == ["large_0", "small_1"]
 
 
 def test_training_pays_for_the_large_role_when_told_to(begin):

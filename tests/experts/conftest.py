@@ -1,4 +1,4 @@
-"""A codec without a model, and a real HTTP server on loopback that misbehaves on command."""
+"""A real HTTP server on loopback that misbehaves on command."""
 
 import asyncio
 import json
@@ -10,36 +10,11 @@ import numpy as np
 import pytest
 
 from coterie.datatypes import Problem, Prompt
+from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts.server import ServerPolicy
 from coterie.experts.settings import ServerSettings
 
 Behaviour = Callable[["Exchange"], Awaitable[None]]
-
-
-class ByteCodec:
-    """UTF-8 bytes; no chat template."""
-
-    vocab_size = 256
-
-    def open(self, message: str) -> list[int]:
-        return list(message.encode())
-
-    def follow(self, message: str, *, ended: bool) -> list[int]:
-        return list(message.encode())
-
-    def extend(self, text: str) -> list[int]:
-        return list(text.encode())
-
-    def decode(self, tokens: Any) -> str:
-        return bytes(int(t) for t in tokens).decode("utf-8", "replace")
-
-    def count(self, text: str) -> int:
-        return len(text.encode())
-
-    def truncate(self, text: str, limit: int, *, keep: str = "head") -> str:
-        data = text.encode()
-        part = data[:limit] if keep == "head" else data[max(0, len(data) - limit) :]
-        return part.decode("utf-8", "ignore")
 
 
 @dataclass
@@ -132,8 +107,8 @@ class Server:
 
 
 @pytest.fixture
-def codec() -> ByteCodec:
-    return ByteCodec()
+def codec() -> BytesCodec:
+    return BytesCodec()
 
 
 @pytest.fixture
@@ -150,7 +125,7 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def policy(server: Server, codec: ByteCodec) -> AsyncIterator[Callable[..., ServerPolicy]]:
+async def policy(server: Server, codec: BytesCodec) -> AsyncIterator[Callable[..., ServerPolicy]]:
     """Makes policies for the server, with small waits, and closes them."""
     made: list[ServerPolicy] = []
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import UserError
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from coterie.envs.eapo_consultation import EapoConsultationEnv
 from coterie.rewards.grading.scorer import AnswerScorer
 
-from .scripted import LONG, RIGHT, THOUGHT, calls
+from .scripted import LONG, PROBLEM, RIGHT, THOUGHT, calls
 
 LONE = replace(LONG, lone=2, reread="wrong")
 WRONG = f"{THOUGHT}\nAnswer: 3"
@@ -24,9 +24,9 @@ RETURN = '\n<agent_returns>[{"expert_id": 2, "result": "5 - 3 = 2"}]</agent_retu
 class Scene:
     """An episode that is played by a table of answers."""
 
-    def __init__(self, settings: EapoConsultationSettings, problem: Problem, **options: Any):
-        self.env = EapoConsultationEnv(settings, scorer=AnswerScorer())
-        options = {"problem": problem, "step": 1, **options}
+    def __init__(self, mode: str = "train", **settings: Any):
+        self.env = EapoConsultationEnv(replace(LONE, **settings), scorer=AnswerScorer())
+        options = {"problem": PROBLEM, "step": 1, "mode": mode}
         self.observations, self.infos = self.env.reset(seed=5, options=options)
 
     def active(self) -> dict[str, str]:
@@ -37,8 +37,8 @@ class Scene:
         return self.active()
 
 
-def test_a_wrong_lone_trace_is_read_again_behind_the_reply(problem: Problem) -> None:
-    scene = Scene(LONE, problem)
+def test_a_wrong_lone_trace_is_read_again_behind_the_reply() -> None:
+    scene = Scene()
     assert scene.active() == {"policy_0": PANEL, "policy_1": ALONE, "policy_2": ALONE}
     assert [scene.infos[a]["stop"] for a in scene.active()] == [["</agent_calls>"], [], []]
     # Nobody asks for a lone trace: the expert is asked once, by the conversation.
@@ -60,10 +60,10 @@ def test_a_wrong_lone_trace_is_read_again_behind_the_reply(problem: Problem) -> 
     assert infos["policy_0"]["episode"]["reread"] == 1
 
 
-def test_what_follows_the_last_reply_is_not_in_the_context(problem: Problem) -> None:
+def test_what_follows_the_last_reply_is_not_in_the_context() -> None:
     """A second call is refused by its coin, as acceptance is 0 from the second step of span 1 on;
     here it is malformed, and its return has no reply."""
-    scene = Scene(LONE, problem)
+    scene = Scene()
     scene.step(policy_0=CALL, policy_1=WRONG, policy_2=WRONG)
     scene.step(expert_1="5 - 3 = 2")
     assert list(scene.step(policy_0="<agent_calls>none</agent_calls>")) == ["policy_0"]
@@ -73,9 +73,8 @@ def test_what_follows_the_last_reply_is_not_in_the_context(problem: Problem) -> 
 
 
 @pytest.mark.parametrize("way", ["nobody is asked", "no reply comes", "the setting is none"])
-def test_without_a_reply_nothing_is_read_again(way: str, problem: Problem) -> None:
-    settings = replace(LONE, reread="none") if way == "the setting is none" else LONE
-    scene = Scene(settings, problem)
+def test_without_a_reply_nothing_is_read_again(way: str) -> None:
+    scene = Scene(reread="none" if way == "the setting is none" else "wrong")
     first = WRONG if way == "nobody is asked" else CALL
     scene.step(policy_0=first, policy_1=WRONG, policy_2=WRONG)
     if first == CALL:
@@ -85,10 +84,8 @@ def test_without_a_reply_nothing_is_read_again(way: str, problem: Problem) -> No
     assert scene.infos["policy_0"]["episode"]["reread"] == 0
 
 
-def test_where_experts_are_always_asked_their_replies_stand_behind_the_question(
-    problem: Problem,
-) -> None:
-    scene = Scene(replace(LONE, consult="always", lone=1, experts=1), problem)
+def test_where_experts_are_always_asked_their_replies_stand_behind_the_question() -> None:
+    scene = Scene(consult="always", lone=1, experts=1)
     assert scene.active() == {"expert_0": ALONE}
     asked = scene.step(expert_0="2")
     behind = ALONE + '\n<agent_returns>[{"expert_id": 1, "result": "2"}]</agent_returns>\n'
@@ -97,8 +94,8 @@ def test_where_experts_are_always_asked_their_replies_stand_behind_the_question(
     assert scene.infos["policy_1"]["reread_after"] == behind
 
 
-def test_a_lone_trace_that_fails_earns_nothing(problem: Problem) -> None:
-    scene = Scene(LONE, problem)
+def test_a_lone_trace_that_fails_earns_nothing() -> None:
+    scene = Scene()
     scene.step(policy_0=RIGHT, policy_1=RIGHT)
     assert scene.rewards["policy_2"] == 0
     assert scene.infos["policy_2"]["reward_terms"] == {"answer": 0.0, "consulting": 0.0}
@@ -106,8 +103,8 @@ def test_a_lone_trace_that_fails_earns_nothing(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize("mode", ["eval", "assisted", "workflow"])
-def test_outside_of_training_nobody_writes_alone(mode: str, problem: Problem) -> None:
-    scene = Scene(LONE, problem, mode=mode)
+def test_outside_of_training_nobody_writes_alone(mode: str) -> None:
+    scene = Scene(mode)
     if mode == "workflow":
         scene.step(expert_0="2", expert_1="2", expert_2="2")
     assert list(scene.active()) == ["policy_0"]
@@ -116,10 +113,10 @@ def test_outside_of_training_nobody_writes_alone(mode: str, problem: Problem) ->
     assert scene.infos["policy_1"]["reward_terms"] == {"correct": 0.0}
 
 
-def test_the_answers_are_graded_in_a_batch(problem: Problem) -> None:
+def test_the_answers_are_graded_in_a_batch() -> None:
     """What is asked of the scorer: the lone answers with the first turn, the policy's at its
     end."""
-    scene = Scene(LONE, problem)
+    scene = Scene()
     requests = scene.env.score_requests({"policy_0": CALL, "policy_1": WRONG, "policy_2": RIGHT})
     assert [text for text, _ in requests.checks] == ["Answer: 3", "Answer: 2"]
     scene.step(policy_0=CALL, policy_1=WRONG, policy_2=RIGHT)
@@ -128,9 +125,9 @@ def test_the_answers_are_graded_in_a_batch(problem: Problem) -> None:
     assert [text for text, _ in requests.checks] == ["5 - 3 = 2", "Answer: 2"]
 
 
-def test_the_context_in_tokens(problem: Problem) -> None:
+def test_the_context_in_tokens() -> None:
     env: Any = envs.make("eapo-consultation", settings=LONE, scorer=AnswerScorer())
-    env.reset(seed=5, options={"problem": problem, "step": 1})
+    env.reset(seed=5, options={"problem": PROBLEM, "step": 1})
     codec = BytesCodec()
 
     def ids(text: str) -> Any:
