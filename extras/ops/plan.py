@@ -48,7 +48,7 @@ _KERNELS_16 = 450 << 20
 
 
 @dataclass(frozen=True)
-class Part:
+class MemoryPart:
     """One line of a device's plan."""
 
     what: str
@@ -64,7 +64,7 @@ class DevicePlan:
     device: str
     card: int | None
     """Memory of the device in bytes; None if unknown."""
-    parts: tuple[Part, ...]
+    parts: tuple[MemoryPart, ...]
 
     @property
     def most(self) -> int:
@@ -201,9 +201,9 @@ def _devices(
     for device in sorted({model.device for model in roles.values()} | set(engines.values())):
         size = card_bytes(device) if card is None or device == "cpu" else int(card * GIB)
         mine = {role: model for role, model in roles.items() if model.device == device}
-        parts = [Part("Python, torch" if device == "cpu" else "CUDA", _program(device))]
+        parts = [MemoryPart("Python, torch" if device == "cpu" else "CUDA", _program(device))]
         if device == "cpu" and any(model.bits == 16 for model in mine.values()):
-            parts.append(Part("kernels of 16 bits", _KERNELS_16))
+            parts.append(MemoryPart("kernels of 16 bits", _KERNELS_16))
         parts += _models(settings, mine)
         apart = device.startswith("each of")
         if settings.run.engine != "local":
@@ -222,7 +222,7 @@ def _engine_apart(
     frozen = {
         role: dataclasses.replace(model, trained=False, devices=1) for role, model in mine.items()
     }
-    parts = [Part("CUDA", _program("cuda")), *_models(settings, frozen)]
+    parts = [MemoryPart("CUDA", _program("cuda")), *_models(settings, frozen)]
     parts += _sampler(frozen, card, sum(part.size for part in parts))
     return DevicePlan(f"GPU of the engine of {' and '.join(mine)}", card, tuple(parts))
 
@@ -231,7 +231,7 @@ def _program(device: str) -> int:
     return _PROGRAM["cpu" if device == "cpu" else "cuda"]
 
 
-def _models(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[Part]:
+def _models(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[MemoryPart]:
     """Memory of the roles' models in this process, and of their training."""
     bases: set[Any] = set()
     for role, model in mine.items():
@@ -240,19 +240,21 @@ def _models(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[P
             continue  # Only its engine holds the weights.
         key = (model.spec.model, model.spec.revision, model.spec.dtype) if lora else role
         if key not in bases:
-            yield Part(f"weights, {role}", memory.weights // model.devices)
+            yield MemoryPart(f"weights, {role}", memory.weights // model.devices)
         bases.add(key)
         if lora:
-            yield Part(f"adapter, {role}", memory.trained // model.devices)
+            yield MemoryPart(f"adapter, {role}", memory.trained // model.devices)
         if model.trained:
             moments = optimiser_bytes(memory.trained, settings.learner.moments)["moments"]
-            yield Part(f"moments, {role}", moments // model.devices)
+            yield MemoryPart(f"moments, {role}", moments // model.devices)
             new = lora is not None and lora.adapter is None
             copies = settings.algo.needs_reference and not new
             reads = settings.algo.distillation
             copies += bool(reads.beta and reads.reader == "average")
             if copies:
-                yield Part(f"earlier weights, {role}", copies * memory.trained // model.devices)
+                yield MemoryPart(
+                    f"earlier weights, {role}", copies * memory.trained // model.devices
+                )
     learners = {role: model.memory for role, model in mine.items() if model.trained}
     if learners:
         # Learners take turns.
@@ -260,10 +262,10 @@ def _models(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[P
         memory = learners[most]
         recomputed = " (recomputed)" if memory.recomputes else ""
         ranks = mine[most].devices
-        yield Part(f"gradients, {most}", memory.gradients // ranks, "learning")
+        yield MemoryPart(f"gradients, {most}", memory.gradients // ranks, "learning")
         if ranks > 1:
-            yield Part(f"gathered from all, {most}", _gathered(mine[most]), "learning")
-        yield Part(f"activations and logits, {most}{recomputed}", memory.update, "learning")
+            yield MemoryPart(f"gathered from all, {most}", _gathered(mine[most]), "learning")
+        yield MemoryPart(f"activations and logits, {most}{recomputed}", memory.update, "learning")
 
 
 def _gathered(model: RolePlan) -> int:
@@ -276,13 +278,13 @@ def _gathered(model: RolePlan) -> int:
     return size * _itemsize(model) * memory.parameters // memory.weights
 
 
-def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[Part]:
+def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[MemoryPart]:
     """Memory that this process needs to sample from these models."""
     most, whose = 0, ""
     for role, model in mine.items():
         memory = model.memory
         if memory.fused and memory.weights + memory.trained <= _FUSED_AT_MOST:
-            yield Part(f"sampler's weights, {role}", memory.layers)
+            yield MemoryPart(f"sampler's weights, {role}", memory.layers)
         limit = _CPU_CACHE
         if model.device != "cpu" and card is not None:
             limit = max(card - taken, 0) // 4
@@ -295,7 +297,7 @@ def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
         if size > most:
             most, whose = size, role
     if most:
-        yield Part(f"cache and logits of a batch, {whose}", most, "sampling")
+        yield MemoryPart(f"cache and logits of a batch, {whose}", most, "sampling")
 
 
 def _itemsize(model: RolePlan) -> int:
@@ -335,7 +337,7 @@ def _engines(
     engines: Mapping[str, str],
     device: str,
     card: int | None,
-) -> Iterator[Part]:
+) -> Iterator[MemoryPart]:
     """Memory that vLLM takes: its share of a GPU, or weights and cache on a CPU."""
     vllm, here = settings.vllm, []
     for key, names in engine_keys(roles, engines).items():
@@ -352,7 +354,7 @@ def _engines(
     if vllm.time_share and here:
         here = [max(here, key=lambda pair: pair[1])]
     for names, size in here:
-        yield Part(f"engine, {names}", size, when)
+        yield MemoryPart(f"engine, {names}", size, when)
 
 
 def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:

@@ -19,7 +19,7 @@ EXTRA = Extra(
         ),
         "distill": Comparison(
             "coterie.extras.papers.distill",
-            "Distillation",
+            "DistillSettings",
             "distill",
             "a policy trained on an expert's solutions, for eapo",
         ),

@@ -44,7 +44,7 @@ from coterie.training.stage import loading, stage
 
 
 @dataclass(frozen=True)
-class Distillation:
+class DistillSettings:
     """Train a policy on an expert's solutions of training problems (arXiv:2509.23730, baseline).
     The paper names neither data nor epochs."""
 
@@ -102,7 +102,7 @@ class Distillation:
         }
 
 
-def distill(settings: Distillation) -> None:
+def distill(settings: DistillSettings) -> None:
     """Sample the expert's solutions, train the policy on them, and save it.
 
     Raises:
@@ -168,7 +168,7 @@ def distill(settings: Distillation) -> None:
 
 
 async def sample_solutions(
-    team: Any, problems: Sequence[Problem], step: int, settings: Distillation
+    team: Any, problems: Sequence[Problem], step: int, settings: DistillSettings
 ) -> list[tuple[Trajectory, bool, int]]:
     """Return training rows (the policy's prompt and the expert's solution in the policy's format),
     whether each is right, and the number of tokens that the expert wrote."""
@@ -221,7 +221,7 @@ def as_trace(solution: str) -> str:
     return f"{opened} {THINK[1]}\n{ANSWER} {answer.strip()}" if stated else opened
 
 
-def _stream(settings: Distillation) -> ProblemStream:
+def _stream(settings: DistillSettings) -> ProblemStream:
     """Return training problems without those on which ``benchmark.py eapo`` scores."""
     scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
     _, exclude = hold_out(scored, scored, settings.questions, settings.seed)

@@ -12,10 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from coterie.datatypes import UserError
-from coterie.extras.programs.sandbox import CANNOT, START_S, Limits, start_player
+from coterie.extras.programs.sandbox import CANNOT, START_S, ProgramLimits, start_player
 from coterie.extras.programs.wire import BrokenLinkError, Link
 
-_LIMITS = Limits()
+_LIMITS = ProgramLimits()
 _PROGRAM = """
 import ast, contextlib, io, traceback
 
@@ -38,7 +38,7 @@ def output():
 
 
 @lru_cache(maxsize=1 << 14)
-def output_of(source: str, limits: Limits = _LIMITS, longest: int = 1000) -> str:
+def output_of(source: str, limits: ProgramLimits = _LIMITS, longest: int = 1000) -> str:
     """Return what a console shows for ``source``, errors included.
 
     The same source gives the same output for the lifetime of this process, even if it reads clocks

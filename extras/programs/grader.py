@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from coterie.datatypes import Problem, UserError, Verdict
-from coterie.extras.programs.sandbox import Limits, ProgramTests, check_guard, run
+from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, check_guard, run
 from coterie.rewards.grading.answers import after_thinking
 from coterie.teams.settings import ScoringSettings
 
@@ -49,7 +49,7 @@ def _blocks(text: str) -> list[str]:
 class ProgramGrader:
     """A :class:`coterie.rewards.grading.scorer.Grader`; ``workers`` programs run at once."""
 
-    def __init__(self, limits: Limits = Limits(), workers: int = 1) -> None:  # noqa: B008 (frozen)
+    def __init__(self, limits: ProgramLimits = ProgramLimits(), workers: int = 1) -> None:  # noqa: B008 (frozen)
         if not limits.deadline_s > 0 or limits.memory_mb < 64:
             raise UserError(
                 f"a program needs a deadline above 0 s and 64 MB at least, not "
@@ -83,7 +83,7 @@ def grader_of(settings: ScoringSettings) -> ProgramGrader:
     Raises:
         UserError: no program can run under the limits.
     """
-    limits = Limits(settings.program_deadline_s, settings.program_memory_mb)
+    limits = ProgramLimits(settings.program_deadline_s, settings.program_memory_mb)
     return ProgramGrader(limits, settings.workers)
 
 

@@ -32,7 +32,7 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProgramLimits:
     """What a program may use up."""
 
     deadline_s: float = 10.0
@@ -53,7 +53,7 @@ class ProgramTests:
     """Source that precedes the program: imports, helpers."""
 
 
-def run(program: str, tests: ProgramTests, limits: Limits = Limits()) -> Outcome:
+def run(program: str, tests: ProgramTests, limits: ProgramLimits = ProgramLimits()) -> Outcome:
     """Run ``program`` against all of ``tests`` and return the outcome.
 
     Raises:
@@ -73,7 +73,7 @@ def run(program: str, tests: ProgramTests, limits: Limits = Limits()) -> Outcome
 def check_guard() -> None:
     """Run a trivial program; raise :class:`UserError` if programs cannot be guarded."""
     tests = ProgramTests("f", "assert f(1) == 2")
-    outcome = run("def f(x):\n    return x + 1", tests, Limits(deadline_s=START_S))
+    outcome = run("def f(x):\n    return x + 1", tests, ProgramLimits(deadline_s=START_S))
     if outcome != "passed":
         raise UserError(CANNOT)
 
@@ -85,7 +85,7 @@ CANNOT = (
 
 
 def start_player(
-    stack: contextlib.ExitStack, folder: Path, limits: Limits, reads: int, writes: int
+    stack: contextlib.ExitStack, folder: Path, limits: ProgramLimits, reads: int, writes: int
 ) -> subprocess.Popen[bytes]:
     """Start a program's process, which talks over these descriptors; the stack kills it."""
     player = subprocess.Popen(
@@ -101,13 +101,13 @@ def start_player(
     return player
 
 
-def _cpu_s(limits: Limits) -> str:
+def _cpu_s(limits: ProgramLimits) -> str:
     # One second more than the deadline: this limit applies if the parent is not there to kill.
     return str(int(limits.deadline_s) + 1)
 
 
 def _start(
-    stack: contextlib.ExitStack, job: Path, folder: Path, limits: Limits
+    stack: contextlib.ExitStack, job: Path, folder: Path, limits: ProgramLimits
 ) -> subprocess.Popen[bytes]:
     """Start both processes, which the stack kills; return the process with the verdict."""
     asks, answers = os.pipe(), os.pipe()

@@ -24,7 +24,7 @@ from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.extras.programs.console import output_of
-from coterie.extras.programs.sandbox import Limits
+from coterie.extras.programs.sandbox import ProgramLimits
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ToolUseEnv(ConversationEnv, guarded=False):
                 break
             calls += 1
             source = settings.program.replace("{}", program_in(written, settings))
-            limits = Limits(settings.deadline_s, settings.memory_mb)
+            limits = ProgramLimits(settings.deadline_s, settings.memory_mb)
             shown = output_of(source, limits, settings.output_characters).strip()
             errors += "Error" in shown.rsplit("\n", 1)[-1] or shown.startswith("killed")
             shown = settings.output.replace("{}", shown)

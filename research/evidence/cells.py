@@ -31,3 +31,17 @@ def change(differences: Sequence[float]) -> str:
     interval = t_interval(differences)
     spread = "" if np.isnan(interval.low) else f" [{signed(interval.low)}, {signed(interval.high)}]"
     return signed(interval.value) + spread
+
+
+def plus_minus(values: Sequence[float | None]) -> str:
+    """Format the mean ± half of its 95 % interval by t: ``.500 ± .020``, of those that are known;
+    where some are not, with how many (``(4 of 5)``)."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return ""
+    interval = t_interval(known)
+    counted = "" if len(known) == len(values) else f" ({len(known)} of {len(values)})"
+    spread = (
+        "" if np.isnan(interval.low) else f" ± {without_zero(interval.high - interval.value, 3)}"
+    )
+    return f"{without_zero(interval.value, 3)}{spread}{counted}"

@@ -9,7 +9,7 @@ from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
 from coterie.extras.papers.corea_systems import SYSTEMS
 from evidence import contests
-from evidence.cells import change, each, mean
+from evidence.cells import change, each, mean, plus_minus
 from evidence.contests import EXPERTS, SEEDS, Run, stored
 from evidence.peer_tables import difference
 from evidence.runs import ROOT, Row, differences, fell, missing_lines, put, rate
@@ -104,7 +104,7 @@ def _cascades(stored: Stored) -> Iterator[str]:
         yield f"| system | {' | '.join(_FIGURES.values())} | accuracy: COREA − it |"
         yield f"|{'---|' * (len(_FIGURES) + 2)}"
         for name in (name for name in SYSTEMS if name in after[0]):
-            cells = (_plus_minus([systems[name][key] for systems in after]) for key in _FIGURES)
+            cells = (plus_minus([systems[name][key] for systems in after]) for key in _FIGURES)
             ours, theirs = (
                 [systems[who]["accuracy"] for systems in after] for who in ("corea", name)
             )
@@ -132,7 +132,7 @@ def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
     yield "| system | 1 | 2 | 5 | COREA − it: 1 | 2 | 5 |"
     yield f"|{'---|' * 7}"
     for name, columns in saved.items():
-        own = (_plus_minus(values) for values in columns)
+        own = (plus_minus(values) for values in columns)
         ahead = (_ahead(saved["corea"][place], values) for place, values in enumerate(columns))
         cells = (*own, *(ahead if name != "corea" else ("", "", "")))
         yield f"| {SYSTEMS[name]} | {' | '.join(cells)} |"
@@ -218,9 +218,9 @@ def _together(stored: Stored) -> Iterator[str]:
     for name in of_arms:
         pair = values(name, "corea", "accuracy")
         cells = [
-            *(_plus_minus(values(name, system, "accuracy")) for system in ("l1", "llm")),
-            *(_plus_minus(pair), _plus_minus(values(name, "corea", "deferred"))),
-            _plus_minus(values(name, "corea", "cost")),
+            *(plus_minus(values(name, system, "accuracy")) for system in ("l1", "llm")),
+            *(plus_minus(pair), plus_minus(values(name, "corea", "deferred"))),
+            plus_minus(values(name, "corea", "cost")),
             "" if name == "pipeline" or len(pair) != len(whole) else _ahead(pair, whole),
         ]
         yield f"| {name} | {' | '.join(cells)} |"
@@ -261,15 +261,3 @@ def draw(values: Mapping[str, Sequence[float]], name: str, label: str) -> None:
 
 def _share(seeds: Sequence[int]) -> str:
     return "" if len(seeds) == len(SEEDS) else f" ({len(seeds)} of {len(SEEDS)} seeds)"
-
-
-def _plus_minus(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
-        return ""
-    interval = t_interval(known)
-    counted = "" if len(known) == len(values) else f" ({len(known)} of {len(values)})"
-    spread = (
-        "" if np.isnan(interval.low) else f" ± {without_zero(interval.high - interval.value, 3)}"
-    )
-    return f"{without_zero(interval.value, 3)}{spread}{counted}"

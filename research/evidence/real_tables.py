@@ -1,6 +1,6 @@
 """Tables of research/2026-11-real-models.md and pictures of docs/evidence.md, of stored results."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,8 @@ from coterie.evaluation.metrics.deferral import random_deferral
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
 from evidence import real_models
+from evidence.cells import change, each, plus_minus, signed
 from evidence.contest_tables import draw
-from evidence.peer_tables import signed
 from evidence.real_models import OWN, SEEDS, Stored
 from evidence.real_problems import KINDS, SETS
 from evidence.real_results import SAMPLES, THRESHOLDS, of_problems, rate
@@ -109,10 +109,9 @@ def _deferred(done: Stored) -> Iterator[str]:
     yield f"| arm | small | large | {' | '.join(_CALIBRATION.values())} |"
     yield f"|{'---|' * (3 + len(_CALIBRATION))}"
     for arm, rows in of_arms.items():
-        alone = (_plus_minus([row["alone"][place] for row in rows.values()]) for place in (0, 1))
+        alone = (plus_minus([row["alone"][place] for row in rows.values()]) for place in (0, 1))
         measured = (
-            _plus_minus([row["calibration"][name] for row in rows.values()])
-            for name in _CALIBRATION
+            plus_minus([row["calibration"][name] for row in rows.values()]) for name in _CALIBRATION
         )
         yield f"| {_NAMES.get(arm, arm)} | {' | '.join((*alone, *measured))} |"
     gains = {
@@ -124,7 +123,7 @@ def _deferred(done: Stored) -> Iterator[str]:
         for key, name in ((key, f"{_CALIBRATION[key]} − {arm}") for key in _CALIBRATION)
         if "corea" in of_arms and arm != "corea"
     }
-    yield from ("", *(f"- COREA: {name}: {_interval(values)}" for name, values in gains.items()))
+    yield from ("", *(f"- COREA: {name}: {change(values)}" for name, values in gains.items()))
     if any(gains.values()):
         draw(_known(gains), "real-deferral.png", "COREA − the other")
         yield from ("", "![COREA less the others](../docs/evidence/real-deferral.png)")
@@ -212,7 +211,7 @@ def _less(
     theirs = of_arms.get(than, {})
     if arm in ("warm", than) or not rows.keys() & theirs.keys():
         return ""
-    over_seeds = _interval(_gaps(of_arms, arm, than, role, kind))
+    over_seeds = change(_gaps(of_arms, arm, than, role, kind))
     return f"{over_seeds}; {by_problem(rows, theirs, role, kind)}"
 
 
@@ -235,23 +234,8 @@ def by_problem(ours: Rows, theirs: Rows, role: str, kind: str) -> str:
     return f"problems [{signed(interval.low)}, {signed(interval.high)}]"
 
 
-def _interval(values: Sequence[float]) -> str:
-    interval: Any = t_interval(values)
-    spread = "" if np.isnan(interval.low) else f" [{signed(interval.low)}, {signed(interval.high)}]"
-    return signed(interval.value) + spread
-
-
 def _each(rows: Rows, role: str, kind: str) -> str:
-    values = [rate(row, role, kind) for row in rows.values()]
-    return f"**{without_zero(_mean(values), 3)}** ({' '.join(without_zero(v, 3) for v in values)})"
-
-
-def _plus_minus(values: Sequence[float]) -> str:
-    interval = t_interval(values)
-    half = interval.high - interval.value
-    return without_zero(interval.value, 3) + (
-        "" if np.isnan(half) else f" ± {without_zero(half, 3)}"
-    )
+    return each([rate(row, role, kind) for row in rows.values()])
 
 
 def _mean(values: Any) -> float:

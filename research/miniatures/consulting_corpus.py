@@ -1,10 +1,10 @@
 """Training texts of the policy and the expert for their warm starts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from coterie.problems.chains import ALL_VALUES, Chain
 from miniatures.recipe import Example
-from miniatures.teaching_corpus import Habits, own_values, scrambled_values
+from miniatures.teaching_corpus import Habits, Uniform, own_values, scrambled_values
 
 TAGS = ("<think>", "</think>")
 QUESTION = "Question:"
@@ -42,7 +42,6 @@ PHRASES = (
     _SAID,
 )
 """One token each for the policy."""
-Uniform = Callable[[], float]
 _EXPERTS = 3
 _NONE = Habits({})
 

@@ -1,7 +1,7 @@
 """What the roles read before they meet each other: their own work, and a confidence in it."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coterie.envs.corea_deferral.settings import prompt_for
@@ -9,8 +9,7 @@ from coterie.problems.chains import OPERATIONS
 from coterie.problems.recall import HIDDEN, names, recall_problem, value_of
 from miniatures.recipe import Example
 from miniatures.recipes import DeferralRecipe
-
-Uniform = Callable[[], float]
+from miniatures.teaching_corpus import Uniform
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ _ASKED = ("--questions", "2", "--samples", "2", "--resamples", "20")
 
 
 @dataclass(frozen=True)
-class Phase:
+class Command:
     """One command of a rehearsal."""
 
     name: str
@@ -104,15 +104,15 @@ def flags_of(name: str, models: Mapping[str, str], more: Sequence[str] = ()) -> 
 
 def phases(
     name: str, models: Mapping[str, str], folder: Path, more: Sequence[str] = ()
-) -> Iterator[Phase]:
+) -> Iterator[Command]:
     """A step, a resumed step, an evaluation, a benchmark, and a step from what was exported;
     ``more`` flags go to ``train.py``."""
     settings, run = parse(["--preset", name]), folder / "run"
     flags, learners = flags_of(name, models, more), learners_of(name)
     here = ("--steps", "1", "--run-dir", str(run))
-    yield Phase("step", "train", tuple(overlay((*flags, *here))))
-    yield Phase("resume", "train", ("--resume", str(run), "--steps", "2"))
-    yield Phase("evaluate", "train", ("--evaluate", str(run), "--samples", "2"))
+    yield Command("step", "train", tuple(overlay((*flags, *here))))
+    yield Command("resume", "train", ("--resume", str(run), "--steps", "2"))
+    yield Command("evaluate", "train", ("--evaluate", str(run), "--samples", "2"))
 
     first, short = learners[0], ("--max-new-tokens", "24")
     if settings.choice.env == "corea-deferral":
@@ -128,12 +128,12 @@ def phases(
         who += (f"base={models[first]}", "--suite")
         who += ("core",) if len(learners) > 1 else (settings.choice.env, "--role", first)
     out = ("--out", str(folder / "compared"))
-    yield Phase("benchmark", "benchmark", (*who, *_ASKED, *short, *out))
+    yield Command("benchmark", "benchmark", (*who, *_ASKED, *short, *out))
 
     exported = {role: str(run / "final" / role) for role in learners}
     flags = flags_of(name, {**models, **exported}, more)
     there = ("--steps", "1", "--run-dir", str(folder / "further"))
-    yield Phase("export", "train", tuple(overlay((*flags, *there))))
+    yield Command("export", "train", tuple(overlay((*flags, *there))))
 
 
 def learners_of(name: str) -> list[str]:
@@ -141,13 +141,13 @@ def learners_of(name: str) -> list[str]:
     return [role for role, agent in parse(["--preset", name]).agents.items() if agent.trained]
 
 
-def in_a_process(phase: Phase, log: Path) -> Taken:
+def in_a_process(phase: Command, log: Path) -> Taken:
     """Run it where nothing else has run; what it says goes to ``log``."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         return pool.submit(_run, phase, log).result()
 
 
-def _run(phase: Phase, log: Path) -> Taken:
+def _run(phase: Command, log: Path) -> Taken:
     start = time.perf_counter()
     with log.open("w") as file, redirect_stdout(file), redirect_stderr(file), data_sets():
         code = phase.run()

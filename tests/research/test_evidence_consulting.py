@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coterie.comparison.inherited import parse as parse_comparison
-from coterie.extras.papers.distill import Distillation
+from coterie.extras.papers.distill import DistillSettings
 from coterie.training.command_line import parse
 from evidence import consulting, contests
 from evidence.consulting import FORMS, SCREEN, Run
@@ -49,7 +49,7 @@ def test_every_command_is_one(form: str, tmp_path: Path, monkeypatch: pytest.Mon
             assert (settings.env.reread != "none") == (run.arm in FORMS)
         elif flags[0] == "distill":
             assert flags[flags.index("--expert-tokens") + 1] == "300"
-            assert parse_comparison(Distillation, flags[1:], "distill").steps == 1000
+            assert parse_comparison(DistillSettings, flags[1:], "distill").steps == 1000
     assert f"scored-{form}" in done
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from coterie.comparison.inherited import parse as parse_comparison
 from coterie.extras.papers.corea import CoreaComparison
-from coterie.extras.papers.distill import Distillation
+from coterie.extras.papers.distill import DistillSettings
 from coterie.training.command_line import parse
 from evidence import contest_tables as tables
 from evidence import contests
@@ -31,7 +31,7 @@ def test_every_command_is_planned_once_and_its_flags_exist(
             asked = contests.EXPERTS[run.what.needs[0]]
             assert flags[flags.index("--expert") + 1] == asked
             assert flags[flags.index("--expert-tokens") + 1] == "300"
-            assert parse_comparison(Distillation, flags[1:], "distill").steps == 1000
+            assert parse_comparison(DistillSettings, flags[1:], "distill").steps == 1000
         elif flags[0] == "suite":
             trained = [str(tmp_path / f"eapo-{arm}-{run.seed}") for arm in run.what.needs]
             places = [flag.partition("=")[2] for flag in flags if flag.partition("=")[0] in arms]

@@ -8,11 +8,11 @@ import pytest
 
 from coterie.training.command_line import parse
 from miniatures import rehearsal
-from miniatures.rehearsal import Phase, Taken
+from miniatures.rehearsal import Command, Taken
 
 
 def test_a_phase_is_timed_in_a_process_of_its_own(tmp_path: Path) -> None:
-    took = rehearsal.in_a_process(Phase("step", "train", ("--steps", "0")), tmp_path / "log")
+    took = rehearsal.in_a_process(Command("step", "train", ("--steps", "0")), tmp_path / "log")
     assert "train.py: --steps is 0; it must be" in (tmp_path / "log").read_text()
     assert took.code == 2
     assert took.seconds > 0

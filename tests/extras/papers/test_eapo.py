@@ -15,7 +15,7 @@ from coterie.datatypes import Completion, Problem, Prompt, Sampling
 from coterie.datatypes.arguments import overlay
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.prompts import lone_prompt
-from coterie.extras.papers.distill import Distillation, as_trace, sample_solutions
+from coterie.extras.papers.distill import DistillSettings, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.eapo_figures import measure_responses
 from coterie.training.command_line import parse
@@ -164,7 +164,7 @@ def test_policy_and_expert_are_asked_as_evaluation_asks(tmp_path: Path) -> None:
 
     codecs = {"policy": codec, "expert": codec}
     team: Any = SimpleNamespace(policies={"expert": expert}, codecs=codecs)
-    settings = Distillation(tmp_path, prompt_style="answer", solutions=1)
+    settings = DistillSettings(tmp_path, prompt_style="answer", solutions=1)
     question = Problem("p", "One and one?", "2", "number")
     [(row, right, written)] = asyncio.run(sample_solutions(team, [question], 1, settings))
     prompt = lone_prompt("One and one?", "answer", "number")

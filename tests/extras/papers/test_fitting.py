@@ -11,7 +11,7 @@ from coterie.comparison import suite as module
 from coterie.comparison.inherited import parse
 from coterie.datatypes import UserError
 from coterie.extras.papers.corea import CoreaComparison
-from coterie.extras.papers.distill import Distillation
+from coterie.extras.papers.distill import DistillSettings
 from coterie.extras.papers.eapo import EapoComparison
 
 SAID = "Defaults for models of "
@@ -30,7 +30,7 @@ def test_imitation_takes_rates_and_lengths_of_real_models(
     random_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--out", str(tmp_path / "out"), "--policy", random_model, "--expert", "scripted:echo"]
-    settings = parse(Distillation, [*flags, "--tuning", "full"], "distill")
+    settings = parse(DistillSettings, [*flags, "--tuning", "full"], "distill")
     assert (settings.problems, settings.prompt_style, settings.max_new_tokens) == (
         "gsm8k",
         "answer",
@@ -41,15 +41,15 @@ def test_imitation_takes_rates_and_lengths_of_real_models(
     assert line.startswith(SAID)
     assert "--problems gsm8k --problems-per-step 8 --lr 0.0001 --prompt-style answer" in line
     named = ["--lr", "3e-3", "--problems", "chains", "--max-new-tokens", "99"]
-    settings = parse(Distillation, [*flags, *named], "distill")
+    settings = parse(DistillSettings, [*flags, *named], "distill")
     assert (settings.problems, settings.lr, settings.max_new_tokens) == ("chains", 3e-3, 99)
     assert "--lr" not in capsys.readouterr().out
     # Seven billion full weights imitate at 2e-5: ten times the rate of their reward training.
     large = ["--policy", "nobody/7B", "--tuning", "full"]
-    assert parse(Distillation, [*flags[:2], *large], "distill").lr == pytest.approx(2e-5)
+    assert parse(DistillSettings, [*flags[:2], *large], "distill").lr == pytest.approx(2e-5)
 
 
-@pytest.mark.parametrize("kind", [Distillation, EapoComparison, CoreaComparison])
+@pytest.mark.parametrize("kind", [DistillSettings, EapoComparison, CoreaComparison])
 def test_tiny_models_keep_what_there_was(
     kind: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,9 +54,9 @@ def test_every_table_of_the_papers_is_known(capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 def test_every_variant_can_be_trained(variant: Variant) -> None:
     if variant.program == "distill":
-        from coterie.extras.papers.distill import Distillation
+        from coterie.extras.papers.distill import DistillSettings
 
-        tyro.cli(Distillation, args=[*variant.flags, "--out", "x"])
+        tyro.cli(DistillSettings, args=[*variant.flags, "--out", "x"])
     else:
         from coterie import envs
 

@@ -7,10 +7,10 @@ import pytest
 
 from coterie.extras.programs import console
 from coterie.extras.programs.console import output_of
-from coterie.extras.programs.sandbox import Limits
+from coterie.extras.programs.sandbox import ProgramLimits
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
-QUICK = Limits(deadline_s=1.0, memory_mb=256)
+QUICK = ProgramLimits(deadline_s=1.0, memory_mb=256)
 
 
 @pytest.mark.parametrize(

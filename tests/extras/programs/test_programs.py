@@ -12,7 +12,7 @@ import pytest
 from coterie.datatypes import Problem, UserError
 from coterie.extras.programs import sandbox as sandbox_module
 from coterie.extras.programs.grader import LONGEST, ProgramGrader, program_in
-from coterie.extras.programs.sandbox import Limits, ProgramTests, check_guard, run
+from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, check_guard, run
 from coterie.extras.programs.wire import BrokenLinkError, Link, decode, encode
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
@@ -23,8 +23,8 @@ SQUARE = ProgramTests(
     "import math\n\ndef f(x):\n    '''The square of x.'''\n",
 )
 # Ample, so that a busy machine changes no outcome; what never ends gets less.
-AMPLE = Limits(deadline_s=60.0, memory_mb=256)
-SHORT = Limits(deadline_s=1.0, memory_mb=256)
+AMPLE = ProgramLimits(deadline_s=60.0, memory_mb=256)
+SHORT = ProgramLimits(deadline_s=1.0, memory_mb=256)
 RIGHT = "def f(x):\n    return x * x\n"
 
 
@@ -141,7 +141,7 @@ def test_tests_may_use_what_the_prompt_defines_and_numpy() -> None:
         "import numpy as np\ndef check(c):\n    assert np.allclose(helper(c(2)), 5.0)\n",
         "def helper(x):\n    return x + 1\n\ndef f(x):\n    '''Doc.'''\n",
     )
-    assert run(RIGHT, tests, Limits(deadline_s=20)) == "passed"
+    assert run(RIGHT, tests, ProgramLimits(deadline_s=20)) == "passed"
 
 
 def test_tests_by_name_and_plain_values_of_every_kind() -> None:
@@ -158,7 +158,7 @@ def test_tests_that_cannot_be_run_are_told_apart() -> None:
 
 def test_nothing_is_left_running() -> None:
     before = _children()
-    run("while True: pass", SQUARE, Limits(deadline_s=0.3))
+    run("while True: pass", SQUARE, ProgramLimits(deadline_s=0.3))
     assert _children() == before
 
 
@@ -169,8 +169,8 @@ def _children() -> set[str]:
 
 def test_children_die_with_their_parent(tmp_path: Path) -> None:
     code = (
-        "from coterie.extras.programs.sandbox import Limits, ProgramTests, run\n"
-        "run('while True: pass', ProgramTests('f', ''), Limits(deadline_s=300))\n"
+        "from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, run\n"
+        "run('while True: pass', ProgramTests('f', ''), ProgramLimits(deadline_s=300))\n"
     )
     root = Path(__file__).parents[3]
     environment = {**os.environ, "PYTHONPATH": str(root), "TMPDIR": str(tmp_path)}
@@ -257,8 +257,8 @@ def test_verdicts_of_the_grader() -> None:
         grade([("x", Problem("bare", "q", "g", "code"))])
 
 
-@pytest.mark.parametrize("limits", [Limits(deadline_s=0), Limits(memory_mb=1)])
-def test_limits_that_make_no_sense(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [ProgramLimits(deadline_s=0), ProgramLimits(memory_mb=1)])
+def test_limits_that_make_no_sense(limits: ProgramLimits) -> None:
     with pytest.raises(UserError, match="deadline above 0 s and 64 MB"):
         ProgramGrader(limits)
 
