@@ -153,7 +153,13 @@ def _weight(beginning: bytes, name: str) -> bytes:
 
 
 def cores_and_gpus(actor: Actor, *, cpus: float, gpus: bool) -> dict[str, float]:
-    """Resources of a process: CPU cores, and a GPU if it uses one, or all that its engine spans."""
+    """Resources of a process: CPU cores, and a GPU if it uses one, or all that its engine spans.
+
+    Args:
+        actor: the process.
+        cpus: CPU cores of every process.
+        gpus: whether there are GPUs.
+    """
     mine: Mapping[str, AgentSettings] = actor.arguments[0]
     several = 0
     for agent in mine.values():

@@ -22,8 +22,14 @@ def check_cluster(
     moments: str,
     doctor: bool,
 ) -> None:
-    """Refuse settings that cannot run on a cluster, or in processes of this machine. ``vllm``:
-    settings of the vLLM engines; None without vLLM.
+    """Refuse settings that cannot run on a cluster, or in processes of this machine.
+
+    Args:
+        settings: the cluster settings.
+        agents: role -> settings.
+        vllm: settings of the vLLM engines; None without vLLM.
+        moments: number format of the optimiser's moments.
+        doctor: whether the run is ``--doctor``.
 
     Raises:
         UserError: a setting is refused; the message names the flag.

@@ -87,7 +87,14 @@ class EpisodeWorkers:
         all_of_it: list["_DealtEpisode"],
     ) -> Reply:
         """Have a worker continue the episodes of ``news``. If it has died, a new worker replays
-        ``all_of_it`` up to the same point."""
+        ``all_of_it`` up to the same point.
+
+        Args:
+            actor: the worker.
+            limits: sampling and deadlines.
+            news: episodes that begin, or have an answer.
+            all_of_it: every episode of this worker.
+        """
         given: list[Given] = [
             (played.number, None if played.answers else played.task, played.answers[-1:])
             for played in news

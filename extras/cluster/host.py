@@ -110,7 +110,13 @@ def replaced(
     agents: Mapping[str, AgentSettings], placements: Mapping[str, Placement], *, leaves: bool
 ) -> dict[str, AgentSettings]:
     """``agents`` with new placements. A run that ``leaves`` its cluster has no separate engines,
-    unless their number was changed explicitly."""
+    unless their number was changed explicitly.
+
+    Args:
+        agents: role -> settings.
+        placements: role -> its new placement.
+        leaves: whether the run leaves its cluster.
+    """
     placed_agents = {}
     for role, agent in agents.items():
         placed = asdict(placements[role])

@@ -20,7 +20,13 @@ def has_room(
     nodes: Sequence[Mapping[str, float]],
 ) -> bool:
     """Whether the total ``there`` covers the needs of all processes, and some node covers the needs
-    of each."""
+    of each.
+
+    Args:
+        needs: process -> resource -> amount.
+        there: resource -> amount of all nodes together.
+        nodes: the same of each node.
+    """
     return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU")) and all(
         any(all(node.get(kind, 0) >= amount for kind, amount in need.items()) for node in nodes)
         for need in needs.values()
@@ -33,7 +39,14 @@ def no_room(
     free: Mapping[str, float],
     there: Mapping[str, float],
 ) -> UserError:
-    """The error for a lack of room ``where``."""
+    """The error for a lack of room ``where``.
+
+    Args:
+        where: the machine or cluster, in words.
+        needs: process -> resource -> amount.
+        free: resource -> amount that is free.
+        there: resource -> amount that exists.
+    """
     kinds = Counter(re.sub(r" \d+\b", "", name, count=1) for name in needs)
     return UserError(
         f"{where} cannot hold this run: {_named(kinds)} need "

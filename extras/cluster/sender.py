@@ -40,7 +40,14 @@ class Sender(Worker):
 
     async def connect(self, role: str, host: str, port: int, size: int) -> dict[str, Any]:
         """Join a group of ``size`` ranks as its first; return the description of the weights that
-        engines need."""
+        engines need.
+
+        Args:
+            role: whose weights are sent.
+            host: address of the meeting point.
+            port: port of the meeting point.
+            size: members of the group, this process included.
+        """
         handle = self.models.loaded[role].handle
         weights = StoredWeights(handle.causal_lm, handle.dtype)
 

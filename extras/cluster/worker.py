@@ -123,6 +123,12 @@ class Worker(BaseWorker):
     def sample(self, role: str, requests: bytes, version: int | None) -> bytes:
         """Sample a completion for each (agent, request) pair; input and output are pickled.
 
+        Args:
+            role: the role that answers.
+            requests: a pickled list of (agent,
+                :class:`coterie.models.sampler.Request`).
+            version: number of updates that the weights must have; None: any.
+
         Raises:
             RuntimeError: the weights here do not have this ``version``.
         """
@@ -144,7 +150,12 @@ class Worker(BaseWorker):
         return result, trained.loaded.handle.stamp
 
     def update(self, role: str, arguments: bytes) -> tuple[Any, Stamp]:
-        """Like :meth:`learn`; also return the bonus on each row's advantages, by row index."""
+        """Like :meth:`learn`; also return the bonus on each row's advantages, by row index.
+
+        Args:
+            role: the role that learns.
+            arguments: pickled rows, advantages and turn bonuses.
+        """
         trained = cast(TrainedRole, self.models.trained[role])
         rows, *credit = pickle.loads(arguments)
         metrics, bonus = trained.update(rows, *credit), trained.token_bonus
@@ -159,6 +170,11 @@ class Worker(BaseWorker):
         """Call ``save`` or ``export``; return its result and the files that it wrote. If ``there``
         is a folder, the files stay there instead.
 
+        Args:
+            role: the role.
+            verb: ``save`` or ``export``.
+            there: a folder that this process sees; None: send the files back.
+
         Raises:
             FileNotFoundError: this process does not see that folder.
         """
@@ -171,7 +187,13 @@ class Worker(BaseWorker):
             return result, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
     def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
-        """Restore a checkpoint that :meth:`write` saved: its files, or the folder with them."""
+        """Restore a checkpoint that :meth:`write` saved: its files, or the folder with them.
+
+        Args:
+            role: the role.
+            files: the checkpoint: its files by name, or its folder.
+            plain: the result of ``save``.
+        """
         trained = cast(TrainedRole, self.models.trained[role])
         if isinstance(files, Path):
             trained.load(files, plain)

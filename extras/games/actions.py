@@ -59,7 +59,13 @@ class Actions:
         return f"{numbers}: {', '.join(ranges)}"
 
     def read(self, answer: str, seen: Any, info: Mapping[str, Any]) -> Any:
-        """Parse an answer's first names or numbers as an action; None if it is not legal."""
+        """Parse an answer's first names or numbers as an action; None if it is not legal.
+
+        Args:
+            answer: what the player wrote.
+            seen: the player's observation, which may hold a mask.
+            info: the player's info, which may hold one too.
+        """
         legal = self._legal(mask_of(seen, info))
         words = [match[0] for match in self._read.finditer(answer)][: len(legal)]
         by_name = {name.casefold(): number for number, name in self._names.items()}

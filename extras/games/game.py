@@ -204,6 +204,11 @@ def game_spec(
 ) -> EnvSpec:
     """Return the spec of a game: one role per player, all played by tiny models by default.
 
+    Args:
+        name: the name as the user writes it.
+        make_game: function from settings to the game.
+        settings: class of the settings.
+
     Raises:
         UserError: the package cannot create the game.
     """

@@ -49,6 +49,11 @@ def check_mode(env: Any, given: Mapping[str, Any], *, title: str) -> None:
     """Refuse a render mode that ``env``, created with the keywords ``given``, does not support;
     packages accept any.
 
+    Args:
+        env: the environment.
+        given: the keywords.
+        title: prefix of error messages.
+
     Raises:
         UserError: the mode is not supported.
     """

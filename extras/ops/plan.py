@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms.batching import keeping
 from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
 from coterie.extras.ops.footprint import Load, footprint
@@ -355,45 +354,3 @@ def _engines(
         here = [max(here, key=lambda pair: pair[1])]
     for names, size in here:
         yield MemoryPart(f"engine, {names}", size, when)
-
-
-def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
-    """Flags that reduce memory, the mildest first, each with the settings that it gives."""
-    learner, vllm = settings.learner, settings.vllm
-    learners = {r: a for r, a in settings.agents.items() if a.trained}
-    for role, agent in learners.items():
-        if agent.recompute != "always":
-            yield f"--agents.{role}.recompute always", _agent(settings, role, recompute="always")
-    tokens = learner.micro_batch_tokens
-    while tokens > 1024:
-        tokens //= 2
-        less = dataclasses.replace(learner, micro_batch_tokens=tokens)
-        flag = f"--learner.micro-batch-tokens {tokens}"
-        yield flag, dataclasses.replace(settings, learner=less)
-    if settings.run.engine == "vllm":
-        if vllm.sleep_level == 0:
-            yield "--vllm.sleep-level 1", _vllm(settings, sleep_level=1)
-        if not vllm.time_share and len(settings.agents) > 1:
-            flag = "--vllm.sleep-level 1 --vllm.time-share"
-            yield flag, _vllm(settings, sleep_level=vllm.sleep_level or 1, time_share=True)
-        for share in (0.3, 0.2, 0.1):
-            if share < vllm.gpu_memory:
-                yield f"--vllm.gpu-memory {share}", _vllm(settings, gpu_memory=share)
-    full = [role for role, agent in learners.items() if model_spec(agent).lora is None]
-    if full and learner.moments == "float32":
-        less = dataclasses.replace(learner, moments="8bit")
-        yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
-    for role in full:
-        yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
-    if settings.run.engine == "vllm":
-        local = dataclasses.replace(settings.run, engine="local")
-        yield "--engine local", dataclasses.replace(settings, run=local, vllm=VllmSettings())
-
-
-def _agent(settings: TrainSettings, role: str, **changed: Any) -> TrainSettings:
-    agent = dataclasses.replace(settings.agents[role], **changed)
-    return dataclasses.replace(settings, agents={**settings.agents, role: agent})
-
-
-def _vllm(settings: TrainSettings, **changed: Any) -> TrainSettings:
-    return dataclasses.replace(settings, vllm=dataclasses.replace(settings.vllm, **changed))

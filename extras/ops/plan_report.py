@@ -1,11 +1,15 @@
 """Print a plan as a table of 80 columns, with the flags that would make the run fit."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
+from typing import Any
 
+from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import UserError
-from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan, ways_out
+from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan
 from coterie.extras.ops.plan_hours import RolePlan, card_name
 from coterie.problems.prepare import PreparedProblems
+from coterie.teams.models import model_spec
 from coterie.training.train_settings import TrainSettings
 
 _WIDTH = 80
@@ -84,7 +88,13 @@ def why_not(settings: TrainSettings, run_plan: Plan, card: float | None = None) 
 
 def make_fit(settings: TrainSettings, card: float | None, run_plan: Plan) -> tuple[list[str], int]:
     """(flags that make a run fit, bytes on its fullest device with them); the list is empty if no
-    flags are enough."""
+    flags are enough.
+
+    Args:
+        settings: settings of the run.
+        card: GiB of every GPU; None: this machine's devices.
+        run_plan: the plan of these settings.
+    """
     chosen: dict[str, str] = {}
     while not run_plan.fits:
         # The mildest flag that is enough, or else the flag that saves most.
@@ -124,3 +134,45 @@ def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
         return
     if not run_plan.fits:
         raise UserError(why_not(settings, run_plan))
+
+
+def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
+    """Flags that reduce memory, the mildest first, each with the settings that it gives."""
+    learner, vllm = settings.learner, settings.vllm
+    learners = {r: a for r, a in settings.agents.items() if a.trained}
+    for role, agent in learners.items():
+        if agent.recompute != "always":
+            yield f"--agents.{role}.recompute always", _agent(settings, role, recompute="always")
+    tokens = learner.micro_batch_tokens
+    while tokens > 1024:
+        tokens //= 2
+        less = dataclasses.replace(learner, micro_batch_tokens=tokens)
+        flag = f"--learner.micro-batch-tokens {tokens}"
+        yield flag, dataclasses.replace(settings, learner=less)
+    if settings.run.engine == "vllm":
+        if vllm.sleep_level == 0:
+            yield "--vllm.sleep-level 1", _vllm(settings, sleep_level=1)
+        if not vllm.time_share and len(settings.agents) > 1:
+            flag = "--vllm.sleep-level 1 --vllm.time-share"
+            yield flag, _vllm(settings, sleep_level=vllm.sleep_level or 1, time_share=True)
+        for share in (0.3, 0.2, 0.1):
+            if share < vllm.gpu_memory:
+                yield f"--vllm.gpu-memory {share}", _vllm(settings, gpu_memory=share)
+    full = [role for role, agent in learners.items() if model_spec(agent).lora is None]
+    if full and learner.moments == "float32":
+        less = dataclasses.replace(learner, moments="8bit")
+        yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
+    for role in full:
+        yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
+    if settings.run.engine == "vllm":
+        local = dataclasses.replace(settings.run, engine="local")
+        yield "--engine local", dataclasses.replace(settings, run=local, vllm=VllmSettings())
+
+
+def _agent(settings: TrainSettings, role: str, **changed: Any) -> TrainSettings:
+    agent = dataclasses.replace(settings.agents[role], **changed)
+    return dataclasses.replace(settings, agents={**settings.agents, role: agent})
+
+
+def _vllm(settings: TrainSettings, **changed: Any) -> TrainSettings:
+    return dataclasses.replace(settings, vllm=dataclasses.replace(settings.vllm, **changed))

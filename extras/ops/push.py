@@ -84,6 +84,11 @@ def _push(settings: Push) -> int:
 def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
     """Write the content of the repository to the run's folder ``hub``.
 
+    Args:
+        run: a finished run.
+        repo: ``ORG/NAME``.
+        licence: the hub's licence identifier; None: that of the base models.
+
     Raises:
         UserError: the run has not ended, or its models have changed since.
     """
@@ -124,6 +129,11 @@ def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
 
 def send(folder: Path, repo: str, *, private: bool) -> str:
     """Create the repository if it does not exist, and add one commit. Returns its URL.
+
+    Args:
+        folder: the content of the repository.
+        repo: ``ORG/NAME``.
+        private: whether a new repository is private.
 
     Raises:
         UserError: there is no login or no write access, or the hub cannot be reached.

@@ -129,7 +129,13 @@ def player(settings: ServeSettings, *, chat: bool) -> str:
 
 
 def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
-    """Arguments of ``vllm serve`` for a model in ``folder`` (or a hub id)."""
+    """Arguments of ``vllm serve`` for a model in ``folder`` (or a hub id).
+
+    Args:
+        settings: settings of the server.
+        folder: the folder, or the hub id.
+        gpu: whether there is a GPU.
+    """
     s = settings
     said = ["--model", folder, "--served-model-name", served_name(s)]
     said += ["--host", s.host, "--port", str(s.port), "--max-num-seqs", str(s.max_sequences)]

@@ -73,6 +73,11 @@ def recalibrated(confidence_QS: Floats, correct_QS: Floats, method: Method) -> F
     isotonic     the best nondecreasing step function (Zadrozny and Elkan 2002)
     platt        ``sigmoid(a logit(p) + b)`` of the lowest log loss (Platt 1999); a may be negative
     temperature  ``sigmoid(logit(p) / T)`` with the T of the lowest log loss (arXiv:1706.04599)
+
+    Args:
+        confidence_QS: stated confidences; NaN where there is none.
+        correct_QS: 1 where the response is right, else 0.
+        method: one of those above.
     """
     mapped_QS = np.full_like(confidence_QS, np.nan)
     even_Q = np.arange(len(confidence_QS)) % 2 == 0

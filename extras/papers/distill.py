@@ -171,7 +171,14 @@ async def sample_solutions(
     team: Any, problems: Sequence[Problem], step: int, settings: DistillSettings
 ) -> list[tuple[Trajectory, bool, int]]:
     """Return training rows (the policy's prompt and the expert's solution in the policy's format),
-    whether each is right, and the number of tokens that the expert wrote."""
+    whether each is right, and the number of tokens that the expert wrote.
+
+    Args:
+        team: a team of ``policy`` and ``expert``.
+        problems: the problems of a step.
+        step: number of the step, which seeds the sampling.
+        settings: settings of the distillation.
+    """
     expert, mine, theirs = team.policies["expert"], team.codecs["policy"], team.codecs["expert"]
     sampling = Sampling(settings.max_new_tokens, settings.temperature)
     checker = Checker()

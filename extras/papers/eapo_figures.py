@@ -19,7 +19,13 @@ policy wrote for one answer, and ``expert_tokens`` in its context."""
 
 
 def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figures:
-    """Return means over questions; kept per question, so that two systems' resamples pair up."""
+    """Return means over questions; kept per question, so that two systems' resamples pair up.
+
+    Args:
+        own: a system's responses.
+        resamples: number of bootstrap resamples over questions.
+        seed: seed of the resamples.
+    """
     assert own is not None, "a system of one lineup"
     score_QN = own.correct_QN
     mean, passed = (

@@ -34,7 +34,15 @@ def probe_scores(
     policy: NamedPolicy, fitted: Responses, scored: Responses, *, seed: int, learning_rate: float
 ) -> Floats:
     """Fit a probe on one response to each question of ``fitted`` and return (Q, S) predictions for
-    the responses of ``scored``; NaN where there is no response."""
+    the responses of ``scored``; NaN where there is no response.
+
+    Args:
+        policy: the model whose hidden states are read.
+        fitted: responses to fit on.
+        scored: responses to predict.
+        seed: seed of the fit.
+        learning_rate: learning rate of the fit.
+    """
     handle = _handle(policy)
     first = [[row[0]] for row in fitted.records]
     states_ND = pooled_states(handle, [tokens for tokens, _ in _tokens(first)])
@@ -143,7 +151,17 @@ def fit_probe(
     batch: int = 32,
     hidden: tuple[int, int] = (2048, 1024),
 ) -> nn.Module:
-    """Fit a probe, (N, D) states -> (N,) probabilities; keep that of lowest held-out loss."""
+    """Fit a probe, (N, D) states -> (N,) probabilities; keep that of lowest held-out loss.
+
+    Args:
+        states_ND: mean hidden states of N responses.
+        correct_N: 1 where the response is right, else 0.
+        seed: seed of weights, split and order.
+        learning_rate: AdamW's.
+        epochs: passes over nine tenths of the rows.
+        batch: rows of a step.
+        hidden: widths of the two hidden layers.
+    """
     correct = torch.as_tensor(np.asarray(correct_N, dtype=np.float32))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -77,7 +77,14 @@ def check_temperature_of_replies(temperature: float | None) -> None:
 
 def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[list[Told], float]:
     """Return (the experts' replies for each job's set, share of wrong ones). Every answer to a
-    problem gets the same replies."""
+    problem gets the same replies.
+
+    Args:
+        jobs: a job of stored replies for each set of questions.
+        pick: which replies may be chosen.
+        experts: replies to a question.
+        seed: seed of the choice.
+    """
     replies_by_problem: list[Told] = []
     wrong: list[bool] = []
     for job in jobs:
@@ -104,6 +111,12 @@ def choose_replies(
 
     ``any``: from all; ``wrong``: from the wrong ones, or from all if fewer than ``count`` are wrong
     (EAPO, arXiv:2509.23730, appendix E). Return all replies if there are at most ``count``.
+
+    Args:
+        records: the stored replies.
+        pick: which of them may be chosen.
+        count: number of replies.
+        seed: seed of the choice.
     """
     wrong = [record for record in records if not record["correct"]]
     pool = wrong if pick == "wrong" and len(wrong) >= count else records

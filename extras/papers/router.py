@@ -42,7 +42,17 @@ def routing_by(
     epochs: int,
 ) -> Routing:
     """Fine-tune ``base`` on the accuracy of the responses ``fitted`` to ``questions``; return its
-    outputs for ``scored``."""
+    outputs for ``scored``.
+
+    Args:
+        base: the small model before training.
+        questions: questions to fit on.
+        fitted: responses to them.
+        scored: questions to predict.
+        seed: seed of the fit.
+        learning_rate: learning rate of the fit.
+        epochs: passes over the questions.
+    """
     spec = model_spec(AgentSettings(base.model))
     model = load_team({"router": spec}, trained={"router"}, seed=seed)["router"]
     fit_router(
@@ -66,7 +76,17 @@ def fit_router(
     batch: int = 32,
     seed: int = 0,
 ) -> None:
-    """Fine-tune ``model`` in place to write each question's ``accuracy`` with two decimals."""
+    """Fine-tune ``model`` in place to write each question's ``accuracy`` with two decimals.
+
+    Args:
+        model: the model.
+        questions: the questions.
+        accuracy: share of right responses to each.
+        learning_rate: AdamW's.
+        epochs: passes over the questions.
+        batch: questions of a step.
+        seed: seed of the order.
+    """
     parameters = list(model.handle.parameters().values())
     optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0)
     rows = [

@@ -4,10 +4,7 @@ paper's models and data: ``--preset``."""
 import json
 import math
 import shlex
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,13 +15,14 @@ from rich.console import Console
 
 from coterie.comparison.output import make_tables, write_json
 from coterie.datatypes import UserError, did_you_mean
-from coterie.datatypes.arguments import command, overlay
+from coterie.datatypes.arguments import command
 from coterie.datatypes.missing_extras import module_of
 from coterie.datatypes.target import check_folder
 from coterie.envs import registered
-from coterie.envs.paper_tables import Table, Variant
+from coterie.envs.paper_tables import Table
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
+from coterie.extras.papers.sweep_commands import SweepCommand, comparing, run_of, training
 from coterie.training.command_line import parse
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
@@ -100,7 +98,7 @@ def sweep(settings: Sweep) -> None:
     _show(paper_table, values, settings, console)
 
 
-def _tell(waiting: Sequence["SweepCommand"], settings: Sweep) -> None:
+def _tell(waiting: Sequence[SweepCommand], settings: Sweep) -> None:
     """Print every command; for the papers' models also memory and hours."""
     total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
@@ -233,7 +231,7 @@ def _trained(paper_table: Table, settings: Sweep) -> Values:
     return values
 
 
-def _compared(paper_table: Table, comparisons: Sequence["SweepCommand"]) -> Values:
+def _compared(paper_table: Table, comparisons: Sequence[SweepCommand]) -> Values:
     """Read the values that the comparison found with every seed."""
     read = [json.loads((job.folder / job.done).read_text(encoding="utf-8")) for job in comparisons]
     return {
@@ -306,83 +304,3 @@ def _cell(numbers: Sequence[float]) -> str:
 def _figure(value: float) -> str:
     """Format shares without the leading zero (.913), costs without decimals."""
     return f"{value:.0f}" if abs(value) >= 10 else without_zero(value, 3)
-
-
-@dataclass(frozen=True)
-class SweepCommand:
-    """One command and the folder that it writes."""
-
-    program: str
-    """``train`` or ``benchmark``."""
-    arguments: tuple[str, ...]
-    folder: Path
-    done: str
-    """File or folder inside it that appears when the command is complete."""
-    trains: bool = True
-    """Whether it is a training; a comparison continues from its stored responses."""
-
-    @property
-    def finished(self) -> bool:
-        return (self.folder / self.done).exists()
-
-    def command(self) -> list[str]:
-        """Return the command line: a new start, or the resumption of an interrupted one."""
-        if self.program == "train" and any(self.folder.glob("checkpoints/step-*")):
-            return ["train.py", "--resume", str(self.folder)]
-        return [f"{self.program}.py", *self.arguments]
-
-    def run(self) -> None:
-        """Run the command to its end.
-
-        Raises:
-            UserError: the command failed.
-        """
-        program, *arguments = self.command()
-        if self.trains and "--resume" not in arguments and self.folder.is_dir():
-            # Interrupted before its first checkpoint; a trainer needs an empty folder.
-            shutil.rmtree(self.folder)
-        module = f"coterie.{program.removesuffix('.py')}"
-        code = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
-        if code or not self.finished:
-            raise UserError(
-                f"{shlex.join(['python', program, *arguments])} ended with exit code {code}; the "
-                "same sweep continues from there"
-            )
-
-
-def training(
-    table: Table, seeds: Sequence[int], out: Path, *, steps: int | None, more: Sequence[str]
-) -> Iterator[SweepCommand]:
-    """Return the training of every variant with every seed."""
-    for variant in table.variants:
-        for seed in seeds:
-            folder = run_of(variant, seed, out)
-            numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
-            if variant.program == "distill":
-                place = ("--out", str(folder))
-                flags_told = overlay((*variant.flags, *numbers, *place))
-                yield SweepCommand("benchmark", ("distill", *flags_told), folder, "final")
-            else:
-                place = ("--run-dir", str(folder))
-                flags = (*variant.flags, *more, *numbers, *place)
-                yield SweepCommand("train", tuple(overlay(flags)), folder, "summary.json")
-
-
-def comparing(
-    name: str, table: Table, seeds: Sequence[int], out: Path, more: Sequence[str]
-) -> Iterator[SweepCommand]:
-    """Return the table's comparison for every seed."""
-    for seed in seeds if table.comparison else ():
-        arguments = list(table.comparison)
-        for variant in table.variants:
-            run = str(run_of(variant, seed, out))
-            arguments = [argument.replace(f"{{{variant.name}}}", run) for argument in arguments]
-        folder = out / name / f"seed-{seed}"
-        numbers = (*more, "--seed", str(seed), "--out", str(folder))
-        flags_told = tuple(overlay((*arguments, *numbers)))
-        yield SweepCommand("benchmark", flags_told, folder, "results.json", False)
-
-
-def run_of(variant: Variant, seed: int, out: Path) -> Path:
-    """Return the folder of a variant's run; tables that have the variant share it."""
-    return out / "runs" / f"{variant.name}-{seed}"

@@ -56,6 +56,11 @@ class ProgramTests:
 def run(program: str, tests: ProgramTests, limits: ProgramLimits = ProgramLimits()) -> Outcome:
     """Run ``program`` against all of ``tests`` and return the outcome.
 
+    Args:
+        program: source that a model wrote.
+        tests: the tests and the name of the function.
+        limits: seconds and memory.
+
     Raises:
         UserError: this machine cannot guard processes.
     """
@@ -87,7 +92,15 @@ CANNOT = (
 def start_player(
     stack: contextlib.ExitStack, folder: Path, limits: ProgramLimits, reads: int, writes: int
 ) -> subprocess.Popen[bytes]:
-    """Start a program's process, which talks over these descriptors; the stack kills it."""
+    """Start a program's process, which talks over these descriptors; the stack kills it.
+
+    Args:
+        stack: kills the process when it is closed.
+        folder: its working folder.
+        limits: seconds and memory.
+        reads: descriptor that it reads from.
+        writes: descriptor that it writes to.
+    """
     player = subprocess.Popen(
         [*_PYTHON, "-S", str(_HERE / "player.py"), str(limits.memory_mb << 20), _cpu_s(limits)],
         stdin=reads,

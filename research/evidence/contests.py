@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes.arguments import overlay
-from coterie.extras.papers.sweep import SweepCommand
+from coterie.extras.papers.sweep_commands import SweepCommand
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import runs
 from evidence.peers import ALONE, ARMS, DISTILLED

@@ -17,7 +17,7 @@ import numpy as np
 
 from coterie.datatypes import UserError
 from coterie.evaluation.metrics.intervals import t_interval
-from coterie.extras.papers.sweep import SweepCommand
+from coterie.extras.papers.sweep_commands import SweepCommand
 from evidence import peers, runs
 from evidence.peers import DECIDING, DISTILLED, LENGTH, ROLES
 from evidence.runs import ROOT, differences, fell, finish, quoted, rate, taught

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.envs.prompts import answer_sentence
-from coterie.extras.papers.sweep import SweepCommand
+from coterie.extras.papers.sweep_commands import SweepCommand
 from evidence import contests, runs
 from evidence.contests import Arm
 from evidence.controls import LOOP, OwnLoop

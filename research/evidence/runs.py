@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from coterie.extras.papers.sweep import SweepCommand
+from coterie.extras.papers.sweep_commands import SweepCommand
 from coterie.training.rundir import METRICS, RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]

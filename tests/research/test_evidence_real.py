@@ -10,7 +10,7 @@ import pytest
 from coterie.comparison.inherited import parse as parse_comparison
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay
-from coterie.extras.papers.distill import Distillation
+from coterie.extras.papers.distill import DistillSettings
 from coterie.models.locate import TINY
 from coterie.training.command_line import parse
 from evidence import contests, real_models, real_problems, real_results
@@ -158,7 +158,7 @@ def test_every_command_is_one(
             assert settings.problems.eval == (str(tmp_path / "real-problems" / EVALUATION),)
             asked[run.arm] = settings
         else:
-            assert parse_comparison(Distillation, flags[1:], "distill").expert_tokens == 300
+            assert parse_comparison(DistillSettings, flags[1:], "distill").expert_tokens == 300
     taught, alone, other = (asked[f"teach-{arm}"] for arm in ("taught", "alone", "other"))
     # The arms differ in what is read again alone.
     assert taught.env.reread == other.env.reread == "unsolved"

@@ -23,7 +23,15 @@ class Finding:
 
 
 def judge(check: str, role: str, measured: str, *, wrong: bool, way_out: str) -> Finding:
-    """A finding with verdict ``wrong`` and its way out, or ``ok`` without."""
+    """A finding with verdict ``wrong`` and its way out, or ``ok`` without.
+
+    Args:
+        check: name of the check.
+        role: the role, or ``all``.
+        measured: what was measured, in words.
+        wrong: the verdict.
+        way_out: what the user can do, shown where it is wrong.
+    """
     if wrong:
         return Finding(check, role, measured, "wrong", way_out)
     return Finding(check, role, measured, "ok")

@@ -30,7 +30,14 @@ def optimiser_bytes(trainable_bytes: int, moments: str = "float32") -> dict[str,
 
 
 def cache_bytes(config: Any, rows: int, longest: int, itemsize: int) -> int:
-    """Bytes of the key-value cache of rows that are sampled together."""
+    """Bytes of the key-value cache of rows that are sampled together.
+
+    Args:
+        config: the model's configuration.
+        rows: rows that are sampled together.
+        longest: tokens of each.
+        itemsize: bytes of a number.
+    """
     return rows * longest * config.num_hidden_layers * cache_width(config) * itemsize
 
 
@@ -169,7 +176,13 @@ def engine_needs(devices: Sequence[str], cpu_cache_gb: int) -> int:
 
 
 def check_memory(device: str, needed: Mapping[str, int], free: int | None) -> Finding:
-    """Compare the needs of one device with its free bytes."""
+    """Compare the needs of one device with its free bytes.
+
+    Args:
+        device: name of the device.
+        needed: purpose -> bytes.
+        free: bytes that are free; None if unknown.
+    """
     total = sum(needed.values())
     parts = ", ".join(f"{name} {_size(size)}" for name, size in needed.items() if size)
     measured = f"{_size(total)} more ({parts})"

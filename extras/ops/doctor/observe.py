@@ -129,7 +129,14 @@ def few(session: Examined, problems: Sequence[Problem]) -> tuple[Sequence[Proble
 async def observe(
     session: Examined, problems: Sequence[Problem], policies: Mapping[str, Policy], *, name: str
 ) -> Observed:
-    """Play the first of ``problems``; ``name`` seeds the sampling."""
+    """Play the first of ``problems``; ``name`` seeds the sampling.
+
+    Args:
+        session: the opened session.
+        problems: the problems of a step.
+        policies: role -> policy.
+        name: tells samples of several rounds apart.
+    """
     rollout = session.settings.rollout
     taken, replicas = few(session, problems)
     watched = {role: WatchedPolicy(policy) for role, policy in policies.items()}

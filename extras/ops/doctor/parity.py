@@ -57,7 +57,15 @@ def tolerance(dtype: torch.dtype) -> float:
 def check_parity(
     check: str, role: str, scored: TokenScores, limit: float, *, way_out: str
 ) -> Finding:
-    """Compare sampler and learner, which should have the same weights."""
+    """Compare sampler and learner, which should have the same weights.
+
+    Args:
+        check: name of the check.
+        role: the role.
+        scored: log-probabilities of both, (N,) each.
+        limit: largest acceptable mean difference (nats).
+        way_out: what the user can do.
+    """
     difference = parity(scored.sampler_N, scored.learner_N)
     if difference is None:
         return Finding(
@@ -78,6 +86,11 @@ def surplus_z(logp_N: Floats, entropy_N: Floats, variance_N: Floats) -> float:
     position given its context: z = sum(log p + H) / sqrt(sum Var_p[log p]). If sampling favours
     likely tokens (a filter, a lower temperature), z > 0; if it favours unlikely ones (a penalty,
     a higher temperature), z < 0.
+
+    Args:
+        logp_N: log-probabilities of the sampled tokens.
+        entropy_N: entropy at each position (nats).
+        variance_N: variance of log p at each position.
     """
     return float(np.sum(logp_N + entropy_N) / np.sqrt(np.sum(variance_N)))
 

@@ -146,7 +146,14 @@ def through(tokens: Tokens, stop: str, decode: Decode) -> int:
 async def check_stops(
     role: str, policy: Policy, codec: TokenCodec, asked: Sequence[PolicyCall]
 ) -> Finding:
-    """Sample an answer again with the same seed and a stop string from its middle."""
+    """Sample an answer again with the same seed and a stop string from its middle.
+
+    Args:
+        role: the role.
+        policy: the role's policy.
+        codec: the role's codec.
+        asked: its answered calls.
+    """
     for request in asked:
         tokens = request.completion.tokens
         stop = middle(codec.decode(tokens))

@@ -1,6 +1,5 @@
 """Gymnasium's environments of one player, and names without their package."""
 
-import importlib.util
 from typing import Any
 
 import gymnasium
@@ -9,7 +8,6 @@ import pytest
 from gymnasium import spaces
 
 from coterie import envs
-from coterie.datatypes import UserError
 from coterie.extras.games.gymnasium_game import tell
 
 LAKE = "gymnasium:FrozenLake-v1?is_slippery=False"
@@ -67,40 +65,6 @@ def test_actions_in_text(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     shown, rewards, _ = play("gymnasium:Echo-v0", ["lake"])
     assert shown == ["word: lake\nat: 0.25 1 ="]
     assert rewards == {"player_0": 1.0}
-
-
-@pytest.mark.parametrize("view", ["token", "text"])
-def test_the_contract(view: Any) -> None:
-    envs.check_env(envs.make("gymnasium:Blackjack-v1", view=view))
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("gymnasium:FrozenLak-v1", "no such environment; did you mean 'FrozenLake-v1'"),
-        ("gymnasium:Pendulum-v1", r"acts in Box\(.*\); in text an environment needs discrete"),
-        ("gymnasium:FrozenLake-v1?size=3", "has no parameter 'size'"),
-    ],
-)
-def test_names_that_name_nothing(name: str, sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        envs.make(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "extra"),
-    [
-        ("pettingzoo:classic/go_v5", "games"),
-        ("textarena:Nim-v0", "textarena"),
-        ("verifiers:gsm8k", "verifiers"),
-    ],
-)
-def test_a_package_that_is_not_installed(
-    name: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match=rf'pip install -e "\.\[{extra}\]"'):
-        envs.make(name)
 
 
 def test_the_report_of_a_game_that_is_the_same_every_time() -> None:

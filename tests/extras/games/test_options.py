@@ -2,7 +2,6 @@
 
 import pytest
 
-from coterie import envs
 from coterie.datatypes import UserError
 from coterie.extras.games.gymnasium_game import GymnasiumGame
 from coterie.extras.games.options import read_parameters
@@ -65,24 +64,3 @@ def test_a_lake_that_does_not_slip(text: str, slips: bool) -> None:
     # Where it slips, a step goes one of three ways: to the left or the right as well.
     assert len(game.env.unwrapped.P[0][1]) == (3 if slips else 1)
     assert game.env.spec.max_episode_steps == 9
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("gymnasium:FrozenLake-v1?is_slippery=maybe", "is_slippery is 'maybe'; it must be true"),
-        ("gymnasium:FrozenLake-v1?slippery=no", "did you mean 'is_slippery'?"),
-        (
-            "gymnasium:FrozenLake-v1?render_mode=hologram",
-            "render_mode is 'hologram'; it must be human, ansi, rgb_array or none.",
-        ),
-        (
-            "pettingzoo:classic/tictactoe_v3?render_mode=hologram",
-            "render_mode is 'hologram'; it must be human, rgb_array or none.",
-        ),
-    ],
-)
-def test_a_bad_parameter_is_refused_by_name(name: str, sentence: str) -> None:
-    with pytest.raises(UserError) as refused:
-        envs.make(name)
-    assert sentence in str(refused.value)

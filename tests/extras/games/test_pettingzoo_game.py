@@ -112,28 +112,6 @@ def test_a_long_game_is_cut_off_as_it_stands() -> None:
     assert infos["player_1_0"]["outcome"] == "draw"
 
 
-@pytest.mark.parametrize("view", ["token", "text"])
-def test_the_contract(view: Any) -> None:
-    envs.check_env(envs.make(TICTACTOE, view=view), varied=False)
-    envs.check_env(envs.make("pettingzoo:classic/hanabi_v5", view=view))
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("pettingzoo:", "say which one after the colon, pettingzoo:ID"),
-        ("pettingzoo:classic/tictacto_v3", "no such game; did you mean 'classic/tictactoe-v3'"),
-        ("pettingzoo:classic/rps_v2?num_actions=4", "cannot be made: AssertionError"),
-        ("pettingzoo:classic/rps_v2?colour=4", "has no parameter 'colour'"),
-        ("pettingzoo:classic/rps_v2?max_cycles", "write options as NAME=VALUE"),
-    ],
-)
-def test_names_that_name_nothing(name: str, sentence: str) -> None:
-    for call in (envs.make, envs.spec):
-        with pytest.raises(UserError, match=sentence):
-            call(name)
-
-
 def test_settings_that_cannot_be() -> None:
     for settings in ({"max_new_tokens": 0}, {"max_moves": 0}):
         with pytest.raises(UserError, match="at least 1"):

@@ -65,15 +65,7 @@ def test_chance_is_each_game_s_own(play: Any) -> None:
     assert random.getstate() == before
 
 
-@pytest.mark.parametrize("view", ["token", "text"])
-def test_the_contract(view: Any) -> None:
-    envs.check_env(envs.make("textarena:KuhnPoker-v0-train", view=view))
-    envs.check_env(envs.make("textarena:GuessTheNumber-v0", view=view), varied=False)
-
-
-def test_names_that_name_nothing() -> None:
-    with pytest.raises(UserError, match="no such game; did you mean 'TicTacToe-v0"):
-        envs.make("textarena:TicTacTo-v0")
+def test_how_many_play() -> None:
     with pytest.raises(UserError, match="cannot be played by 5; say how many with"):
         envs.make(TICTACTOE, settings=settings(players=5))
     assert envs.spec("textarena:GuessTheNumber-v0").roles == ("player_0",)

@@ -18,7 +18,7 @@ from coterie.extras.ops import plan as planning
 from coterie.extras.ops.footprint import Load, footprint, measure, with_layers
 from coterie.extras.ops.plan import GIB, plan
 from coterie.extras.ops.plan_hours import rows_of
-from coterie.extras.ops.plan_report import describe, make_fit
+from coterie.extras.ops.plan_report import describe, make_fit, ways_out
 from coterie.models.number_format import native_bfloat16
 from coterie.models.papers import CONFIGS
 from coterie.models.spec import LoraSpec, ModelSpec
@@ -203,7 +203,7 @@ def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Pa
         for moments, given in {"float32": (), "8bit": ("--learner.moments", "8bit")}.items()
     }
     assert sizes["float32"] == 4 * sizes["8bit"] > 0
-    assert "--learner.moments 8bit" in [flag for flag, _ in planning.ways_out(parse(full))]
+    assert "--learner.moments 8bit" in [flag for flag, _ in ways_out(parse(full))]
 
 
 def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path) -> None:

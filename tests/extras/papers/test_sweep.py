@@ -35,7 +35,7 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         main = {"train": train.main, "benchmark": benchmark.main}[program]
         return subprocess.CompletedProcess(command, main(arguments))
 
-    monkeypatch.setattr("coterie.extras.papers.sweep.subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr("coterie.extras.papers.sweep_commands.subprocess", SimpleNamespace(run=run))
     return ran
 
 
@@ -249,7 +249,7 @@ def test_a_failure_stops_it(
     def run(command: list[str], check: bool) -> Any:
         return subprocess.CompletedProcess(command, 137)
 
-    monkeypatch.setattr("coterie.extras.papers.sweep.subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr("coterie.extras.papers.sweep_commands.subprocess", SimpleNamespace(run=run))
     assert benchmark.main(["sweep", "core-1", "--out", str(tmp_path)]) == 2
     message = capsys.readouterr().err
     assert "ended with exit code 137; the same sweep continues from there" in message

@@ -1,0 +1,109 @@
+"""The commands of a sweep: trainings and comparisons, which go on where they stopped."""
+
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from coterie.datatypes import UserError
+from coterie.datatypes.arguments import overlay
+from coterie.envs.paper_tables import Table, Variant
+
+
+@dataclass(frozen=True)
+class SweepCommand:
+    """One command and the folder that it writes."""
+
+    program: str
+    """``train`` or ``benchmark``."""
+    arguments: tuple[str, ...]
+    folder: Path
+    done: str
+    """File or folder inside it that appears when the command is complete."""
+    trains: bool = True
+    """Whether it is a training; a comparison continues from its stored responses."""
+
+    @property
+    def finished(self) -> bool:
+        return (self.folder / self.done).exists()
+
+    def command(self) -> list[str]:
+        """Return the command line: a new start, or the resumption of an interrupted one."""
+        if self.program == "train" and any(self.folder.glob("checkpoints/step-*")):
+            return ["train.py", "--resume", str(self.folder)]
+        return [f"{self.program}.py", *self.arguments]
+
+    def run(self) -> None:
+        """Run the command to its end.
+
+        Raises:
+            UserError: the command failed.
+        """
+        program, *arguments = self.command()
+        if self.trains and "--resume" not in arguments and self.folder.is_dir():
+            # Interrupted before its first checkpoint; a trainer needs an empty folder.
+            shutil.rmtree(self.folder)
+        module = f"coterie.{program.removesuffix('.py')}"
+        code = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
+        if code or not self.finished:
+            raise UserError(
+                f"{shlex.join(['python', program, *arguments])} ended with exit code {code}; the "
+                "same sweep continues from there"
+            )
+
+
+def training(
+    table: Table, seeds: Sequence[int], out: Path, *, steps: int | None, more: Sequence[str]
+) -> Iterator[SweepCommand]:
+    """Return the training of every variant with every seed.
+
+    Args:
+        table: the table.
+        seeds: seeds of every variant.
+        out: folder of the sweep.
+        steps: training steps; None: train.py's.
+        more: further flags of every training.
+    """
+    for variant in table.variants:
+        for seed in seeds:
+            folder = run_of(variant, seed, out)
+            numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
+            if variant.program == "distill":
+                place = ("--out", str(folder))
+                flags_told = overlay((*variant.flags, *numbers, *place))
+                yield SweepCommand("benchmark", ("distill", *flags_told), folder, "final")
+            else:
+                place = ("--run-dir", str(folder))
+                flags = (*variant.flags, *more, *numbers, *place)
+                yield SweepCommand("train", tuple(overlay(flags)), folder, "summary.json")
+
+
+def comparing(
+    name: str, table: Table, seeds: Sequence[int], out: Path, more: Sequence[str]
+) -> Iterator[SweepCommand]:
+    """Return the table's comparison for every seed.
+
+    Args:
+        name: name of the table, and of its folder.
+        table: the table.
+        seeds: seeds of every variant.
+        out: folder of the sweep.
+        more: further flags of every comparison.
+    """
+    for seed in seeds if table.comparison else ():
+        arguments = list(table.comparison)
+        for variant in table.variants:
+            run = str(run_of(variant, seed, out))
+            arguments = [argument.replace(f"{{{variant.name}}}", run) for argument in arguments]
+        folder = out / name / f"seed-{seed}"
+        numbers = (*more, "--seed", str(seed), "--out", str(folder))
+        flags_told = tuple(overlay((*arguments, *numbers)))
+        yield SweepCommand("benchmark", flags_told, folder, "results.json", False)
+
+
+def run_of(variant: Variant, seed: int, out: Path) -> Path:
+    """Return the folder of a variant's run; tables that have the variant share it."""
+    return out / "runs" / f"{variant.name}-{seed}"
