@@ -112,10 +112,7 @@ class Worker(BaseWorker):
         self.models = self._load()
         return {
             role: About(
-                loaded.codec,
-                loaded.handle.context,
-                loaded.handle.vocab_size,
-                loaded.handle.stamp,
+                loaded.codec, loaded.handle.context, loaded.handle.vocab_size, loaded.handle.stamp
             )
             for role, loaded in self.models.loaded.items()
         }

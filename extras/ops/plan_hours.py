@@ -114,9 +114,7 @@ def rows_of(settings: TrainSettings, role: str) -> tuple[int, float]:
     """(rows per step, different prompts per row)."""
     choice = settings.choice
     env = envs.make(
-        choice.env,
-        settings=settings.env,
-        roles=choice.roles if settings.env is not None else None,
+        choice.env, settings=settings.env, roles=choice.roles if settings.env is not None else None
     )
     agents = sum(role_of(agent) == role for agent in env.possible_agents)
     replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))

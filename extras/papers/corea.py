@@ -320,10 +320,7 @@ def _job(
         name,
         _ENV,
         CoreaDeferralSettings(
-            traces=1,
-            learners=(_ROLE,),
-            max_new_tokens=settings.max_new_tokens,
-            stop=settings.stop,
+            traces=1, learners=(_ROLE,), max_new_tokens=settings.max_new_tokens, stop=settings.stop
         ),
         "train",
         {_ROLE: (policy,)},

@@ -53,13 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def build(
-    recipe: Recipe,
-    into: Path,
-    *,
-    attempts: int = _ATTEMPTS,
-    threads: int = 1,
-) -> dict:
+def build(recipe: Recipe, into: Path, *, attempts: int = _ATTEMPTS, threads: int = 1) -> dict:
     """Warm-start seed after seed until one passes the gate; write it and return its record."""
     import torch
 

@@ -250,10 +250,7 @@ def test_what_may_change_when_a_run_goes_on(
     ],
 )
 def test_a_run_that_needs_an_extra_that_is_not_here(
-    flags: tuple[str, ...],
-    sentence: str | None,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
+    flags: tuple[str, ...], sentence: str | None, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     run = stored(tmp_path, *flags)
     request.getfixturevalue("no_extras")

@@ -12,10 +12,7 @@ from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.prompts import lone_prompt as env_lone_prompt
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
 from coterie.rewards.consultation import is_well_formed, read
-from miniatures.consulting import (
-    is_call,
-    read_answer,
-)
+from miniatures.consulting import is_call, read_answer
 from miniatures.consulting_corpus import (
     call,
     call_example,

@@ -254,10 +254,7 @@ def test_what_is_stored_can_be_run_again() -> None:
 
 @pytest.mark.slow
 def test_all_of_it_on_tiny_models(
-    data: Path,
-    stored: dict[Run, dict[str, Any]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    data: Path, stored: dict[Run, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Gina and hugo in place of the real ones; an arm of each part is trained, asked and stored,
     after the arms that it needs."""

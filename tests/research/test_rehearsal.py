@@ -37,7 +37,7 @@ def test_a_phase_that_fails_names_its_log(
     assert capsys.readouterr().err == f"eapo-r1-7b, step: exit code 2, see {log}\n"
 
 
-@pytest.mark.parametrize("name", ["core-qwen-gsm8k", "sd-e2-gsm8k", "corea-qwen-7b", "eapo-r1-7b"])
+@pytest.mark.parametrize("name", ["core-qwen-gsm8k", "corea-qwen-7b"])
 def test_flags_of_a_user_replace_those_of_the_rehearsal(name: str, tmp_path: Path) -> None:
     # As docs/presets.md has it; some environments are cut to another number of problems.
     own = ("--rollout.problems-per-step", "1", "--eval.no-enabled", "--steps", "9")

@@ -23,10 +23,7 @@ def test_only_answers_and_their_end_are_targets():
     )
     end, pad = tokenizer.eos_token_id, tokenizer.pad_token_id
     assert ids_BT.tolist() == [[seven, plus, eight, equals, end], [seven, unit, end, pad, pad]]
-    assert targets_BT.tolist() == [
-        [-100, -100, eight, equals, end],
-        [-100, unit, end, -100, -100],
-    ]
+    assert targets_BT.tolist() == [[-100, -100, eight, equals, end], [-100, unit, end, -100, -100]]
 
 
 def test_digits_start_on_circles():

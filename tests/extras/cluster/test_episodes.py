@@ -254,23 +254,23 @@ async def test_one_that_dies_too_often_ends_the_run_and_another_run_starts_them_
     assert actor.restarts == before
 
 
+UNKNOWN = "do not know --env {}, which was registered in this one; name it by its path"
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (("--cluster.episode-workers", "-1"), "--cluster.episode-workers must not be negative"),
-        ((*TWO, "--doctor"), "in this process: leave out --cluster.episode-workers"),
+        ("--cluster.episode-workers -1", "--cluster.episode-workers must not be negative"),
+        (f"{' '.join(TWO)} --doctor", "in this process: leave out --cluster.episode-workers"),
         (
-            (*TWO, "--env", "known-here", "--agents.judge.model", "tiny:bob"),
-            "do not know --env known-here, which was registered in this one; name it by its path",
+            f"{' '.join(TWO)} --env known-here --agents.judge.model tiny:bob",
+            UNKNOWN.format("known-here"),
         ),
-        (
-            (*TWO, "--env", "ours-here"),
-            "do not know --env ours-here, which was registered in this one; name it by its path",
-        ),
+        (f"{' '.join(TWO)} --env ours-here", UNKNOWN.format("ours-here")),
     ],
 )
 def test_what_workers_cannot_play_is_refused_with_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...], sentence: str
+    monkeypatch: pytest.MonkeyPatch, flags: str, sentence: str
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT))
     spec = replace(registry.spec("examples.debate:SPEC"), name="known-here")
@@ -278,7 +278,7 @@ def test_what_workers_cannot_play_is_refused_with_a_sentence(
     for registered in (spec, ours):
         monkeypatch.setitem(registry._SPECS, registered.name, registered)
     with pytest.raises(UserError) as refused:
-        preflight(parse(list(flags)))
+        preflight(parse(flags.split()))
     assert sentence in str(refused.value)
 
 

@@ -30,10 +30,7 @@ ADAPTER = AgentSettings("tiny:alice", tuning="lora", lora_rank=4, recompute="alw
 LORA = {"alice": ADAPTER, "bob": ADAPTER}
 # Three micro-batches for two ranks, and a gradient that is clipped.
 SETTINGS = LearnerSettings(
-    micro_batch_tokens=150,
-    max_grad_norm=0.05,
-    weight_decay=0.01,
-    importance_correction="none",
+    micro_batch_tokens=150, max_grad_norm=0.05, weight_decay=0.01, importance_correction="none"
 )
 GSPO = LearningSetup(get("gspo"), SETTINGS, temperature=1.0, total_steps=10)
 # A reference, an average of past weights, an entropy bonus, and steps of which the second compares

@@ -103,11 +103,7 @@ def test_a_start_that_rows_share_counts_once() -> None:
     ],
 )
 def test_who_shares_a_prompt_is_seen_from_the_environment(
-    flags: tuple[str, ...],
-    role: str,
-    rows: int,
-    starts: float,
-    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...], role: str, rows: int, starts: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3]))
     assert rows_of(parse(list(flags)), role) == (rows, pytest.approx(starts))
@@ -358,8 +354,7 @@ def test_frequencies_that_depend_on_the_length_are_fixed_as_for_a_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "names"),
-    [("gpt2", ("n_embd", "n_layer", "n_head")), ("olmo2", ())],
+    ("kind", "names"), [("gpt2", ("n_embd", "n_layer", "n_head")), ("olmo2", ())]
 )
 def test_models_whose_rows_are_padded_are_measured_too(kind: str, names: tuple[str, ...]) -> None:
     sizes = dict(zip(names, (128, 8, 4))) if names else {**SHAPE}

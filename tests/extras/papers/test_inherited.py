@@ -120,14 +120,8 @@ def test_a_suites_own_settings_decide_where_runs_differ(
     first_run = trained("one", "policy", *EAPO)
     other_run = trained("other", "policy", "--env", "eapo-consultation")
     few = ("--questions", "1", "--samples", "1", "--resamples", "5", "--no-workflow")
-    flags = [
-        "--policies",
-        f"one={first_run}",
-        f"other={other_run}",
-        *few,
-        "--out",
-        str(tmp_path / "out"),
-    ]
+    flags = ["--policies", f"one={first_run}", f"other={other_run}", *few]
+    flags += ["--out", str(tmp_path / "out")]
     assert benchmark.main([*flags, "--suite", "eapo"]) == 2
     assert "say which with a suite's file, as settings: prompt_style" in capsys.readouterr().err
     words = {"prompt_style": "plain", "reply_tokens": 5}

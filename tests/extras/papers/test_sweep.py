@@ -131,10 +131,7 @@ def test_at_the_papers_size_nothing_of_the_tiny_team_is_left() -> None:
         ("sd-e2-qwen-7b-aime", "--preset sd-e2-qwen-7b-aime --roles alice"),
         ("corea-qwen-7b-16", "--preset corea-qwen-7b --env.traces 16"),
         ("corea-qwen-1.5b-step-30", "--preset corea-qwen-1.5b-step-30"),
-        (
-            "eapo-r1-7b-const",
-            "--preset eapo-r1-7b --env.schedule const --env.accept-scale 0.02",
-        ),
+        ("eapo-r1-7b-const", "--preset eapo-r1-7b --env.schedule const --env.accept-scale 0.02"),
         (
             "eapo-r1-7b-heterogeneous",
             "--preset eapo-r1-7b --agents.expert.model deepseek-ai/DeepSeek-R1-Distill-Llama-8B",

@@ -311,33 +311,19 @@ def test_stop_strings(opened: Opened, change: Change | None, verdict: str) -> No
     assert finding.verdict == "not measured"
 
 
-def broken_rows() -> dict[str, Callable[[Any], dict[str, Any]]]:
-    def rolled(row: Any) -> dict[str, Any]:
-        return {"mask": np.roll(row.mask, 1)}
-
-    def loud(row: Any) -> dict[str, Any]:
-        return {"logprobs": np.where(row.mask, row.logprobs, -1.0)}
-
-    def lost(row: Any) -> dict[str, Any]:
-        return {"logprobs": np.where(row.mask, np.nan, row.logprobs)}
-
-    def unlikely(row: Any) -> dict[str, Any]:
-        return {"logprobs": np.where(row.mask, 0.5, row.logprobs)}
-
-    def other(row: Any) -> dict[str, Any]:
-        return {"tokens": np.where(row.mask, row.tokens, row.tokens + 1)}
-
-    return {
-        "the mask is not": rolled,
-        "not sampled": loud,
-        "not finite": lost,
-        "above 0": unlikely,
-        "is not what the policy was asked": other,
-        "differ in length": lambda row: {"mask": row.mask[1:]},
-        "outside the row": lambda row: {"turns": ((0, len(row.tokens) + 1),)},
-        "without a finish reason": lambda row: {"finish": ()},
-        "sum to the reward": lambda row: {"reward": row.reward + 1},
-    }
+BREACHES: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "the mask is not": lambda row: {"mask": np.roll(row.mask, 1)},
+    "not sampled": lambda row: {"logprobs": np.where(row.mask, row.logprobs, -1.0)},
+    "not finite": lambda row: {"logprobs": np.where(row.mask, np.nan, row.logprobs)},
+    "above 0": lambda row: {"logprobs": np.where(row.mask, 0.5, row.logprobs)},
+    "is not what the policy was asked": lambda row: {
+        "tokens": np.where(row.mask, row.tokens, row.tokens + 1)
+    },
+    "differ in length": lambda row: {"mask": row.mask[1:]},
+    "outside the row": lambda row: {"turns": ((0, len(row.tokens) + 1),)},
+    "without a finish reason": lambda row: {"finish": ()},
+    "sum to the reward": lambda row: {"reward": row.reward + 1},
+}
 
 
 def test_every_breach_of_the_contract_is_named(opened: Opened) -> None:
@@ -345,7 +331,7 @@ def test_every_breach_of_the_contract_is_named(opened: Opened) -> None:
     observed = session.ask(observe(session, PROBLEMS[:1], session.team.policies, name="x"))
     assert check_contract(observed, "alice", blind=False).verdict == "ok"
     assert check_answers(observed, "alice").verdict == "ok"
-    for name, change in broken_rows().items():
+    for name, change in BREACHES.items():
         episode = observed.episodes[0]
         rows = [dataclasses.replace(row, **change(row)) for row in episode.trajectories]
         bad = dataclasses.replace(episode, trajectories=tuple(rows))
