@@ -2,40 +2,26 @@
 
 import asyncio
 import atexit
-import hashlib
 import os
 import secrets
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any, TypeVar
 
-import orjson
-
-from coterie.extras.gateway import anthropic, chat, fields, responses
 from coterie.extras.gateway.gate import Gate
 from coterie.extras.gateway.http import Asked, Reply, Server
-from coterie.extras.gateway.messages import Answer, Message, Refused, Request
-from coterie.extras.gateway.session import Call, Session
+from coterie.extras.gateway.messages import Refused
+from coterie.extras.gateway.routes import Key, refusal, respond
+from coterie.extras.gateway.session import Session
 
 T = TypeVar("T")
 
-_KEEPALIVE_S = 10.0
 _DEAD_KEYS = 4096
 """Keys of ended episodes that are remembered, so that a late call is told why."""
 _HOME = "127.0.0.1"
-
-
-@dataclass(frozen=True)
-class Key:
-    """What a key opens."""
-
-    session: Session
-    role: str
-    """The one that is asked, whatever model a request names; "": the model says."""
 
 
 class Gateway:
@@ -48,13 +34,11 @@ class Gateway:
         """Programs that have asked somebody something."""
         self._keys: dict[str, Key] = {}
         self._dead: deque[str] = deque(maxlen=_DEAD_KEYS)
-        self._conversations: dict[str, tuple[Session, tuple[Message, ...]]] = {}
-        """What ``previous_response_id`` names, of live episodes."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._starting: dict[asyncio.AbstractEventLoop, list[Coroutine[Any, Any, None]]] = {}
         self._gates: dict[asyncio.AbstractEventLoop, Gate] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True, name="gateway").start()
-        self._server = Server(self._handle, _refusal)
+        self._server = Server(self._handle, refusal)
         self.url = self.submit(self._server.start()).result()
         _leave_out_proxies()
         atexit.register(self.close)
@@ -102,8 +86,6 @@ class Gateway:
         for key in keys:
             self._keys.pop(key, None)
             self._dead.append(key)
-        for name in [n for n, (of, _) in self._conversations.items() if of is session]:
-            del self._conversations[name]
 
     def close(self) -> None:
         """End all programs, and the server."""
@@ -118,86 +100,9 @@ class Gateway:
 
     async def _handle(self, asked: Asked) -> Reply:
         try:
-            return await self._route(asked)
+            return await respond(asked, self._key(asked))
         except Refused as refused:
-            return _refusal(refused.status, refused.sentence)
-
-    async def _route(self, asked: Asked) -> Reply:
-        key = self._key(asked)
-        path = asked.path.rstrip("/").removeprefix("/v1")
-        if asked.method == "GET" and path == "/models":
-            models = [{"id": r, "object": "model", "created": 0, "owned_by": "coterie"}
-                      for r in key.session.roles]  # fmt: skip
-            return _reply({"object": "list", "data": models, "has_more": False})
-        wires: Mapping[str, Callable[[Asked, Key], Any]] = {
-            "/chat/completions": self._chat,
-            "/messages": self._anthropic,
-            "/responses": self._responses,
-        }
-        if path not in wires:
-            known = ", ".join(f"/v1{name}" for name in ("/models", *wires))
-            raise Refused(404, f"there is no {asked.path[:80]}; known: {known}")
-        if asked.method != "POST":
-            raise Refused(405, f"{asked.path} takes POST")
-        return await wires[path](asked, key)
-
-    async def _chat(self, asked: Asked, key: Key) -> Reply:
-        body = fields.read_body(asked.body)
-        request = chat.read(body)
-        options = body.get("stream_options")
-        with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
-        events = partial(chat.events, with_usage=with_usage)
-        return await self._answered(asked, key, request, chat.write, events)
-
-    async def _anthropic(self, asked: Asked, key: Key) -> Reply:
-        request = anthropic.read(fields.read_body(asked.body))
-        return await self._answered(asked, key, request, anthropic.write, anthropic.events)
-
-    async def _responses(self, asked: Asked, key: Key) -> Reply:
-        body = fields.read_body(asked.body)
-        earlier: tuple[Message, ...] = ()
-        if (name := body.get("previous_response_id")) is not None:
-            session, earlier = self._conversations.get(str(name), (None, ()))
-            if session is not key.session:
-                raise Refused(404, "previous_response_id names no response of this episode")
-        request = responses.read(body, earlier)
-
-        def remember(answer: Answer) -> None:
-            if body.get("store") is not False and key.session.ended is None:
-                whole = (*request.messages, answer.message())
-                self._conversations[f"resp_{answer.id}"] = (key.session, whole)
-
-        return await self._answered(
-            asked, key, request, responses.write, responses.events, remember
-        )
-
-    async def _answered(
-        self,
-        asked: Asked,
-        key: Key,
-        request: Request,
-        write: Callable[[Answer, str], dict[str, Any]],
-        events: Callable[[Answer, str], Iterator[bytes]],
-        remember: Callable[[Answer], None] = lambda answer: None,
-    ) -> Reply:
-        role = _role(key, request)
-        if not request.messages or request.messages[-1].speaker == "assistant":
-            raise Refused(400, "the last message must be somebody else's than the assistant's")
-        name = hashlib.blake2b(asked.path.encode() + b"\0" + asked.body).digest()
-        retry = asked.headers.get("x-stainless-retry-count", "0") != "0"
-        call = key.session.ask(role, request, name, asked.here, retry=retry)
-
-        def sent() -> None:
-            call.delivered |= call.answer.done() and not call.answer.exception()
-
-        if request.stream:
-            stream = _streamed(call, request.model, events, remember)
-            return Reply(200, stream=stream, kind="text/event-stream", sent=sent)
-        answer = await asyncio.shield(call.answer)
-        remember(answer)
-        reply = _reply(write(answer, request.model))
-        reply.sent = sent
-        return reply
+            return refusal(refused.status, refused.sentence)
 
     def _key(self, asked: Asked) -> Key:
         given = asked.headers.get("authorization", "")
@@ -208,56 +113,6 @@ class Gateway:
         if word in self._dead:
             raise Refused(409, "this key's episode has ended")
         raise Refused(401, "this key opens nothing: take the one that the program was given")
-
-
-def _role(key: Key, request: Request) -> str:
-    roles = key.session.roles
-    if key.role:
-        return key.role
-    if len(roles) == 1:
-        return roles[0]
-    if request.model not in roles:
-        raise Refused(
-            404,
-            f"the model {request.model[:80]!r} is none of the roles {', '.join(roles)}; name one, "
-            "or use the key of one role",
-        )
-    return request.model
-
-
-async def _streamed(
-    call: Call,
-    model: str,
-    events: Callable[[Answer, str], Iterator[bytes]],
-    remember: Callable[[Answer], None],
-) -> AsyncIterator[bytes]:
-    while not call.answer.done():
-        await asyncio.wait({call.answer}, timeout=_KEEPALIVE_S)
-        if not call.answer.done():
-            yield b": waiting\n\n"
-    if (refused := call.answer.exception()) is not None:
-        sentence = refused.sentence if isinstance(refused, Refused) else "it failed"
-        yield fields.event(_error(500, sentence), "error")
-        return
-    remember(call.answer.result())
-    for event in events(call.answer.result(), model):
-        yield event
-
-
-def _reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
-    return Reply(status, orjson.dumps(value), headers=headers or {})
-
-
-def _refusal(status: int, sentence: str) -> Reply:
-    # Asked again it would be refused again; clients of these wires read the header.
-    return _reply(_error(status, sentence), status, {"x-should-retry": "false"})
-
-
-def _error(status: int, sentence: str) -> dict[str, Any]:
-    kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
-    kind = kinds.get(status, "invalid_request_error" if status < 500 else "api_error")
-    error = {"type": kind, "message": f"{sentence}.", "code": None, "param": None}
-    return {"type": "error", "error": error}
 
 
 def _leave_out_proxies() -> None:

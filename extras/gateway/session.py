@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coterie.extras.gateway.messages import Answer, Refused, Request
+from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 from coterie.extras.gateway.settings import GatewaySettings
 
 _MOST_WAITING = 256
@@ -63,6 +63,8 @@ class Session:
         """Ends the program."""
         self.calls: dict[str, list[Call]] = {role: [] for role in roles}
         """All that were sampled, by turn."""
+        self.responses: dict[str, tuple[Message, ...]] = {}
+        """The conversations that ``previous_response_id`` can name."""
         self._settings = settings
         self._queues: dict[str, deque[Call]] = {role: deque() for role in roles}
         self._recent: dict[tuple[str, bytes], Call] = {}

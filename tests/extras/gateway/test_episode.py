@@ -517,7 +517,6 @@ def test_nothing_is_left_of_ended_episodes(make: Make) -> None:
     for _ in range(20):
         run(env, {"alice": saying("y")})
     assert gateway()._keys == {}
-    assert gateway()._conversations == {}
 
 
 def test_a_refusal_is_one_sentence() -> None:

@@ -1,0 +1,176 @@
+"""What a request is answered with, by its path: the wires, and what they have in common."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+
+from coterie.extras.gateway import anthropic, chat, fields, responses
+from coterie.extras.gateway.http import Asked, Reply
+from coterie.extras.gateway.messages import Answer, Message, Refused, Request
+from coterie.extras.gateway.session import Call, Session
+
+_KEEPALIVE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Key:
+    """What a key opens."""
+
+    session: Session
+    role: str
+    """The one that is asked, whatever model a request names; "": the model says."""
+
+
+async def respond(asked: Asked, key: Key) -> Reply:
+    """The reply to a request, when it is there.
+
+    Raises:
+        Refused: it is not answered.
+    """
+    path = asked.path.rstrip("/").removeprefix("/v1")
+    if asked.method == "GET" and path == "/models":
+        return _models(key)
+    if path not in _WIRES:
+        known = ", ".join(f"/v1{name}" for name in ("/models", *_WIRES))
+        raise Refused(404, f"there is no {asked.path[:80]}; known: {known}")
+    if asked.method != "POST":
+        raise Refused(405, f"{asked.path} takes POST")
+    return await _WIRES[path](asked, key)
+
+
+def _models(key: Key) -> Reply:
+    models = [
+        {"id": role, "object": "model", "created": 0, "owned_by": "coterie"}
+        for role in key.session.roles
+    ]
+    return _reply({"object": "list", "data": models, "has_more": False})
+
+
+async def _chat(asked: Asked, key: Key) -> Reply:
+    body = fields.read_body(asked.body)
+    options = body.get("stream_options")
+    with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
+    events = partial(chat.events, with_usage=with_usage)
+    return await _sampled(asked, key, chat.read(body), chat.write, events)
+
+
+async def _anthropic(asked: Asked, key: Key) -> Reply:
+    request = anthropic.read(fields.read_body(asked.body))
+    return await _sampled(asked, key, request, anthropic.write, anthropic.events)
+
+
+async def _responses(asked: Asked, key: Key) -> Reply:
+    body, known = fields.read_body(asked.body), key.session.responses
+    earlier: tuple[Message, ...] = ()
+    if (name := body.get("previous_response_id")) is not None:
+        if str(name) not in known:
+            raise Refused(404, "previous_response_id names no response of this episode")
+        earlier = known[str(name)]
+    request = responses.read(body, earlier)
+
+    def remember(answer: Answer) -> None:
+        if body.get("store") is not False:
+            known[f"resp_{answer.id}"] = (*request.messages, answer.message())
+
+    return await _sampled(asked, key, request, responses.write, responses.events, remember)
+
+
+_WIRES: Mapping[str, Callable[[Asked, Key], Awaitable[Reply]]] = {
+    "/chat/completions": _chat,
+    "/messages": _anthropic,
+    "/responses": _responses,
+}
+
+
+async def _sampled(
+    asked: Asked,
+    key: Key,
+    request: Request,
+    write: Callable[[Answer, str], dict[str, Any]],
+    events: Callable[[Answer, str], Iterator[bytes]],
+    remember: Callable[[Answer], None] = lambda answer: None,
+) -> Reply:
+    """The reply to a request for an answer of a role.
+
+    Args:
+        asked: as it came.
+        key: with which.
+        request: what it asks.
+        write: (answer, model) -> the body.
+        events: the same as a stream.
+        remember: called with the answer before it is sent.
+    """
+    role = _role(key, request)
+    if not request.messages or request.messages[-1].speaker == "assistant":
+        raise Refused(400, "the last message must be somebody else's than the assistant's")
+    name = hashlib.blake2b(asked.path.encode() + b"\0" + asked.body).digest()
+    retry = asked.headers.get("x-stainless-retry-count", "0") != "0"
+    call = key.session.ask(role, request, name, asked.here, retry=retry)
+
+    def sent() -> None:
+        call.delivered |= call.answer.done() and not call.answer.exception()
+
+    if request.stream:
+        stream = _streamed(call, request.model, events, remember)
+        return Reply(200, stream=stream, kind="text/event-stream", sent=sent)
+    answer = await asyncio.shield(call.answer)
+    remember(answer)
+    reply = _reply(write(answer, request.model))
+    reply.sent = sent
+    return reply
+
+
+def _role(key: Key, request: Request) -> str:
+    roles = key.session.roles
+    if key.role:
+        return key.role
+    if len(roles) == 1:
+        return roles[0]
+    if request.model not in roles:
+        raise Refused(
+            404,
+            f"the model {request.model[:80]!r} is none of the roles {', '.join(roles)}; name one, "
+            "or use the key of one role",
+        )
+    return request.model
+
+
+async def _streamed(
+    call: Call,
+    model: str,
+    events: Callable[[Answer, str], Iterator[bytes]],
+    remember: Callable[[Answer], None],
+) -> AsyncIterator[bytes]:
+    while not call.answer.done():
+        await asyncio.wait({call.answer}, timeout=_KEEPALIVE_S)
+        if not call.answer.done():
+            yield b": waiting\n\n"
+    if (refused := call.answer.exception()) is not None:
+        sentence = refused.sentence if isinstance(refused, Refused) else "it failed"
+        yield fields.event(_error(500, sentence), "error")
+        return
+    remember(call.answer.result())
+    for event in events(call.answer.result(), model):
+        yield event
+
+
+def _reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    return Reply(status, orjson.dumps(value), headers=headers or {})
+
+
+def refusal(status: int, sentence: str) -> Reply:
+    """The reply to a request that is not answered."""
+    # Asked again it would be refused again; clients of these wires read the header.
+    return _reply(_error(status, sentence), status, {"x-should-retry": "false"})
+
+
+def _error(status: int, sentence: str) -> dict[str, Any]:
+    kinds = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+    kind = kinds.get(status, "invalid_request_error" if status < 500 else "api_error")
+    error = {"type": kind, "message": f"{sentence}.", "code": None, "param": None}
+    return {"type": "error", "error": error}
