@@ -87,10 +87,10 @@ ROWS = {
     ),
     "final_answer": (
         {
-            "question": "Find all n.", "context": None, "final_answer": ["$69$,$84$"],
+            "question": "Find all n.", "context": "Be n odd.", "final_answer": ["$69$,$84$"],
             "is_multiple_answer": True, "answer_type": "Numerical", "unit": None, "error": None,
         },
-        Problem("", "Find all n.", "69,84", "list"),
+        Problem("", "Be n odd.\nFind all n.", "69,84", "list"),
     ),
     "problem+answer": (
         {"problem": "Find x.", "solution": "...", "answer": "025", "url": ""},
@@ -214,6 +214,8 @@ NO_OPTION = "names none of the options .a split without answers"
         ("mmlu", {"question": 5}, "'question' is int"),
         ("mmlu", {"question": "\ud800?"}, "half a surrogate"),
         ("mmlu", {"choices": ["a", "\udfff"]}, "half a surrogate"),
+        ("commonsenseqa", {"choices": {"label": ["A"], "text": ["x", "y"]}}, "of one length"),
+        ("dapo", {"reward_model": "4"}, "holds no 'ground_truth'"),
         ("humaneval", {"entry_point": "f()"}, "not the name of a function"),
         ("humaneval", {"entry_point": None}, "'entry_point' is missing"),
         ("humaneval", {"test": None}, "'test' is missing"),
