@@ -5,7 +5,8 @@ import pytest
 
 from coterie.datatypes import UserError
 from coterie.problems.files import Columns
-from coterie.problems.hub import HubSet, load_hub
+from coterie.problems.hub import HUB_SETS, HubSet, load_hub
+from coterie.problems.opening import open_source
 
 
 def sums(n, start=0):
@@ -92,11 +93,57 @@ def test_an_unreachable_hub_is_one_sentence(monkeypatch, gated, error, sentence)
         raise error
 
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    hub_set = HubSet("o/n", gated=gated, revision="abc123")
+    monkeypatch.setitem(HUB_SETS, "short", HubSet("o/n", gated=gated))
     hub_log = logging.getLogger("huggingface_hub")
     monkeypatch.setattr(hub_log, "level", logging.INFO)
     with pytest.raises(UserError, match=sentence) as caught:
-        load_hub(hub_set, "short", "train")
+        open_source("short?revision=abc123&config=main")
     assert hub_log.level == logging.INFO
     assert "\n" not in str(caught.value)
-    assert asked == {"repo": "o/n", "name": None, "split": "train", "revision": "abc123"}
+    assert asked == {"repo": "o/n", "name": "main", "split": "train", "revision": "abc123"}
+
+
+# Name, repository, configurations, splits to train on and to measure with, share of one that serves
+# both, terms, format: as the papers have them.
+KNOWN = """
+gsm8k openai/gsm8k main train test - open gsm8k
+math EleutherAI/hendrycks_math math-subjects train test - open problem+solution
+math-8020 qwedsacf/competition_math - train train 80 open problem+solution
+math500 HuggingFaceH4/MATH-500 - - test - open problem+answer
+aime-1983-2025 TianHongZXY/aime-1983-2025 - test test 80 open problem+answer
+aime-1983-2024 gneubig/aime-1983-2024 - train train 80 open Question+Answer
+aime24 math-ai/aime24 - - test - open problem+solution
+aime25 math-ai/aime25 - - test - open problem+answer
+gpqa-main Idavidrein/gpqa gpqa_main train train 80 gated gpqa
+gpqa-diamond Idavidrein/gpqa gpqa_diamond - train - gated gpqa
+gpqa-extended Idavidrein/gpqa gpqa_extended train train 80 gated gpqa
+deepmath zwhe99/DeepMath-103K - train train - open final_answer
+olympiadbench Hothan/OlympiadBench OE_TO_maths_en_COMP - train - open final_answer
+commonsenseqa tau/commonsense_qa - train validation - open commonsenseqa
+medmcqa openlifescienceai/medmcqa - train validation - open medmcqa
+dapo-17k BytedTsinghua-SIA/DAPO-Math-17k - train train - open dapo
+dapo-17k-processed open-r1/DAPO-Math-17k-Processed en train train - open prompt+solution
+mmlu cais/mmlu all - test - open mmlu
+hotpotqa hotpotqa/hotpot_qa distractor train validation - open hotpotqa
+simpleqa basicv8vc/SimpleQA - - test - open simpleqa
+humaneval openai/openai_humaneval - - test - open humaneval
+humanevalplus evalplus/humanevalplus - - test - open humaneval
+mbppplus evalplus/mbppplus - - test - open mbppplus
+hle cais/hle - - test - gated hle
+"""
+MATH_SUBJECTS = (
+    "algebra counting_and_probability geometry intermediate_algebra number_theory prealgebra "
+    "precalculus"
+)
+
+
+def test_known_sets_are_those_of_the_papers():
+    lines = [line.split() for line in KNOWN.strip().splitlines()]
+    assert {line[0] for line in lines} == set(HUB_SETS)
+    for name, *fields in lines:
+        repo, config, *splits, share, terms, form = (None if f == "-" else f for f in fields)
+        known = HUB_SETS[name]
+        configs = MATH_SUBJECTS.split() if config == "math-subjects" else [config]
+        assert (known.repo, [*known.configs], known.form) == (repo, configs, form), name
+        assert [known.train, known.eval, known.train_percent] == [*splits, share and int(share)]
+        assert known.gated == (terms == "gated"), name
