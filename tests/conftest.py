@@ -1,5 +1,4 @@
-"""Checkpoints with random weights in the hub's format; an engine that stands in for vLLM's; a web
-server; a small run."""
+"""Checkpoints with random weights, a stand-in for vLLM's engine, a web server, a small run."""
 
 import json
 import os
@@ -8,7 +7,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -85,10 +84,7 @@ CONFIGS = {
     # Contexts beyond 16 tokens use the other set of frequencies.
     "phi3-long": ("Phi3Config", {"rope_parameters": _LONG, "original_max_position_embeddings": 16}),
     # No fused decoder: capped logits, other norms.
-    "gemma2": (
-        "Gemma2Config",
-        _CAPPED,
-    ),
+    "gemma2": ("Gemma2Config", _CAPPED),
     # No projections called as in Llama, experts, and no attention at all.
     "gpt2": ("GPT2Config", {"num_key_value_heads": 4}),
     "gpt-neox": ("GPTNeoXConfig", {"num_key_value_heads": 4}),
@@ -288,17 +284,10 @@ def random_model(tmp_path: Path) -> str:
     """Eight million random weights behind a vocabulary of some hundred tokens."""
     torch.manual_seed(0)
     tokenizer = transformers.AutoTokenizer.from_pretrained(TINY / "alice")
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=256,
-        intermediate_size=1024,
-        num_hidden_layers=8,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        max_position_embeddings=1024,
-        eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None,
-    )
+    shape = {"hidden_size": 256, "intermediate_size": 1024, "max_position_embeddings": 1024}
+    shape |= {"num_hidden_layers": 8, "num_attention_heads": 4, "num_key_value_heads": 4}
+    vocabulary = {"vocab_size": len(tokenizer), "eos_token_id": tokenizer.eos_token_id}
+    config = transformers.LlamaConfig(**shape, **vocabulary, bos_token_id=None)
     folder = tmp_path / "random"
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -365,15 +354,14 @@ class Web:
 @pytest.fixture
 def web() -> Iterator[Callable[..., Web]]:
     """(answer, port=0) -> a server that runs until it, or the test, is over."""
-    servers: list[Web] = []
+    with ExitStack() as running:
 
-    def start(answer: Callable[[], tuple[int, str] | None], port: int = 0) -> Web:
-        servers.append(Web(answer, port))
-        return servers[-1]
+        def start(answer: Callable[[], tuple[int, str] | None], port: int = 0) -> Web:
+            server = Web(answer, port)
+            running.callback(server.close)
+            return server
 
-    yield start
-    for server in servers:
-        server.close()
+        yield start
 
 
 @pytest.fixture
@@ -395,7 +383,6 @@ SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enab
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Opens a session of a small run with further flags."""
-    # What no other test waits for.
     from coterie.training.command_line import parse
     from coterie.training.preflight import preflight
     from coterie.training.session import open_session
