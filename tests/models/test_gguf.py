@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from coterie.datatypes import UserError
 from coterie.models.gguf import converted
+from coterie.models.gguf_tokenizer import check_tokenizer
 from coterie.models.loading import load_team
 from coterie.models.locate import check_model, local_folder
 from coterie.models.spec import LoraSpec, ModelSpec
@@ -214,6 +216,28 @@ def test_whatever_the_header_holds_is_survived(small_gguf) -> None:
 def test_what_would_be_read_wrongly_is_refused(small_gguf, more, sentence: str) -> None:
     path, _ = small_gguf.llama(**more)
     with pytest.raises(UserError, match=sentence):
+        check_model(ModelSpec(str(path)))
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"tokenizer.ggml.model": None}, "holds no tokenizer"),
+        ({"tokenizer.ggml.model": "bert"}, "has a tokenizer of the kind 'bert', not llama or gpt2"),
+        ({"tokenizer.ggml.add_space_prefix": False}, "puts no space before its texts"),
+    ],
+)
+def test_tokenizers_that_would_be_read_wrongly_are_refused(more, sentence: str) -> None:
+    metadata = {"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": 5}
+    check_tokenizer(Path("a.gguf"), metadata)
+    with pytest.raises(UserError, match=f"^a.gguf {sentence}"):
+        check_tokenizer(Path("a.gguf"), metadata | more)
+
+
+def test_weights_of_an_unknown_type_are_refused(small_gguf, monkeypatch) -> None:
+    path, _ = small_gguf.llama()
+    monkeypatch.setattr("gguf.GGML_QUANT_SIZES", {})
+    with pytest.raises(UserError, match=r"llama.gguf: token_embd.weight is of an unknown type"):
         check_model(ModelSpec(str(path)))
 
 
