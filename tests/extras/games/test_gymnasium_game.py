@@ -1,4 +1,4 @@
-"""Gymnasium's environments of one player, and names without their package."""
+"""Gymnasium's environments of one player."""
 
 from typing import Any
 
