@@ -123,7 +123,7 @@ class Worker(BaseWorker):
         Args:
             role: the role that answers.
             requests: a pickled list of (agent,
-                :class:`coterie.models.sampler.Request`).
+                :class:`coterie.models.sampler.SamplingRequest`).
             version: number of updates that the weights must have; None: any.
 
         Raises:
