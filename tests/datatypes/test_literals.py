@@ -24,9 +24,9 @@ NEEDED = {
 }
 # Whose fields are filled by this program, never by a user.
 OURS = {
-    *("Ask", "Completion", "Finding", "Mark", "Move", "Part", "Problem", "ReturnEntry", "Variant"),
+    *("Ask", "Completion", "Finding", "Mark", "Move", "Problem", "ReturnEntry", "Variant"),
     *("Consultation", "EngineSpec", "Fading", "Message", "Phase", "Tag", "ThresholdChoice"),
-    "_Bench",
+    *("_Bench", "Boundary", "MemoryPart"),
 }
 SETTINGS_OF = {"cluster": "extras.cluster.settings"}
 
