@@ -5,6 +5,7 @@ followed by the new messages. Any other request begins a context of its own.
 """
 
 import hashlib
+import itertools
 import json
 import re
 import secrets
@@ -25,6 +26,8 @@ from coterie.extras.gateway.messages import (
 )
 from coterie.extras.gateway.rendering import Tokens, follow, render
 
+_ONCE, _COUNT = secrets.token_hex(8), itertools.count()
+"""Of the ids of answers, which no two have in common."""
 _CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 
 
@@ -107,7 +110,7 @@ class Contexts:
             cut=not (ended or stops) and len(sampled) >= limit,
             prompt_tokens=len(opened.ids),
             completion_tokens=len(sampled),
-            id=secrets.token_hex(12),
+            id=f"{_ONCE}{next(_COUNT):08x}",
         )
         said_back = answer.message()
         messages = (*request.messages, said_back)

@@ -23,9 +23,8 @@ def read_body(body: bytes) -> dict[str, Any]:
 
 def refuse_unsupported(body: Mapping[str, Any], names: Mapping[str, Sequence[Any]]) -> None:
     """Refuse what would be ignored: a name with another value than those listed, or None."""
-    for name, harmless in names.items():
-        value = body.get(name)
-        if value is not None and value not in harmless:
+    for name, value in body.items():
+        if name in names and value is not None and value not in names[name]:
             raise Refused(400, f"{name} is not supported here: leave it out")
 
 

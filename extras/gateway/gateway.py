@@ -11,6 +11,11 @@ from concurrent.futures import Future
 from functools import cache
 from typing import Any, TypeVar
 
+try:  # half of asyncio's time for a call
+    from uvloop import new_event_loop
+except ImportError:  # not for this system
+    from asyncio import new_event_loop
+
 from coterie.extras.gateway.gate import Gate
 from coterie.extras.gateway.http import Asked, Reply, Server
 from coterie.extras.gateway.messages import Refused
@@ -29,7 +34,7 @@ class Gateway:
     of its own."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_event_loop()
         self.proven: set[str] = set()
         """Programs that have asked somebody something."""
         self._keys: dict[str, Key] = {}
@@ -75,7 +80,10 @@ class Gateway:
     def open(self, session: Session) -> dict[str, str]:
         """Keys for an episode, by role; of "" is the one with which a request's model names the
         role. To be called in the gateway's loop, as :meth:`shut`."""
-        keys = {role: f"sk-coterie-{secrets.token_urlsafe(32)}" for role in ("", *session.roles)}
+        secret = secrets.token_urlsafe(32)
+        keys = {
+            role: f"sk-coterie-{place}-{secret}" for place, role in enumerate(("", *session.roles))
+        }
         self._keys |= {key: Key(session, role) for role, key in keys.items()}
         return keys
 

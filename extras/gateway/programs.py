@@ -8,10 +8,13 @@ import shlex
 import signal
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from coterie.datatypes import Problem, UserError
@@ -107,8 +110,33 @@ class FunctionProgram:
                 with suppress(RuntimeError):  # it has ended
                     loop.call_soon_threadsafe(task.cancel)
 
-        threading.Thread(target=play, daemon=True, name="program").start()
+        _THREADS.run(play)
         return stop
+
+
+class _Threads:
+    """Threads that play a program after the other. A new one starts where all are busy: a program
+    that hangs keeps its own."""
+
+    def __init__(self) -> None:
+        self._idle: deque[SimpleQueue[Callable[[], None]]] = deque()
+
+    def run(self, play: Callable[[], None]) -> None:
+        """Call ``play``, which raises nothing, with no context variable of another program."""
+        try:
+            inbox = self._idle.pop()
+        except IndexError:
+            inbox = SimpleQueue()
+            threading.Thread(target=self._work, args=(inbox,), daemon=True, name="program").start()
+        inbox.put(play)
+
+    def _work(self, inbox: "SimpleQueue[Callable[[], None]]") -> None:
+        while True:
+            Context().run(inbox.get())
+            self._idle.append(inbox)
+
+
+_THREADS = _Threads()
 
 
 @dataclass(frozen=True)
@@ -135,11 +163,11 @@ class CommandProgram:
         shown = {"id": problem.id, "question": problem.question, "choices": problem.choices}
         with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
             answer = Path(folder) / "answer"
-            process = await asyncio.create_subprocess_exec(
+            loop, output = asyncio.get_running_loop(), _Output()
+            transport, _ = await loop.subprocess_exec(
+                lambda: output,
                 *self.words,
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
                 env={
                     **os.environ,
@@ -149,22 +177,20 @@ class CommandProgram:
                     "COTERIE_ANSWER": str(answer),
                 },
             )
+            pid = transport.get_pid()
             try:
-                assert process.stdout is not None
-                assert process.stderr is not None
-                both = (_read(process.stdout), _read(process.stderr))
-                out, errors = await asyncio.gather(*both)
-                code = await process.wait()
+                await output.closed
                 written = answer.read_bytes()[:MOST_OUTPUT] if answer.is_file() else b""
             except _Floods:
                 return Ended(failure=f"the program wrote more than {MOST_OUTPUT:,} bytes")
             finally:
                 with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-        if code:
-            last = errors.decode(errors="replace").strip().rpartition("\n")[2][:300]
+                    os.killpg(pid, signal.SIGKILL)
+                transport.close()
+        if code := transport.get_returncode():
+            last = output.errors.decode(errors="replace").strip().rpartition("\n")[2][:300]
             return Ended(failure=f"the program ended with {code}: {last}")
-        return Ended(_result(written or out))
+        return Ended(_result(written or bytes(output.out)))
 
 
 def read_command(line: str) -> CommandProgram:
@@ -191,13 +217,23 @@ class _Floods(Exception):
     """More output than there may be."""
 
 
-async def _read(stream: asyncio.StreamReader) -> bytes:
-    whole = bytearray()
-    while part := await stream.read(1 << 16):
-        whole += part
-        if len(whole) > MOST_OUTPUT:
-            raise _Floods
-    return bytes(whole)
+class _Output(asyncio.SubprocessProtocol):
+    """What a command writes, until it has ended and closed its outputs."""
+
+    def __init__(self) -> None:
+        self.out, self.errors = bytearray(), bytearray()
+        self.closed = asyncio.get_running_loop().create_future()
+        """Set when all is there; :class:`_Floods` when it is too much."""
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        whole = self.out if fd == 1 else self.errors
+        whole += data
+        if len(whole) > MOST_OUTPUT and not self.closed.done():
+            self.closed.set_exception(_Floods())
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.closed.done():
+            self.closed.set_result(None)
 
 
 def _result(output: bytes) -> Any:

@@ -57,6 +57,16 @@ def test_sigterm_is_taken_like_ctrl_c(capsys: pytest.CaptureFixture[str]) -> Non
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+def test_garbage_is_seldom_looked_for() -> None:
+    """A step makes many objects, and hardly a cycle."""
+    before = gc.get_threshold()
+    try:
+        run_command(lambda: 0, program="p", interrupted="")
+        assert gc.get_threshold()[0] == 50_000
+    finally:
+        gc.set_threshold(*before)
+
+
 def test_a_signal_is_taken_care_of_before_anything_large_is_imported() -> None:
     code = """import sys, coterie.train; from coterie.training.commands import run_command
 print('numpy' in sys.modules)"""
