@@ -4,23 +4,20 @@ import asyncio
 import json
 import sys
 import threading
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from coterie.datatypes import Completion, Policy, PolicyFailure, Prompt, Sampling, UserError
+from coterie.datatypes import Completion, Policy, Prompt, Sampling, UserError
 from coterie.envs import ConversationEnv, Outcome
 from coterie.envs.bytes_codec import END
 from coterie.envs.token_view import TokenView
-from coterie.extras.gateway.gateway import gateway
 from coterie.extras.gateway.messages import Refused
 from coterie.extras.gateway.outcome import Played
 
-from .conftest import CODEC, PROBLEM, babbling, chat, client, run, said, saying, user
+from .conftest import CODEC, babbling, chat, client, run, said, saying, user
 
 Make = Callable[..., Any]
 
@@ -121,54 +118,6 @@ def test_a_result_that_pays_nobody_is_refused(make: Make, result: Any, words: st
         run(make(program), {"alice": saying("y")})
 
 
-async def _raises(endpoints: Any, problem: Any) -> None:
-    async with client(endpoints) as to:
-        await chat(to, [user("x")])
-    raise ValueError("no luck")
-
-
-async def _hangs(endpoints: Any, problem: Any) -> None:
-    async with client(endpoints) as to:
-        await chat(to, [user("x")])
-    await asyncio.sleep(60)
-
-
-@pytest.mark.parametrize(
-    ("program", "words"),
-    [(_raises, "the program raised ValueError: no luck"), (_hangs, "did nothing for 2 s")],
-)
-def test_a_program_that_fails_fails_its_episode(make: Make, program: Any, words: str) -> None:
-    env = make(program, patience_s=2.0)
-    episode = run(env, {"alice": saying("y")})
-    (row,) = episode.trajectories
-    assert row.status.startswith("failed: ")
-    assert words in row.status
-    assert not row.trainable
-    assert episode.info["failed"] == 1.0
-
-
-def test_a_failure_before_the_first_call_fails_its_episode_if_others_have_called(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gateway(), "proven", set())
-    works = iter([False, True, False])
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        if not next(works):
-            raise ValueError("no luck")
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
-        return 1.0
-
-    env = make(program)
-    with pytest.raises(UserError, match="no luck, before it asked anything"):
-        run(env, {"alice": saying("y")})
-    assert len(run(env, {"alice": saying("y")}).trajectories) == 1
-    episode = run(env, {"alice": saying("y")})
-    assert episode.trajectories == ()
-    assert episode.info["failure"] == "the program raised ValueError: no luck"
-
-
 def test_a_program_that_asks_nobody_anything_has_no_rows(make: Make) -> None:
     episode = run(make(lambda endpoints, problem: 1.0), {"alice": saying("y")})
     assert episode.trajectories == ()
@@ -184,138 +133,6 @@ def test_a_function_that_is_no_coroutine(make: Make) -> None:
 
     (row,) = run(make(program), {"alice": saying("y")}).trajectories
     assert row.reward == 1.0
-
-
-def test_a_model_that_fails_is_an_error_for_the_program(make: Make) -> None:
-    async def failing(prompt: Prompt, sampling: Sampling) -> Completion:
-        raise PolicyFailure("it is down")
-
-    statuses: list[int] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            body = {"model": "alice", "messages": [user("x")]}
-            reply = await to.post("/chat/completions", json=body)
-            statuses.append(reply.status_code)
-            assert reply.headers["x-should-retry"] == "false"
-        return 1.0
-
-    (row,) = run(make(program), {"alice": failing}).trajectories
-    assert (row.status, statuses) == ("failed: it is down", [503])
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [({"max_calls": 2}, "used up its 2 calls"), ({"max_tokens": 4}, "used up its 4 tokens")],
-)
-def test_a_budget_ends_in_an_error_and_the_rows_are_kept(
-    make: Make, settings: Any, words: str
-) -> None:
-    refused: list[str] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            for _ in range(3):
-                body = {"model": "alice", "messages": [user("x")]}
-                reply = await to.post("/chat/completions", json=body)
-            refused.append(reply.json()["error"]["message"])
-            assert reply.status_code == 429
-        return 1.0
-
-    episode = run(make(program, **settings), {"alice": saying("y")})  # two tokens an answer
-    assert words in refused[0]
-    assert [row.trainable for row in episode.trajectories] == [True, True]
-    assert episode.info["refused"] == 1.0
-
-
-def test_the_keys_of_an_episode_die_with_it(make: Make) -> None:
-    kept: list[Any] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        kept.append(endpoints)
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
-        return 1.0
-
-    run(make(program), {"alice": saying("y")})
-
-    async def late(key: str) -> int:
-        headers = {"authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(base_url=kept[0].base_url, headers=headers) as to:
-            body = {"model": "alice", "messages": [user("x")]}
-            return (await to.post("/chat/completions", json=body)).status_code
-
-    assert asyncio.run(late(kept[0].api_key)) == 409
-    assert asyncio.run(late(kept[0]["alice"].api_key)) == 409
-    assert asyncio.run(late("sk-guessed")) == 401
-
-
-def test_a_retry_is_answered_with_what_was_sampled(make: Make) -> None:
-    """A marked one; the same request without the mark is sampled again."""
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            body = {"model": "alice", "messages": [user("x")]}
-            first = await to.post("/chat/completions", json=body)
-            again = {"x-stainless-retry-count": "1"}
-            retried = await to.post("/chat/completions", json=body, headers=again)
-            assert retried.json() == first.json()
-            third = await to.post("/chat/completions", json=body)
-            assert third.json() != first.json()
-        return 1.0
-
-    episode = run(make(program), {"alice": saying("one", "two", "three")})
-    assert [CODEC.decode(row.tokens) for row in episode.trajectories] == ["xone", "xtwo"]
-    assert episode.info["replayed"] == 1.0
-
-
-def test_an_answer_that_reaches_nobody_is_not_learned(make: Make) -> None:
-    asked, gone = threading.Event(), threading.Event()
-
-    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
-        if not gone.is_set():
-            asked.set()
-            await asyncio.to_thread(gone.wait, 10)
-            await asyncio.sleep(0.1)
-        return await saying("y")(prompt, sampling)
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            call = asyncio.create_task(chat(to, [user("lost")]))
-            await asyncio.to_thread(asked.wait, 10)
-            call.cancel()
-            await asyncio.wait([call])
-            gone.set()
-            await chat(to, [user("found")])
-        return 1.0
-
-    lost, kept = run(make(program), {"alice": slow}).trajectories
-    assert CODEC.decode(lost.tokens) == "losty"
-    assert not lost.as_learned().trainable
-    assert kept.as_learned().trainable
-
-
-def test_a_program_that_ends_before_its_answer_comes(make: Make) -> None:
-    ending = threading.Event()
-
-    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
-        if CODEC.decode(prompt.tokens) == "too late":
-            await asyncio.to_thread(ending.wait, 10)
-            await asyncio.sleep(0.3)
-        return await saying("y")(prompt, sampling)
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            await chat(to, [user("in time")])
-            late = asyncio.create_task(chat(to, [user("too late")]))
-            await asyncio.sleep(0.2)
-            ending.set()
-            late.cancel()
-        return 1.0
-
-    kept, late = run(make(program), {"alice": slow}).trajectories
-    assert (kept.status, kept.reward, kept.as_learned().trainable) == ("ok", 1.0, True)
-    assert not late.as_learned().trainable
 
 
 @pytest.mark.parametrize(
@@ -444,79 +261,6 @@ def test_a_list_pays_turn_by_turn(make: Make) -> None:
     assert {row.agent: row.reward for row in rows} == {"alice_0": 0.75, "bob_0": 1.0}
     assert last[-1]["alice_0"]["turn_rewards"] == [0.25, 0.0, 0.5]
     assert "turn_rewards" not in last[-1]["bob_0"]
-
-
-COMMAND = """
-import json, os, sys, urllib.request
-assert os.environ["COTERIE_ROLES"] == "alice"
-problem = json.loads(os.environ["COTERIE_PROBLEM"])
-assert "gold" not in problem
-body = {"model": "alice", "messages": [{"role": "user", "content": problem["question"]}]}
-request = urllib.request.Request(
-    os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-    json.dumps(body).encode(),
-    {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]},
-)
-text = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
-"""
-
-
-@pytest.mark.parametrize(
-    ("ending", "reward", "words"),
-    [
-        ("print(text)", 1.0, "ok"),
-        ("open(os.environ['COTERIE_ANSWER'], 'w').write(text); print('chatter')", 1.0, "ok"),
-        ("print(json.dumps({'rewards': {'alice': 0.25}}))", 0.25, "ok"),
-        ("print(json.dumps({'rewards': {'alice': [0.5]}}))", 0.5, "ok"),
-        ("sys.exit('out of luck')", 0.0, "ended with 1: out of luck"),
-        ("print('x' * (1 << 21))", 0.0, "wrote more than"),
-        ("import time; time.sleep(60)", 0.0, "did nothing for 6 s"),
-    ],
-)
-def test_a_command(make: Make, tmp_path: Path, ending: str, reward: float, words: str) -> None:
-    script = tmp_path / "my agents.py"
-    script.write_text(COMMAND + ending)
-    env = make(f"{sys.executable} '{script}'", patience_s=6.0 if "sleep" in ending else 60.0)
-    start = time.monotonic()
-    (row,) = run(env, {"alice": saying("Answer: 2")}).trajectories
-    assert (row.reward, words in row.status) == (reward, True)
-    assert time.monotonic() - start < 50
-
-
-@pytest.mark.parametrize("line", ["", "no-such-program x", "python 'unclosed"])
-def test_a_command_that_is_none_is_refused(make: Make, line: str) -> None:
-    with pytest.raises(UserError, match="env 'command:"):
-        make(line)
-
-
-def test_an_episode_that_is_given_up_ends_its_program(make: Make) -> None:
-    ended = threading.Event()
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        try:
-            async with client(endpoints) as to:
-                await chat(to, [user("x")])
-        finally:
-            ended.set()
-        return 1.0
-
-    env = make(program)
-    env.reset(seed=1, options={"problem": PROBLEM})
-    env.reset(seed=1, options={"problem": PROBLEM})
-    assert ended.wait(10)
-    env.close()
-
-
-def test_nothing_is_left_of_ended_episodes(make: Make) -> None:
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
-        return 1.0
-
-    env = make(program)
-    for _ in range(20):
-        run(env, {"alice": saying("y")})
-    assert gateway()._keys == {}
 
 
 def test_a_refusal_is_one_sentence() -> None:
