@@ -37,11 +37,18 @@ def main() -> None:
     from evidence.runs import again, train_all
 
     if asked.tables:
-        from evidence import contest_tables, control_tables, peer_tables, real_tables
+        from evidence import (
+            consulting_tables,
+            contest_tables,
+            control_tables,
+            peer_tables,
+            real_tables,
+        )
 
         peer_tables.write()
         contest_tables.write()
         control_tables.write()
+        consulting_tables.write()
         real_tables.write()
         return
     asked.out.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from coterie.comparison.inherited import parse as parse_comparison
 from coterie.extras.papers.distill import DistillSettings
 from coterie.training.command_line import parse
 from evidence import consulting, contests
+from evidence import consulting_tables as tables
 from evidence.consulting import FORMS, SCREEN, Run
 
 
@@ -60,3 +61,28 @@ def test_scores_are_those_of_the_policies_that_were_asked() -> None:
     assert contests.scores(("alone", "reread"), Path(), results) == {
         "after": {"alone": 0.1, "reread": 0.5}
     }
+
+
+def test_the_table_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seeds, differences .5 and .7: mean .6 ± 12.706 × .1."""
+    arms = ("alone", "consulted", "lone", "reread-long", "imitated-reread-long")
+    done: dict[Run, Any] = screened(0.5, 0.6)
+    for seed, last in ((40, 0.6), (41, 0.8)):
+        for arm in arms:
+            after = {"steps": 100, "expert_tokens": 2000}
+            done[Run("consult", arm, seed)] = {"after": after, "cpu_s": 9.0, "commit": "abcdefgh"}
+        scores = dict.fromkeys(arms, 0.1) | {"reread-long": last}
+        done[Run("consult", "scored-reread-long", seed)] = {"after": scores}
+    page, drawn = tmp_path / "page.md", {}
+    page.write_text("<!-- results -->\n<!-- end of results -->\n", encoding="utf-8")
+    monkeypatch.setattr(consulting, "stored", lambda: done)
+    monkeypatch.setattr(tables, "PAGE", page)
+    monkeypatch.setattr(tables, "draw", lambda values, name, label: drawn.update(values))
+    tables.write()
+    written = page.read_text(encoding="utf-8")
+    costs = "100 | 2 | 9 | abcdefg |"
+    assert f"| alone | **.100** (.100 .100) | +.600 [−.671, +1.871] | {costs}" in written
+    assert f"| reread-long | **.700** (.600 .800) |  | {costs}" in written
+    assert "Lower end of reread-long − alone: -0.671; asked: above .10." in written
+    assert "- consult-alone-42" in written
+    assert drawn["− alone"] == pytest.approx([0.5, 0.7])
