@@ -8,9 +8,8 @@ import numpy as np
 from coterie.evaluation.metrics.intervals import t_interval
 from evidence import consulting
 from evidence.cells import change, each, mean
-from evidence.consulting import FORMS, SCREEN, SEEDS
+from evidence.consulting import FORMS, SCREEN, SEEDS, Run
 from evidence.contest_tables import draw
-from evidence.contests import Run
 from evidence.runs import ROOT, Row, missing_lines, put
 
 PAGE = ROOT / "research/2026-11-consult-and-reread.md"
@@ -31,7 +30,7 @@ def rates(done: Stored, arm: str, form: str) -> dict[int, float]:
 
 
 def _run(arm: str, seed: int) -> Run:
-    return consulting.Run("consult", arm, seed)
+    return Run("consult", arm, seed)
 
 
 def _screen(done: Stored) -> Iterator[str]:
