@@ -184,6 +184,20 @@ TINY_TEAM = Preset(
 )
 """CoRe's two rounds and rewards with the tiny team: all but its :data:`DEPARTURES`."""
 
+_SECOND_ROUND = "not the default: on disjoint halves it costs alice .04 in 330 steps (research/)"
+REREAD = Preset(
+    paper="arXiv:2601.21600",
+    env="core-teaching",
+    algo="gspo",
+    models={},
+    settings={
+        "env.k_cold": Setting(2, "section 5", _SECOND_ROUND),
+        "env.k_hinted": Setting(1, "section 5", _SECOND_ROUND),
+    },
+    own=True,
+)
+"""CoRe's second round beside the default's rereading and rewards."""
+
 PRESETS = {
     f"core-{pair}-{data}": Preset(
         paper="arXiv:2601.21600",
@@ -195,7 +209,7 @@ PRESETS = {
     )
     for pair, (first, second) in _PAIRS.items()
     for data, (problems, count) in _DATA.items()
-} | {"core-tiny": TINY_TEAM}
+} | {"core-tiny": TINY_TEAM, "core-reread": REREAD}
 
 DEPARTURES = (
     Departure(

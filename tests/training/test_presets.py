@@ -74,7 +74,7 @@ def test_an_environment_from_python_plays_what_train_plays(name: str) -> None:
     assert env.settings == parse(["--env", name]).env == envs.settings_of(name)
 
 
-@pytest.mark.parametrize("name", [*published(), "core-tiny"])
+@pytest.mark.parametrize("name", [*published(), "core-tiny", "core-reread"])
 def test_a_preset_from_python_is_that_of_the_command_line(name: str) -> None:
     run = parse(["--preset", name])
     made: Any = envs.make(run.choice.env, preset=name, view="text")
@@ -109,6 +109,15 @@ def test_core_with_the_tiny_team() -> None:
     assert run.env == dataclasses.replace(CoreTeachingSettings(), **published)
     assert run.algo.distillation == Distillation() != usual.algo.distillation
     assert (run.run.group_by, usual.run.group_by) == ("problem", "problem+role")
+
+
+def test_core_beside_rereading_is_the_arm_that_was_measured() -> None:
+    """The preset, and what research/2026-11-controls.md compares with the default."""
+    run, usual = parse(["--preset", "core-reread"]), parse([])
+    arm = parse(["--env", "core-teaching", "--env.k-cold", "2", "--env.k-hinted", "1"])
+    assert run.env == arm.env == dataclasses.replace(usual.env, k_cold=2, k_hinted=1)
+    assert (run.algo, run.learner, run.rollout) == (arm.algo, arm.learner, arm.rollout)
+    assert run.algo.distillation == usual.algo.distillation != Distillation()
 
 
 def test_core_pairs_are_the_papers_models() -> None:
