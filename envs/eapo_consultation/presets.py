@@ -6,6 +6,8 @@ builds (section 3.1); it settles what the paper leaves open.
 
 from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting
 
+_REREAD = "lone traces that are read again, which are not in the paper, are the default"
+
 _ENV = {
     "env.experts": Setting(3, "section 3.1, appendix G"),
     "env.group_size": Setting(16, "DAPO", TINY),
@@ -30,6 +32,7 @@ _ENV = {
         "section 2.3",
         "with 1/s half of all replies come in ten steps, while a tiny policy still learns to ask",
     ),
+    "env.accept_span": Setting(60.0, "not in the paper; nothing with 1/s", _REREAD),
     "env.accept_scale": Setting(1.0, "section 2.3"),
     "env.accept_start": Setting(0, "section 2.3"),
     "env.accept_total": Setting(0.0, "section 2.3"),
@@ -38,6 +41,8 @@ _ENV = {
         False, "section 2.3", "the same distribution; a reply that is thrown away costs nothing"
     ),
     "env.queries": Setting("own", "section 2.3"),
+    "env.lone": Setting(0, "not in the paper", _REREAD),
+    "env.reread": Setting("none", "not in the paper", _REREAD),
     "env.answer_reward": Setting(
         "f1_literal", "section 2.1", "word F1 takes -3 for 3 and 1/2 for 12"
     ),
@@ -56,6 +61,10 @@ _ENV = {
         16384, "appendix K serves 32,768 tokens, prompts included", TINY
     ),
     "env.eval_samples": Setting(32, "section 3.1", "a tiny policy's evaluation takes seconds"),
+}
+_UNREAD = {
+    "algo.distillation.beta": Setting(0.0, "not in the paper", _REREAD),
+    "algo.distillation.likeliest": Setting(0, "not in the paper", _REREAD),
 }
 _REST = {
     "agents.tuning": Setting("full", "section 3.1", "LoRA for anything that is not tiny"),
@@ -138,17 +147,34 @@ def _reading(opens: bool, reply: int) -> dict[str, Setting]:
     }
 
 
+_OURS = "ours, for the tiny team"
+TINY_TEAM = Preset(
+    paper="arXiv:2509.23730",
+    env="eapo-consultation",
+    algo="dapo",
+    models={},
+    settings={
+        **{path: _ENV[path] for path in ("env.accept_span", "env.lone", "env.reread")},
+        **_UNREAD,
+        "env.group_size": Setting(8, _OURS, _REREAD),
+        "env.penalty_start": Setting(60, _OURS, "help lasts longer where it is read again"),
+        "run.steps": Setting(100, _OURS, "so many take as many tokens"),
+    },
+    own=True,
+)
+"""EAPO with the tiny team: conversations and their rewards alone."""
+
 PRESETS = {
     f"eapo-{name}": Preset(
         paper="arXiv:2509.23730",
         env="eapo-consultation",
         algo="dapo",
         models={"policy": policy, "expert": EXPERT},
-        settings={**_ENV, **_REST, **_reading(opens, reply)},
+        settings={**_ENV, **_UNREAD, **_REST, **_reading(opens, reply)},
         algos=_ALGO,
     )
     for name, (policy, opens, reply) in POLICIES.items()
-}
+} | {"eapo-tiny": TINY_TEAM}
 
 DEPARTURES = (
     Departure(

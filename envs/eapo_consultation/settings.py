@@ -24,17 +24,19 @@ _require = partial(require, "eapo-consultation")
 
 @dataclass(frozen=True)
 class EapoConsultationSettings:
-    """EAPO (arXiv:2509.23730) on one problem. Symbols are the paper's."""
+    """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again behind experts'
+    replies; without them it is ``--preset eapo-tiny``. Symbols are the paper's."""
 
     experts: int = 3
     """K: number of experts, with ids 1 to K."""
     at_once: int = 0
     """Most experts in one block of calls; 0: no limit, 1: one after another (sequential)."""
-    group_size: int = 8
-    """G: conversations about one problem, compared as a group."""
+    group_size: int = 4
+    """G: conversations about one problem, compared as a group with their lone traces."""
     consult: Consult = "free"
-    """free: the policy decides. never: no expert can be asked (self-exploratory training). always:
-    every expert is asked the question first, and the policy answers after the replies."""
+    """free: the policy decides. never: no expert can be asked, so that every trace is lone and none
+    is read again (self-exploratory training). always: every expert is asked the question first, and
+    the policy answers after the replies."""
     budget: int = 10
     """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"
@@ -51,7 +53,7 @@ class EapoConsultationSettings:
     """rho of the schedule const."""
     accept_scale: float = 1.0
     """Unit of s in the inverse schedules, in steps: 1 + (s - 1) / scale."""
-    accept_span: float = 60.0
+    accept_span: float = 200.0
     """linear and cosine: training steps until the probability is 0."""
     accept_start: int = 0
     """s_0: first steps that do not count, such as the learning rate's warm-up."""
@@ -70,10 +72,10 @@ class EapoConsultationSettings:
     """What experts are asked: the policy's query, or the question of another problem (shuffled, a
     control)."""
 
-    lone: int = 0
+    lone: int = 1
     """Traces that the policy also writes alone in training, beside each conversation, with the
     prompt and the reward of evaluation. Not in the paper."""
-    reread: Reread = "none"
+    reread: Reread = "wrong"
     """Lone traces that the reader scores again behind the conversation up to its last accepted
     reply, for --algo.distillation.beta: none; wrong ones. Not in the paper."""
 
@@ -86,7 +88,7 @@ class EapoConsultationSettings:
     penalised: Penalised = "dispatched"
     """Calls that are penalised: all that are well-formed and within budget, or those whose reply
     was accepted."""
-    penalty_start: int = 60
+    penalty_start: int = 200
     """Training steps before the penalty starts. With a penalty from the start, a policy stops
     asking before it learns what help is worth."""
     penalty_only_if_right: bool = False
@@ -132,13 +134,9 @@ class EapoConsultationSettings:
             "eapo-consultation", self, "experts", "group_size", "eval_samples", "lone"
         )
         _require(
-            self.lone == 0 or self.consult != "never",
-            "lone traces stand beside conversations with experts, which consult never leaves out; "
-            "choose lone 0, or consult free",
-        )
-        _require(
             self.reread == "none" or self.lone > 0,
-            "reread does nothing without traces that are written alone; choose lone 1",
+            "reread does nothing without traces that are written alone; choose lone 1, or reread "
+            "none",
         )
         _require(
             0 <= self.turns_end <= self.budget,

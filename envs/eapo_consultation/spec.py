@@ -12,8 +12,7 @@ PROBLEMS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
 
 def check(settings: EapoConsultationSettings, run: Any) -> Iterator[tuple[bool, str]]:
     """See :attr:`coterie.envs.EnvSpec.check`: rereading and distillation go together."""
-    remedy = "add --env.lone 1 --env.reread wrong"
-    return check_rereading(settings.reread, run, remedy=remedy)
+    return check_rereading(settings.reread, run, remedy="add --env.lone 1 --env.reread wrong")
 
 
 SPEC = EnvSpec(
@@ -29,7 +28,9 @@ SPEC = EnvSpec(
     learns=lambda settings: ("policy",),
     defaults={
         "problems": {"train": PROBLEMS, "held_out": 128},
-        "run": {"steps": 100},
+        "algo": {"distillation": {"beta": 1.0, "likeliest": 64}},
+        # 1.2 million policy tokens
+        "run": {"steps": 165},
         "agents": {"expert": {"trained": False}},
     },
     larger={
@@ -40,12 +41,12 @@ SPEC = EnvSpec(
             "reply_tokens": 256,
             "eval_samples": 4,
             # Help fades over the same share of the run as the tiny team's.
-            "accept_span": 120.0,
-            "penalty_start": 120,
+            "accept_span": 240.0,
+            "penalty_start": 240,
         },
         "problems": {"held_out": None},  # as many as the run's length allows
     },
-    unnamed={"penalty_start": 0},
+    unnamed={"penalty_start": 0, "lone": 0, "reread": "none"},
     presets="coterie.envs.eapo_consultation.presets:PRESETS",
     tables="coterie.envs.eapo_consultation.tables",
     suite={
@@ -53,5 +54,6 @@ SPEC = EnvSpec(
         "problems": (PROBLEMS,),
         "role": "policy",
         "workflow": "workflow",
+        "settings": {"lone": 0, "reread": "none"},
     },
 )

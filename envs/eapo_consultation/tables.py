@@ -5,7 +5,7 @@ from dataclasses import replace
 from coterie.envs.eapo_consultation.presets import EXPERT, POLICIES
 from coterie.envs.paper_tables import Scale, Table, Variant
 
-_TRAIN = ("--env", "eapo-consultation", "--algo", "dapo")
+_TRAIN = ("--preset", "eapo-tiny")
 
 
 def _variant(name: str, label: str, *flags: str) -> Variant:
@@ -17,7 +17,7 @@ def _expert(name: str, label: str, player: str) -> Variant:
 
 
 def _schedule(name: str, label: str) -> Variant:
-    # Equal help for all: what the default lets in over its 60 steps.
+    # Equal help for all: what the preset lets in over its 60 steps.
     flags = ("--env.schedule", name, "--env.accept-total", "30.5", "--env.accept-steps", "100")
     return _variant(f"eapo-{name}", label, *flags)
 
@@ -206,7 +206,7 @@ _NAMES = {
     "+ and -": "HotpotQA",
 }
 _PRESET: dict[str, tuple[str, ...]] = dict.fromkeys(
-    ("--env", "eapo-consultation", "--algo", "dapo", "--reply-temperature", "2"), ()
+    ("--preset", "eapo-tiny", "--reply-temperature", "2"), ()
 )
 # Help as the paper has it: 1/s and so on as they are, and .02 of all replies.
 _AS_THEY_ARE = dict.fromkeys(("--env.accept-total", "30.5", "--env.accept-steps", "100"), ())

@@ -35,7 +35,7 @@ _CONTROLS = ("rlvr", "l1", "llm", "random", "always", "never", "oracle")
 _SYSTEMS = ("--resamples", "200", "--systems", *_CONTROLS, *_SCORES)
 _CHAINS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
 EAPO = (
-    *("--env", "eapo-consultation", "--algo", "dapo", "--steps", "1000", "--tokens", "1200000"),
+    *("--preset", "eapo-tiny", "--steps", "1000", "--tokens", "1200000"),
     *("--problems.train", _CHAINS, "--eval.no-enabled", "--no-episodes-log"),
 )
 EXPERTS = {
@@ -110,18 +110,17 @@ def _peers(tokens: str, steps: str) -> Arm:
     return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", steps))
 
 
-_CONSULTATION = ("eapo-consultation", "dapo", "policy", "expert")
-_DEFERRAL = ("corea-deferral", "grpo", "small", "large")
+_CONSULTATION = (("--preset", "eapo-tiny"), "policy", "expert")
+_DEFERRAL = (("--env", "corea-deferral", "--algo", "grpo"), "small", "large")
 
 
 def _erin_learns(
-    system: tuple[str, str, str, str], tokens: str, erin: str, frank: str, *needs: str
+    system: tuple[tuple[str, ...], str, str], tokens: str, erin: str, frank: str, *needs: str
 ) -> Arm:
-    """``system``: environment, algorithm, erin's role and frank's."""
-    env, algo, learner, other = system
+    """``system``: its flags, erin's role and frank's."""
+    own, learner, other = system
     models = (f"--agents.{learner}.model", erin, f"--agents.{other}.model", frank)
-    flags = ("--env", env, "--algo", algo, *models, *_ON_MIXED)
-    return Arm((*flags, "--tokens", tokens, "--steps", "4000"), needs=needs)
+    return Arm((*own, *models, *_ON_MIXED, "--tokens", tokens, "--steps", "4000"), needs=needs)
 
 
 def _pair(erin: str, frank: str, *needs: str) -> Arm:

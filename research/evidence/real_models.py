@@ -97,6 +97,9 @@ _CONSULT = (
     *("--problems.train", f"<problems>/{TRAINING}?where=category:{OWN['bob']}"),
     *("--env.experts", "1", "--env.expert-max-new-tokens", "24", "--env.reply-tokens", "24"),
     *("--env.accept-span", str(STEPS["consult"] * 3 // 4), "--env.consult-penalty", "0"),
+    # Neither lone traces nor rereading.
+    *("--env.penalty-start", "120", "--env.lone", "0", "--env.reread", "none"),
+    *("--algo.distillation.beta", "0", "--algo.distillation.likeliest", "0"),
     *_full(policy="<teach-warm>/final/alice"),
     *("--agents.expert.model", "<teach-warm>/final/bob"),
 )

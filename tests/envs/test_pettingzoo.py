@@ -131,7 +131,8 @@ def test_made_by_pettingzoo(scorer: Any, sums: Any, name: str, asked: str) -> No
     observations, _ = env.reset(seed=1)
     assert observations[asked]["tokens"].tolist()[:8] == list(b"Question")
     if name == EAPO:
-        assert env.possible_agents == ["policy_0", "expert_0", "expert_1", "expert_2"]
+        experts = [f"expert_{place}" for place in range(3)]
+        assert env.possible_agents == ["policy_0", "policy_1", *experts]
 
 
 @pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested:UserWarning")
@@ -142,7 +143,7 @@ def test_made_by_pettingzoo(scorer: Any, sums: Any, name: str, asked: str) -> No
             "core-teaching",
             {"alice": ["alice_0", "alice_1", "alice_2"], "bob": ["bob_0", "bob_1", "bob_2"]},
         ),
-        (EAPO, {"policy": ["policy_0"], "expert": ["expert_0", "expert_1", "expert_2"]}),
+        (EAPO, {"policy": ["policy_0", "policy_1"], "expert": ["expert_0", "expert_1", "expert_2"]}),
     ],
 )
 def test_torchrl_drives_the_padded_view(

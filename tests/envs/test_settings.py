@@ -47,9 +47,8 @@ REFUSED: dict[type, list[tuple[dict[str, Any], str]]] = {
         ({"accept_scale": 0.0}, "accept_scale must be above 0"),
         ({"schedule": "inv", "accept_total": 0.5}, "accept_total: inv lets in between"),
         ({"lone": -1}, "lone"),
-        ({"lone": 1, "consult": "never"}, "choose lone 0, or consult free"),
-        ({"reread": "wrong"}, "reread does nothing without traces .* choose lone 1"),
-        ({"reread": "all", "lone": 1}, "reread"),
+        ({"lone": 0}, "reread does nothing without traces .* choose lone 1, or reread none"),
+        ({"reread": "all"}, "reread"),
     ],
     SdE2Settings: [
         ({"traces": 0}, "sd-e2: traces is 0"),

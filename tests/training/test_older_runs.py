@@ -63,6 +63,14 @@ def test_a_run_from_before_peer_distillation_goes_on_without_it() -> None:
     assert again == settings
 
 
+def test_a_run_from_before_lone_traces_goes_on_without_them() -> None:
+    plain = stored(["--preset", "eapo-tiny"])
+    for name in ("lone", "reread"):
+        del plain["env"][name]
+    del plain["algo"]["distillation"]
+    assert restore(plain) == parse(["--preset", "eapo-tiny"])
+
+
 GONE = {
     ("algo", "sharing"): {"weight": 0.0, "alpha": 1.0, "delta": 0.2},
     ("algo", "distillation"): {"direction": "hint"},

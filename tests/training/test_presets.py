@@ -74,7 +74,7 @@ def test_an_environment_from_python_plays_what_train_plays(name: str) -> None:
     assert env.settings == parse(["--env", name]).env == envs.settings_of(name)
 
 
-@pytest.mark.parametrize("name", [*published(), "core-tiny", "core-reread"])
+@pytest.mark.parametrize("name", [*published(), "core-tiny", "core-reread", "eapo-tiny"])
 def test_a_preset_from_python_is_that_of_the_command_line(name: str) -> None:
     run = parse(["--preset", name])
     made: Any = envs.make(run.choice.env, preset=name, view="text")
@@ -233,7 +233,8 @@ def test_eapo_presets_equal_the_papers_settings(
               accept_start: 0, accept_total: 0, turns_end: 0, anneal_steps: 320, coin: response,
               draw_before_dispatch: false, answer_reward: f1_literal, consult_penalty: 0,
               penalty_start: 0, at_once: 0, prompt_style: panel, max_new_tokens: 20480,
-              expert_max_new_tokens: 16384, group_size: 16, eval_samples: 32}
+              expert_max_new_tokens: 16384, group_size: 16, eval_samples: 32,
+              lone: 0, reread: none}
         learner: {lr: 1e-6, warmup: 10, schedule: constant, weight_decay: 0.1, max_grad_norm: 1}
         rollout: {problems_per_step: 32, max_prompt_tokens: 2048, temperature: 1, top_p: 1,
                   top_k: 0}

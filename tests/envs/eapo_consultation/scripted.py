@@ -7,11 +7,14 @@ from typing import Any
 
 from coterie.datatypes import Problem
 from coterie.envs.eapo_consultation import EapoConsultationEnv, EapoConsultationSettings
+from coterie.envs.presets import settings_of
 from coterie.rewards.grading.scorer import AnswerScorer
 
 PROBLEM = Problem(id="q", question="7 + 8 - 3 =", gold="2", kind="number")
-# Help fades as in the paper, and asking is free.
-LONG = EapoConsultationSettings(
+# Help fades as in the paper, asking is free, and nobody writes alone.
+EAPO: EapoConsultationSettings = settings_of("eapo-consultation", preset="eapo-tiny")
+LONG = replace(
+    EAPO,
     max_new_tokens=4000,
     expert_max_new_tokens=500,
     reply_tokens=500,

@@ -139,19 +139,83 @@ def test_the_context_in_tokens() -> None:
     assert codec.decode(infos["policy_1"]["reread_after"]) == PANEL + CALL + RETURN
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (("--algo.distillation.beta", "1"), "add --env.lone 1 --env.reread wrong"),
-        (("--env.lone", "1", "--env.reread", "wrong"), "without --algo.distillation.beta"),
-    ],
-)
-def test_rereading_and_distillation_go_together(flags: tuple[str, ...], message: str) -> None:
+DAPO = ("--env", "eapo-consultation", "--algo", "dapo")
+
+
+def run_of(*flags: str) -> Any:
+    """What a command trains with, as far as it is no choice of length, seed or place."""
     from coterie.training.command_line import parse
     from coterie.training.preflight import preflight
 
+    settings = parse(flags)
+    preflight(settings)
+    plain = settings.plain()
+    plain["choice"].pop("preset")
+    for name in ("eval", "run"):
+        plain.pop(name)
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ("--env.reread none", "set it to 0, or add --env.lone 1 --env.reread wrong"),
+        ("--algo.distillation.beta 0", "without both: --env.reread none"),
+        ("--env.lone 0", "choose lone 1, or reread none"),
+    ],
+)
+def test_rereading_and_distillation_go_together(flags: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        preflight(parse(("--env", "eapo-consultation", "--algo", "dapo", *flags)))
+        run_of(*DAPO, *flags.split())
+
+
+def test_the_default_is_the_arm_that_was_measured() -> None:
+    """Consult and reread (research/2026-11-consult-and-reread.md), whose stored command is
+    ``--env.lone 1 --env.group-size 4 --env.reread wrong --algo.distillation.beta 1
+    --algo.distillation.likeliest 64 --env.accept-span 200 --env.penalty-start 200``."""
+    from evidence.consulting import ARMS
+
+    default = run_of(*DAPO)
+    assert default == run_of(*ARMS["reread-long"].flags)
+    own = ("lone", "group_size", "reread", "accept_span", "penalty_start")
+    assert [default["env"][name] for name in own] == [1, 4, "wrong", 200, 200]
+    distillation = {"beta": 1, "bound": 2, "likeliest": 64, "fade": 0, "decay": 0.95}
+    assert default["algo"]["distillation"] == {**distillation, "reader": "average"}
+    # Ten runs took 158 to 171 steps for 1.2 million policy tokens.
+    from coterie.training.command_line import parse
+
+    assert parse(DAPO).run.steps == 165
+
+
+def test_the_tiny_preset_is_eapo_as_published() -> None:
+    """Eight conversations, rewards alone, help that fades over 60 of 100 steps."""
+    from coterie.training.command_line import parse
+
+    tiny, default = run_of("--preset", "eapo-tiny"), run_of(*DAPO)
+    off = {"lone": 0, "reread": "none", "group_size": 8, "accept_span": 60, "penalty_start": 60}
+    assert tiny["env"] == {**default["env"], **off}
+    distillation = {**default["algo"]["distillation"], "beta": 0, "likeliest": 0}
+    assert tiny["algo"] == {**default["algo"], "distillation": distillation}
+    assert {**tiny, "env": 0, "algo": 0} == {**default, "env": 0, "algo": 0}
+    assert parse(["--preset", "eapo-tiny"]).run.steps == 100
+
+
+@pytest.mark.parametrize("algo", ["dapo", "gspo", "grpo"])
+@pytest.mark.parametrize("consult", ["never", "always"])
+def test_one_flag_says_who_is_asked(consult: str, algo: str) -> None:
+    """What else is on by default stands in nobody's way: eight traces of a problem."""
+    own = run_of("--env", "eapo-consultation", "--algo", algo, "--env.consult", consult)["env"]
+    assert own["group_size"] * (1 + own["lone"]) == 8
+
+
+def test_where_nobody_can_be_asked_every_trace_is_lone() -> None:
+    """One prompt, one way to be paid, and nothing that is read again: training alone."""
+    scene = Scene(consult="never")
+    assert scene.active() == dict.fromkeys(("policy_0", "policy_1", "policy_2"), ALONE)
+    assert [info["stop"] for info in scene.infos.values() if "stop" in info] == [[]] * 3
+    assert scene.step(policy_0=WRONG, policy_1=WRONG, policy_2=WRONG) == {}
+    assert [scene.rewards[f"policy_{n}"] for n in range(3)] == [0.1] * 3
+    assert not any("reread_after" in info for info in scene.infos.values())
 
 
 @pytest.mark.slow
@@ -161,8 +225,7 @@ def test_a_run_reads_lone_traces_again(tmp_path: Any) -> None:
     from coterie.train import main
 
     flags = "--env eapo-consultation --algo dapo --steps 2 --eval.no-enabled --threads 1"
-    more = "--rollout.problems-per-step 4 --env.lone 1 --env.reread wrong --env.group-size 4"
-    reader = f"--algo.distillation.beta 1 --algo.distillation.likeliest 64 --run-dir {tmp_path}/run"
-    assert main([*flags.split(), *more.split(), *reader.split()]) == 0
+    more = f"--rollout.problems-per-step 4 --run-dir {tmp_path}/run"
+    assert main([*flags.split(), *more.split()]) == 0
     lines = (tmp_path / "run/metrics.jsonl").read_text().splitlines()
     assert any(json.loads(line)["learner/policy/distillation/rows"] > 0 for line in lines)
