@@ -32,7 +32,7 @@ _ENV = {
         "section 2.3",
         "with 1/s half of all replies come in ten steps, while a tiny policy still learns to ask",
     ),
-    "env.accept_span": Setting(60.0, "not in the paper; nothing with 1/s", _REREAD),
+    "env.accept_span": Setting(60.0, "not in the paper; 1/s has no span", _REREAD),
     "env.accept_scale": Setting(1.0, "section 2.3"),
     "env.accept_start": Setting(0, "section 2.3"),
     "env.accept_total": Setting(0.0, "section 2.3"),
