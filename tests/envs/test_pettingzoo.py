@@ -143,7 +143,10 @@ def test_made_by_pettingzoo(scorer: Any, sums: Any, name: str, asked: str) -> No
             "core-teaching",
             {"alice": ["alice_0", "alice_1", "alice_2"], "bob": ["bob_0", "bob_1", "bob_2"]},
         ),
-        (EAPO, {"policy": ["policy_0", "policy_1"], "expert": ["expert_0", "expert_1", "expert_2"]}),
+        (
+            EAPO,
+            {"policy": ["policy_0", "policy_1"], "expert": ["expert_0", "expert_1", "expert_2"]},
+        ),
     ],
 )
 def test_torchrl_drives_the_padded_view(
