@@ -36,10 +36,11 @@ def test_the_policy_learns_and_its_expert_does_not(
         after = torch.cat([p.detach().flatten() for p in loaded.handle.module.parameters()])
         assert torch.equal(after, before[role]) == (role == "expert")
     last = lines[-1]
-    # Four problems, eight replicas; experts' rows are compared with nobody.
+    # Four problems, each with four conversations and four lone traces; experts' rows are compared
+    # with nobody.
     assert (last["credit/groups"], last["credit/group_size"]) == (4, 8)
     assert 0 < last["measured/policy/consulted"] < 1
-    assert last["measured/policy/acceptance"] == pytest.approx(59 / 60)
+    assert last["measured/policy/acceptance"] == pytest.approx(199 / 200)
     assert last["rollout/learner_tokens_total"] <= last["rollout/tokens_total"]
     answered = [value for name, value in last.items() if name.endswith("/answered")]
     assert bool(answered) == (expert != "tiny:expert")

@@ -128,7 +128,7 @@ LEARNER_AND_ALGORITHM = [
     (f"{COREA} {BETA}", f"corea-deferral {NO_PEERS}"),
     (f"--env sd-e2 {BETA}", f"sd-e2 {NO_PEERS}"),
     (f"{SOLO} --agents.solver.model tiny:alice {BETA}", f"coterie.envs.solo:SoloEnv {NO_PEERS}"),
-    (f"{EAPO} {BETA}", "set it to 0, or add --env.lone 1 --env.reread wrong"),
+    (f"{EAPO} --env.reread none", "set it to 0, or add --env.lone 1 --env.reread wrong"),
 ]
 ENV = [
     ("--env.k-cold 0", "k_cold is 0"),
