@@ -122,7 +122,9 @@ def test_the_house_does_not_grow() -> None:
     parts = {"core": core, "extras": extras, "tools and research": TOOLS, "tests": TESTS}
     lines = {part: sum(map(lines_of, files)) for part, files in parts.items()}
     assert {part: count for part, count in lines.items() if count > MOST_OF[part]} == {}
-    assert {part: count for part, count in lines.items() if count < MOST_OF[part] - 1000} == {}
+    shrunk = {part: count for part, count in lines.items() if count < MOST_OF[part] - 1000}
+    # The core alone is smaller and has fewer tests.
+    assert not extras or shrunk == {}
 
 
 def test_pyproject_names_the_rooms_that_there_are() -> None:
