@@ -30,9 +30,14 @@ class SweepCommand:
     def finished(self) -> bool:
         return (self.folder / self.done).exists()
 
+    @property
+    def resumable(self) -> bool:
+        """Whether it left a whole checkpoint, of a step or of the warm-up."""
+        return any(self.folder.glob("checkpoints/[!.]*"))
+
     def command(self) -> list[str]:
         """Return the command line: a new start, or the resumption of an interrupted one."""
-        if self.program == "train" and any(self.folder.glob("checkpoints/step-*")):
+        if self.program == "train" and self.resumable:
             return ["train.py", "--resume", str(self.folder)]
         return [f"{self.program}.py", *self.arguments]
 

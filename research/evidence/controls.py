@@ -76,7 +76,7 @@ class OwnLoop(SweepCommand):
     """A training by a program of this folder."""
 
     def command(self) -> list[str]:
-        if any(self.folder.glob("checkpoints/step-*")):
+        if self.resumable:
             return [LOOP, "--resume", str(self.folder)]
         return [LOOP, *self.arguments]
 

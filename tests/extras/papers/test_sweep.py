@@ -17,6 +17,7 @@ from coterie import benchmark, train
 from coterie.envs.paper_tables import Variant
 from coterie.envs.presets import published
 from coterie.extras.papers.sweep import Sweep, _trained, comparing, run_of, tables
+from coterie.extras.papers.sweep_commands import SweepCommand
 from coterie.training.command_line import parse
 
 TABLES, AT_SCALE = tables(), tables(at_scale=True)
@@ -238,6 +239,17 @@ def test_a_table_from_its_runs_and_what_becomes_of_a_kill(
     # Other settings are not put beside these.
     assert benchmark.main(["sweep", "core-1", "--steps", "2", "--out", str(tmp_path)]) == 2
     assert "with another --steps; name another folder with --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("left", "resumed"),
+    [("warmup-000010", True), ("step-000010", True), (".step-000010.part", False)],
+)
+def test_what_is_resumed(tmp_path: Path, left: str, resumed: bool) -> None:
+    """A whole checkpoint, of the warm-up too."""
+    (tmp_path / "checkpoints" / left).mkdir(parents=True)
+    command = SweepCommand("train", ("--steps", "2"), tmp_path, "summary.json").command()
+    assert (command == ["train.py", "--resume", str(tmp_path)]) is resumed
 
 
 def test_a_failure_stops_it(
