@@ -1,4 +1,4 @@
-"""Tables of research/2026-11-controls.md and a picture of docs/evidence.md, of stored results."""
+"""Tables of research/2026-11-controls.md and pictures of docs/evidence.md, of stored results."""
 
 from collections.abc import Iterator, Mapping
 
@@ -100,6 +100,7 @@ def _part2(done: Stored) -> Iterator[str]:
             if rows := {run.seed: done[run] for run in screened if run in done and run.arm == arm}:
                 yield f"| {' | '.join(_both(arm, rows, {}))} |"
     both = controls.chosen(done)
+    gains: dict[str, list[float]] = {}
     for rung, steps in STAGES if both else ():
         of_arms = {arm: controls.of(done, rung, arm, steps) for arm in ("expected", str(both))}
         ours = of_arms[str(both)]
@@ -112,6 +113,10 @@ def _part2(done: Stored) -> Iterator[str]:
             shown = {seed: row for seed, row in rows.items() if seed in ours}
             theirs = of_arms["expected"] if arm == both else {}
             yield f"| {' | '.join(_both(arm, shown, theirs))} |"
+        for role in ROLES:
+            gains[f"{rung}, {steps}: {role}"] = differences(ours, of_arms["expected"], role)
+    if gains:
+        draw(gains, "both.png", "Pass@1: with CoRe's second round − the default")
 
 
 _HEAD = (
