@@ -19,7 +19,7 @@ from evidence import contests, runs
 from evidence.contests import Arm
 from evidence.controls import LOOP, OwnLoop
 from evidence.real_problems import EVALUATION, KINDS, STATED, TRAINING, write_problems
-from evidence.real_results import SAMPLES, rate, results, trained
+from evidence.real_results import SAMPLES, of_problems, rate, results, trained
 from evidence.runs import ROOT, Row, cpu_s, finish
 from real_matrix import weights_file
 
@@ -181,6 +181,8 @@ class Run(contests.Run):
         final, folder = out / self.name / "final", out / self.name / "held-out"
         asker = replace(self, arm="defer-warm" if part == "defer" else "teach-warm")
         again = ("--evaluate", str(out / asker.name), "--out", str(folder / _ANSWERS))
+        # All: by default an evaluation is as short as the run was.
+        again = (*again, "--problems.held-out", str(len(of_problems())))
         asked: Mapping[str, Sequence[str]] = {
             "teach": (
                 *(*_models(final, "alice", "bob"), "--env.k-cold", "1"),

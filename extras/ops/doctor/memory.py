@@ -1,5 +1,6 @@
 """Check that a training step fits into memory."""
 
+import ctypes
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -104,6 +105,7 @@ def most_taken(device: torch.device) -> Iterator[list[int]]:
         peak.append(torch.cuda.max_memory_allocated(device) - before)
         return
     status = Path("/proc/self/status")
+    _give_back()
     try:
         # Reset the process's high-water mark to its current memory (proc(5)).
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
@@ -113,6 +115,12 @@ def most_taken(device: torch.device) -> Iterator[list[int]]:
     yield peak
     if start is not None and (end := _high_water(status)) is not None:
         peak.append(end - start)
+
+
+def _give_back() -> None:
+    """Return freed memory, which commands keep, to the system; glibc's malloc_trim(3)."""
+    if trim := getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None:
+        trim(0)
 
 
 def _high_water(status: Path) -> int | None:

@@ -3,6 +3,8 @@
 import dataclasses
 import io
 import math
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,6 +26,7 @@ from coterie.extras.ops.doctor.rescore import TokenScores, variance
 from coterie.extras.ops.doctor.update import Movement, check_movement, made_up
 from coterie.extras.ops.footprint import Footprint
 
+ROOT = Path(__file__).parents[4]
 LN2 = math.log(2)
 NAN = math.nan
 
@@ -127,6 +130,19 @@ def test_what_a_block_of_code_takes_is_measured() -> None:
         torch.ones(64 << 20)
     # 64 Mi numbers of 4 bytes.
     assert taken == [pytest.approx(256 << 20, rel=0.1)]
+
+
+def test_memory_that_was_kept_counts_as_taken() -> None:
+    code = """import torch; from coterie.training.commands import run_command
+from coterie.extras.ops.doctor import memory
+def command():
+    for _ in range(8): torch.ones(64 << 20)
+    with memory.most_taken(torch.device("cpu")) as taken: torch.ones(64 << 20)
+    print(*taken); return 0
+run_command(command, program="p", interrupted="")"""
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(process.stdout) == pytest.approx(256 << 20, rel=0.1)
 
 
 def test_memory_that_is_not_there_is_wrong() -> None:
