@@ -132,6 +132,19 @@ def test_a_row_does_not_depend_on_its_batch(role, fused: bool) -> None:
     assert together[0].tokens.tolist() != together[1].tokens.tolist()
 
 
+def test_the_head_never_reads_a_slice(role) -> None:
+    # A product with one copies the weights for every row: 40 GB for a batch of Gemma 3.
+    slices = []
+    head = role.handle.causal_lm.get_output_embeddings()
+    hook = head.register_forward_pre_hook(
+        lambda _, given: slices.append(not given[0].is_contiguous())
+    )
+    sampler = Sampler(role.handle, role.codec.decode, role.codec.eos_ids, fused=False)
+    sampler.sample([row(9, 1, 3), row(2, 3, 3)])
+    hook.remove()
+    assert len(slices) > 1 and not any(slices)
+
+
 def test_ends(role) -> None:
     rows = [row(4, seed, 30) for seed in range(40)]
     free = Sampler(role.handle, role.codec.decode, ()).sample(rows)
