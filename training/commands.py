@@ -175,5 +175,6 @@ class Interruptible:
 def _keep_memory() -> None:
     """Set :data:`_KEPT_MEMORY`, where the C library has it."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    for option, value in _KEPT_MEMORY.items() if mallopt else ():
-        mallopt(option, value)
+    if mallopt is not None:
+        for option, value in _KEPT_MEMORY.items():
+            mallopt(option, value)
