@@ -29,7 +29,8 @@ default run then take 13.2 seconds in place of 12.0."""
 _KEPT_MEMORY = {-4: 0, -1: -1, -8: 1}
 """glibc's M_MMAP_MAX, M_TRIM_THRESHOLD and M_ARENA_MAX: memory that was freed is kept for the next
 tensor. Otherwise a large one comes from the system each time, page by page: with two models of 135
-and 270 million weights that was half of a warm-up step (82 of 160 seconds; 29 of 113 with it)."""
+and 270 million weights that was half of a warm-up step (82 of 160 seconds; 29 of 113 with it). Two
+steps of their training take 175 seconds in place of 268, and 15.7 GB in place of 13.8."""
 
 
 def run_command(command: Callable[[], int], *, program: str, interrupted: str) -> int:
