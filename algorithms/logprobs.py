@@ -19,8 +19,10 @@ Head = Callable[[Tensor], Tensor]
 
 # Logits that may exist at once: 64 MiB in float32, beside as much for their softmax; on a CPU 16,
 # which its caches hold.
-LOGITS_AT_ONCE = 1 << 24
+_LOGITS_AT_ONCE = 1 << 24
 _ON_CPU = 1 << 22
+# However large the vocabulary: each chunk passes over the head's weights, and over their gradient.
+_POSITIONS_AT_ONCE = 256
 
 
 class TrainableModel(Protocol):
@@ -164,11 +166,17 @@ def _entropy(logp_CV: Tensor) -> Tensor:
     return -finite_CV.mul_(logp_CV.exp()).sum(-1)
 
 
+def positions_at_once(vocab_size: int, *, on_cpu: bool) -> int:
+    """Positions whose logits exist at a time, where nobody asks for another number."""
+    return max(_POSITIONS_AT_ONCE, (_ON_CPU if on_cpu else _LOGITS_AT_ONCE) // vocab_size)
+
+
 def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None) -> int:
-    if logits_at_once is None:
-        logits_at_once = _ON_CPU if hidden_NH.is_cpu else LOGITS_AT_ONCE
     # An empty product tells the width of the head without computing anything.
-    return max(1, logits_at_once // head(hidden_NH[:0]).shape[-1])
+    vocab_size = head(hidden_NH[:0]).shape[-1]
+    if logits_at_once is None:
+        return positions_at_once(vocab_size, on_cpu=hidden_NH.is_cpu)
+    return max(1, logits_at_once // vocab_size)
 
 
 def batch_logprobs(

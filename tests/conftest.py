@@ -29,8 +29,7 @@ from coterie.models.loading import LoadedRole, load_team
 from coterie.models.locate import TINY
 from coterie.models.spec import LoraSpec, ModelSpec
 
-# Files of tests run side by side: threads, here or in what a test starts, would only wait for each
-# other's cores.
+# Files of tests run side by side: threads would only wait for each other's cores.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -85,6 +84,7 @@ CONFIGS = {
     "phi3-long": ("Phi3Config", {"rope_parameters": _LONG, "original_max_position_embeddings": 16}),
     # No fused decoder: capped logits, other norms.
     "gemma2": ("Gemma2Config", _CAPPED),
+    "gemma3": ("Gemma3TextConfig", _CAPPED | {"sliding_window_pattern": 2}),
     # No projections called as in Llama, experts, and no attention at all.
     "gpt2": ("GPT2Config", {"num_key_value_heads": 4}),
     "gpt-neox": ("GPTNeoXConfig", {"num_key_value_heads": 4}),

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from coterie.algorithms.logprobs import LOGITS_AT_ONCE, score
+from coterie.algorithms.logprobs import positions_at_once, score
 from coterie.models.blocks import compute_in
 from coterie.models.damage import in_one_sentence
 from coterie.models.family import activation_bytes, cache_width, cap_scores, is_llama_like, pin_rope
@@ -157,7 +157,8 @@ def _footprint(
             update = activation_bytes(text, tokens, dtype.itemsize)
             if recomputes:
                 update = update // depth + tokens * depth * text.hidden_size * dtype.itemsize
-            update += 4 * min(4 * LOGITS_AT_ONCE, 4 * load.longest * text.vocab_size)
+            positions = min(positions_at_once(text.vocab_size, on_cpu=False), load.longest)
+            update += 16 * positions * text.vocab_size
     blocks = sum(p.nbytes for name, p in handle.module.named_parameters() if ".layers." in name)
     return Footprint(
         parameters=sum(p.numel() for p in base),
@@ -253,7 +254,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
             hidden_NH = handle.scored_states(ids_BT, mask_BT)
         else:
             hidden_NH = _padded_states(handle, ids_BT, mask_BT)
-        few = min(len(hidden_NH), _CHUNKS * max(1, LOGITS_AT_ONCE // handle.vocab_size))
+        few = min(len(hidden_NH), _CHUNKS * positions_at_once(handle.vocab_size, on_cpu=False))
         target_N = torch.zeros(few, dtype=torch.long, device="meta")
         scored = score(
             hidden_NH[:few], target_N, handle.head, temperature=1.0, entropy_gradient=load.entropy

@@ -28,7 +28,9 @@ with without_scikit_learn():
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-FAMILIES = frozenset({"llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe"})
+FAMILIES = frozenset(
+    {"llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe", "gemma3_text"}
+)
 """Architectures (``model_type``) whose blocks pass unknown arguments on to attention, and whose
 attention masks nothing but the future and what is beyond a window."""
 _NAME = "coterie_packed"

@@ -15,7 +15,7 @@ from coterie.models.spec import LoraSpec
 
 IDS = torch.tensor([[5, 9, 77, 12, 3, 44, 9, 9], [8, 1, 1, 30, 7, 0, 0, 0]])
 SCORED = torch.tensor([[False, True, True, True, True, True, True], [True] * 4 + [False] * 3])
-NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "gemma2"]
+NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "gemma2", "gemma3"]
 
 
 @pytest.mark.parametrize("name", NAMES)

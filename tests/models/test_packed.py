@@ -16,7 +16,8 @@ from coterie.models.handle import ModelHandle
 from coterie.models.loading import packing_agrees
 from coterie.models.spec import LoraSpec
 
-NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "mixtral", "qwen3-moe"]
+DENSE = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma3"]
+NAMES = [*DENSE, "mixtral", "qwen3-moe"]
 
 
 def test_rows_stand_end_to_end_and_starts_once() -> None:
