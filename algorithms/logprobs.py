@@ -22,7 +22,7 @@ Head = Callable[[Tensor], Tensor]
 _LOGITS_AT_ONCE = 1 << 24
 _ON_CPU = 1 << 22
 # However large the vocabulary: each chunk passes over the head's weights, and over their gradient.
-_POSITIONS_AT_ONCE = 256
+_POSITIONS_AT_ONCE = 128
 
 
 class TrainableModel(Protocol):

@@ -9,11 +9,11 @@ process group and on plain parameters.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint
 
@@ -85,16 +85,45 @@ def compute_in(model: nn.Module, dtype: torch.dtype) -> None:
             # A row that is looked up is rounded then; its gradients are added up in float32.
             part.register_forward_hook(lambda _, __, rows: rows.to(dtype))
         else:
-            part.forward = _rounded(part, dtype)
+            # By its own name too: the forward pass may be wrapped.
+            part.rounded = part.forward = _Rounded(part, dtype)
 
 
-def _rounded(part: nn.Module, dtype: torch.dtype) -> Callable[..., Any]:
+@contextmanager
+def rounded_once(model: nn.Module) -> Iterator[None]:
+    """While open, the weights of a model that was given to :func:`compute_in` do not change, and
+    are rounded once instead of once a call. Takes memory for all of them."""
+    copies: dict[int, Tensor] = {}  # by identity: tied weights are one tensor
+    with ExitStack() as stack:
+        for part in parts(model):
+            if (rounded := getattr(part, "rounded", None)) is not None:
+                stack.enter_context(rounded.once(copies))
+        yield
+
+
+class _Rounded:
     """The forward pass of ``part``, with weights rounded for each call."""
-    shell = nn.Module()
-    shell.part, shell.forward = part, part.forward
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        weights = {name: weight.to(dtype) for name, weight in shell.named_parameters()}
-        return functional_call(shell, weights, args, kwargs)
+    def __init__(self, part: nn.Module, dtype: torch.dtype) -> None:
+        self._shell, self._dtype = nn.Module(), dtype
+        self._shell.part, self._shell.forward = part, part.forward
+        self._copies: dict[int, Tensor] | None = None
 
-    return forward
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        copies = {} if self._copies is None else self._copies
+        weights = {name: self._round(w, copies) for name, w in self._shell.named_parameters()}
+        return functional_call(self._shell, weights, args, kwargs)
+
+    @contextmanager
+    def once(self, copies: dict[int, Tensor]) -> Iterator[None]:
+        """While open, calls share ``copies``: identity of a weight -> its rounded numbers."""
+        self._copies = copies
+        try:
+            yield
+        finally:
+            self._copies = None
+
+    def _round(self, weight: Tensor, copies: dict[int, Tensor]) -> Tensor:
+        if id(weight) not in copies:
+            copies[id(weight)] = weight.to(self._dtype)
+        return copies[id(weight)]

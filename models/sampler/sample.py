@@ -1,6 +1,7 @@
 """The sampling loop: many rows at once, each with its own prompt, stream and settings."""
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -8,6 +9,7 @@ import torch
 
 from coterie.datatypes import Completion
 from coterie.datatypes.pulse import ANSWERED, Share
+from coterie.models.blocks import rounded_once
 from coterie.models.family import is_llama_like
 from coterie.models.handle import ModelHandle
 from coterie.models.sampler.batches import (
@@ -72,7 +74,9 @@ class Sampler:
         if any(len(request.tokens) == 0 for request in requests):
             raise ValueError("a prompt has no tokens")
         done: dict[int, Completion] = {}
-        with self._handle.active():
+        # Fused weights are a copy already.
+        rounded = nullcontext() if self.fused else rounded_once(self._handle.causal_lm)
+        with self._handle.active(), rounded:
             for batch in partition(requests, self._limits):
                 for place, completion in zip(batch, self._batch([requests[i] for i in batch])):
                     done[place] = completion

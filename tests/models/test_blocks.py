@@ -38,6 +38,27 @@ def test_blocks_compute_as_weights_of_16_bits_do_bit_for_bit(load_role, name: st
             assert ours.logprobs.tolist() == other.logprobs.tolist()
 
 
+def test_sampling_rounds_each_weight_once_and_sees_an_update(load_role, monkeypatch) -> None:
+    role = load_role("gemma3", dtype="bfloat16")
+    weights, copied = list(role.handle.parameters().values()), []
+    to = torch.Tensor.to
+
+    def counted(self: torch.Tensor, *args: object, **named: object) -> torch.Tensor:
+        copied.extend(i for i, weight in enumerate(weights) if self is weight)
+        return to(self, *args, **named)
+
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    assert not sampler.fused
+    requests = [SamplingRequest(np.array([5, 6, 7]), 1, Sampling(12))]
+    monkeypatch.setattr(torch.Tensor, "to", counted)
+    before = sampler.sample(requests)[0].logprobs[0]
+    # The head's are those of the embedding.
+    assert sorted(copied) == list(range(len(weights)))
+    with torch.no_grad():
+        weights[-1].mul_(1.5)
+    assert sampler.sample(requests)[0].logprobs[0] != before
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_float32_and_near_those_of_float32(load_role, name: str) -> None:
     gradients = []
