@@ -1,4 +1,4 @@
-"""Fifth protocol of the evidence: two real language models on word problems.
+"""Fifth protocol of the evidence: two real language models on word problems, in two forms.
 
 A run is one command with one seed, and the evaluation of what it has trained; a finished one is a
 line of docs/evidence/real-models.jsonl. The weights are those of tools/fetch_weights.py, from the
@@ -18,7 +18,14 @@ from coterie.extras.papers.sweep_commands import SweepCommand
 from evidence import contests, runs
 from evidence.contests import Arm
 from evidence.controls import LOOP, OwnLoop
-from evidence.real_problems import EVALUATION, KINDS, STATED, TRAINING, write_problems
+from evidence.real_problems import (
+    EVALUATION,
+    KINDS,
+    READING,
+    STATED,
+    TRAINING,
+    write_problems,
+)
 from evidence.real_results import SAMPLES, of_problems, rate, results, trained
 from evidence.runs import ROOT, Row, cpu_s, finish
 from real_matrix import weights_file
@@ -27,8 +34,10 @@ RESULTS = ROOT / "docs/evidence/real-models.jsonl"
 SEEDS = (70, 71, 72)
 SCREEN = 69
 """Seed of the warm-up's screen."""
-STEPS = {"teach": 30, "defer": 30, "consult": 30}
+STEPS = {"teach": 30, "read": 40, "defer": 30, "consult": 30}
 """Part -> training steps of its arms."""
+READING_STEPS = 40
+"""Steps in which roles learn to follow a hint, in the second form of teaching."""
 LENGTHS = (30, 50, 80)
 """Steps of the warm-up: where too much is right, first, and where too little is."""
 LEVEL = (0.3, 0.7)
@@ -54,12 +63,22 @@ _WARM = (
     *("--steps", "1", "--rollout.problems-per-step", "1", "--learner.lr", "1e-12"),
 )
 _PLAIN = ("--env.reread", "none", "--algo.distillation.beta", "0")
+_OTHER = ("--env", "evidence.other_hints:SPEC", "--env.hint-of", "other-same")
 
 
 def _full(**models: str) -> tuple[str, ...]:
     """Roles that learn with full weights, and their models."""
+    return _tuned("full", models)
+
+
+def _adapters(**models: str) -> tuple[str, ...]:
+    """Roles that learn with adapters on their models, or go on with such an adapter."""
+    return _tuned("lora", models)
+
+
+def _tuned(tuning: str, models: Mapping[str, str]) -> tuple[str, ...]:
     flags = ((f"--agents.{role}.model", model) for role, model in models.items())
-    tuned = ((f"--agents.{role}.tuning", "full") for role in models)
+    tuned = ((f"--agents.{role}.tuning", tuning) for role in models)
     return tuple(word for pair in (*flags, *tuned) for word in pair)
 
 
@@ -112,15 +131,14 @@ _IMITATED = (
 )
 
 
-def _warmed_up(steps: int) -> Arm:
-    roles = _full(**{role: f"<{name}>" for role, name in WEIGHTS.items()})
+def _warmed_up(steps: int, file: str, needs: tuple[str, ...] = (), **models: str) -> Arm:
     kinds = (
-        (f"--agents.{role}.warmup", f"<problems>/{TRAINING}?where=category:{kind}")
+        (f"--agents.{role}.warmup", f"<problems>/{file}?where=category:{kind}")
         for role, kind in OWN.items()
     )
     own = (word for pair in kinds for word in pair)
     short = ("--env.k-cold", "2", *_PLAIN, "--warmup.steps", str(steps))
-    return Arm((*_TEACH, *_WARM, *roles, *own, *short))
+    return Arm((*_TEACH, *_WARM, *_full(**models), *own, *short), needs=needs)
 
 
 _WARM_STATED = Arm(
@@ -135,21 +153,33 @@ _WARM_STATED = Arm(
 )
 
 
+# The second form of teaching: roles that have learned to follow hints.
+_READS = {role: f"<teach-warm>/final/{role}" for role in OWN}
+_READ = (
+    *(*_TEACH, "--steps", str(STEPS["read"]), "--env.hint-tokens", "24", "--env.k-cold", "4"),
+    *("--rollout.problems-per-step", "12", "--learner.lr", "2e-4"),
+    *_adapters(alice="<read-warm>/final/alice", bob="<read-warm>/final/bob"),
+)
+
+
 def arms(steps: int) -> Mapping[str, Arm]:
     """Return arm -> the command of a seed, in order.
 
     Args:
         steps: of the warm-up.
     """
-    warm, asked = ("teach-warm",), ("teach-warm", "consult-asked")
+    warm, reads, asked = ("teach-warm",), ("read-warm",), ("teach-warm", "consult-asked")
     return {
-        "teach-warm": _warmed_up(steps),
+        "teach-warm": _warmed_up(
+            steps, TRAINING, **{role: f"<{name}>" for role, name in WEIGHTS.items()}
+        ),
         "teach-alone": Arm((*_TAUGHT, *_PLAIN), needs=warm),
         "teach-taught": Arm(_TAUGHT, needs=warm),
-        "teach-other": Arm(
-            (*_TAUGHT, "--env", "evidence.other_hints:SPEC", "--env.hint-of", "other-same"),
-            needs=warm,
-        ),
+        "teach-other": Arm((*_TAUGHT, *_OTHER), needs=warm),
+        "read-warm": _warmed_up(READING_STEPS, READING, warm, **_READS),
+        "read-alone": Arm((*_READ, *_PLAIN), needs=reads),
+        "read-taught": Arm(_READ, needs=reads),
+        "read-other": Arm((*_READ, *_OTHER), needs=reads),
         "defer-warm": _WARM_STATED,
         "defer-corea": Arm(_CALIBRATED, needs=("defer-warm",)),
         "defer-plain": Arm(
@@ -172,7 +202,7 @@ class Run(contests.Run):
 
     def job(self, out: Path) -> SweepCommand:
         job = super().job(out)
-        kind = OwnLoop if self.arm == "teach-other" else SweepCommand
+        kind = OwnLoop if self.arm in ("teach-other", "read-other") else SweepCommand
         return kind(job.program, job.arguments, job.folder, job.done)
 
     def evaluation(self, out: Path) -> SweepCommand:
@@ -183,11 +213,12 @@ class Run(contests.Run):
         again = ("--evaluate", str(out / asker.name), "--out", str(folder / _ANSWERS))
         # All: by default an evaluation is as short as the run was.
         again = (*again, "--problems.held-out", str(len(of_problems())))
+        both = {role: str(final / role) for role in OWN}
+        cold = ("--env.k-cold", "1", "--samples", str(SAMPLES))
+        learned = _full(**both) if self.arm.endswith("-warm") else _adapters(**both)
         asked: Mapping[str, Sequence[str]] = {
-            "teach": (
-                *(*_models(final, "alice", "bob"), "--env.k-cold", "1"),
-                *("--samples", str(SAMPLES)),
-            ),
+            "teach": (*_full(**both), *cold),
+            "read": (*learned, *cold),
             "defer": (*_models(final, "small"), "--env.eval-traces", str(SAMPLES)),
             "consult": (
                 *("--env", "solo", "--agents.solver.model", str(final / "policy")),

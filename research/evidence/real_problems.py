@@ -26,20 +26,23 @@ HELD_OUT = 48
 PARTS = tuple((name, kind) for kind in KINDS for name in SETS)
 LARGEST = 100
 """Largest number in a question's equation."""
-TRAINING, STATED, EVALUATION = "training.jsonl", "stated.jsonl", "held-out.jsonl"
-"""The second is the first with worked solutions that end in a box and a confidence."""
+TRAINING, EVALUATION = "training.jsonl", "held-out.jsonl"
+STATED = "stated.jsonl"
+"""The training problems with worked solutions that end in a box and a confidence."""
+READING = "reading.jsonl"
+"""The training problems, and each of them once more behind a hint that its solution follows."""
 _ONE_STEP = re.compile(r"(\d+) ([-+*/]) (\d+) = (\d+)")
 
 Row = Mapping[str, str]
 
 
 def write_problems(folder: Path) -> None:
-    """Write the three files into ``folder``, unless they are there.
+    """Write the files into ``folder``, unless they are there.
 
     Raises:
         UserError: COTERIE_DATA names no folder with both sets.
     """
-    if all((folder / name).is_file() for name in (TRAINING, STATED, EVALUATION)):
+    if all((folder / name).is_file() for name in (TRAINING, STATED, READING, EVALUATION)):
         return
     data = Path(os.environ.get("COTERIE_DATA", ""))
     if not all((data / f"{name}.jsonl").is_file() for name in SETS):
@@ -52,8 +55,13 @@ def write_problems(folder: Path) -> None:
     most = {name: min(len(left[name, kind]) for kind in KINDS) for name in SETS}
     training = [row for part in PARTS for row in left[part][: most[part[0]]]]
     folder.mkdir(parents=True, exist_ok=True)
-    stated = [{**row, "solution": _stated(row)} for row in training]
-    for name, rows in ((TRAINING, training), (STATED, stated), (EVALUATION, held_out)):
+    files = {
+        TRAINING: training,
+        STATED: [{**row, "solution": _stated(row)} for row in training],
+        READING: [version for row in training for version in (row, hinted(row))],
+        EVALUATION: held_out,
+    }
+    for name, rows in files.items():
         draft = folder / f"{name}.{os.getpid()}"
         draft.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         draft.replace(folder / name)
@@ -103,6 +111,29 @@ def _apart(rows: list[Row], held_out: list[Row]) -> list[Row]:
 
     shared = {place for place, _ in shared_words(problems(rows), problems(held_out))}
     return [row for place, row in enumerate(rows) if place not in shared]
+
+
+def hinted(row: Row) -> Row:
+    """The question behind a hint: its two numbers under any operation that fits, which is seldom
+    the right one. So what follows can be known from the hint alone, as in the tiny team's warm-up;
+    which questions want which operation is not told."""
+    first, _, second, _ = _step_of(row["solution"])
+    results = {"+": first + second, "*": first * second}
+    if first >= second:
+        results["-"] = first - second
+    if second and not first % second:
+        results["/"] = first // second
+    operations = sorted(results)
+    operation = operations[derive_seed("hint", row["question"]) % len(operations)]
+    hint = f"{first} {operation} {second} = {results[operation]}"
+    question = f"{row['question']}\n\nHint:\n{hint}"
+    return {**row, "question": question, "answer": str(results[operation]), "solution": hint}
+
+
+def _step_of(solution: str) -> tuple[int, str, int, int]:
+    step = _ONE_STEP.fullmatch(solution)
+    assert step is not None, solution
+    return int(step[1]), step[2], int(step[3]), int(step[4])
 
 
 def _stated(row: Row) -> str:

@@ -32,7 +32,7 @@ Rows = Mapping[int, Row]
 def write() -> None:
     """Write tables and pictures into the page."""
     done = real_models.stored()
-    parts = (_screen, _taught, _deferred, _consulted, _costs)
+    parts = (_screen, _teaching, _deferred, _consulted, _costs)
     put(PAGE, [*(line for part in parts for line in part(done)), *missing_lines(real_models), ""])
 
 
@@ -57,15 +57,19 @@ def _screen(done: Stored) -> Iterator[str]:
             yield f"| {role} | {' | '.join(cells)} |"
 
 
-def _taught(done: Stored) -> Iterator[str]:
-    of_arms = arms(done, "teach")
+def _teaching(done: Stored) -> Iterator[str]:
+    yield from _taught(arms(done, "teach"), "Teaching", "real-teaching.png")
+    yield from _taught(arms(done, "read"), "Teaching, once hints are followed", "real-read.png")
+
+
+def _taught(of_arms: Mapping[str, Rows], title: str, picture: str) -> Iterator[str]:
     order = ("warm", "alone", "other", "taught")
     gains: dict[str, list[float]] = {}
     for role, own in OWN.items():
         peers = next(kind for kind in KINDS if kind != own)
         if not of_arms:
             return
-        yield from ("", f"### Teaching: {role}{_share(of_arms)}", "")
+        yield from ("", f"### {title}: {role}{_share(of_arms)}", "")
         learned = f"{peers}, the peer's | {own}, its own | {peers}: − alone | − other"
         yield f"| arm | {learned} | tokens |"
         yield f"|{'---|' * 6}"
@@ -83,8 +87,8 @@ def _taught(done: Stored) -> Iterator[str]:
         for name in ("other", "taught"):
             gains[f"{name}: {role}"] = _gaps(of_arms, name, "alone", role, peers)
     if any(gains.values()):
-        draw(_known(gains), "real-teaching.png", "Pass@1 on the peer's kind: arm − alone")
-        yield from ("", "![Gain over alone](../docs/evidence/real-teaching.png)")
+        draw(_known(gains), picture, "Pass@1 on the peer's kind: arm − alone")
+        yield from ("", f"![Gain over alone](../docs/evidence/{picture})")
     yield from _by_set(of_arms)
 
 

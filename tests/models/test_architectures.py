@@ -21,6 +21,7 @@ NAMES = {
     "Qwen3": "qwen3",
     "Phi-3": "phi3",
     "Gemma 2": "gemma2",
+    "Gemma 3": "gemma3",
     "Phi-2": "phi2",
     "GPT-NeoX": "gpt-neox",
     "GPT-2": "gpt2",

@@ -16,7 +16,7 @@ from coterie.training.command_line import parse
 from evidence import contests, real_models, real_problems, real_results
 from evidence import real_tables as tables
 from evidence.real_models import SCREEN, SEEDS, Run
-from evidence.real_problems import EVALUATION, STATED, TRAINING, write_problems
+from evidence.real_problems import EVALUATION, READING, STATED, TRAINING, hinted, write_problems
 from evidence.real_results import SAMPLES, results
 
 THINGS = ("cows", "pens", "cups", "maps", "keys", "nuts", "eggs", "bags")
@@ -84,6 +84,22 @@ def test_problems_of_one_small_step(data: Path, tmp_path: Path) -> None:
     assert len({row["solution"][-2] for row in stated}) > 2
 
 
+def test_what_follows_a_hint_is_known_from_the_hint_alone(data: Path, tmp_path: Path) -> None:
+    write_problems(tmp_path)
+    training, reading = lines(tmp_path / TRAINING), lines(tmp_path / READING)
+    assert reading[::2] == training
+    for plain, behind in zip(training, reading[1::2], strict=True):
+        assert behind["question"] == f"{plain['question']}\n\nHint:\n{behind['solution']}"
+        assert behind["solution"].endswith(f" = {behind['answer']}")
+        assert behind["category"] == plain["category"]
+    own = {"question": "q", "answer": "5", "solution": "7 - 2 = 5", "category": "plus"}
+    hints = {hinted({**own, "question": f"q{n}"})["solution"] for n in range(40)}
+    assert hints == {"7 + 2 = 9", "7 - 2 = 5", "7 * 2 = 14"}
+    own["solution"] = "2 * 8 = 16"
+    hints = {hinted({**own, "question": f"q{n}"})["solution"] for n in range(40)}
+    assert hints == {"2 + 8 = 10", "2 * 8 = 16"}
+
+
 def test_training_shares_no_thirteen_words_with_what_is_held_out(
     data: Path, tmp_path: Path
 ) -> None:
@@ -134,7 +150,7 @@ def test_the_screen_chooses_the_length_of_the_warm_up(
     stored[screen] = row(screen, alice=alice, bob=bob)
     assert real_models.warm_up_steps(stored) == steps
     runs = [run for run in real_models.planned() if run != screen]
-    assert len({run.name for run in runs}) == len(runs) == 3 * 10
+    assert len({run.name for run in runs}) == len(runs) == 3 * 14
     flags = runs[0].what.flags
     assert flags[flags.index("--warmup.steps") + 1] == str(steps)
 
@@ -159,13 +175,15 @@ def test_every_command_is_one(
             asked[run.arm] = settings
         else:
             assert parse_comparison(DistillSettings, flags[1:], "distill").expert_tokens == 300
-    taught, alone, other = (asked[f"teach-{arm}"] for arm in ("taught", "alone", "other"))
-    # The arms differ in what is read again alone.
-    assert taught.env.reread == other.env.reread == "unsolved"
-    assert alone.env.reread == "none"
-    assert taught.env.k_cold == alone.env.k_cold == other.env.k_cold == 4
-    assert taught.algo == other.algo
-    assert replace(alone.algo, distillation=taught.algo.distillation) == taught.algo
+    for form in ("teach", "read"):
+        taught, alone, other = (asked[f"{form}-{arm}"] for arm in ("taught", "alone", "other"))
+        # The arms differ in what is read again alone.
+        assert taught.env.reread == other.env.reread == "unsolved"
+        assert alone.env.reread == "none"
+        assert taught.env.k_cold == alone.env.k_cold == other.env.k_cold == 4
+        assert taught.algo == other.algo
+        assert replace(alone.algo, distillation=taught.algo.distillation) == taught.algo
+        assert taught.learner == alone.learner == other.learner
     assert asked["defer-corea"].env.confidence_reward == "l1"
     assert asked["consult-alone"].env.consult == "never"
 
@@ -221,6 +239,9 @@ def test_the_tables_by_hand(
         for arm, alice in (("warm", "11110000"), ("alone", "11110001"), ("taught", "11111112")):
             run = Run("real", f"teach-{arm}", seed)
             stored[run] = row(run, alice=alice, bob="00001111")
+        for arm, bob in (("alone", "00001111"), ("other", "10001111"), ("taught", "22001111")):
+            run = Run("real", f"read-{arm}", seed)
+            stored[run] = row(run, alice="11110000", bob=bob)
         for arm, error in (("warm", 0.4), ("corea", 0.1)):
             run = Run("real", f"defer-{arm}", seed)
             own = {**calibrated, "calibration": {**calibrated["calibration"], "ece": error}}
@@ -231,12 +252,16 @@ def test_the_tables_by_hand(
     tables.write()
     text = page.read_text(encoding="utf-8")
     # Alice on times: 5 of 8 answers when taught, 1 of 8 alone; by problem .5 .5 .5 .5.
-    (taught, _) = (line for line in text.splitlines() if line.startswith("| taught |"))
+    (taught, _, _, again) = (line for line in text.splitlines() if line.startswith("| taught |"))
     cells = [cell.strip() for cell in taught.strip("|").split("|")]
     assert cells[1:3] == ["**.625** (.625 .625)", "**.500** (.500 .500)"]
     assert cells[3] == "+.500 [+.500, +.500]; problems [+.500, +.500]"
     assert cells[4:] == ["", "50,000"]
     assert "### Teaching: alice (2 of 3 seeds)" in text
+    # Bob on plus, in the second form: 4 of 8 when taught, 1 of 8 behind other hints, 0 alone.
+    assert "| **.500** (.500 .500) | **.500** (.500 .500) | +.500 [+.500, +.500]" in again
+    assert "| +.375 [+.375, +.375]" in again
+    assert pictures["real-read.png"]["other: bob"] == [0.125, 0.125]
     assert "- COREA: ECE − warm: −.300 [−.300, −.300]" in text
     assert "| corea | 0.5 | .500 | .600 | .500 | .900 |" in text
     assert "| consulted | **.500** (.500 .500) | **.500** (.500 .500) | +.500" in text
@@ -270,7 +295,7 @@ def test_all_of_it_on_tiny_models(
     monkeypatch.setattr(real_models, "weights_file", lambda name: TINY / tiny[name])
     screen = Run("real", "teach-warm", SCREEN)
     stored[screen] = row(screen, alice="11111111", bob="11111111")
-    for arm in ("teach-other", "defer-corea", "consult-imitated"):
+    for arm in ("read-other", "defer-corea", "consult-imitated"):
         run = Run("real", arm, SEEDS[0])
         line = real_models.train(run, tmp_path)
         assert {len(digits) for digits in line["right"].values()} == {8}
