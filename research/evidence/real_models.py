@@ -76,6 +76,10 @@ def _adapters(**models: str) -> tuple[str, ...]:
     return _tuned("lora", models)
 
 
+def _steps(part: str) -> tuple[str, str]:
+    return "--steps", str(STEPS[part])
+
+
 def _tuned(tuning: str, models: Mapping[str, str]) -> tuple[str, ...]:
     flags = ((f"--agents.{role}.model", model) for role, model in models.items())
     tuned = ((f"--agents.{role}.tuning", tuning) for role in models)
@@ -83,36 +87,21 @@ def _tuned(tuning: str, models: Mapping[str, str]) -> tuple[str, ...]:
 
 
 _TEACH = ("--env", "core-teaching", "--algo", "gspo", "--env.max-new-tokens", "24", *_QUIET)
+_MIXED = ("--env.hint-tokens", "24", "--env.k-cold", "4", "--rollout.problems-per-step", "12")
 _TAUGHT = (
-    *(*_TEACH, "--steps", str(STEPS["teach"]), "--env.hint-tokens", "24", "--env.k-cold", "4"),
-    *("--rollout.problems-per-step", "12"),
+    *(*_TEACH, *_steps("teach"), *_MIXED),
     *_full(alice="<teach-warm>/final/alice", bob="<teach-warm>/final/bob"),
 )
 _DEFER = ("--env", "corea-deferral", "--algo", "grpo", "--env.max-new-tokens", "40", *_QUIET)
 _DEFER = (*_DEFER, "--env.size-ratio", "2")
 _CALIBRATED = (
-    *(
-        *_DEFER,
-        "--steps",
-        str(STEPS["defer"]),
-        "--rollout.problems-per-step",
-        "12",
-        "--env.traces",
-        "6",
-    ),
+    *(*_DEFER, *_steps("defer"), "--rollout.problems-per-step", "12", "--env.traces", "6"),
     *_full(small="<defer-warm>/final/small"),
     *("--agents.large.model", "<defer-warm>/final/large"),
 )
 _CONSULT = (
     *("--env", "eapo-consultation", "--algo", "gspo", "--env.max-new-tokens", "32", *_QUIET),
-    *(
-        "--steps",
-        str(STEPS["consult"]),
-        "--rollout.problems-per-step",
-        "8",
-        "--env.group-size",
-        "8",
-    ),
+    *(*_steps("consult"), "--rollout.problems-per-step", "8", "--env.group-size", "8"),
     *("--problems.train", f"<problems>/{TRAINING}?where=category:{OWN['bob']}"),
     *("--env.experts", "1", "--env.expert-max-new-tokens", "24", "--env.reply-tokens", "24"),
     *("--env.accept-span", str(STEPS["consult"] * 3 // 4), "--env.consult-penalty", "0"),
@@ -156,8 +145,7 @@ _WARM_STATED = Arm(
 # The second form of teaching: roles that have learned to follow hints.
 _READS = {role: f"<teach-warm>/final/{role}" for role in OWN}
 _READ = (
-    *(*_TEACH, "--steps", str(STEPS["read"]), "--env.hint-tokens", "24", "--env.k-cold", "4"),
-    *("--rollout.problems-per-step", "12", "--learner.lr", "2e-4"),
+    *(*_TEACH, *_steps("read"), *_MIXED, "--learner.lr", "2e-4"),
     *_adapters(alice="<read-warm>/final/alice", bob="<read-warm>/final/bob"),
 )
 

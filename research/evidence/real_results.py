@@ -93,6 +93,7 @@ def _calibration(outcomes: Mapping[str, Any]) -> dict[str, Any]:
     stated, correct = small.confidence_QS.ravel(), small.correct_QS.ravel()
     curve = Cascade(small, large, small.confidence_QS).curve()
     whole = float(large.cost_QS.mean())
+    columns = (curve.threshold_D, curve.deferred_D, curve.accuracy_D, curve.cost_D / whole)
     shown = [int(np.argmin(np.abs(curve.threshold_D - value))) for value in THRESHOLDS]
     return {
         "calibration": {
@@ -102,17 +103,6 @@ def _calibration(outcomes: Mapping[str, Any]) -> dict[str, Any]:
             "stated": float(np.mean(~np.isnan(stated))),
             "area": area_over_random(curve),
         },
-        "thresholds": [
-            [
-                round(float(column[place]), 4)
-                for column in (
-                    curve.threshold_D,
-                    curve.deferred_D,
-                    curve.accuracy_D,
-                    curve.cost_D / whole,
-                )
-            ]
-            for place in shown
-        ],
+        "thresholds": [[round(float(column[place]), 4) for column in columns] for place in shown],
         "alone": [curve.accuracy_small, curve.accuracy_large],
     }

@@ -131,11 +131,8 @@ def _deferred(done: Stored) -> Iterator[str]:
     if any(gains.values()):
         draw(_known(gains), "real-deferral.png", "COREA − the other")
         yield from ("", "![COREA less the others](../docs/evidence/real-deferral.png)")
-    yield from (
-        "",
-        "| arm | threshold | deferred | accuracy | at random | cost |",
-        f"|{'---|' * 6}",
-    )
+    yield from ("", "| arm | threshold | deferred | accuracy | at random | cost |")
+    yield f"|{'---|' * 6}"
     for arm, rows in of_arms.items():
         for place, threshold in enumerate(THRESHOLDS):
             points = [row["thresholds"][place] for row in rows.values()]
@@ -191,13 +188,9 @@ def _costs(done: Stored) -> Iterator[str]:
         of_arm.setdefault(run.arm, []).append(row)
     if not of_arm:
         return
-    yield from (
-        "",
-        "### Cost",
-        "",
-        "CPU seconds of a run; those that were resumed are not counted.",
-    )
-    yield from ("", "| arm | runs | trained | asked | commits |", f"|{'---|' * 5}")
+    said = "CPU seconds of a run; those that were resumed are not counted."
+    yield from ("", "### Cost", "", said, "")
+    yield from ("| arm | runs | trained | asked | commits |", f"|{'---|' * 5}")
     for arm, rows in of_arm.items():
         trained = [row["cpu_s"] for row in rows if row["cpu_s"] is not None]
         cells = (

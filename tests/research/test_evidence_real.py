@@ -92,12 +92,13 @@ def test_what_follows_a_hint_is_known_from_the_hint_alone(data: Path, tmp_path: 
         assert behind["question"] == f"{plain['question']}\n\nHint:\n{behind['solution']}"
         assert behind["solution"].endswith(f" = {behind['answer']}")
         assert behind["category"] == plain["category"]
-    own = {"question": "q", "answer": "5", "solution": "7 - 2 = 5", "category": "plus"}
-    hints = {hinted({**own, "question": f"q{n}"})["solution"] for n in range(40)}
-    assert hints == {"7 + 2 = 9", "7 - 2 = 5", "7 * 2 = 14"}
-    own["solution"] = "2 * 8 = 16"
-    hints = {hinted({**own, "question": f"q{n}"})["solution"] for n in range(40)}
-    assert hints == {"2 + 8 = 10", "2 * 8 = 16"}
+    fitting = {
+        "7 - 2 = 5": {"7 + 2 = 9", "7 - 2 = 5", "7 * 2 = 14"},
+        "2 * 8 = 16": {"2 + 8 = 10", "2 * 8 = 16"},
+    }
+    for step, hints in fitting.items():
+        rows = [{"question": f"q{n}", "solution": step} for n in range(40)]
+        assert {hinted(row)["solution"] for row in rows} == hints
 
 
 def test_training_shares_no_thirteen_words_with_what_is_held_out(
