@@ -34,7 +34,7 @@ RESULTS = ROOT / "docs/evidence/real-models.jsonl"
 SEEDS = (70, 71, 72)
 SCREEN = 69
 """Seed of the warm-up's screen."""
-STEPS = {"teach": 30, "read": 40, "defer": 30, "consult": 30}
+STEPS = {"teach": 30, "read": 50, "defer": 30, "consult": 30}
 """Part -> training steps of its arms."""
 READING_STEPS = 40
 """Steps in which roles learn to follow a hint, in the second form of teaching."""
@@ -145,7 +145,7 @@ _WARM_STATED = Arm(
 # The second form of teaching: roles that have learned to follow hints.
 _READS = {role: f"<teach-warm>/final/{role}" for role in OWN}
 _READ = (
-    *(*_TEACH, *_steps("read"), *_MIXED, "--learner.lr", "2e-4"),
+    *(*_TEACH, *_steps("read"), *_MIXED, "--learner.lr", "3e-4"),
     *_adapters(alice="<read-warm>/final/alice", bob="<read-warm>/final/bob"),
 )
 
