@@ -116,8 +116,8 @@ def _places(head_dim: int, width: int) -> Tensor:
 
 _HEAD = "lm_head.weight"
 _EMBEDDINGS = ("model.embed_tokens", "model.decoder.embed_tokens", "transformer.wte")
-_HEADLESS = ("gemma", "gemma2", "gemma3_text")
-"""Architectures in which vLLM has no head besides the embedding."""
+_HEADLESS = ("gemma2",)
+"""Architectures in which vLLM 0.32 has no head besides the embedding."""
 
 
 def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:

@@ -1,5 +1,5 @@
 """The engine column of docs/models.md: tiny random architectures in a real engine, weights handed
-over. Each engine takes ten seconds and more to start: four kinds start in CI, all of them
+over. Each engine takes ten seconds and more to start: five kinds start in CI, all of them
 with ``-m "slow or not slow"``."""
 
 import re
@@ -43,6 +43,7 @@ CASES = [
 KINDS = {
     ("phi3", "full"): "fused projections",
     ("gemma2", "full"): "no head but the embedding",
+    ("gemma3", "full"): "a tied head that the engine packs once",
     ("gpt2", "full"): "a tied head, and an embedding of another name",
     ("opt", "LoRA"): "an adapter on no Llama",
 }
