@@ -23,6 +23,8 @@ NONE_STATED = 0.5
 """Share of the answers from which a symptom is reported, as the two below."""
 BROKE_OFF = 0.25
 ALIKE = 0.9
+UNREAD = 0.05
+"""Share of right tries behind a hint below which hints are not followed."""
 TOO_FAST = 5.0
 """Times the usual learning rate at which a model breaks."""
 
@@ -40,6 +42,9 @@ class AnswerCounts:
     """Groups of at least two answers to one problem."""
     all_right: int = 0
     all_wrong: int = 0
+    hinted: int = 0
+    """Tries behind a hint, after failures, that a right answer makes rescues."""
+    rescued: int = 0
 
 
 def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> AnswerCounts:
@@ -64,6 +69,8 @@ def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -
         groups=len(compared),
         all_right=sum(map(all, compared)),
         all_wrong=sum(not any(right) for right in compared),
+        hinted=sum(bool(row.info.get("eligible")) for _, row in rows),
+        rescued=sum(bool(row.info.get("rescued")) for _, row in rows),
     )
 
 
@@ -116,6 +123,11 @@ def symptoms(answers: AnswerCounts, settings: Subject) -> dict[str, str]:
                 f"{answers.broken_off} of {answers.asked} answers broke off at {limit} tokens: "
                 f"{_longer(settings, limit)} ({PAGE}#length)"
             )
+    if answers.hinted >= FEWEST_ANSWERS and answers.rescued < UNREAD * answers.hinted:
+        sentences["unread"] = (
+            f"{answers.rescued} of {answers.hinted} tries behind a hint are right, so hints teach "
+            f"nothing: let half of the warm-up have hints ({PAGE}#hints)"
+        )
     alike = answers.all_right + answers.all_wrong
     # Where traces are read again, groups that are alike teach something too.
     if (

@@ -50,13 +50,17 @@ def test_answers_are_counted() -> None:
         episode("q", row("q", "alice", "length", **none), row("q", "alice", **wrong)),
         # all right.
         episode("r", row("r", "alice", **right), row("r", "alice", **right)),
+        # behind hints, alone in their groups: one rescued.
+        episode("t", row("t", "alice", **right, eligible=True, rescued=True)),
+        episode("u", row("u", "alice", **wrong, eligible=True, rescued=False)),
         # alone in its group; and one that failed.
         episode(
             "s", row("s", "alice", **right), dataclasses.replace(row("s", "alice"), status="x")
         ),
     ]
     counts = count(episodes, ["alice"], "problem+role")
-    assert counts == AnswerCounts(7, unstated=2, broken_off=1, groups=3, all_right=1, all_wrong=1)
+    groups = {"groups": 3, "all_right": 1, "all_wrong": 1}
+    assert counts == AnswerCounts(9, unstated=2, broken_off=1, **groups, hinted=2, rescued=1)
     # An environment that reads no answers has none that are not stated.
     assert count([episode("p", row("p", "me"))], ["me"], "problem+role") == AnswerCounts(1)
 
@@ -73,6 +77,11 @@ def settings() -> Subject:
             AnswerCounts(96, unstated=94),
             "94 of 96 answers state none that the checker reads: --env.prompt-style is plain; "
             "answer asks for it (docs/my-model-does-not-learn.md#format)",
+        ),
+        (
+            AnswerCounts(96, hinted=40, rescued=1),
+            "1 of 40 tries behind a hint are right, so hints teach nothing: let half of the "
+            "warm-up have hints (docs/my-model-does-not-learn.md#hints)",
         ),
         (
             AnswerCounts(192, broken_off=149),
@@ -102,12 +111,14 @@ def test_each_symptom_names_the_flag_that_mends_it(
     "counts",
     [
         AnswerCounts(96, unstated=47, broken_off=23, groups=32, all_right=14, all_wrong=14),
-        AnswerCounts(15, unstated=15, broken_off=15, groups=7, all_wrong=7),
+        AnswerCounts(15, unstated=15, broken_off=15, groups=7, all_wrong=7, hinted=15),
+        AnswerCounts(96, hinted=40, rescued=2),
         AnswerCounts(),
     ],
 )
 def test_below_the_thresholds_nothing_is_said(settings: Subject, counts: AnswerCounts) -> None:
-    # A half of 96 is 48 and a quarter 24; nine tenths of 32 are 28.8; fewer than 16 say nothing.
+    # A half of 96 is 48 and a quarter 24; nine tenths of 32 are 28.8; a twentieth of 40 is 2; fewer
+    # than 16 say nothing.
     assert symptoms(counts, settings) == {}
 
 
