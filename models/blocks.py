@@ -86,7 +86,8 @@ def compute_in(model: nn.Module, dtype: torch.dtype) -> None:
             part.register_forward_hook(lambda _, __, rows: rows.to(dtype))
         else:
             # By its own name too: the forward pass may be wrapped.
-            part.rounded = part.forward = _Rounded(part, dtype)
+            rounded: Any = _Rounded(part, dtype)
+            part.rounded = part.forward = rounded
 
 
 @contextmanager

@@ -120,7 +120,7 @@ _IMITATED = (
 )
 
 
-def _warmed_up(steps: int, file: str, needs: tuple[str, ...] = (), **models: str) -> Arm:
+def _warmed_up(steps: int, file: str, needs: tuple[str, ...], models: Mapping[str, str]) -> Arm:
     kinds = (
         (f"--agents.{role}.warmup", f"<problems>/{file}?where=category:{kind}")
         for role, kind in OWN.items()
@@ -142,8 +142,9 @@ _WARM_STATED = Arm(
 )
 
 
+_WEIGHTS = {role: f"<{name}>" for role, name in WEIGHTS.items()}
+_WARM_MODELS = {role: f"<teach-warm>/final/{role}" for role in OWN}
 # The second form of teaching: roles that have learned to follow hints.
-_READS = {role: f"<teach-warm>/final/{role}" for role in OWN}
 _READ = (
     *(*_TEACH, *_steps("read"), *_MIXED, "--learner.lr", "3e-4"),
     *_adapters(alice="<read-warm>/final/alice", bob="<read-warm>/final/bob"),
@@ -158,13 +159,11 @@ def arms(steps: int) -> Mapping[str, Arm]:
     """
     warm, reads, asked = ("teach-warm",), ("read-warm",), ("teach-warm", "consult-asked")
     return {
-        "teach-warm": _warmed_up(
-            steps, TRAINING, **{role: f"<{name}>" for role, name in WEIGHTS.items()}
-        ),
+        "teach-warm": _warmed_up(steps, TRAINING, (), _WEIGHTS),
         "teach-alone": Arm((*_TAUGHT, *_PLAIN), needs=warm),
         "teach-taught": Arm(_TAUGHT, needs=warm),
         "teach-other": Arm((*_TAUGHT, *_OTHER), needs=warm),
-        "read-warm": _warmed_up(READING_STEPS, READING, warm, **_READS),
+        "read-warm": _warmed_up(READING_STEPS, READING, warm, _WARM_MODELS),
         "read-alone": Arm((*_READ, *_PLAIN), needs=reads),
         "read-taught": Arm(_READ, needs=reads),
         "read-other": Arm((*_READ, *_OTHER), needs=reads),
