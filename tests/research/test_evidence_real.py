@@ -151,7 +151,7 @@ def test_the_screen_chooses_the_length_of_the_warm_up(
     stored[screen] = row(screen, alice=alice, bob=bob)
     assert real_models.warm_up_steps(stored) == steps
     runs = [run for run in real_models.planned() if run != screen]
-    assert len({run.name for run in runs}) == len(runs) == 3 * 14
+    assert len({run.name for run in runs}) == len(runs) == 3 * 11
     flags = runs[0].what.flags
     assert flags[flags.index("--warmup.steps") + 1] == str(steps)
 
@@ -176,15 +176,14 @@ def test_every_command_is_one(
             asked[run.arm] = settings
         else:
             assert parse_comparison(DistillSettings, flags[1:], "distill").expert_tokens == 300
-    for form in ("teach", "read"):
-        taught, alone, other = (asked[f"{form}-{arm}"] for arm in ("taught", "alone", "other"))
-        # The arms differ in what is read again alone.
-        assert taught.env.reread == other.env.reread == "unsolved"
-        assert alone.env.reread == "none"
-        assert taught.env.k_cold == alone.env.k_cold == other.env.k_cold == 4
-        assert taught.algo == other.algo
-        assert replace(alone.algo, distillation=taught.algo.distillation) == taught.algo
-        assert taught.learner == alone.learner == other.learner
+    taught, alone, other = (asked[f"read-{arm}"] for arm in ("taught", "alone", "other"))
+    # The arms differ in what is read again alone.
+    assert taught.env.reread == other.env.reread == "unsolved"
+    assert alone.env.reread == "none"
+    assert taught.env.k_cold == alone.env.k_cold == other.env.k_cold == 4
+    assert taught.algo == other.algo
+    assert replace(alone.algo, distillation=taught.algo.distillation) == taught.algo
+    assert taught.learner == alone.learner == other.learner
     assert asked["defer-corea"].env.confidence_reward == "l1"
     assert asked["consult-alone"].env.consult == "never"
 
