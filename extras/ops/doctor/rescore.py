@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.batching import micro_batches, pad, scored_tokens
-from coterie.algorithms.logprobs import Head, score
+from coterie.algorithms.logprobs import Head, positions_at_once, score
 from coterie.datatypes import Trajectory
 from coterie.models.handle import ModelHandle
 
 Floats = npt.NDArray[np.float64]
-_LOGITS_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def rescore(
 
 def variance(hidden_NH: Tensor, head: Head, *, temperature: float) -> Tensor:
     """(N,) Var[log p] = E[(log p)^2] - H^2 under p itself, in float32."""
-    size = max(1, _LOGITS_AT_ONCE // head(hidden_NH[:0]).shape[-1])
+    size = positions_at_once(head(hidden_NH[:0]).shape[-1], on_cpu=hidden_NH.is_cpu)
     parts = []
     for hidden_CH in hidden_NH.split(size):
         logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
