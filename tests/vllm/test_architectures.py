@@ -18,13 +18,8 @@ ROWS = re.findall(
     re.MULTILINE,
 )
 # What the table calls architectures -> what tests/conftest.py does.
-NAMES = {
-    "Phi-3": "phi3",
-    "Gemma 2": "gemma2",
-    "Gemma 3": "gemma3",
-    "Phi-2": "phi2",
-    "GPT-2": "gpt2",
-}
+NUMBERED = ("Phi-3", "Gemma 2", "Gemma 3", "Phi-2", "GPT-2")
+NAMES = {name: name.lower().replace(" ", "").replace("-", "") for name in NUMBERED}
 # Heads of 32 dimensions, which an engine on a CPU has kernels for. vLLM knows no Qwen2 whose window
 # is for some layers only.
 SHAPE = {

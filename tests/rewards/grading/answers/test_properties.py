@@ -143,21 +143,28 @@ def _listed(text: str) -> list[str]:
     return text.strip("\n").replace("\n", "|").split("|")
 
 
-AROUND = [f"{prefix} {{}}" for prefix in _listed(PREFIXES)] + [
-    f"{{}}{s}" for s in _listed(SUFFIXES)
-]
+@given(
+    st.integers(2, 10**6) | st.fractions(1, 99, max_denominator=97),
+    st.sampled_from(_listed(PREFIXES)),
+    st.sampled_from(["number", "math"]),
+)
+@settings(max_examples=400, deadline=None)
+def test_a_prefix_never_pays(
+    checker: Checker, value: Fraction, prefix: str, kind: AnswerKind
+) -> None:
+    assert not pays(checker, f"{prefix} {value}", str(value), kind)
 
 
 @given(
     st.integers(2, 10**6) | st.fractions(2, 99, max_denominator=97),
-    st.sampled_from(AROUND),
+    st.sampled_from(_listed(SUFFIXES)),
     st.sampled_from(["number", "math"]),
 )
-@settings(max_examples=800, deadline=None)
-def test_nothing_before_or_behind_a_value_pays(
-    checker: Checker, value: Fraction, around: str, kind: AnswerKind
+@settings(max_examples=400, deadline=None)
+def test_a_suffix_never_pays(
+    checker: Checker, value: Fraction, suffix: str, kind: AnswerKind
 ) -> None:
-    assert not pays(checker, around.replace("{}", str(value)), str(value), kind)
+    assert not pays(checker, f"{value}{suffix}", str(value), kind)
 
 
 @given(st.integers(2, 10**6), st.text("abcdefghijklmnopqrstuvwxyz ", min_size=2, max_size=30))
