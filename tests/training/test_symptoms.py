@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -208,9 +210,14 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # As if every look came after a long silence.
+    @contextmanager
+    def watched(show: Callable[[float, float], None], counted: object) -> Iterator[None]:
+        show(0, 0.0)
+        yield
+
+    # As if every part came after a long silence, however short it is.
     monkeypatch.setattr("coterie.training.stage.SILENCE_S", 0.0)
-    monkeypatch.setattr("coterie.training.stage.PERIOD_S", 0.005)
+    monkeypatch.setattr("coterie.training.stage._watching", watched)
     problems = tmp_path / "sums.jsonl"
     sums = [{"question": f"{n}+1?", "answer": n + 1, "solution": f"{n}+1"} for n in range(9)]
     problems.write_text("".join(json.dumps(row) + "\n" for row in sums))

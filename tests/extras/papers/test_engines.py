@@ -1,4 +1,4 @@
-"""The papers' comparisons sample with engines: the same answers, and nothing left running."""
+"""Comparisons sample with engines: the same answers, and nothing left running."""
 
 import json
 from pathlib import Path
@@ -29,23 +29,38 @@ def measured(results: Any) -> Any:
 @pytest.mark.parametrize(
     ("flags", "engines"),
     [
+        # One agent alone at a time.
+        (("--policies", "alice=tiny:alice", "bob=tiny:bob", "--problems", CHAINS), 2),
+        # Two models alone, then both in each other's workflow; a script needs no engine.
+        (
+            (
+                "--policies",
+                *("policy=tiny:policy", "expert=tiny:expert", "gold=scripted:oracle"),
+                *("--suite", "eapo", "--problems", CHAINS),
+            ),
+            4,
+        ),
         # Both small models are one.
         (("corea", "--systems", "slm", "llm", "--corea", "tiny:small"), 2),
         # The expert alone, whose stored replies the workflow is told; the base alone and with
         # itself, then with the expert.
         (("eapo", "--no-peers", "--no-noise", "--problems", CHAINS), 4),
     ],
-    ids=("corea", "eapo"),
+    ids=("suite", "suite-workflow", "corea", "eapo"),
 )
 def test_the_same_answers_as_in_this_process(
     tmp_path: Path, file_engine: Any, flags: tuple[str, ...], engines: int
 ) -> None:
     """The stand-in samples from what an engine is given as this process would."""
     here = compared(*flags, out=tmp_path / "here")
+    assert not file_engine.started
     there = compared(*flags, *ENGINE, out=tmp_path / "there")
     assert measured(here) == measured(there)
     assert len(file_engine.started) == engines
     assert all(engine.closed for engine in file_engine.started)
+    # What is stored is not sampled again, whoever sampled it.
+    compared(*flags, *ENGINE, out=tmp_path / "here")
+    assert len(file_engine.started) == engines
 
 
 def test_adapters_of_a_model_are_asked_on_its_engine(tmp_path: Path, file_engine: Any) -> None:
