@@ -1,4 +1,4 @@
-"""Fifth protocol of the evidence: two real language models on word problems, in two forms.
+"""Fifth protocol of the evidence: two real language models on word problems, in three forms.
 
 A run is one command with one seed, and the evaluation of what it has trained; a finished one is a
 line of docs/evidence/real-models.jsonl. The weights are those of tools/fetch_weights.py, from the
@@ -34,10 +34,11 @@ RESULTS = ROOT / "docs/evidence/real-models.jsonl"
 SEEDS = (70, 71, 72)
 SCREEN = 69
 """Seed of the warm-up's screen."""
-STEPS = {"teach": 30, "read": 50, "defer": 30, "consult": 30}
+STEPS = {"teach": 30, "read": 50, "pair": 50, "defer": 30, "consult": 30}
 """Part -> training steps of its arms."""
-READING_STEPS = 40
-"""Steps in which roles learn to follow a hint, in the second form of teaching."""
+READING_STEPS, PAIR_STEPS = 40, 80
+"""Steps in which roles learn to follow a hint: in the second form of teaching after the warm-up, in
+the third as the warm-up."""
 LENGTHS = (30, 50, 80)
 """Steps of the warm-up: where too much is right, first, and where too little is."""
 LEVEL = (0.3, 0.7)
@@ -71,11 +72,6 @@ _OTHER = ("--env", "evidence.other_hints:SPEC", "--env.hint-of", "other-same")
 def _full(**models: str) -> tuple[str, ...]:
     """Roles that learn with full weights, and their models."""
     return _tuned("full", models)
-
-
-def _adapters(**models: str) -> tuple[str, ...]:
-    """Roles that learn with adapters on their models, or go on with such an adapter."""
-    return _tuned("lora", models)
 
 
 def _steps(part: str) -> tuple[str, str]:
@@ -146,11 +142,16 @@ _WARM_STATED = Arm(
 
 _WEIGHTS = {role: f"<{name}>" for role, name in WEIGHTS.items()}
 _WARM_MODELS = {role: f"<teach-warm>/final/{role}" for role in OWN}
-# The second form of teaching: roles that have learned to follow hints.
-_READ = (
-    *(*_TEACH, *_steps("read"), *_MIXED, "--learner.lr", "3e-4"),
-    *_adapters(alice="<read-warm>/final/alice", bob="<read-warm>/final/bob"),
-)
+
+
+def _reading(form: str) -> tuple[str, ...]:
+    """Teaching of roles that have learned to follow hints: the second and the third form."""
+    models = {role: f"<{form}-warm>/final/{role}" for role in OWN}
+    return (*_TEACH, *_steps(form), *_MIXED, "--learner.lr", "3e-4", *_tuned("lora", models))
+
+
+_TEACHING = {"teach": _TAUGHT, "read": _reading("read"), "pair": _reading("pair")}
+"""Form of teaching -> the flags of *taught*."""
 
 
 def arms(steps: int) -> Mapping[str, Arm]:
@@ -159,16 +160,16 @@ def arms(steps: int) -> Mapping[str, Arm]:
     Args:
         steps: of the warm-up.
     """
-    warm, reads, asked = ("teach-warm",), ("read-warm",), ("teach-warm", "consult-asked")
+    warm, asked = ("teach-warm",), ("teach-warm", "consult-asked")
     return {
         "teach-warm": _warmed_up(steps, TRAINING, (), _WEIGHTS),
-        "teach-alone": Arm((*_TAUGHT, *_PLAIN), needs=warm),
-        "teach-taught": Arm(_TAUGHT, needs=warm),
-        "teach-other": Arm((*_TAUGHT, *_OTHER), needs=warm),
         "read-warm": _warmed_up(READING_STEPS, READING, warm, _WARM_MODELS),
-        "read-alone": Arm((*_READ, *_PLAIN), needs=reads),
-        "read-taught": Arm(_READ, needs=reads),
-        "read-other": Arm((*_READ, *_OTHER), needs=reads),
+        "pair-warm": _warmed_up(PAIR_STEPS, READING, (), dict.fromkeys(OWN, "<smollm2>")),
+        **{
+            f"{form}-{arm}": Arm((*flags, *more), needs=(f"{form}-warm",))
+            for form, flags in _TEACHING.items()
+            for arm, more in (("alone", _PLAIN), ("taught", ()), ("other", _OTHER))
+        },
         "defer-warm": _WARM_STATED,
         "defer-corea": Arm(_CALIBRATED, needs=("defer-warm",)),
         "defer-plain": Arm(
@@ -191,24 +192,25 @@ class Run(contests.Run):
 
     def job(self, out: Path) -> SweepCommand:
         job = super().job(out)
-        kind = OwnLoop if self.arm in ("teach-other", "read-other") else SweepCommand
+        kind = OwnLoop if self.arm.endswith("-other") else SweepCommand
         return kind(job.program, job.arguments, job.folder, job.done)
 
     def evaluation(self, out: Path) -> SweepCommand:
         """Return the command that asks what the run has trained about the held-out problems."""
         part = self.arm.partition("-")[0]
         final, folder = out / self.name / "final", out / self.name / "held-out"
-        asker = replace(self, arm="defer-warm" if part == "defer" else "teach-warm")
+        asker = replace(self, arm=f"{part if part in ('defer', 'pair') else 'teach'}-warm")
         again = ("--evaluate", str(out / asker.name), "--out", str(folder / _ANSWERS))
         # All: by default an evaluation is as short as the run was.
         again = (*again, "--problems.held-out", str(len(of_problems())))
         both = {role: str(final / role) for role in OWN}
         cold = ("--env.k-cold", "1", "--samples", str(SAMPLES))
-        learned = _full(**both) if self.arm.endswith("-warm") else _adapters(**both)
+        learned = _full(**both) if self.arm.endswith("-warm") else _tuned("lora", both)
         asked: Mapping[str, Sequence[str]] = {
             "teach": (*_full(**both), *cold),
             "read": (*learned, *cold),
-            "defer": (*_models(final, "small"), "--env.eval-traces", str(SAMPLES)),
+            "pair": (*learned, *cold),
+            "defer": ("--agents.small.model", f"{final}/small", "--env.eval-traces", str(SAMPLES)),
             "consult": (
                 *("--env", "solo", "--agents.solver.model", str(final / "policy")),
                 *("--env.prompt", SOLO, "--env.max-new-tokens", "32"),
@@ -226,11 +228,6 @@ class Run(contests.Run):
 
 
 _ANSWERS = "answers.json"
-
-
-def _models(final: Path, *roles: str) -> tuple[str, ...]:
-    flags = ((f"--agents.{role}.model", str(final / role)) for role in roles)
-    return tuple(word for pair in flags for word in pair)
 
 
 Stored = Mapping[Run, Row]

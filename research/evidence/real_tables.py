@@ -60,6 +60,7 @@ def _screen(done: Stored) -> Iterator[str]:
 def _teaching(done: Stored) -> Iterator[str]:
     yield from _taught(arms(done, "teach"), "Teaching", "real-teaching.png")
     yield from _taught(arms(done, "read"), "Teaching, once hints are followed", "real-read.png")
+    yield from _taught(arms(done, "pair"), "Teaching, SmolLM2 in both seats", "real-pair.png")
 
 
 def _taught(of_arms: Mapping[str, Rows], title: str, picture: str) -> Iterator[str]:

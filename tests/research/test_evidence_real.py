@@ -151,7 +151,7 @@ def test_the_screen_chooses_the_length_of_the_warm_up(
     stored[screen] = row(screen, alice=alice, bob=bob)
     assert real_models.warm_up_steps(stored) == steps
     runs = [run for run in real_models.planned() if run != screen]
-    assert len({run.name for run in runs}) == len(runs) == 3 * 11
+    assert len({run.name for run in runs}) == len(runs) == 3 * 15
     flags = runs[0].what.flags
     assert flags[flags.index("--warmup.steps") + 1] == str(steps)
 
@@ -176,14 +176,15 @@ def test_every_command_is_one(
             asked[run.arm] = settings
         else:
             assert parse_comparison(DistillSettings, flags[1:], "distill").expert_tokens == 300
-    taught, alone, other = (asked[f"read-{arm}"] for arm in ("taught", "alone", "other"))
-    # The arms differ in what is read again alone.
-    assert taught.env.reread == other.env.reread == "unsolved"
-    assert alone.env.reread == "none"
-    assert taught.env.k_cold == alone.env.k_cold == other.env.k_cold == 4
-    assert taught.algo == other.algo
-    assert replace(alone.algo, distillation=taught.algo.distillation) == taught.algo
-    assert taught.learner == alone.learner == other.learner
+    for form in ("read", "pair"):
+        taught, alone, other = (asked[f"{form}-{arm}"] for arm in ("taught", "alone", "other"))
+        # The arms differ in what is read again alone.
+        assert taught.env.reread == other.env.reread == "unsolved"
+        assert alone.env.reread == "none"
+        assert taught.env.k_cold == alone.env.k_cold == other.env.k_cold == 4
+        assert taught.algo == other.algo
+        assert replace(alone.algo, distillation=taught.algo.distillation) == taught.algo
+        assert taught.learner == alone.learner == other.learner
     assert asked["defer-corea"].env.confidence_reward == "l1"
     assert asked["consult-alone"].env.consult == "never"
 
@@ -295,7 +296,7 @@ def test_all_of_it_on_tiny_models(
     monkeypatch.setattr(real_models, "weights_file", lambda name: TINY / tiny[name])
     screen = Run("real", "teach-warm", SCREEN)
     stored[screen] = row(screen, alice="11111111", bob="11111111")
-    for arm in ("read-other", "defer-corea", "consult-imitated"):
+    for arm in ("read-other", "pair-alone", "defer-corea", "consult-imitated"):
         run = Run("real", arm, SEEDS[0])
         line = real_models.train(run, tmp_path)
         assert {len(digits) for digits in line["right"].values()} == {8}
