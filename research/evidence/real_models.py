@@ -36,7 +36,7 @@ SCREEN = 69
 """Seed of the warm-up's screen."""
 STEPS = {"teach": 30, "read": 50, "pair": 50, "defer": 30, "consult": 30}
 """Part -> training steps of its arms."""
-READING_STEPS, PAIR_STEPS = 40, 80
+READING_STEPS, PAIR_STEPS = 40, 50
 """Steps in which roles learn to follow a hint: in the second form of teaching after the warm-up, in
 the third as the warm-up."""
 LENGTHS = (30, 50, 80)
