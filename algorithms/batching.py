@@ -27,17 +27,11 @@ class ReaderLogprobs:
     """Its weight; 0 where no reader has read."""
     bound: float
     """Differences from it count as at most this."""
-    forward: bool = False
-    """Whether it weighs a token by its own probability, not by the policy's."""
 
     @property
     def columns(self) -> tuple[Tensor, Tensor, Tensor]:
         """The tensors with one entry a place."""
         return self.ids_NK, self.logp_NK, self.beta_N
-
-    def at(self, *columns: Tensor) -> "ReaderLogprobs":
-        """The same reader at the places of other columns."""
-        return ReaderLogprobs(*columns, bound=self.bound, forward=self.forward)
 
 
 @dataclass(frozen=True)
@@ -203,4 +197,4 @@ def _joined(
         reader.columns if reader is not None else unread(row)
         for row, reader in zip(trajectories, readers, strict=True)
     ]
-    return first.at(*map(torch.cat, zip(*columns)))
+    return ReaderLogprobs(*map(torch.cat, zip(*columns)), bound=first.bound)

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.batching import ReaderLogprobs
-from coterie.algorithms.settings import Distillation
 from coterie.datatypes import Trajectory
 
 # N sampled tokens of a row; K likeliest tokens; V vocabulary
@@ -60,26 +60,20 @@ def token_bonus(settings: Distillation, read_N: Tensor, own_N: Tensor) -> Tensor
 
 
 def expected_difference(logp_NV: Tensor, reader: ReaderLogprobs) -> Tensor:
-    """(N,) beta times the sum over the next token v of ``pi(v) d(v)``, with ``d(v) =
-    clip(log pi_reader(v) - log pi(v), -c, c)``; of a forward reader, of ``pi(v) e^d(v) log pi(v)``.
+    """(N,) beta times the sum over the next token v of ``pi(v) clip(log pi_reader(v) - log pi(v),
+    -c, c)``.
 
     The reader gives its likeliest tokens; all others count as one token. The gradient goes through
-    pi(v) alone, and through log pi(v) alone: the first is the mean over next tokens of what
-    :func:`token_bonus` does for the sampled one, with less variance (logit-level distillation,
-    SDPO, arXiv:2601.20802); the second weighs tokens as the reader does, within the bound (forward
-    KL, GKD, arXiv:2306.13649). Where d is small both are the same.
+    pi(v) alone: it is the mean over next tokens of what :func:`token_bonus` does for the sampled
+    one, with less variance (logit-level distillation, SDPO, arXiv:2601.20802).
     """
     own_NK = logp_NV.gather(-1, reader.ids_NK).clamp(min=-_FAR)
-    gain_N = _gain(own_NK.exp(), own_NK, reader.logp_NK, reader).sum(-1)
+    gain_NK = own_NK.exp() * _clipped(reader.logp_NK, own_NK, reader.bound)
+    gain_N = gain_NK.sum(-1)
     if own_NK.shape[-1] < logp_NV.shape[-1]:
         own_N, read_N = _rest(own_NK), _rest(reader.logp_NK)
-        gain_N = gain_N + _gain(own_N, own_N.log(), read_N.log(), reader)
+        gain_N = gain_N + own_N * _clipped(read_N.log(), own_N.log(), reader.bound)
     return reader.beta_N * gain_N
-
-
-def _gain(own: Tensor, own_logp: Tensor, read_logp: Tensor, reader: ReaderLogprobs) -> Tensor:
-    difference = _clipped(read_logp, own_logp, reader.bound)
-    return (own * difference.exp()).detach() * own_logp if reader.forward else own * difference
 
 
 def _clipped(read: Tensor, own: Tensor, bound: float) -> Tensor:

@@ -118,7 +118,7 @@ def score(
         terms = (logp_C, _entropy(logp_CV if entropy_gradient else logp_CV.detach()))
         if reader is None:
             return terms
-        return *terms, expected_difference(logp_CV, reader.at(*read))
+        return *terms, expected_difference(logp_CV, ReaderLogprobs(*read, bound=reader.bound))
 
     given = (hidden_NH, target_N, *(reader.columns if reader else ()))
     size = _at_once(head, hidden_NH, logits_at_once)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import ReaderLogprobs
 from coterie.algorithms.distillation import TokenSignal, describe_bonus, on_sampled, token_bonus
-from coterie.algorithms.settings import Distillation
 from coterie.datatypes import Trajectory
 
 RowBonus = dict[int, Tensor]
@@ -69,8 +69,7 @@ class Rereading:
                 for i, (ids_NK, logp_NK, logp_N) in zip(use, tokens, strict=True):
                     beta_N = logp_N.new_full(logp_N.shape, settings.beta)
                     read[i] = logp_N
-                    forward = settings.divergence == "forward"
-                    readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound, forward)
+                    readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
             else:
                 read = dict(
                     zip(use, on_sampled(behind, self.batched.logprobs(behind)), strict=True)

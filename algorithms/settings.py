@@ -1,8 +1,7 @@
-"""How a learner turns gradients into steps, and what a second reading of a trace adds to them. Each
-field's docstring is its help text."""
+"""How a learner turns gradients into steps. Each field's docstring is its help text."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
@@ -115,56 +114,3 @@ def lr_factor(
         return 1.0
     left = max(0.0, (total - max(done, warmup)) / max(total - warmup, 1e-9))
     return left if schedule == "linear" else (1 - math.cos(math.pi * left)) / 2
-
-
-@dataclass(frozen=True)
-class Distillation:
-    """On-policy self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734).
-
-    A reader scores a trace again after another context, such as a prompt with a peer's right trace
-    as a hint, which the environment chooses. Each token's advantage grows by
-    beta clip(d_t, -bound, bound), where d_t is the reader's log-probability of the token after that
-    context less the policy's own. Nothing is sampled for it.
-    """
-
-    beta: float = 0.0
-    """Weight of the difference in log-probability; 0 is off."""
-    bound: float = 2.0
-    """Largest difference, in nats."""
-    likeliest: int = 0
-    """0: the difference at the sampled token. K: its expectation over the next token, by the
-    reader's K most likely tokens and one class for all others (the logit-level form of SDPO), which
-    has less variance."""
-    divergence: Literal["reverse", "forward"] = "reverse"
-    """With likeliest: weigh a next token by the policy's probability, or by the reader's, as far as
-    bound lets it differ (GKD, arXiv:2306.13649). Only forward teaches what the policy hardly ever
-    writes; the bound must be wide for that, such as 10."""
-    fade: float = 0.0
-    """Share of --steps over which beta falls linearly to 0; 0: it stays constant."""
-    reader: Literal["average", "start"] = "average"
-    """Weights of the reader: a moving average of the role's weights, or those before training."""
-    decay: float = 0.95
-    """Decay of that moving average in one step."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "algo.distillation.")
-        refuse(
-            (
-                not 0 <= self.beta < math.inf,
-                "algo.distillation.beta must not be negative, and finite",
-            ),
-            (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0, and finite"),
-            (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
-            (self.likeliest < 0, "algo.distillation.likeliest must not be negative"),
-            (
-                self.divergence == "forward" and self.likeliest == 0,
-                "algo.distillation.divergence forward is about next tokens that were not sampled: "
-                "say how many with --algo.distillation.likeliest 64",
-            ),
-            (not 0 <= self.fade <= 1, "algo.distillation.fade is a share of the run, 0 to 1"),
-        )
-
-    def after(self, done: float) -> "Distillation":
-        """These settings, with ``beta`` as it is once the share ``done`` of the run is over."""
-        left = max(0.0, 1 - done / self.fade) if self.fade else 1.0
-        return replace(self, beta=self.beta * left)

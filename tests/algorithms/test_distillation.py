@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from coterie.algorithms import Algorithm, Learner, LearnerSettings, get
+from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.batching import ReaderLogprobs
 from coterie.algorithms.distillation import (
     expected_difference,
     on_sampled,
     token_bonus,
 )
-from coterie.algorithms.settings import Distillation
 from coterie.training.records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
@@ -131,20 +131,19 @@ def test_the_gradient_is_that_of_the_formula(name: str, tiny, make_rows) -> None
 
 @pytest.mark.parametrize("name", ["grpo", "gspo"])
 @pytest.mark.parametrize("count", [5, 10_000])
-@pytest.mark.parametrize("divergence", ["reverse", "forward"])
 def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
-    name: str, count: int, divergence: str, tiny, make_rows
+    name: str, count: int, tiny, make_rows
 ) -> None:
-    """- beta mean_t sum_v pi(v) d(v), d = clip(log pi_reader(v | h) - log pi(v | x)), or with
-    e^d log pi(v | x) for d (forward), over the reader's likeliest tokens and the rest (the whole
-    vocabulary where that is smaller), by autograd through a plain forward pass. The reader has
-    other weights: it differs by more than h. Both are of the sampler's temperature; beta has faded
-    by half, a row counts by its loss weight, and the sampler's own probabilities by nothing."""
+    """- beta mean_t sum_v pi(v) clip(log pi_reader(v | h) - log pi(v | x)) over the reader's
+    likeliest tokens and the rest (the whole vocabulary where that is smaller), by autograd through
+    a plain forward pass. The reader has other weights: it differs by more than h. Both are of the
+    sampler's temperature; beta has faded by half, a row counts by its loss weight, and the
+    sampler's own probabilities by nothing."""
     rows = named(make_rows, 1, 4)
     rows[4] = dataclasses.replace(rows[4], loss_weight=0.5)
     learner = Learner(
         tiny(),
-        distilling(name, beta=1.4, fade=1.0, bound=0.3, likeliest=count, divergence=divergence),
+        distilling(name, beta=1.4, fade=1.0, bound=0.3, likeliest=count),
         LearnerSettings(importance_correction="token-truncate"),
         temperature=0.8,
         total_steps=2,
@@ -172,11 +171,9 @@ def test_the_mean_over_next_tokens_has_the_gradient_of_its_formula(
                 for logp in (own_NV, read_NV)
             ]
             pieces.append((rest[0], rest[1]))
-        gain = torch.zeros(())
-        for own, read in pieces:
-            clipped = (read - own).detach().clamp(-0.3, 0.3)
-            forward = (own.exp() * clipped.exp()).detach() * own
-            gain = gain + (own.exp() * clipped if divergence == "reverse" else forward).sum(1)
+        gain = sum(
+            (own.exp() * (read - own).detach().clamp(-0.3, 0.3)).sum(1) for own, read in pieces
+        )
         loss = loss - 0.7 * row.loss_weight * gain.mean() / 8
     loss.backward()
     signal, row_bonus, _ = learner._rereading(rows, None, 0.5)
@@ -200,41 +197,6 @@ def test_the_mean_over_next_tokens_by_hand() -> None:
     assert gain == pytest.approx(0.3 * math.log(2) + 0.7 * math.log(0.4 / 0.7), abs=1e-5)
     impossible = torch.tensor([[0.0, 1.0, 0.0]]).log()
     assert expected_difference(impossible, whole).isfinite().all()
-
-
-def test_a_forward_reader_by_hand() -> None:
-    """pi and the reader as above: the weights are .5 / e^.75, .3 x 2 and .2; the gradient on the
-    logits is what a token weighs less pi's share of their sum, and just reader less pi where
-    nothing is bounded."""
-    logits = torch.tensor([[0.5, 0.3, 0.2]]).log().requires_grad_()
-    read = torch.tensor([[0.6, 0.2, 0.2]]).log()
-    whole = ReaderLogprobs(torch.tensor([[1, 0, 2]]), read, torch.ones(1), 0.75, forward=True)
-    weight = [0.5 * math.exp(-0.75), 0.6, 0.2]
-    gain = expected_difference(logits.log_softmax(-1), whole)
-    expected = sum(w * math.log(p) for w, p in zip(weight, (0.5, 0.3, 0.2)))
-    assert gain.item() == pytest.approx(expected, abs=1e-6)
-    (slope,) = torch.autograd.grad(gain.sum(), logits)
-    by_hand = [w - p * sum(weight) for w, p in zip(weight, (0.5, 0.3, 0.2))]
-    assert slope[0].tolist() == pytest.approx(by_hand, abs=1e-6)
-    wide = dataclasses.replace(whole, bound=10.0)
-    gain = expected_difference(logits.log_softmax(-1), wide)
-    (slope,) = torch.autograd.grad(gain.sum(), logits)
-    assert slope[0].tolist() == pytest.approx([0.2 - 0.5, 0.6 - 0.3, 0], abs=1e-6)
-
-
-@pytest.mark.parametrize(("forward", "low", "high"), [(True, 0.9, 1.0), (False, 0.0, 0.01)])
-def test_only_a_forward_reader_brings_what_the_policy_never_writes(
-    forward: bool, low: float, high: float
-) -> None:
-    """Token 1 has the probability .002, the reader's is .98: twenty steps on the logits."""
-    read = torch.tensor([[0.01, 0.98, 0.01]]).log()
-    reader = ReaderLogprobs(torch.arange(3)[None], read, torch.ones(1), 10.0, forward)
-    logits = torch.tensor([[0.5, 0.002, 0.498]]).log()
-    for _ in range(20):
-        logits.requires_grad_()
-        gain = expected_difference(logits.log_softmax(-1), reader)
-        logits = (logits + torch.autograd.grad(gain.sum(), logits)[0]).detach()
-    assert low < logits.softmax(-1)[0, 1] < high
 
 
 def test_likeliest_tokens_do_not_depend_on_how_rows_are_split(tiny, make_rows) -> None:

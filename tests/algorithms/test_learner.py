@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load, save
 
 from coterie.algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
-from coterie.algorithms.settings import Distillation
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 from coterie.datatypes.pulse import LEARNED
 

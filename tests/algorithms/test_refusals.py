@@ -13,7 +13,7 @@ from coterie.algorithms import (
     SequenceWeight,
     SoftGate,
 )
-from coterie.algorithms.settings import Distillation
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 
 AVERAGE = {"baseline": "role-average", "scale": "none"}
@@ -55,7 +55,6 @@ REFUSED = {
         ({"bound": 0.0}, "bound must be above 0"),
         ({"decay": 1.0}, "decay must be at least 0 and below 1"),
         ({"likeliest": -1}, "likeliest must not be negative"),
-        ({"divergence": "forward"}, "say how many with --algo.distillation.likeliest 64"),
         ({"fade": -1}, "fade is a share"),
         ({"fade": 50}, "fade is a share"),
     ],

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from coterie.algorithms import Learner, LearnerSettings, get
-from coterie.algorithms.settings import Distillation
+from coterie.algorithms.algorithm import Distillation
 
 HINT = np.array([7, 3, 11, 5, 2])
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from coterie.algorithms import Algorithm, Learner, LearnerSettings
-from coterie.algorithms.settings import Distillation
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import Trajectory
 from coterie.models.handle import ModelHandle
 from coterie.models.loading import load_team

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.algorithms import Algorithm, get
-from coterie.algorithms.settings import Distillation
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import Episode, Trajectory
 from coterie.training.batch import StepBatch, sample_batch, without_stale
 

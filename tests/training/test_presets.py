@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coterie import envs
-from coterie.algorithms.settings import Distillation
+from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.envs.presets import published

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from coterie.algorithms import LearnerSettings, get
+from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.nonfinite import NotFinite
-from coterie.algorithms.settings import Distillation
 from coterie.datatypes import Trajectory
 from coterie.extras.cluster.worker import Rank, Worker
 from coterie.models.stored import StoredWeights
