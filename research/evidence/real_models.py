@@ -78,6 +78,11 @@ def _steps(part: str) -> tuple[str, str]:
     return "--steps", str(STEPS[part])
 
 
+def _warm(form: str) -> Mapping[str, str]:
+    """Role -> its warmed-up model of a form of teaching."""
+    return {role: f"<{form}-warm>/final/{role}" for role in OWN}
+
+
 def _tuned(tuning: str, models: Mapping[str, str]) -> tuple[str, ...]:
     flags = ((f"--agents.{role}.model", model) for role, model in models.items())
     tuned = ((f"--agents.{role}.tuning", tuning) for role in models)
@@ -88,7 +93,7 @@ _TEACH = ("--env", "core-teaching", "--algo", "gspo", "--env.max-new-tokens", "2
 _MIXED = ("--env.hint-tokens", "24", "--env.k-cold", "4", "--rollout.problems-per-step", "12")
 _TAUGHT = (
     *(*_TEACH, *_steps("teach"), *_MIXED),
-    *_full(alice="<teach-warm>/final/alice", bob="<teach-warm>/final/bob"),
+    *_full(**_warm("teach")),
 )
 _DEFER = ("--env", "corea-deferral", "--algo", "grpo", "--env.max-new-tokens", "40", *_QUIET)
 _DEFER = (*_DEFER, "--env.size-ratio", "2")
@@ -141,13 +146,12 @@ _WARM_STATED = Arm(
 
 
 _WEIGHTS = {role: f"<{name}>" for role, name in WEIGHTS.items()}
-_WARM_MODELS = {role: f"<teach-warm>/final/{role}" for role in OWN}
 
 
 def _reading(form: str) -> tuple[str, ...]:
     """Teaching of roles that have learned to follow hints: the second and the third form."""
-    models = {role: f"<{form}-warm>/final/{role}" for role in OWN}
-    return (*_TEACH, *_steps(form), *_MIXED, "--learner.lr", "3e-4", *_tuned("lora", models))
+    adapters = _tuned("lora", _warm(form))
+    return (*_TEACH, *_steps(form), *_MIXED, "--learner.lr", "3e-4", *adapters)
 
 
 _TEACHING = {"teach": _TAUGHT, "read": _reading("read"), "pair": _reading("pair")}
@@ -163,7 +167,7 @@ def arms(steps: int) -> Mapping[str, Arm]:
     warm, asked = ("teach-warm",), ("teach-warm", "consult-asked")
     return {
         "teach-warm": _warmed_up(steps, TRAINING, (), _WEIGHTS),
-        "read-warm": _warmed_up(READING_STEPS, READING, warm, _WARM_MODELS),
+        "read-warm": _warmed_up(READING_STEPS, READING, warm, _warm("teach")),
         "pair-warm": _warmed_up(PAIR_STEPS, READING, (), dict.fromkeys(OWN, "<smollm2>")),
         **{
             f"{form}-{arm}": Arm((*flags, *more), needs=(f"{form}-warm",))
@@ -205,11 +209,10 @@ class Run(contests.Run):
         again = (*again, "--problems.held-out", str(len(of_problems())))
         both = {role: str(final / role) for role in OWN}
         cold = ("--env.k-cold", "1", "--samples", str(SAMPLES))
-        learned = _full(**both) if self.arm.endswith("-warm") else _tuned("lora", both)
+        full = part == "teach" or self.arm.endswith("-warm")
+        taught = (*_tuned("full" if full else "lora", both), *cold)
         asked: Mapping[str, Sequence[str]] = {
-            "teach": (*_full(**both), *cold),
-            "read": (*learned, *cold),
-            "pair": (*learned, *cold),
+            **dict.fromkeys(_TEACHING, taught),
             "defer": ("--agents.small.model", f"{final}/small", "--env.eval-traces", str(SAMPLES)),
             "consult": (
                 *("--env", "solo", "--agents.solver.model", str(final / "policy")),
