@@ -121,7 +121,7 @@ def score(
         return *terms, expected_difference(logp_CV, ReaderLogprobs(*read, bound=reader.bound))
 
     given = (hidden_NH, target_N, *(reader.columns if reader else ()))
-    size = _at_once(head, hidden_NH, logits_at_once)
+    size = at_once(head, hidden_NH, logits_at_once)
     if len(target_N) <= size:
         return ScoredPositions(*chunk(*given))
     parts = [
@@ -144,7 +144,7 @@ def likeliest(
     """(N, K) ids of the likeliest tokens, (N, K) their log-probabilities in float32, and (N,) those
     of ``target_N``; K is ``count``, or the vocabulary where that is smaller."""
     parts = []
-    size = _at_once(head, hidden_NH, logits_at_once)
+    size = at_once(head, hidden_NH, logits_at_once)
     for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
         logp_CV = _tempered(head(hidden_CH), temperature).log_softmax(-1)
         top = logp_CV.topk(min(count, logp_CV.shape[-1]))
@@ -171,7 +171,8 @@ def positions_at_once(vocab_size: int, *, on_cpu: bool) -> int:
     return max(_POSITIONS_AT_ONCE, (_ON_CPU if on_cpu else _LOGITS_AT_ONCE) // vocab_size)
 
 
-def _at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None) -> int:
+def at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None = None) -> int:
+    """:func:`positions_at_once` for a head, or the positions of so many logits."""
     # An empty product tells the width of the head without computing anything.
     vocab_size = head(hidden_NH[:0]).shape[-1]
     if logits_at_once is None:

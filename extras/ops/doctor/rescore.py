@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.batching import micro_batches, pad, scored_tokens
-from coterie.algorithms.logprobs import Head, positions_at_once, score
+from coterie.algorithms.logprobs import Head, at_once, score
 from coterie.datatypes import Trajectory
 from coterie.models.handle import ModelHandle
 
@@ -65,9 +65,8 @@ def rescore(
 
 def variance(hidden_NH: Tensor, head: Head, *, temperature: float) -> Tensor:
     """(N,) Var[log p] = E[(log p)^2] - H^2 under p itself, in float32."""
-    size = positions_at_once(head(hidden_NH[:0]).shape[-1], on_cpu=hidden_NH.is_cpu)
     parts = []
-    for hidden_CH in hidden_NH.split(size):
+    for hidden_CH in hidden_NH.split(at_once(head, hidden_NH)):
         logp_CV = (head(hidden_CH).float() / temperature).log_softmax(-1)
         # The log of a probability of 0 is -inf; its contribution must be 0, not NaN.
         p_CV, logp_CV = logp_CV.exp(), logp_CV.clamp(min=-1e4)
