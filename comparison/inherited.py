@@ -45,6 +45,8 @@ class Inherited:
     temperature: float | None
     """Used in evaluation, like ``top_p``; None: its roles have different ones."""
     top_p: float | None
+    checker: str
+    """What decides there whether an answer is right (``--scoring.checker``)."""
 
 
 def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[Inherited]:
@@ -87,6 +89,19 @@ def sampling(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[
         for name, flag in flags.items()
         if sources and _agreed(sources, name, attrgetter(name), given, flag)
     }
+
+
+def checking(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[str, Any]:
+    """The common checker of answers, as the setting ``scoring``; nothing where a flag in ``given``
+    decides.
+
+    Raises:
+        UserError: they differ.
+    """
+    flag = "--scoring.checker"
+    if not sources or not _agreed(sources, "checkers", attrgetter("checker"), given, flag):
+        return {}
+    return {"scoring": {"checker": sources[0].checker}}
 
 
 def prompting(
@@ -201,4 +216,5 @@ def _from_settings(source: str, settings: TrainSettings) -> Inherited:
         limit,
         temperatures.pop() if len(temperatures) == 1 else None,
         top_ps.pop() if len(top_ps) == 1 else None,
+        settings.scoring.checker,
     )

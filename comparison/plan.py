@@ -19,6 +19,7 @@ from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import hold_out, sample
+from coterie.rewards.grading.checkers import DEFAULT
 from coterie.training.plain import to_plain
 
 # Nothing is trained here, so no problem has to be kept for training.
@@ -204,7 +205,7 @@ def make_job(
         role: [[policy.name, policy.identity] for policy in own]
         for role, own in lineup.policies.items()
     }
-    identity = {
+    identity: dict[str, Any] = {
         "policies": who,
         "environment": [lineup.env, lineup.role, lineup.mode, *lineup.roles],
         "settings": to_plain(lineup.settings),
@@ -212,6 +213,8 @@ def make_job(
         "sampling": [settings.temperature, settings.top_p],
         "seed": settings.seed,
     }
+    if settings.scoring.checker != DEFAULT:
+        identity["checker"] = settings.scoring.checker
     if lineup.replies is not None:
         replies = json.dumps(dict(lineup.replies), sort_keys=True)
         identity["told"] = hashlib.sha256(replies.encode()).hexdigest()

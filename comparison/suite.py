@@ -12,6 +12,7 @@ from coterie import envs
 from coterie.comparison.cross_play import cross_play
 from coterie.comparison.inherited import (
     Inherited,
+    checking,
     inherited_settings,
     preset_settings,
     prompting,
@@ -110,8 +111,9 @@ class SuiteComparison(Asking):
     """Folder for responses, results.json and pictures; responses in it are used again."""
 
     def inherited(self, given: Collection[str]) -> dict[str, Any]:
-        """The sampling settings of the runs or the preset."""
-        return sampling(self.sources(), given)
+        """The settings of sampling and checking of the runs or the preset."""
+        sources = self.sources()
+        return sampling(sources, given) | checking(sources, given)
 
     def sources(self) -> list[Inherited]:
         """The runs or the preset that provide settings."""

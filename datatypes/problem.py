@@ -44,13 +44,21 @@ class Verdict:
     """The outcome of checking one response against one gold answer."""
 
     correct: bool
+    """Whether the answer is right: what accuracies, votes and thresholds count."""
     answer: str | None
     """The extracted answer as it was written; None where the response has none."""
     method: str
     """Which rule decided: ``none``, ``string``, ``rational``, ``choice``, ``list``,
     ``algebra``, ``exact-match``, ``timeout``, ``error``, ``refused`` (too long or exponent too
     large); of programs ``tests`` and ``quit``; of a judge ``judge``, ``not-attempted`` and
-    ``not-graded``."""
+    ``not-graded``; ``math-verify``, and ``checker`` of a user's own."""
+    partial: float = 0.0
+    """What a checker of one's own gives an answer that is not right, from 0 to below 1."""
+
+    @property
+    def credit(self) -> float:
+        """What the answer earns where right answers earn 1: 1, or its partial credit."""
+        return 1.0 if self.correct else self.partial
 
 
 @dataclass(frozen=True)

@@ -21,21 +21,22 @@ FORMAT_REWARD = 0.1
 AnswerRule = Literal["em_math", "f1_literal", "f1_or_format"]
 
 
-def answer_reward(rule: AnswerRule, *, correct: bool, f1: float, formatted: bool) -> float:
+def answer_reward(rule: AnswerRule, *, credit: float, f1: float, formatted: bool) -> float:
     """Value of the final answer, in [0, 1].
 
     Args:
         rule: ``f1_literal`` is the paper's: F1 where it is above 0, so that one word of forty
             earns less than a wrong answer in the right format. ``f1_or_format`` pays the larger of
             the two. ``em_math`` pays for an equal value instead of shared words.
-        correct: whether the answer equals the gold answer in value.
+        credit: 1 where the answer equals the gold answer in value, 0 where it does not; a checker
+            of one's own may say something between.
         f1: see :func:`coterie.rewards.overlap.squad_f1`.
         formatted: see :func:`coterie.rewards.consultation.is_well_formed`.
     """
     floor = FORMAT_REWARD if formatted else 0.0
     match rule:
         case "em_math":
-            return 1.0 if correct else floor
+            return max(float(credit), floor)
         case "f1_literal":
             return f1 if f1 > 0 else floor
         case "f1_or_format":

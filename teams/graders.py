@@ -1,10 +1,11 @@
-"""Graders of the problems that no comparison decides: programs are run, a judge is asked."""
+"""Graders in place of the default's comparison: programs are run, a judge is asked, another
+checker decides."""
 
 import asyncio
 import os
 import threading
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from coterie.datatypes import (
 )
 from coterie.datatypes.missing_extras import module_of
 from coterie.rewards.grading.answers.checker import UNGRADED
+from coterie.rewards.grading.checkers import DEFAULT, ProcessChecker, kinds_of
 from coterie.rewards.grading.judged import JudgeGrader
 from coterie.rewards.grading.scorer import AnswerScorer, Grader
 from coterie.teams.models import check_models
@@ -26,6 +28,8 @@ from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.teams.team import build_team
 
 _ROLE = "judge"
+_EXAMPLE = Problem("an example", "What is 1 + 1?", "2", "number")
+"""What a checker is tried on where problems come from elsewhere."""
 _MOST_WORKERS = 4 * (os.cpu_count() or 1)
 
 
@@ -75,6 +79,9 @@ class Graders:
     def __init__(self, settings: ScoringSettings) -> None:
         self.by_kind: dict[AnswerKind, Grader] = {}
         self._judge: Judge | None = None
+        self._checker = checker_of(settings)
+        if self._checker is not None:
+            self.by_kind |= dict.fromkeys(_judged(settings), self._checker)
         if settings.programs:
             self.by_kind["code"] = _programs().grader_of(settings)
         if settings.judge:
@@ -85,6 +92,23 @@ class Graders:
         """End what was started."""
         if self._judge is not None:
             self._judge.close()
+        if self._checker is not None:
+            self._checker.close()
+
+
+def checker_of(settings: ScoringSettings) -> ProcessChecker | None:
+    """The checker that the settings name; None for the default. Close it."""
+    if settings.checker == DEFAULT:
+        return None
+    return ProcessChecker(
+        settings.checker, workers=settings.workers, deadline_s=settings.deadline_s
+    )
+
+
+def _judged(settings: ScoringSettings) -> tuple[AnswerKind, ...]:
+    """The kinds that the checker judges in place of the default."""
+    kinds = kinds_of(settings.checker)
+    return get_args(AnswerKind) if kinds is None else kinds
 
 
 def build_scorer(settings: ScoringSettings) -> tuple[AnswerScorer, Graders]:
@@ -111,18 +135,31 @@ def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> Non
             f"--scoring.workers must be 1 to {_MOST_WORKERS}, four for each processor here"
         )
     wanted = _kinds(problems)
-    named = {"code": settings.programs, "judged": bool(settings.judge)}
-    flags = {"code": "--scoring.programs", "judged": "--scoring.judge"}
+    judged = _judged(settings)
+    named: dict[AnswerKind, bool] = {"code": settings.programs, "judged": bool(settings.judge)}
+    flags: dict[AnswerKind, str] = {"code": "--scoring.programs", "judged": "--scoring.judge"}
     for kind, given in named.items():
         example = wanted.get(kind)
-        if example and not given:
-            raise UserError(f"{example} is of kind {kind}: {UNGRADED[kind]}")
+        if given and kind in judged:
+            raise UserError(
+                f"--scoring.checker {settings.checker} judges problems of every kind; leave out "
+                f"{flags[kind]}, or the checker"
+            )
+        if example and not given and kind not in judged:
+            raise UserError(f"{example.id} is of kind {kind}: {UNGRADED[kind]}")
         if given and not example:
             raise UserError(f"no problem here is of kind {kind}; leave out {flags[kind]}")
     if settings.programs:
         _programs().check(settings)
     if settings.judge:
         check_models({_ROLE: AgentSettings(settings.judge, trained=False)})
+    checker = checker_of(settings)
+    if checker is not None:
+        examples = [problem for kind, problem in wanted.items() if kind in judged]
+        try:
+            checker.probe(examples or [_EXAMPLE])
+        finally:
+            checker.close()
 
 
 def _programs() -> Any:
@@ -130,9 +167,9 @@ def _programs() -> Any:
     return module_of("programs", "grader", "--scoring.programs")
 
 
-def _kinds(problems: Iterable[Problem]) -> dict[str, str]:
-    """Kind -> the id of a problem of that kind."""
-    example_by_kind: dict[str, str] = {}
+def _kinds(problems: Iterable[Problem]) -> dict[AnswerKind, Problem]:
+    """Kind -> a problem of that kind."""
+    example_by_kind: dict[AnswerKind, Problem] = {}
     for problem in problems:
-        example_by_kind.setdefault(problem.kind, problem.id)
+        example_by_kind.setdefault(problem.kind, problem)
     return example_by_kind

@@ -100,11 +100,15 @@ class AgentSettings:
 class ScoringSettings:
     """Checking of answers and comparison of texts."""
 
+    checker: str = "default"
+    """What decides whether an answer is right: default, math-verify for kinds math, number and
+    list, or a function of yours for every kind, pkg.module:function, which gets (answer, problem)
+    and gives true, false or a number from 0 to 1. It runs in processes of its own."""
     encoder: Literal["hashed", "minilm"] = "hashed"
     """Text encoder for distances: MiniLM as in the papers, or hashed n-grams, which need no
     model."""
     workers: int = 1
-    """Processes for answers that need algebra, started on demand."""
+    """Processes for answers that need algebra, or for the checker, started on demand."""
     deadline_s: float = 5.0
     """Seconds for one answer; a longer check is killed and counts as wrong."""
     programs: bool = of_extra("programs", False)
@@ -125,6 +129,11 @@ class ScoringSettings:
         check_literals(self, "scoring.")
         check_fields_of_extras(self, "--scoring.")
         check_numbers(self, "--scoring.")
+        if self.checker != "default":
+            # What takes time to import waits until it is needed.
+            from coterie.rewards.grading.checkers import check_name
+
+            check_name(self.checker)
         refuse(
             (self.workers < 1, "--scoring.workers must be at least 1"),
             (not self.deadline_s > 0, "--scoring.deadline-s must be above 0"),

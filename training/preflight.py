@@ -19,7 +19,7 @@ from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
-from coterie.teams.graders import check_graders
+from coterie.teams.graders import build_scorer, check_graders
 from coterie.teams.models import check_engines, check_models
 from coterie.training.hosts import hosts, lives_elsewhere
 from coterie.training.prompt_limit import opening_prompts
@@ -95,9 +95,16 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
         UserError: there are none, or the environment does not ask such a role about them at once.
     """
     agents, evaluation = settings.agents, problems.evaluation
-    worked, prints = prepare_warmup(
-        settings.warmup, agents, settings.problems, evaluation, settings.run.seed
-    )
+    # Neither a judge nor programs are needed: answers to such problems stand as they are.
+    scoring = replace(settings.scoring, programs=False, judge="")
+    scorer, graders = build_scorer(scoring)
+    try:
+        worked, prints = prepare_warmup(
+            settings.warmup, agents, settings.problems, evaluation, settings.run.seed, scorer.check
+        )
+    finally:
+        scorer.close()
+        graders.close()
     if not worked:
         return problems
     choice = settings.choice

@@ -222,7 +222,7 @@ def _assemble(
         seed=run.seed,
     )
     closing.callback(lambda: _on_loop(runner, sampler.aclose()))
-    warmup = WarmUp(team, problems.worked, make_env, settings.warmup)
+    warmup = WarmUp(team, problems.worked, make_env, settings.warmup, scorer.check)
     evaluation = settings.eval
     examiner = Examiner(
         evaluation_of(envs.spec(choice.env)),

@@ -6,11 +6,10 @@ The stage itself is :mod:`coterie.training.warmup_stage`.
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coterie.datatypes import Problem, UserError, check_numbers, refuse
+from coterie.datatypes import Problem, UserError, Verdict, check_numbers, refuse
 from coterie.problems.canonical import problem_key
 from coterie.problems.files import Columns
 from coterie.problems.hub import known_overlap
@@ -20,12 +19,16 @@ from coterie.problems.solutions import solution_of
 from coterie.problems.source import ProblemSource
 from coterie.problems.split import contaminated_keys
 from coterie.problems.stream import ProblemStream
-from coterie.rewards.grading.answers import Checker
+from coterie.rewards.grading.checkers import LONGEST
 from coterie.teams.settings import AgentSettings
 from coterie.training.settings import MOST_PROBLEMS
 
 NOBODY = "none"
 """The value of ``--agents.ROLE.warmup`` for a role that is left out."""
+
+
+Check = Callable[[str, Problem], Verdict]
+"""Reads the answer of a response to a problem."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ def prepare_warmup(
     problems: ProblemSettings,
     evaluation: Sequence[Problem],
     seed: int,
+    check: Check,
 ) -> tuple[dict[str, ProblemStream], dict[str, str]]:
     """(worked solutions of each role that is warmed up, none of which is an evaluation problem;
     fingerprints of their sources by the flag that names them).
@@ -74,6 +78,7 @@ def prepare_warmup(
         problems: of the run: what is imitated where nothing else is named.
         evaluation: held-out problems.
         seed: of the run.
+        check: the run's, which reads the answers of worked solutions.
 
     Raises:
         UserError: a set without worked solutions, or settings that contradict each other.
@@ -88,21 +93,21 @@ def prepare_warmup(
                 continue
             text = agent.warmup or settings.problems or problems.train
             source = sources.setdefault(text, _open(text, problems, seed))
-            streams[role] = _stream(text, source, problems, evaluation, seed)
+            streams[role] = _stream(text, source, problems, evaluation, seed, check)
             own = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
             prints[own] = _fingerprint(source)
     return streams, prints
 
 
-def answer_of(problem: Problem, checker: Checker, asked: str = "") -> str | None:
-    """The worked solution of ``problem`` as an answer that the checker reads as right; None where
+def answer_of(problem: Problem, check: Check, asked: str = "") -> str | None:
+    """The worked solution of ``problem`` as an answer that ``check`` reads as right; None where
     it has none, or one that states another answer than the problem.
 
     A solution that states its answer stands as it is. To any other a last line is added.
 
     Args:
         problem: with its solution in ``meta``.
-        checker: reads answers.
+        check: reads answers.
         asked: the prompt, which decides the form of the last line.
     """
     solution = solution_of(problem)
@@ -113,11 +118,12 @@ def answer_of(problem: Problem, checker: Checker, asked: str = "") -> str | None
     whole = f"{solution}\n{_last_line(asked, problem.gold)}"
     if problem.kind == "judged":
         return whole
-    stated = checker.check(solution, problem)
+    stated = check(solution, problem)
     if stated.correct:
         return solution
-    is_right = stated.answer is None and checker.check(whole, problem).correct
-    return whole if is_right else None
+    # A checker of one's own shows the end of a text that states nothing by the default's rules.
+    states_none = stated.answer in (None, solution.strip()[-LONGEST:])
+    return whole if states_none and check(whole, problem).correct else None
 
 
 def _last_line(asked: str, gold: str) -> str:
@@ -156,18 +162,18 @@ def _stream(
     problems: ProblemSettings,
     evaluation: Sequence[Problem],
     seed: int,
+    check: Check,
 ) -> ProblemStream:
     exclude = frozenset(problem_key(problem) for problem in evaluation)
     evaluated = problems.eval or (problems.train,)
     if problems.decontaminate or any(known_overlap(text, name) for name in evaluated):
         exclude |= contaminated_keys(source, evaluation)
     stream = ProblemStream(source, seed, exclude)
-    with closing(Checker()) as checker:
-        stream.leave_out(
-            lambda problem: answer_of(problem, checker) is None,
-            "none of its problems has a worked solution that ends in its answer: name a set with a "
-            "column solution with --warmup.problems, or leave out --warmup.steps",
-        )
+    stream.leave_out(
+        lambda problem: answer_of(problem, check) is None,
+        "none of its problems has a worked solution that ends in its answer: name a set with a "
+        "column solution with --warmup.problems, or leave out --warmup.steps",
+    )
     return stream
 
 

@@ -1,7 +1,6 @@
 """Imitation before reward: the steps of the warm-up."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,13 @@ from coterie.algorithms.imitation import worked_row
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
 from coterie.problems.stream import ProblemStream
-from coterie.rewards.grading.answers import Checker
 from coterie.teams.backend import RoleLearner
 from coterie.teams.team import Team
 from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import RunDirectory
 from coterie.training.stage import learning
-from coterie.training.warmup import WarmupSettings, answer_of
+from coterie.training.warmup import Check, WarmupSettings, answer_of
 
 
 class WarmUp:
@@ -30,14 +28,16 @@ class WarmUp:
         streams: Mapping[str, ProblemStream],
         make_env: Callable[[], Any],
         settings: WarmupSettings,
+        check: Check,
     ) -> None:
         """Args:
         team: whose roles learn.
         streams: the worked solutions of each role that is warmed up.
         make_env: builds the environment with the models' vocabularies.
         settings: of the warm-up.
+        check: the run's, which reads the answers of worked solutions.
         """
-        self._team, self._streams = team, streams
+        self._team, self._streams, self._check = team, streams, check
         self._env = make_env() if streams else None
         self.last, self._count = settings.steps, settings.problems_per_step
         """Steps of imitation; 0: none."""
@@ -106,14 +106,13 @@ class WarmUp:
         """The worked rows that ``role`` imitates in step ``number``."""
         first = (number - 1) * self._count
         problems = [self._streams[role].at(first + place) for place in range(self._count)]
-        with closing(Checker()) as checker:
-            return [self._row(role, problem, checker) for problem in problems]
+        return [self._row(role, problem) for problem in problems]
 
-    def _row(self, role: str, problem: Problem, checker: Checker) -> Trajectory:
+    def _row(self, role: str, problem: Problem) -> Trajectory:
         codec: TokenCodec = self._team.codecs[role]
         given = opening_prompts(self._env, problem)[role]
         asked = codec.decode(np.asarray(given, dtype=np.int64))
-        answer = answer_of(problem, checker, asked)
+        answer = answer_of(problem, self._check, asked)
         assert answer is not None, f"{problem.id} was left out"
         # After a prompt of plain text a word begins with its space.
         lead = "" if asked[-1:].isspace() else " "

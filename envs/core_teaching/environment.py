@@ -154,7 +154,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
         for row, trace in enumerate(traces):
-            terms[trace.agent] = {"correct": float(trace.verdict.correct)}
+            terms[trace.agent] = {"correct": trace.verdict.credit}
             if scores is not None and not evaluating:
                 terms[trace.agent] = scores.of(row)
         seen = [trace.agent for trace in traces if trace.hinted]

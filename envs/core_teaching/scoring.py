@@ -115,7 +115,10 @@ def score(
     round_B = np.array([trace.round for trace in traces])
     partial_B = np.array([_partial(trace.verdict, problem, settings) for trace in traces])
     exploit_B = exploitation(
-        correct_B, partial_B, settings.alpha, partial_only_if_wrong=settings.alpha_only_if_wrong
+        [trace.verdict.credit for trace in traces],
+        partial_B,
+        settings.alpha,
+        partial_only_if_wrong=settings.alpha_only_if_wrong,
     )
     explore_B: Values = np.zeros(len(traces))
     cross_B: Values = explore_B

@@ -123,7 +123,7 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
             own = [trace for trace in traces.values() if trace.role == role]
             correct = [bool(trace.verdict.correct) for trace in own]
             rights |= {role: correct} if own else {}
-            scores = [{"correct": float(is_right)} for is_right in correct]
+            scores = [{"correct": trace.verdict.credit} for trace in own]
             if training:
                 scores = score(own, problem.question, settings)
             terms |= {trace.agent: earned for trace, earned in zip(own, scores)}

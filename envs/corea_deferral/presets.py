@@ -49,6 +49,11 @@ _SETTINGS = {
     "rollout.top_k": Setting(0, "framework"),
     "eval.temperature": Setting(0.6, "section 4.4", "calibration holds for what was trained"),
     "eval.top_p": Setting(1.0, "section 4.4 names none", "that of training, which is the same"),
+    "scoring.checker": Setting(
+        "math-verify",
+        "section 4.1",
+        "a policy learns what math-verify pays: it reads what it can, and drops the rest",
+    ),
     "problems.train": Setting("deepmath", "section 4.1", TINY),
     "problems.limit": Setting(16_000, "section 4.1", "a generator has no end"),
     "problems.held_out": Setting(500, "section 4.1", "512 of a generator"),
@@ -108,6 +113,13 @@ DEPARTURES = (
         "trained like the small one (section 4.2, baseline LLM)",
         "as published, until `--agents.large.model` names what a run of corea-qwen-32b trained",
         "a preset cannot name a run of yours",
+    ),
+    Departure(
+        "math_verify",
+        "version and settings not said (section 4.1)",
+        "0.9 with its own settings, for kinds math, number and list; it reads the last box, or all "
+        "of an answer without one. `--scoring.checker default` is stricter",
+        "other sets are graded by exact match, as in the paper",
     ),
     Departure(
         "reward of the format",

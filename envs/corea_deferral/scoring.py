@@ -116,9 +116,9 @@ def score(
         )
     return [
         {
-            "correct": settings.w_correct * float(correct),
+            "correct": settings.w_correct * trace.verdict.credit,
             "format": settings.w_format * confidence_format(trace.text, question),
             "confidence": settings.w_confidence * float(confident),
         }
-        for trace, correct, confident in zip(traces, correct_N, confident_N)
+        for trace, confident in zip(traces, confident_N)
     ]

@@ -71,7 +71,7 @@ def with_lone(
             terms[agent] = dict.fromkeys(next(iter(outcome.terms.values())), 0.0)
             continue
         report = as_graded(trace.text, trace.verdict, problem, settings, answered_calls=0)
-        terms[agent] = answer_terms(report, settings)
+        terms[agent] = answer_terms(report, trace.verdict.credit, settings)
         measured[agent] = {**report, "lone": True, "response_tokens": trace.tokens}
         if episode.heard and not report["correct"] and settings.reread == "wrong":
             read[agent] = episode.heard

@@ -146,7 +146,7 @@ def outcome_of(
         "answer_in_returns": any(states_gold),
         **_consulting(episode, problem.question),
     }
-    terms = _terms(report, settings, episode)
+    terms = _terms(report, verdict.credit, settings, episode)
     asked = Counter(dispatch.call.expert_id for dispatch in episode.dispatched)
     replied = Counter(
         dispatch.call.expert_id for dispatch in episode.dispatched if dispatch.replied
@@ -201,11 +201,14 @@ def as_graded(
     }
 
 
-def answer_terms(report: Mapping[str, Any], settings: EapoConsultationSettings) -> dict[str, float]:
-    """What a graded answer earns in training, where nobody was asked."""
+def answer_terms(
+    report: Mapping[str, Any], credit: float, settings: EapoConsultationSettings
+) -> dict[str, float]:
+    """What a graded answer, with the credit of its verdict, earns in training, where nobody was
+    asked."""
     value = answer_reward(
         settings.answer_reward,
-        correct=report["correct"],
+        credit=credit,
         f1=report["f1"],
         formatted=report["formatted"],
     )
@@ -213,11 +216,14 @@ def answer_terms(report: Mapping[str, Any], settings: EapoConsultationSettings) 
 
 
 def _terms(
-    report: Mapping[str, Any], settings: EapoConsultationSettings, episode: Consultation
+    report: Mapping[str, Any],
+    credit: float,
+    settings: EapoConsultationSettings,
+    episode: Consultation,
 ) -> dict[str, float]:
     """What the policy earns."""
     if episode.mode != "train":
-        return {"correct": 0.0 if episode.failed else float(report["correct"])}
+        return {"correct": 0.0 if episode.failed else credit}
     if episode.failed:
         return {"answer": 0.0, "consulting": 0.0}
     counted = report["calls" if settings.penalised == "dispatched" else "accepted"]
@@ -225,7 +231,7 @@ def _terms(
     if free or (settings.penalty_only_if_right and not report["correct"]):
         counted = 0
     cost = consult_penalty(counted, settings.consult_penalty)
-    return {**answer_terms(report, settings), "consulting": cost}
+    return {**answer_terms(report, credit, settings), "consulting": cost}
 
 
 def _consulting(episode: Consultation, question: str) -> dict[str, Any]:

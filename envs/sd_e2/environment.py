@@ -85,7 +85,7 @@ class SdE2Env(ConversationEnv, guarded=False):
             right[role] = sum(trace.verdict.correct for trace in traces)
             for agent, trace, own in zip(there, traces, score(traces, settings, self.scorer.embed)):
                 measured[agent] = own.report(trace)
-                terms[agent] = own.terms if training else {"correct": float(trace.verdict.correct)}
+                terms[agent] = own.terms if training else {"correct": trace.verdict.credit}
         nothing: dict[str, float] = dict.fromkeys(TERMS if training else ("correct",), 0.0)
         return Outcome(
             terms={agent: terms.get(agent, nothing) for agent in self.possible_agents},

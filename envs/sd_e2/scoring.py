@@ -147,7 +147,7 @@ def _raw(
 ) -> dict[str, float]:
     parsed = trace.parsed
     return {
-        "outcome": float(trace.verdict.correct),
+        "outcome": trace.verdict.credit,
         "exploration": strategy_exploration(
             trace.right,
             vectors_SD,

@@ -9,7 +9,8 @@
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
-Reward: 1 for a right answer. Version history: v0, the first.
+Reward: 1 for a right answer; a checker of your own may give a part of it. Version history: v0, the
+first.
 """
 
 from collections.abc import Mapping
@@ -74,4 +75,4 @@ class SoloEnv(ConversationEnv, guarded=False):
             "method": verdict.method,
             "confidence": parse_confidence(text),
         }
-        return Outcome({agent: {"correct": float(verdict.correct)}}, {agent: measured})
+        return Outcome({agent: {"correct": verdict.credit}}, {agent: measured})

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from coterie.comparison.inherited import (
     Inherited,
+    checking,
     inherited_settings,
     preset_settings,
     prompting,
@@ -151,7 +152,7 @@ class CoreaComparison(Asking):
         sources = self._sources()
         drawn, asked = sampling(sources, given), prompting(sources, _ENV, given)
         asked.pop("eval_max_new_tokens", None)
-        return values | drawn | asked
+        return values | drawn | asked | checking(sources, given)
 
     def _sources(self) -> list[Inherited]:
         if self.preset:

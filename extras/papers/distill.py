@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +22,7 @@ from coterie.datatypes import (
     Sampling,
     Trajectory,
     UserError,
+    Verdict,
     check_literals,
     derive_seed,
 )
@@ -31,10 +33,10 @@ from coterie.problems.opening import open_source
 from coterie.problems.split import hold_out
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.consultation import ANSWER, THINK
-from coterie.rewards.grading.answers import Checker
 from coterie.teams.backend import LearningSetup
+from coterie.teams.graders import build_scorer, check_graders
 from coterie.teams.models import check_models
-from coterie.teams.settings import AgentSettings
+from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.teams.team import build_team
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.disk import write_or_keep
@@ -81,6 +83,8 @@ class DistillSettings:
     """Imitate only solutions that end in the gold answer."""
     seed: int = 0
     """Seed of everything random."""
+    scoring: ScoringSettings = field(default_factory=ScoringSettings)
+    """Checking of answers (--only-right)."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")
@@ -113,6 +117,8 @@ def distill(settings: DistillSettings) -> None:
             raise UserError(f"--{name.replace('_', '-')} must be at least 1")
     if settings.expert_tokens < 0:
         raise UserError("--expert-tokens must not be negative; 0 leaves the end to --steps")
+    if settings.scoring != ScoringSettings() and not settings.only_right:
+        raise UserError("--scoring: no answer is checked here without --only-right; leave it out")
     if is_player(settings.policy):
         raise UserError(f"{settings.policy} is not a model to train; name one with --policy")
     check_new(settings.out, flag="--out")
@@ -141,8 +147,8 @@ def distill(settings: DistillSettings) -> None:
         spent = {"steps": 0, "learned_tokens": 0, "expert_tokens": 0}
         for step in range(1, settings.steps + 1):
             problems = stream.take(settings.problems_per_step)
-            said = await sample_solutions(team, problems, step, settings)
-            rows = [row for row, right, _ in said if right or not settings.only_right]
+            said = await sample_solutions(team, problems, step, settings, check)
+            rows = [row for row, right, _ in said if right]
             metrics = trained.update(rows, np.ones(len(rows)))
             spent["steps"] = step
             spent["learned_tokens"] += sum(int(row.mask.sum()) for row in rows)
@@ -157,8 +163,15 @@ def distill(settings: DistillSettings) -> None:
 
     total = settings.steps * settings.problems_per_step * settings.solutions
     title = f"distilling {settings.expert} into {settings.policy}"
-    with stage(console, title, total, lines=slow, counted=(LEARNED,), unit="solutions"):
-        spent = asyncio.run(run())
+    with ExitStack() as closing:
+        check = None
+        if settings.only_right:
+            scorer, graders = build_scorer(settings.scoring)
+            closing.callback(graders.close)
+            closing.callback(scorer.close)
+            check = scorer.check
+        with stage(console, title, total, lines=slow, counted=(LEARNED,), unit="solutions"):
+            spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
     write_or_keep(settings.out / "distillation.json", json.dumps(spent), "--out")
     console.print(
@@ -168,7 +181,11 @@ def distill(settings: DistillSettings) -> None:
 
 
 async def sample_solutions(
-    team: Any, problems: Sequence[Problem], step: int, settings: DistillSettings
+    team: Any,
+    problems: Sequence[Problem],
+    step: int,
+    settings: DistillSettings,
+    check: Callable[[str, Problem], Verdict] | None = None,
 ) -> list[tuple[Trajectory, bool, int]]:
     """Return training rows (the policy's prompt and the expert's solution in the policy's format),
     whether each is right, and the number of tokens that the expert wrote.
@@ -178,10 +195,10 @@ async def sample_solutions(
         problems: the problems of a step.
         step: number of the step, which seeds the sampling.
         settings: settings of the distillation.
+        check: decides whether a solution is right; None: all are.
     """
     expert, mine, theirs = team.policies["expert"], team.codecs["policy"], team.codecs["expert"]
     sampling = Sampling(settings.max_new_tokens, settings.temperature)
-    checker = Checker()
 
     async def solution(problem: Problem, copy: int) -> tuple[Trajectory, bool, int] | None:
         text = lone_prompt(problem.question, settings.prompt_style, problem.kind)
@@ -197,7 +214,7 @@ async def sample_solutions(
         except PolicyFailure:
             return None
         trace = as_trace(theirs.decode(completion.tokens))
-        right = not settings.only_right or checker.check(trace, problem).correct
+        right = check is None or check(trace, problem).correct
         ends = ANSWER in trace and completion.finish_reason != "length"
         row = worked_row(mine, mine.open(text), trace, role="policy", problem=problem.id, ends=ends)
         return row, right, len(completion.tokens)
@@ -205,9 +222,7 @@ async def sample_solutions(
     requests = [
         solution(problem, copy) for problem in problems for copy in range(settings.solutions)
     ]
-    rows = [row for row in await asyncio.gather(*requests) if row is not None]
-    checker.close()
-    return rows
+    return [row for row in await asyncio.gather(*requests) if row is not None]
 
 
 def as_trace(solution: str) -> str:
@@ -234,5 +249,5 @@ def _stream(settings: DistillSettings) -> ProblemStream:
     _, exclude = hold_out(scored, scored, settings.questions, settings.seed)
     source = open_source(settings.problems, seed=settings.seed)
     if settings.only_right:
-        Checker().check("", source[0])  # refuses kinds that cannot be compared here
+        check_graders(settings.scoring, [source[0]])
     return ProblemStream(source, settings.seed, exclude)

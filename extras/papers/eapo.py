@@ -11,6 +11,7 @@ from rich.console import Console
 from coterie import envs
 from coterie.comparison.inherited import (
     Inherited,
+    checking,
     inherited_settings,
     preset_settings,
     prompting,
@@ -146,7 +147,7 @@ class EapoComparison(Asking):
         }
         values |= {"env": env | asked} if env or asked else {}
         values |= {"leap": paths} if paths else {}
-        return values | drawn
+        return values | drawn | checking(sources, given)
 
     def _sources(self) -> list[Inherited]:
         if self.preset:

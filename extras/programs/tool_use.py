@@ -105,11 +105,12 @@ class ToolUseEnv(ConversationEnv, guarded=False):
             written += shown
             last = calls == settings.calls
             ask = Ask(shown, "continuation", stop=() if last else (settings.closes,))
-        right = bool(self.scorer.check(written, problem).correct)
-        terms = {"correct": float(right)}
+        verdict = self.scorer.check(written, problem)
+        terms = {"correct": verdict.credit}
         if settings.call_cost:
             terms["calls"] = -settings.call_cost * calls
-        return Outcome({agent: terms}, {agent: {"right": right, "calls": calls, "errors": errors}})
+        measured = {"right": verdict.correct, "calls": calls, "errors": errors}
+        return Outcome({agent: terms}, {agent: measured})
 
 
 def program_in(written: str, settings: ToolUseSettings) -> str:

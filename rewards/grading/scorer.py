@@ -53,8 +53,8 @@ class AnswerScorer:
         shortcuts: as in :class:`coterie.rewards.grading.answers.Checker`.
         workers: processes for algebra; none is started before one is needed.
         deadline_s: seconds for one comparison by algebra.
-        graders: who judges a kind that is not decided by comparison (``code``, ``judged``); such a
-            problem is refused without one.
+        graders: who judges a kind in place of the comparison; ``code`` and ``judged`` are refused
+            without one.
         remember_verdicts: verdicts kept.
         remember_vectors: vectors kept (1.5 KB each with MiniLM).
 
@@ -147,7 +147,7 @@ class AnswerScorer:
 
 
 def _key(response: str, problem: Problem) -> Hashable:
-    """What a verdict depends on."""
-    key = (response, problem.gold, problem.kind, problem.choices, problem.question)
-    key = (*key, problem.percent, problem.tolerance)
+    """What a verdict depends on: all of a problem. Its id stands for its ``meta``, which cannot be
+    hashed, but for the tests of programs."""
+    key = (response, *(value for name, value in vars(problem).items() if name != "meta"))
     return (*key, str(problem.meta.get("test", ""))) if problem.kind == "code" else key

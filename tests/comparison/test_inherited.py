@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coterie.comparison import inherited
-from coterie.comparison.inherited import Inherited, parse, sampling
+from coterie.comparison.inherited import Inherited, checking, parse, sampling
 from coterie.comparison.suite import SuiteComparison
 from coterie.datatypes import UserError
 from coterie.training.train_settings import Choice, TrainSettings, defaults
@@ -47,3 +47,21 @@ def test_a_suite_is_asked_as_the_preset_says() -> None:
     flags = ("--preset", "core-qwen-gsm8k", "--policies", "a=tiny:alice")
     suite = parse(SuiteComparison, flags, "suite")
     assert (suite.temperature, suite.top_p) == (0.7, 0.9)
+
+
+def test_a_benchmark_checks_answers_as_its_runs_or_its_preset_did() -> None:
+    asked = ("--policies", "a=tiny:alice")
+    assert parse(SuiteComparison, asked, "suite").scoring.checker == "default"
+    paper = ("--preset", "corea-qwen-7b", *asked)
+    assert parse(SuiteComparison, paper, "suite").scoring.checker == "math-verify"
+    again = parse(SuiteComparison, (*paper, "--scoring.checker", "default"), "suite")
+    assert again.scoring.checker == "default"
+
+
+def test_runs_with_other_checkers_need_a_flag() -> None:
+    run = of_run({})
+    other = dataclasses.replace(run, source="runs/y", checker="mine:right")
+    assert checking([other, other]) == {"scoring": {"checker": "mine:right"}}
+    with pytest.raises(UserError, match=r"different checkers, .* say which with --scoring.checker"):
+        checking([run, other])
+    assert checking([run, other], ["--scoring.checker"]) == {}

@@ -70,12 +70,12 @@ def test_a_solution_ends_as_the_checker_reads_it(
     solution: str, asked: str, answer: str | None
 ) -> None:
     problem = Problem("p", "7 + 2?", "9", "number", meta={"solution": solution})
-    assert answer_of(problem, Checker(), asked) == answer
+    assert answer_of(problem, Checker().check, asked) == answer
 
 
 def test_a_program_is_imitated_in_a_fence() -> None:
     problem = Problem("p", "?", "    return 1", "code", meta={"code_prompt": "def f():\n"})
-    assert answer_of(problem, Checker()) == "```python\ndef f():\n    return 1\n```"
+    assert answer_of(problem, Checker().check) == "```python\ndef f():\n    return 1\n```"
 
 
 def test_held_out_problems_are_never_imitated(

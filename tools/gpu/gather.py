@@ -24,9 +24,7 @@ from coterie.datatypes import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 MIB = 2**20
-NOT_OF_TESTS = frozenset(
-    ("import-linter", "ipykernel", "math-verify", "nbclient", "pyright", "ruff", "torchrl")
-)
+NOT_OF_TESTS = frozenset(("import-linter", "ipykernel", "nbclient", "pyright", "ruff", "torchrl"))
 """Packages of the extra ``test`` that neither GPU tests nor the comparison with TRL need."""
 _PLATFORMS = tuple(f"manylinux_2_{minor}_x86_64" for minor in (39, 35, 34, 31, 28, 27, 24, 17))
 _PLATFORMS += ("manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64")

@@ -219,7 +219,7 @@ class LeapEnv(ConversationEnv, guarded=False):
             for agent, path in paths.items()
         }
         return Outcome(
-            terms={agent: {"correct": float(v.correct)} for agent, v in verdicts.items()},
+            terms={agent: {"correct": v.credit} for agent, v in verdicts.items()},
             measured={
                 agent: {
                     "correct": bool(verdict.correct),

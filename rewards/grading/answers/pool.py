@@ -1,50 +1,77 @@
 """Worker processes that are killed when they miss their deadline, and replaced.
 
 Plain subprocesses on pipes: they need neither signals nor a main thread, they do not import the
-caller's main module, and killing one ends whatever it is computing.
+caller's main module, and killing one ends whatever it is computing. A worker writes ``ready``, or
+one line that says why it cannot start; then it answers each line of JSON with one line.
 """
 
 import contextlib
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, cast
 
 from coterie.datatypes import UserError
-from coterie.rewards.grading.answers.equality import Pair
 
-Outcome = Literal["equal", "different", "timeout", "error"]
+Outcome = str
+"""What a worker replies (``equal``, ``different`` or ``error`` for formulas), or ``timeout``;
+``error`` also where it died."""
 
 _WORKER = Path(__file__).with_name("worker.py")
-_OUTCOMES = frozenset({"equal", "different", "error"})
 START_S = 120.0
 """Seconds that a worker may take to start."""
 PAIRS_PER_WORKER = 8
 """A second worker is started only when there is this much for each."""
 
 
+@dataclass(frozen=True)
+class Program:
+    """What a worker process runs."""
+
+    title: str
+    """Its name in messages."""
+    arguments: tuple[str, ...]
+    """What Python is started with; the deadline in seconds is added."""
+    is_reply: Callable[[str], bool]
+    """Whether a line is a reply; a worker that writes another one is replaced."""
+    shows_errors: bool = False
+    """Whether its standard error is that of this process."""
+    way_out: str = ""
+    """What to try where it does not start."""
+
+
+FORMULAS = Program(
+    "the worker for formulas",
+    # -P: the folder of the file holds modules of ours, none of which it shall find.
+    ("-P", "-W", "ignore", str(_WORKER)),
+    frozenset({"equal", "different", "error"}).__contains__,
+    way_out="try `python -c 'import mpmath'`",
+)
+
+
 class _Worker:
     """One process and the question it is at."""
 
-    def __init__(self, deadline_s: float) -> None:
+    def __init__(self, program: Program, deadline_s: float) -> None:
         self.deadline_s = deadline_s
         self.ready = False
         self.job: int | None = None
         self.due = time.monotonic() + START_S
         self.process = subprocess.Popen(
-            # -P: the folder of the file holds modules of ours, none of which it shall find.
-            [sys.executable, "-P", "-W", "ignore", str(_WORKER), str(deadline_s)],
+            [sys.executable, *program.arguments, str(deadline_s)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=None if program.shows_errors else subprocess.DEVNULL,
             # Ctrl-C is for the parent, which then ends the worker.
             start_new_session=True,
         )
@@ -52,12 +79,12 @@ class _Worker:
         self.replies = cast(IO[bytes], self.process.stdout)
         self.read = b""
 
-    def ask(self, job: int, pair: Pair) -> None:
+    def ask(self, job: int, question: Any) -> None:
         """Send a question; a worker that has died is noticed when its reply is read."""
         self.job = job
         self.due = time.monotonic() + self.deadline_s
         with contextlib.suppress(OSError):
-            self.questions.write(json.dumps(pair, default=str).encode() + b"\n")
+            self.questions.write(json.dumps(question, default=str).encode() + b"\n")
             self.questions.flush()
 
     def receive(self) -> str | None:
@@ -72,7 +99,10 @@ class _Worker:
         return line
 
     def kill(self) -> None:
-        """End the process now and collect it."""
+        """End the process, and what it has started, now; collect it."""
+        if self.process.returncode is None:  # else its number may be another's by now
+            with contextlib.suppress(OSError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
         self.process.wait()
         for pipe in (self.questions, self.replies):
@@ -88,19 +118,22 @@ def _end(workers: list[_Worker], owner: int) -> None:
 
 
 class WorkerPool:
-    """Runs comparisons in at most ``workers`` processes, each comparison under a deadline.
+    """Answers questions in at most ``workers`` processes, each question under a deadline.
 
-    Nothing is started before the first comparison. May be called from any thread (calls take
+    Nothing is started before the first question. May be called from any thread (calls take
     turns) and inside a running event loop (which waits).
     """
 
-    def __init__(self, workers: int = 1, deadline_s: float = 5.0) -> None:
+    def __init__(
+        self, workers: int = 1, deadline_s: float = 5.0, program: Program = FORMULAS
+    ) -> None:
         if workers < 1:
             raise UserError(f"answer checking needs at least 1 worker, not {workers}")
         if not deadline_s > 0:
             raise UserError(f"the deadline of an answer must be above 0 s, not {deadline_s}")
         self.size = workers
         self.deadline_s = deadline_s
+        self.program = program
         self.timeouts = 0
         """Workers that were killed at their deadline."""
         self._lock = threading.Lock()
@@ -113,9 +146,13 @@ class WorkerPool:
         """Worker processes that are running now."""
         return len(self._workers)
 
-    def run(self, pairs: Sequence[Pair]) -> list[Outcome]:
-        """Compare each (gold, answer); outcomes in the order of ``pairs``."""
-        if not pairs:
+    def run(self, questions: Sequence[Any]) -> list[Outcome]:
+        """The outcome of each question, in their order.
+
+        Raises:
+            UserError: no worker starts.
+        """
+        if not questions:
             return []
         with self._lock:
             if os.getpid() != self._owner:
@@ -124,15 +161,16 @@ class WorkerPool:
                 self._finalizer.detach()
                 self._finalizer = weakref.finalize(self, _end, self._workers, self._owner)
             try:
-                return self._run(pairs)
+                return self._run(questions)
             except BaseException:
                 # Interrupted: a reply that is still to come must not answer a later question.
                 _end(self._workers, self._owner)
                 raise
 
-    def _run(self, pairs: Sequence[Pair]) -> list[Outcome]:
-        outcomes: list[Outcome] = ["error"] * len(pairs)
-        todo = deque(range(len(pairs)))
+    def _run(self, questions: Sequence[Any]) -> list[Outcome]:
+        outcomes: list[Outcome] = ["error"] * len(questions)
+        todo = deque(range(len(questions)))
+        title = self.program.title
         failed_starts = 0
         with selectors.DefaultSelector() as selector:
             for worker in list(self._workers):
@@ -150,13 +188,13 @@ class WorkerPool:
             while todo or any(worker.job is not None for worker in self._workers):
                 wanted = min(self.size, 1 + (len(todo) - 1) // PAIRS_PER_WORKER)
                 while todo and len(self._workers) < wanted:
-                    worker = _Worker(self.deadline_s)
+                    worker = _Worker(self.program, self.deadline_s)
                     self._workers.append(worker)
                     selector.register(worker.replies, selectors.EVENT_READ, worker)
                 for worker in self._workers:
                     if todo and worker.ready and worker.job is None:
                         job = todo.popleft()
-                        worker.ask(job, pairs[job])
+                        worker.ask(job, questions[job])
                 waiting = [w for w in self._workers if w.job is not None or not w.ready]
                 pause = max(0.0, min(w.due for w in waiting) - time.monotonic())
                 for selected, _ in selector.select(pause):
@@ -169,13 +207,15 @@ class WorkerPool:
                         if not worker.ready:
                             replace(worker)
                             failed_starts += 1
+                            if line:
+                                raise UserError(f"{title} {line}")
                             if failed_starts > self.size:
+                                way_out = self.program.way_out
                                 raise UserError(
-                                    "the worker for formulas does not start; try "
-                                    "`python -c 'import mpmath'`"
+                                    f"{title} does not start{'; ' if way_out else ''}{way_out}"
                                 )
-                    elif worker.job is not None and line in _OUTCOMES:
-                        outcomes[worker.job] = cast(Outcome, line)
+                    elif worker.job is not None and self.program.is_reply(line):
+                        outcomes[worker.job] = line
                         worker.job = None
                     else:
                         worker.job = None
@@ -188,7 +228,7 @@ class WorkerPool:
                         self.timeouts += 1
                         replace(worker)
                     elif not worker.ready and now >= worker.due:
-                        raise UserError(f"the worker for formulas took over {START_S:.0f} s")
+                        raise UserError(f"{title} takes over {START_S:.0f} s to start")
         return outcomes
 
     def close(self) -> None:

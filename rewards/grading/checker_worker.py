@@ -1,0 +1,145 @@
+r"""The process in which a checker other than the default runs: one JSON line in, one JSON line out.
+
+A question is ``[answer, fields of the problem]``. The reply is ``{"number": n, "answer": text}``,
+where ``answer`` is what the checker itself has read and may be missing, or ``{"fault": why}``.
+What the checker prints goes to standard error. It may hang or crash: its parent kills it at the
+deadline, and it ends itself a little later where its parent is gone.
+"""
+
+import contextlib
+import json
+import logging
+import numbers
+import os
+import signal
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TextIO
+
+from coterie.datatypes import Problem, UserError
+from coterie.datatypes.plugins import load
+
+MATH_VERIFY = "math-verify"
+MEMORY = 4 << 30
+"""Bytes of address space for math-verify, whose sympy computes whatever a model writes; a checker
+of one's own may need more (torch alone does)."""
+GRACE_S = 2.0
+"""Seconds after the deadline at which the process ends itself."""
+MOST_SHOWN = 4096
+"""Characters of the answer that a checker has read, and of a fault."""
+
+Check = Callable[[str, Problem], dict[str, Any]]
+
+
+def own_checker(path: str) -> Check:
+    """The function that ``path`` (``pkg.module:function``) names, as a :data:`Check`.
+
+    Raises:
+        UserError: it cannot be imported, or is no function.
+    """
+    function: Any = load(path, "")
+    if not callable(function):
+        raise UserError(f"is a {type(function).__name__}, and must be a function")
+
+    def check(answer: str, problem: Problem) -> dict[str, Any]:
+        given = function(answer, problem)
+        number = as_number(given)
+        if number is None:
+            return {"fault": f"gave {given!r:.80}"}
+        return {"number": number}
+
+    return check
+
+
+def as_number(given: Any) -> float | None:
+    """What a checker gave, as a number in [0, 1]; None for anything else.
+
+    Truth values count, those of numpy and tensors with one element too.
+    """
+    if not isinstance(given, numbers.Real) and callable(getattr(given, "item", None)):
+        given = given.item()
+    if not isinstance(given, numbers.Real):
+        return None
+    number = float(given)
+    return number if 0.0 <= number <= 1.0 else None
+
+
+def math_verify_checker() -> Check:
+    """math-verify's ``verify(parse(gold), parse(answer))``, with its own defaults.
+
+    Its time limits use signals of a main thread; ours is the parent's.
+    """
+    logging.disable(logging.CRITICAL)
+    _limit_memory()
+    from math_verify import parse, verify
+
+    @lru_cache(maxsize=256)
+    def parsed(gold: str) -> list[Any]:
+        return parse(as_latex(gold), parsing_timeout=None)  # type: ignore[arg-type]
+
+    def check(answer: str, problem: Problem) -> dict[str, Any]:
+        stated = parse(answer, parsing_timeout=None)  # type: ignore[arg-type]
+        right = verify(parsed(problem.gold), stated, timeout_seconds=None)
+        shown = next((part for part in stated if isinstance(part, str)), None)
+        return {"number": float(right), "answer": shown}
+
+    return check
+
+
+def as_latex(gold: str) -> str:
+    r"""A gold answer where math-verify looks for one: a bare ``\frac12`` is no formula to it."""
+    return gold if "$" in gold or "\\boxed" in gold else f"\\boxed{{{gold}}}"
+
+
+def serve(check: Check, questions: TextIO, replies: TextIO, deadline_s: float) -> None:
+    """Answer questions until there are no more."""
+    print("ready", file=replies, flush=True)
+    for line in questions:
+        answer, fields = json.loads(line)
+        fields["choices"] = tuple(fields["choices"])
+        signal.setitimer(signal.ITIMER_REAL, deadline_s + GRACE_S)
+        try:
+            reply = check(answer, Problem(**fields))
+        # A checker that leaves (SystemExit), and math-verify's TimeoutException, are faults too.
+        except BaseException as error:
+            reply = {"fault": f"raised {_said(error)}"}
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        short = {name: v[:MOST_SHOWN] if isinstance(v, str) else v for name, v in reply.items()}
+        print(json.dumps(short), file=replies, flush=True)
+
+
+def main(name: str, deadline_s: float) -> None:
+    """Run the checker ``name`` until standard input ends."""
+    # The protocol owns the real standard streams: a checker may read and print.
+    questions = os.fdopen(os.dup(0), encoding="utf-8")
+    replies = os.fdopen(os.dup(1), "w", encoding="ascii")
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    with contextlib.suppress(OSError):  # closed by whoever started the run
+        os.dup2(2, 1)
+    try:
+        check = math_verify_checker() if name == MATH_VERIFY else own_checker(name)
+    except (Exception, SystemExit) as error:
+        why = str(error) if isinstance(error, UserError) else f"cannot be loaded: {_said(error)}"
+        line = " ".join(why.split()).rstrip(".")
+        print(line.encode("ascii", "replace").decode(), file=replies, flush=True)
+        return
+    serve(check, questions, replies, deadline_s)
+
+
+def _said(error: BaseException) -> str:
+    """An exception's type and message, on one line."""
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # an exception may have no text
+        said = ""
+    return f"{type(error).__name__}: {said:.300}".removesuffix(": ")
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
