@@ -8,6 +8,11 @@ from pathlib import Path
 
 from coterie.datatypes.userinput import UserError, user_path
 
+NOT_UTF8 = (
+    "libraries that read and write models take names in UTF-8 only; name another, or start with "
+    "PYTHONUTF8=1 where this name is UTF-8"
+)
+
 
 def check_folder(
     path: Path, flag: str, *, files: Collection[str] = (), folders: Collection[str] = ()
@@ -23,7 +28,9 @@ def check_folder(
     Raises:
         UserError: one sentence that names the way out.
     """
-    if user_path(path).is_dir():
+    if any("\udc80" <= letter <= "\udcff" for letter in str(user_path(path))):
+        raise UserError(f"{flag}: {path}: {NOT_UTF8}")
+    if path.is_dir():
         for name in files:
             check_file(path / name, flag)
         for name in folders:

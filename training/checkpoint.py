@@ -156,7 +156,7 @@ def load(path: Path, roles: Mapping[str, Restorable]) -> Progress:
         UserError: its content is damaged.
     """
     with _refusing(path):
-        state = json.loads((path / "state.json").read_text())
+        state = json.loads((path / "state.json").read_text(encoding="utf-8"))
         progress = _progress(state)
         load_roles(path, roles)
         torch.set_rng_state(load_file(path / "rng.safetensors")["torch"])
@@ -178,7 +178,7 @@ def _refusing(path: Path) -> Iterator[None]:
 
 def load_roles(path: Path, roles: Mapping[str, Restorable]) -> None:
     """Restore ``roles`` alone, from files that were not changed since."""
-    learners = json.loads((path / "state.json").read_text())["learners"]
+    learners = json.loads((path / "state.json").read_text(encoding="utf-8"))["learners"]
     for name, role in roles.items():
         role.load(path / name, learners[name])
 

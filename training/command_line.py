@@ -7,6 +7,7 @@ that tyro parses into is made here.
 import argparse
 import dataclasses
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -140,7 +141,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         description="Continue a run exactly where its last checkpoint stands.",
     )
     _leave_if_ended(directory, more.steps)
-    _check_ahead(directory, more.steps)
+    _check_ahead(directory, more.steps, settings.run.checkpoint_every)
     for host in places:
         settings = host.moved(settings, more)
     return dataclasses.replace(
@@ -158,7 +159,7 @@ def read_run(directory: Path) -> TrainSettings:
     """
     path = directory / "config.json"
     try:
-        return restore(json.loads(path.read_text()))
+        return restore(json.loads(path.read_text(encoding="utf-8")))
     except RecursionError:
         raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except OSError:
@@ -172,18 +173,43 @@ def read_run(directory: Path) -> TrainSettings:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 
 
-def _check_ahead(directory: Path, steps: int) -> None:
-    """Refuse fewer steps than a run has done."""
+def _check_ahead(directory: Path, steps: int, checkpoint_every: int) -> None:
+    """Refuse fewer steps than a run has done, and to begin again where its checkpoints are gone."""
     newest = latest(directory / "checkpoints")
+    if newest is None:
+        _check_unfinished(directory, checkpoint_every)
     learns, step = place_of(newest) if newest is not None else (False, 0)
     if learns and step > steps:
         raise UserError(f"{directory} is at step {step}; --steps must be at least that")
 
 
+def _check_unfinished(directory: Path, checkpoint_every: int) -> None:
+    """Refuse to start a run again from its beginning that has results which that would overwrite.
+
+    Raises:
+        UserError: it has trained models, a summary, or more steps than before a first checkpoint.
+    """
+    if any(map(os.path.lexists, (directory / "summary.json", directory / "final"))):
+        models = ", ".join(sorted(map(str, (directory / "final").glob("*")))) or "they are gone"
+        raise UserError(
+            f"{directory} has ended and has no checkpoint left to continue from; its results stay "
+            f"as they are: start a new run from its trained models ({models}) with "
+            "--agents.ROLE.model and another --run-dir"
+        )
+    with suppress(OSError):
+        steps = (directory / "metrics.jsonl").read_bytes().count(b"\n")
+        if steps > checkpoint_every:
+            raise UserError(
+                f"{directory} has logged {steps} steps and has no checkpoint left to continue "
+                "from; restore its folder checkpoints, or start a new run with another --run-dir"
+            )
+
+
 def _leave_if_ended(directory: Path, steps: int) -> None:
     """Exit with 0 where a run has done all of its steps."""
     try:
-        ended = json.loads((directory / "summary.json").read_text())["config"]["run"]["steps"]
+        summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+        ended = summary["config"]["run"]["steps"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return
     if steps == ended:

@@ -43,6 +43,7 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
         program: begins every sentence.
         interrupted: what to say after Ctrl-C.
     """
+    open_streams()
     wait_briefly()
     gc.set_threshold(*_GARBAGE)
     _keep_memory()
@@ -63,14 +64,43 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
         print(f"\n{program}: {interrupted}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # Nothing more can be written, not even what is written on the way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return _unread()
+    except SystemExit as left:
+        # rich leaves with 1 where nobody reads its output any more.
+        if isinstance(left.__context__, BrokenPipeError):
+            return _unread()
+        raise
     except Exception as error:
         if (sentence := _sentence(error)) is None:
             raise
         print(f"{program}: {sentence}", file=sys.stderr)
         return 2
+
+
+def open_streams() -> None:
+    """Open the standard streams that whoever started the program has closed, onto nothing.
+
+    Otherwise the next file takes the number of such a stream, and gets what is written to it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number may be that of an earlier stream.
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.dup2(opened, number)
+            if opened != number:
+                os.close(opened)
+        mode = "w" if number else "r"
+        setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
+
+
+def _unread() -> int:
+    """Have what is still written go nowhere: nobody reads the output any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
 
 
 def wait_briefly() -> None:
@@ -99,6 +129,10 @@ def _sentence(error: Exception) -> str | None:
         name = error.filename
         where = f"{os.fsdecode(name) if isinstance(name, bytes) else name}: " if name else ""
         return f"{where}{error.strerror}"
+    if isinstance(error, UnicodeEncodeError) and os.path.lexists(error.object):
+        from coterie.datatypes.target import NOT_UTF8
+
+        return f"{error.object}: {NOT_UTF8}"
     return None
 
 

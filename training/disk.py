@@ -39,9 +39,12 @@ def make_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write a file atomically: it has its old content or the new one, whatever happens."""
+    """Write a file atomically: it has its old content or the new one, whatever happens.
+
+    A name of a file that is not UTF-8 has lone surrogates; they are written as JSON escapes them.
+    """
     draft = path.with_name(f".{path.name}.part")
-    draft.write_text(content, encoding="utf-8")
+    draft.write_bytes(content.encode("utf-8", "backslashreplace"))
     sync(draft)
     draft.replace(path)
     sync(path.parent)

@@ -45,6 +45,8 @@ LOGS = ("episodes.jsonl", METRICS, EVALUATIONS, WARMUP)
 _SPARE_BYTES = 64 * 2**20
 # Files that a run leaves if it is killed before it has settings.
 _UNBEGUN = (".lock", ".config.json.part")
+# Files that a run has written before it does anything.
+_START = (*_UNBEGUN, "config.json", "environment.json", "trackers.json")
 
 
 class RunDirectory:
@@ -54,6 +56,7 @@ class RunDirectory:
         self.path = path
         # Released with this process, however it ends.
         self._lock = FileLock(path / ".lock", timeout=0)
+        self._is_new = False
         self._owned: tuple[int, int] | None = None
         """Device and number of the folder that :meth:`own` found at ``path``."""
 
@@ -69,6 +72,7 @@ class RunDirectory:
         try:
             make_folder(path)
             run.own()
+            run._is_new = True
             write_whole(path / "config.json", _json(config))
         except OSError as error:
             raise UserError(f"cannot write to the run directory {path}: {error.strerror}") from None
@@ -112,6 +116,11 @@ class RunDirectory:
         self.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
+    def discard_unbegun(self) -> None:
+        """:meth:`discard` a run that is new and wrote nothing but what a start writes."""
+        if self._is_new and not any(map(_holds_work, self.path.rglob("*"))):
+            self.discard()
+
     def close(self) -> None:
         """Release the directory for other processes."""
         self._lock.release()
@@ -124,7 +133,7 @@ class RunDirectory:
     def config(self) -> dict[str, Any]:
         """The settings that the run was started with."""
         try:
-            return json.loads((self.path / "config.json").read_text())
+            return json.loads((self.path / "config.json").read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
             raise UserError(f"{self.path / 'config.json'} cannot be read as JSON") from None
 
@@ -213,7 +222,7 @@ class RunDirectory:
     def read_json(self, name: str) -> Any | None:
         """The content that :meth:`write_json` wrote; None without the file."""
         path = self.path / name
-        return json.loads(path.read_text()) if path.is_file() else None
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def _check_place(self) -> None:
         """Refuse to write after the directory was moved; a run that only reads is not checked."""
@@ -268,6 +277,11 @@ def _content(path: Path) -> set[str]:
     if names == {"checkpoints"} and not any((path / "checkpoints").iterdir()):
         return set()
     return names
+
+
+def _holds_work(path: Path) -> bool:
+    """Whether a file tells of more than the start of a run."""
+    return path.is_file() and path.name not in _START and path.parent.name != "tensorboard"
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

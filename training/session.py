@@ -206,7 +206,10 @@ class Session(AbstractContextManager["Session"]):
 
     def __exit__(self, *raised: Any) -> None:
         self.runtime.closing.close()
-        if raised and isinstance(error := raised[1], Died):
+        error = raised[1] if raised else None
+        if isinstance(error, UserError) and not isinstance(error, Died):
+            self.run.discard_unbegun()
+        if isinstance(error, Died):
             goes_on = saved.latest(self.run.checkpoints) is not None
             then = "continues from its last checkpoint" if goes_on else "starts it again"
             raise UserError(f"{error}; --resume {self.run.path} {then}") from None

@@ -120,7 +120,7 @@ def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
         repo,
         folders,
         adapters=adapters,
-        environment=json.loads(noted.read_text()) if noted.is_file() else {},
+        environment=json.loads(noted.read_text(encoding="utf-8")) if noted.is_file() else {},
         licence=licence,
     )
     (folder / "README.md").write_text(card, encoding="utf-8")

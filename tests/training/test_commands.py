@@ -203,3 +203,54 @@ def test_a_signal_at_any_other_time_says_how_to_go_on(
     monkeypatch.setattr(program, work, struck)
     assert program.main([]) == 130
     assert "continue" in capsys.readouterr().err
+
+
+def started(
+    *words: str | bytes, shell: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """``python -c`` a command of ours; ``shell`` goes behind its words."""
+    code = (
+        "import sys; from coterie.training.commands import run_command; "
+        "run = lambda: exec(sys.argv[1]) or 0; "
+        "sys.exit(run_command(run, program='x.py', interrupted='stopped'))"
+    )
+    return subprocess.run(
+        ["sh", "-c", f'"$0" "$@" {shell}', sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+    )
+
+
+def test_closed_streams_go_nowhere_and_no_file_takes_their_number(tmp_path: Path) -> None:
+    written = tmp_path / "log"
+    work = (
+        f"import os, sys; file = open({str(written)!r}, 'w'); assert file.fileno() > 2; "
+        "print('out'); print('err', file=sys.stderr); os.write(1, b'raw'); os.write(2, b'raw'); "
+        "file.write('mine')"
+    )
+    for closed in ("2>&-", ">&-", "<&-", ">&- 2>&-"):
+        assert started(work, shell=closed).returncode == 0, closed
+        assert written.read_text() == "mine"
+
+
+def test_a_reader_that_has_gone_ends_it_quietly() -> None:
+    many = "from rich.console import Console\nfor _ in range(9999): Console().print('line')"
+    ended = started(many, shell="| head -1")
+    assert ended.stdout == "line\n"
+    assert "Traceback" not in ended.stderr
+    code = "import sys; from rich.console import Console\n"
+    code += "try: raise BrokenPipeError\nexcept BrokenPipeError: raise SystemExit(1)"
+    assert started(code).returncode == 141
+
+
+def test_a_run_folder_that_is_not_utf8_is_refused(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/r\xfcn")
+    assert train.main(["--run-dir", folder, "--steps", "1"]) == 2
+    said = capfd.readouterr().err
+    assert "take names in UTF-8 only" in said
+    assert "PYTHONUTF8=1" in said
+    assert not os.path.lexists(folder)

@@ -1,0 +1,67 @@
+"""What a run has finished is never overwritten, and what never began leaves nothing."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coterie.datatypes import UserError
+from coterie.training.command_line import parse
+from coterie.training.rundir import RunDirectory
+from coterie.training.session import Session
+
+
+def a_run(folder: Path, *flags: str) -> Path:
+    folder.mkdir()
+    config = parse(["--steps", "4", *flags]).plain()
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize("left", ["summary.json", "final/alice/config.json", "both"])
+def test_an_ended_run_without_checkpoints_is_not_begun_again(tmp_path: Path, left: str) -> None:
+    run = a_run(tmp_path / "run")
+    for name in ("summary.json", "final/alice/config.json") if left == "both" else (left,):
+        (run / name).parent.mkdir(parents=True, exist_ok=True)
+        (run / name).write_text("{}")
+    (run / "metrics.jsonl").write_text('{"step": 1}\n')
+    with pytest.raises(UserError, match="has ended and has no checkpoint left to continue from"):
+        parse(["--resume", str(run), "--steps", "9"])
+    with pytest.raises(UserError, match="has ended"):
+        parse(["--resume", str(run)])
+
+
+def test_nor_is_one_whose_checkpoints_must_have_been_there(tmp_path: Path) -> None:
+    run = a_run(tmp_path / "run", "--checkpoint-every", "2")
+    (run / "metrics.jsonl").write_text('{"step": 1}\n{"step": 2}\n')
+    # Stopped in the step of its first checkpoint: nothing but that is lost.
+    assert parse(["--resume", str(run)]).run.steps == 4
+    with (run / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 3}\n')
+    with pytest.raises(UserError, match="has logged 3 steps and has no checkpoint left"):
+        parse(["--resume", str(run)])
+
+
+def test_a_run_that_is_refused_before_it_begins_leaves_nothing(
+    opened: Callable[..., Session],
+) -> None:
+    session = opened()
+    folder = session.run.path
+    with pytest.raises(UserError, match="no answer"), session:
+        raise UserError("no answer")
+    assert not folder.exists()
+
+
+def test_one_that_has_done_something_stays(opened: Callable[..., Session]) -> None:
+    session = opened()
+    session.run.append("metrics.jsonl", [{"step": 1}])
+    with pytest.raises(UserError, match="no answer"), session:
+        raise UserError("no answer")
+    assert (session.run.path / "config.json").is_file()
+
+
+def test_names_that_are_not_utf8_are_stored_and_read_again(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "run", {"problems": "/data/r\udcfcn.jsonl"})
+    assert run.config() == {"problems": "/data/r\udcfcn.jsonl"}
+    run.close()
