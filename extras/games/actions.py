@@ -90,6 +90,11 @@ class Actions:
                 f"{sum(widths)}, one for each action."
             )
         masks = np.split(flat, np.cumsum(widths)[:-1])
+        if not all(mask.any() for mask in masks):
+            raise UserError(
+                f"{self.title}: action_mask leaves no move; allow one to whoever is asked, or take "
+                "the player out of agents."
+            )
         return [[v for v, ok in zip(entry, mask) if ok] for entry, mask in zip(values, masks)]
 
     def _by_number(self, names: Any) -> dict[int, str]:

@@ -14,7 +14,7 @@ from coterie.envs.guarded import check_metadata
 from coterie.envs.registry import EnvSpec, make_plain
 from coterie.extras.games.actions import Actions, names_in
 from coterie.extras.games.aec_game import AECGame
-from coterie.extras.games.game import ILLEGAL_REWARD, Game, GameSettings, game_spec
+from coterie.extras.games.game import ILLEGAL_REWARD, Game, GameSettings, checked, game_spec
 from coterie.extras.games.gymnasium_game import tell
 from coterie.extras.games.options import read_parameters
 
@@ -106,7 +106,7 @@ class TogetherGame(Game):
         self._paid: dict[str, float] = {}
 
     def reset(self, seed: int) -> None:
-        self._seen, self._infos = self.env.reset(seed=seed)
+        self._seen, self._infos = checked(self.env, "reset", self.env.reset(seed=seed))
         self._chosen = {}
         self._paid, self._waiting = dict.fromkeys(self.players, 0.0), list(self.env.agents)
 
@@ -143,7 +143,8 @@ class TogetherGame(Game):
             for player in illegal:
                 self._paid[player] += ILLEGAL_REWARD
             return
-        self._seen, rewards, _, _, self._infos = self.env.step(dict(chosen))
+        given = checked(self.env, "step", self.env.step(dict(chosen)))
+        self._seen, rewards, _, _, self._infos = given
         for player, reward in rewards.items():
             self._paid[player] += float(reward)
         self._waiting = list(self.env.agents)

@@ -173,6 +173,31 @@ class GameEnv(ConversationEnv):
         return Ask(f"{view}{listed}{self.settings.ending}", "fresh")
 
 
+_RESULTS = {
+    "reset": ("observations", "infos"),
+    "step": ("observations", "rewards", "terminations", "truncations", "infos"),
+}
+
+
+def checked(env: Any, method: str, given: Any) -> Any:
+    """What ``reset`` or ``step`` of a game has given.
+
+    Raises:
+        UserError: it is no such tuple; an old Gym's ``reset`` gives observations alone.
+    """
+    parts = _RESULTS[method]
+    if (
+        not isinstance(given, tuple)
+        or len(given) != len(parts)
+        or not isinstance(given[-1], Mapping)
+    ):
+        raise UserError(
+            f"{type(getattr(env, 'unwrapped', env)).__name__}: {method}() must give {len(parts)} "
+            f"values: {', '.join(parts)}; an old Gym gives fewer."
+        )
+    return given
+
+
 def result(player: str, paid: Mapping[str, float]) -> dict[str, Any]:
     """Return one player's result in a game of several players; empty for a single player.
 

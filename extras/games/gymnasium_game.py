@@ -15,7 +15,7 @@ from gymnasium import spaces
 from coterie.datatypes import UserError, suggest
 from coterie.envs.adapt import action_kind
 from coterie.envs.registry import EnvSpec
-from coterie.extras.games.game import ILLEGAL_REWARD, Game, game_spec, read_move
+from coterie.extras.games.game import ILLEGAL_REWARD, Game, checked, game_spec, read_move
 from coterie.extras.games.options import check_mode, creator, read_parameters
 
 _PLAYER = "player"
@@ -61,7 +61,7 @@ class GymnasiumGame(Game):
         self._paid, self._over = 0.0, True
 
     def reset(self, seed: int) -> None:
-        self._seen, self._info = self.env.reset(seed=seed)
+        self._seen, self._info = checked(self.env, "reset", self.env.reset(seed=seed))
         self._paid, self._over = 0.0, False
 
     def turn(self) -> str | None:
@@ -74,7 +74,13 @@ class GymnasiumGame(Game):
         if not isinstance(self._space, spaces.Discrete):
             return ()
         first, mask = int(self._space.start), self._info.get("action_mask")
-        return [str(first + k) for k in range(self._space.n) if mask is None or mask[k]]
+        moves = [str(first + k) for k in range(self._space.n) if mask is None or mask[k]]
+        if not moves:
+            raise UserError(
+                f"{type(self.env.unwrapped).__name__}: action_mask leaves no move; allow one, or "
+                "end the episode."
+            )
+        return moves
 
     def play(self, answer: str) -> bool:
         move: Any = answer
@@ -84,7 +90,8 @@ class GymnasiumGame(Game):
                 self._paid, self._over = self._paid + ILLEGAL_REWARD, True
                 return False
             move = int(move)
-        self._seen, reward, ended, cut, self._info = self.env.step(move)
+        given = checked(self.env, "step", self.env.step(move))
+        self._seen, reward, ended, cut, self._info = given
         self._paid, self._over = self._paid + float(reward), bool(ended or cut)
         return True
 

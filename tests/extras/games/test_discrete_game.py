@@ -12,6 +12,7 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.datatypes.policy import listed_moves
 from coterie.extras.games.actions import Actions, names_in
+from coterie.extras.games.discrete_game import TogetherGame
 
 HERE = f"discrete:{__name__}"
 
@@ -267,3 +268,66 @@ def test_it_reads_nothing_again() -> None:
     rereads = envs.spec(f"{HERE}:Pennies").rereads
     assert rereads is not None
     assert rereads(None) is False
+
+
+class Stuck(Pennies):
+    """From the second round on, nobody has a move."""
+
+    rounds_with_moves = 1
+
+    def _masked(self, seen: dict[str, Any]) -> dict[str, Any]:
+        mask = np.full(2, self.played < self.rounds_with_moves)
+        return {a: {"observation": part, "action_mask": mask} for a, part in seen.items()}
+
+    def reset(self, seed: int | None = None, options: Any = None) -> Any:
+        seen, infos = super().reset(seed, options)
+        return self._masked(seen), infos
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        seen, *rest = super().step(actions)
+        return self._masked(seen), *rest
+
+
+class OldReset(Pennies):
+    """Gives observations alone, as Gym did."""
+
+    def reset(self, seed: int | None = None, options: Any = None) -> Any:
+        return super().reset(seed, options)[0]
+
+
+class OldStep(Pennies):
+    """Gives one end for both, as Gym did."""
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        seen, rewards, ends, _, infos = super().step(actions)
+        return seen, rewards, ends, infos
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("Stuck", "even: action_mask leaves no move"),
+        ("OldReset", r"OldReset: reset\(\) must give 2 values: observations, infos"),
+        ("OldStep", r"OldStep: step\(\) must give 5 values"),
+    ],
+)
+def test_a_game_that_cannot_be_played_is_named(name: str, sentence: str) -> None:
+    env = globals()[name]()
+    actions = {p: Actions(env.action_space(p), title=p) for p in env.possible_agents}
+    game = TogetherGame(env, actions)
+
+    def played() -> None:
+        game.reset(0)
+        for _ in range(2):
+            game.asks()
+            game.play("0")
+            game.play("1")
+
+    with pytest.raises(UserError, match=sentence):
+        played()
+
+
+def test_the_check_names_a_game_without_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stuck, "rounds_with_moves", 0)
+    with pytest.raises(UserError, match=r"Stuck.: even: action_mask leaves no move"):
+        envs.check_env(envs.make(f"{HERE}:Stuck"))
