@@ -14,7 +14,13 @@ from functools import partial
 from typing import Annotated, Any, get_origin
 
 import tyro
-from tyro.constructors import ConstructorRegistry, StructConstructorSpec, StructFieldSpec
+from tyro.constructors import (
+    ConstructorRegistry,
+    PrimitiveConstructorSpec,
+    PrimitiveTypeInfo,
+    StructConstructorSpec,
+    StructFieldSpec,
+)
 from tyro.constructors import StructTypeInfo as Struct
 
 from coterie.datatypes.arguments import check_once, in_one_line
@@ -56,6 +62,8 @@ def parse_flags(
         UserError: a flag that does not exist or is given twice, or a value of the wrong type.
     """
     check_once(argv)
+    if "--" in argv:
+        raise UserError("leave out the word --: all that follows is options and their values")
     given = {} if default is None else {"default": default}
     read = partial(
         tyro.cli,
@@ -104,7 +112,30 @@ def _registry() -> ConstructorRegistry:
         fields = (_documented(field, hidden=field.name in missing) for field in spec.fields)
         return replace(spec, fields=tuple(fields))
 
+    @registry.primitive_rule
+    def _(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type not in (int, float):
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar=info.type.__name__.upper(),
+            instance_from_str=partial(_number, info.type),
+            is_instance=lambda value: fits(value, info.type),
+            str_from_instance=lambda value: [str(value)],
+        )
+
     return registry
+
+
+def _number(kind: type, words: list[str]) -> Any:
+    """A number as other programs write it: Python's own reads 1_0 and the digits of any script."""
+    (word,) = words
+    if "_" in word or not word.isascii():
+        whole = "invalid literal for int() with base 10: "
+        raise ValueError(
+            f"{whole if kind is int else 'could not convert string to float: '}{word!r}"
+        )
+    return kind(word)
 
 
 def _documented(field: StructFieldSpec, *, hidden: bool) -> StructFieldSpec:

@@ -3,6 +3,7 @@
 import dataclasses
 import difflib
 import math
+import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -78,9 +79,13 @@ def _names_values(hint: Any) -> bool:
     return get_origin(hint) is Literal or any(map(_names_values, get_args(hint)))
 
 
+_LARGE = re.compile(r"seeds?\.?$|--(?:expert-)?tokens\.?$|^--problems\.")
+"""Flags of whole numbers that may be as large as a machine's; problems have limits of their own."""
+
+
 def check_numbers(settings: Any, at: str = "--") -> None:
     """Refuse NaN, which passes every comparison that looks for what is wrong, and whole numbers
-    that no machine counts to.
+    that no run reaches: 2^31 and above, or 2^63 for seeds, problems and budgets of tokens.
 
     Args:
         settings: a tree of dataclasses, mappings and tuples.
@@ -91,8 +96,9 @@ def check_numbers(settings: Any, at: str = "--") -> None:
     """
     if isinstance(settings, float) and math.isnan(settings):
         raise UserError(f"{at.rstrip('.')} is not a number (nan)")
-    if isinstance(settings, int) and abs(settings) >= 2**63:
-        raise UserError(f"{at.rstrip('.')} is too large: it must be below 2^63")
+    power = 63 if _LARGE.search(at) else 31
+    if isinstance(settings, int) and abs(settings) >= 2**power:
+        raise UserError(f"{at.rstrip('.')} is too large: it must be below 2^{power}")
     items: Iterable[tuple[str, Any]] = ()
     if dataclasses.is_dataclass(settings):
         items = ((f.name, getattr(settings, f.name)) for f in dataclasses.fields(settings))

@@ -76,6 +76,15 @@ class AgentSettings:
         check_fields_of_extras(self, "--agents.ROLE.")
         hot, share = self.temperature, self.top_p
         refuse(
+            (self.lora_rank < 1, "--agents.ROLE.lora-rank must be at least 1"),
+            (self.lora_alpha < 1, "--agents.ROLE.lora-alpha must be at least 1"),
+            (
+                self.context is not None and self.context < 1,
+                "--agents.ROLE.context must be at least 1",
+            ),
+            (self.tensor_parallel < 1, "--agents.ROLE.tensor-parallel must be at least 1"),
+            (self.learner_devices < 1, "--agents.ROLE.learner-devices must be at least 1"),
+            (self.engine_replicas < 0, "--agents.ROLE.engine-replicas must not be negative"),
             (
                 str(self.model).startswith("scripted:") and (hot, share) != (None, None),
                 f"{self.model} samples nothing: leave out --agents.ROLE.temperature and top-p",

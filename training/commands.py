@@ -125,6 +125,8 @@ def _sentence(error: Exception) -> str | None:
 
     if isinstance(error, UserError):
         return str(error)
+    if isinstance(error, FileNotFoundError) and not error.filename and _is_nowhere():
+        return "the folder in which this was started is gone; change to one that is there"
     if isinstance(error, OSError) and error.errno in (*_OF_PLACES, *_OF_DISKS):
         name = error.filename
         where = f"{os.fsdecode(name) if isinstance(name, bytes) else name}: " if name else ""
@@ -134,6 +136,15 @@ def _sentence(error: Exception) -> str | None:
 
         return f"{error.object}: {NOT_UTF8}"
     return None
+
+
+def _is_nowhere() -> bool:
+    """Whether the working folder was deleted."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 @contextmanager

@@ -254,3 +254,14 @@ def test_a_run_folder_that_is_not_utf8_is_refused(
     assert "take names in UTF-8 only" in said
     assert "PYTHONUTF8=1" in said
     assert not os.path.lexists(folder)
+
+
+def test_a_working_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    work = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.getcwd()"
+    ended = started(work)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "x.py: the folder in which this was started is gone; change to one that is there\n"
+    )

@@ -14,7 +14,7 @@ from coterie import train
 
 NO_NAME = "cannot be the name of a file or folder here"
 NAN = "is not a number (nan)"
-MANY = "is too large: it must be below 2^63"
+MANY = "is too large: it must be below 2^31"
 HUGE, LONG = 2**63, "x" * 5000
 NO_ROLE = "is not a name for a role"
 EAPO, COREA, SOLO = (
@@ -54,6 +54,15 @@ RUN = [
     ("--seed 99999999999999999999", "--seed must be 0 to 2^63 - 1"),
     ("--threads 100000", "--threads must be 0 to"),
     ("--steps 0", "--steps is 0"),
+    ("--steps 1_000", "--steps is '1_000'; it must be a whole number"),
+    ("--steps \u0661\u0662", "it must be a whole number"),
+    ("--learner.lr 1_0.5", "--learner.lr is '1_0.5'; it must be a number"),
+    ("--env.max-new-tokens 5000000000", f"--env.max-new-tokens {MANY}"),
+    ("--learner.epochs 5000000000", f"--learner.epochs {MANY}"),
+    ("--agents.bob.lora-rank 0", "--agents.ROLE.lora-rank must be at least 1"),
+    ("--agents.bob.lora-alpha -3", "--agents.ROLE.lora-alpha must be at least 1"),
+    ("--agents.bob.context 0", "--agents.ROLE.context must be at least 1"),
+    ("-- word --steps 3", "leave out the word --"),
     (f"--steps {HUGE}", f"--steps {MANY}"),
     ("--checkpoint-every 0", "--checkpoint-every must be at least 1"),
     ("--group-by moon", "no such group; known: problem, problem+role"),

@@ -46,7 +46,7 @@ HUGE = str(2**63)
         (["--policies", "a=scripted:silent", "--problems", CHAINS], "nothing was answered"),
         ([*BOB, "--temperature", "nan"], "--temperature is not a number (nan)"),
         ([*BOB, "--temperature", "inf"], "--temperature must not be negative, and finite"),
-        ([*BOB, "--samples", HUGE], "--samples is too large: it must be below 2^63"),
+        ([*BOB, "--samples", HUGE], "--samples is too large: it must be below 2^31"),
         ([*BOB, "--top-p", "7"], "--top-p must be above 0 and at most 1"),
         ([*BOB, "--vllm.gpu-memory", "0.3"], "--vllm.* and --agents.ROLE.engine-device need --en"),
         ([*BOB, *ENGINE, "--vllm.gpu-memory", "3"], "--vllm.gpu-memory is a share"),
