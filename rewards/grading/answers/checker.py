@@ -16,6 +16,7 @@ from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
     compare,
+    order_counts,
     same,
     same_text,
     same_words,
@@ -112,7 +113,7 @@ class Checker:
             return Verdict(equal and bool(words(answer)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
-        named = same_words(problem.gold, answer)
+        named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
         if self.shortcuts and same_text(problem.gold, answer):
@@ -192,7 +193,15 @@ def _any_equal(
 ) -> bool | None:
     unordered = problem.kind == "list"
     verdicts = [
-        same(gold, answer, atom, unordered=unordered) for gold in golds for answer in answers
+        same(
+            gold,
+            answer,
+            atom,
+            unordered=unordered,
+            arranged=order_counts(gold, problem.question),
+        )
+        for gold in golds
+        for answer in answers
     ]
     if True in verdicts:
         return True

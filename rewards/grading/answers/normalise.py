@@ -110,6 +110,14 @@ _WRAPPERS = re.compile(
 _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")
 # "Tuesday", "No solution"; but abc is a product, as its letters are in their order.
 _BARE_WORDS = re.compile(r"[A-Za-z][a-z]{2,}(?: [a-z]{2,})*")
+_CAPITALS = re.compile(r"[A-Z]{2,}|[A-Z](?: [A-Z]){2,}")
+_SINGLE_LETTERS = re.compile(r"[A-Za-z]+")
+_FORMULA_ASKED = re.compile(
+    r"\bin terms of\b|\b(?:expression|formula) (?:for|of|that)\b|\bas a (?:function|product) of\b",
+    re.IGNORECASE,
+)
+_LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
+_JOINTS = re.compile(r"[\s*,]+|\\cdot(?![A-Za-z])|\\times(?![A-Za-z])")
 _CLOCK = re.compile(r"(?<=:[0-9]{2})\s?([AaPp])\.?\s?[Mm]\b\.?")
 _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
@@ -193,3 +201,34 @@ def is_words(text: str) -> bool:
     if _CLOCK.search(text) or text.casefold() in {"yes", "no", "true", "false"}:
         return True
     return _BARE_WORDS.fullmatch(text) is not None and sorted(text) != list(text)
+
+
+def is_sequence(text: str) -> bool:
+    """Whether an answer is letters whose order counts: a ranking, coins, moves, a strand, a code.
+
+    Capital letters alone are one (``HTH``, ``A C B``), and so is a text in which a letter comes
+    again (``aab``), which a product would write as a power.
+
+    >>> is_sequence("HTH"), is_sequence("P V"), is_sequence("aab"), is_sequence("abc")
+    (True, False, True, False)
+    """
+    text = plain(text)
+    repeated = _SINGLE_LETTERS.fullmatch(text) is not None and len(set(text)) < len(text)
+    return repeated or _CAPITALS.fullmatch(text) is not None
+
+
+def asks_product(gold: str, question: str) -> bool:
+    """Whether a question asks for a formula "in terms of" the letters that the gold answer is.
+
+    >>> asks_product("IR", "Give the voltage in terms of $I$ and $R$.")
+    True
+    """
+    letters = plain(gold).replace(" ", "")
+    if _SINGLE_LETTERS.fullmatch(letters) is None or _FORMULA_ASKED.search(question) is None:
+        return False
+    return set(letters) <= set(_LETTER_ALONE.findall(question))
+
+
+def sequence(text: str) -> str:
+    """The letters of a sequence, without what may stand between them."""
+    return _JOINTS.sub("", plain(text))
