@@ -9,7 +9,15 @@ import re
 from functools import lru_cache
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
-from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS, THING, things_of, unit_of
+from coterie.rewards.grading.answers.units import (
+    CURRENCIES,
+    NUMBERS,
+    SCALES,
+    THING,
+    scales_of,
+    things_of,
+    unit_of,
+)
 
 _HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
 _IN_UNITS = re.compile(
@@ -25,6 +33,9 @@ _MONEY = re.compile(
     r"\bhow\s+much\s+(?:more\s+|less\s+|extra\s+)?(?:money\b|(?:does|do|did|will|would|is|was)\b"
     r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|owe|charge)\b)",
     re.IGNORECASE,
+)
+_TEMPERATURE = re.compile(
+    r"\b(?:temperature|hot|cold|warm|heat|weather|thermometer|oven|freezer)", re.IGNORECASE
 )
 _BEHIND = """
 of does do did is are was were will would can could should has have had in to at for with on from
@@ -50,6 +61,8 @@ def asked_units(question: str) -> frozenset[str]:
     for match in _IN_POWERS.finditer(last):
         power = "square" if (match["power"] or match["raised"]) in "2²" else "cubic"
         units.update(filter(None, [unit_of(f"{power} {match['words']}")]))
+    if units <= {"degree"} and len(scales := scales_of(question)) == 1:
+        units = set(scales)
     if _PERCENT.search(question):
         units = (units - {""}) | {"%"}
     if _MONEY.search(question) and units.isdisjoint(CURRENCIES):
@@ -79,6 +92,10 @@ def _answers(unit: str, asked: str, question: str) -> bool:
     where the question names days."""
     measure, _, share = unit.partition("/")
     measure = measure or THING
+    if unit == "degree" and asked in SCALES:
+        return True
+    if asked == "degree" and unit in SCALES:
+        return _TEMPERATURE.search(question) is not None
     return unit == asked or (measure == asked and _names(share, question))
 
 

@@ -21,6 +21,7 @@ _TAG = re.compile(
     r"(?:\s[^<>]{0,80})?>",
     re.IGNORECASE,
 )
+_BULLET = re.compile(r"\A[ \t>]*[*][ \t]")
 _HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
 _LEAD = r"(?:(?:so|thus|hence|therefore|then|finally|consequently|in conclusion)\b[ \t,]{1,4})?"
 _ANSWER = (
@@ -39,7 +40,7 @@ _SENTENCE = re.compile(
     # After another sentence only what begins like a value: "The answer is clearly right" is none.
     rf"(?:(?<=[.!?)\]}}][ \t]){_LEAD}|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}})"
     rf"the[ \t]{{1,4}}{_ANSWER}"
-    r"(?P<rest>(?:[-+−]?[$\\(\[{0-9.]|(?-i:[A-Z])(?![A-Za-z])).*)$",
+    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|(?-i:[A-Z])(?![A-Za-z])).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _HEADING = re.compile(
@@ -135,6 +136,17 @@ def _unexclaimed(text: str) -> str:
     return text if _FACTORIAL_OF.search(bare[-2:]) else bare
 
 
+def _closed(match: re.Match[str]) -> str:
+    """What stands after the announcement of an answer, without the mark that closes bold text
+    which began before it: ``**Answer: 18** eggs``, ``Answer: **18** eggs``."""
+    rest = match["rest"]
+    before = _BULLET.sub("", match[0][: match.start("rest") - match.start()])
+    for mark in ("***", "**", "__", "*", "_"):
+        if before.count(mark) % 2:
+            return re.sub(re.escape(mark) + r"(?!\w)", "", rest, count=1).strip()
+    return rest.strip()
+
+
 def _lines(text: str) -> list[Candidate]:
     stated: list[Candidate] = []
     for match in _HASHES.finditer(text):
@@ -143,12 +155,12 @@ def _lines(text: str) -> list[Candidate]:
         if rest and not _ANSWER_LINE.match(rest) and not _HEADING.fullmatch(match[0]):
             stated.append(Candidate(match.start(), rest))
     for match in _ANSWER_LINE.finditer(text):
-        rest = match["rest"].strip().rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
+        rest = _closed(match).rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
         stated.append(Candidate(match.start(), _unexclaimed(rest)))
     for match in _HEADING.finditer(text):
         stated.append(Candidate(match.start(), _unexclaimed(_following(text, match.end()))))
     for match in _SENTENCE.finditer(text):
-        stated.append(Candidate(match.start(), _unexclaimed(match["rest"].strip())))
+        stated.append(Candidate(match.start(), _unexclaimed(_closed(match))))
     return [candidate for candidate in stated if candidate.text]
 
 

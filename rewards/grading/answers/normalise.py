@@ -26,6 +26,8 @@ _SPELLINGS = {
     r"\cup ": "∪",
     r"\in ": "∈",
     r"^\circ ": "°º˚",
+    r"^\circ C": "℃",
+    r"^\circ F": "℉",
 }
 _FRACTIONS = {sign: normalize("NFKC", sign).split("⁄") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) != "＄"}
@@ -47,6 +49,13 @@ def _regrouped(match: re.Match[str]) -> str:
     whole, comma, rest = match[0].partition(",")
     return re.sub("[.'_]", "", whole) + (f".{rest}" if comma else "")
 
+
+_EMPHASIS = re.compile(
+    # Bold or italics around a word; "2**10" and "2 * 3" are powers and products.
+    r"(?<![\w)}\]*])(?P<mark>\*\*\*|\*\*|__)(?=[^\s*_])(?P<inside>[^*_\n]{1,512}?)(?<=[^\s*_])(?P=mark)(?![\w*])"
+    r"|(?:\A|(?<=[A-Za-z]\s))(?P<sign>[*_`])(?=[^\s*_`])(?P<within>[^*_`\n]{1,512}?)(?<=[^\s*_`])(?P=sign)(?![\w*])"
+)
+"""Markdown around a part of an answer: ``**18** eggs``."""
 
 _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern), replacement)
@@ -146,8 +155,17 @@ def _exponent(match: re.Match[str]) -> str:
     return f"^{digits}" if len(digits) == 1 else f"^{{{digits}}}"
 
 
+def without_emphasis(text: str) -> str:
+    """``**18** eggs`` as ``18 eggs``; marks that may be signs of a formula stay.
+
+    >>> without_emphasis("**$18** a *day*"), without_emphasis("2**10")
+    ('$18 a day', '2**10')
+    """
+    return _EMPHASIS.sub(lambda match: match["inside"] or match["within"], text)
+
+
 def _plain(text: str) -> str:
-    text = _SUPERSCRIPT.sub(_exponent, text).translate(_UNICODE)
+    text = without_emphasis(_SUPERSCRIPT.sub(_exponent, text).translate(_UNICODE))
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
     text = _SET_UPRIGHT.sub(lambda match: f" {_SPELLED[match[1]]} ", text)

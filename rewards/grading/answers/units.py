@@ -16,7 +16,8 @@ foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton
 pound lb lbs|liter litre l|milliliter millilitre ml|gallon gal|quart|pint|acre|hectare
 second sec s|minute min|hour hr hrs h|day|week|month|year yr yrs|decade
 dollar usd buck|cent|euro eur|rupee|yuan|yen|peso|degree deg|radian rad
-celsius c|fahrenheit f|kelvin|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb|calorie
+celsius centigrade c|fahrenheit f|kelvin k|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb
+calorie
 """
 _COUNTED = """
 adult altogether animal apple bag ball balloon banana bead bean bird block bolt book bottle bouquet
@@ -78,6 +79,13 @@ _VERB = re.compile(r"\b(?:is|are|were|was) (?=(?:left|remaining)\Z)")
 _BEFORE = re.compile(r"(?:[0-9)}\]!%.]|\\pi|\\circ)(?P<gap>\s*)\Z")
 _WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
 _HOW_MUCH_MORE = re.compile(r"\bhow (?:many|much) more\b", re.IGNORECASE)
+_SCALE = re.compile(
+    r"(?P<to>\b(?:in|to|into)\s+)?\$?(?:"
+    r"(?:degrees?\s+)?\b(?P<word>(?i:celsius|centigrade|fahrenheit|kelvins?)\b)"
+    r"|(?:[°º˚]|\^?\{?\s?\\circ\s?\}?|\bdegrees?\s)\s*(?:\\(?:text|mathrm|mbox)\s?\{\s*)?"
+    r"(?P<letter>[CF])\b|(?P<sign>[℃℉]))"
+)
+_SCALE_NAMES = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "℃": "celsius", "℉": "fahrenheit"}
 _FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\[A-Za-z]+")
 
 
@@ -96,6 +104,8 @@ _NAMES = {
 _MONEY = "dollar cent euro rupee yuan yen peso pound sterling"
 CURRENCIES = frozenset(_MONEY.split())
 _LETTERS = frozenset("mgshlL")
+SCALES = frozenset({"celsius", "fahrenheit", "kelvin"})
+"""Of temperatures: their degrees are no measure of their own."""
 _THINGS = frozenset(_COUNTED.split())
 
 
@@ -148,6 +158,21 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     return (text, "") if name is None else (text[: before.start("gap")], name)
 
 
+@lru_cache(maxsize=1024)
+def scales_of(question: str) -> frozenset[str]:
+    """The scales of temperature that a question names, or the one that it converts to:
+    ``celsius`` for "degrees Celsius" and "°C"."""
+    named = [
+        (
+            match["to"],
+            _SCALE_NAMES[(match["word"] or match["letter"] or match["sign"])[0].casefold()],
+        )
+        for match in _SCALE.finditer(question[:MAX_QUESTION])
+    ]
+    wanted = [scale for to, scale in named if to]
+    return frozenset(wanted[-1:] or (scale for _, scale in named))
+
+
 def counts(tail: str) -> bool:
     """Whether what stands after a number names a thing: ``apples left``, and not ``left``."""
     words = frozenset(_WORD.findall(tail.casefold()))
@@ -165,7 +190,10 @@ def _may_be_unit(letter: str, before: str, question: str) -> bool:
     may be products."""
     if before.startswith("\\"):
         return letter in "CF" and before.startswith("\\circ")
-    named = before.endswith(" ") or _NAMES.get(letter.casefold()) in things_of(question)
+    name = _NAMES.get(letter.casefold())
+    if letter in "CFK" and name in SCALES:
+        return not SCALES.isdisjoint(scales_of(question))
+    named = before.endswith(" ") or name in things_of(question)
     return letter in _LETTERS and named
 
 
@@ -187,6 +215,9 @@ def _name(words: list[str], power: str, question: str) -> str | None:
             counted = single not in _PARTS
         elif word not in _CONNECTORS:
             return None
+    if not SCALES.isdisjoint(named):
+        # 5 degrees Celsius
+        named = [unit for unit in named if unit != "degree"]
     if not named:
         return "" if counted else None
     return "/" * shared + "/".join(named) + (f"^{power}" if power else "")

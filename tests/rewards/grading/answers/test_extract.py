@@ -46,6 +46,11 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
         (r"$\boxed7$.", "7"), (r"\boxed B", "B"), ("Answer：7", "7"),
         ("### ✅ Final Answer:\n\n**7**", "**7**"), ("✅ **Answer: 7**", "7"),
         ("**Answer: 7 rolls** 🎉", "7 rolls"), ("Answer: 7 ❌", "7 ❌"),
+        # Bold ends where it began.
+        ("Answer: **14** pens", "14 pens"), ("The answer is **14** pens.", "14 pens."),
+        ("**Answer: 14** pens", "14 pens"), ("Answer: __14__ pens", "14 pens"),
+        ("Answer: *14* pens", "14 pens"), ("* Answer: 2**14", "2**14"), ("Answer: 2**14", "2**14"),
+        ("* Answer: 2 * 7", "2 * 7"), ("So it is. The answer is **14** pens.", "14 pens."),
         # No statement, or none that can be read without a guess.
         ("The answer is 7. It is clear.", "7. It is clear."),
         (r"\boxed{7}. The answer is clearly right.", "7"), (r"\boxed 7^2", None),
