@@ -21,7 +21,7 @@ from coterie.rewards.grading.answers.equality import (
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import extract
+from coterie.rewards.grading.answers.extract import last_stated
 from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
@@ -99,18 +99,20 @@ class Checker:
             raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
         if problem.kind == "choice":
             return _check_choice(response, problem)
-        answer = extract(response)
-        if answer is None:
+        stated = last_stated(response)
+        answer = (stated.value or None) if stated else None
+        if stated is None or answer is None:
             return Verdict(False, None, "none")
         if len(answer) > MAX_RAW:
             return Verdict(False, answer, "refused")
+        whole = stated.text
         if problem.kind == "qa":
-            return Verdict(exact_match(answer, problem.gold), answer, "exact-match")
+            return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
         if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
-            equal = words(answer) == words(problem.gold)
-            return Verdict(equal and bool(words(answer)), answer, "string")
+            equal = words(problem.gold) in (words(whole), words(answer))
+            return Verdict(equal and bool(words(problem.gold)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
         named = same_words(problem.gold, answer, problem.question)
