@@ -15,6 +15,7 @@ from coterie.rewards.grading.answers.units import (
     SCALES,
     THING,
     scales_of,
+    things_in,
     things_of,
     unit_of,
 )
@@ -34,6 +35,15 @@ _MONEY = re.compile(
     r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|owe|charge)\b)",
     re.IGNORECASE,
 )
+_SIGNS = {
+    r"(?i:\brs\.?\s?[0-9])|\bINR\b|₹|[0-9]/-": "rupee",
+    r"\bCHF\b": "franc",
+    r"€|\bEUR\b": "euro",
+    r"£|\bGBP\b": "sterling",
+    r"¥|\bJPY\b": "yen",
+    # "$5 each", and no formula as "$5$" and "$5 + x$".
+    r"\\\$|\$[0-9][0-9,]*(?:\.[0-9]+)?(?=\s+[A-Za-z]{2}|[.,;?!])": "dollar",
+}
 _TEMPERATURE = re.compile(
     r"\b(?:temperature|hot|cold|warm|heat|weather|thermometer|oven|freezer)", re.IGNORECASE
 )
@@ -43,6 +53,9 @@ and or if when that which
 """
 _STOPS = frozenset(_BEHIND.split())
 """Words that end what is counted."""
+_HOLDERS = "pair set box bag pack package packet case carton crate bundle"
+_CONTAINERS = frozenset(_HOLDERS.split())
+"""What holds several of the things that are counted."""
 _MODIFIERS = 3
 """Words that may stand before the unit: "how many more whole minutes"."""
 
@@ -66,7 +79,7 @@ def asked_units(question: str) -> frozenset[str]:
     if _PERCENT.search(question):
         units = (units - {""}) | {"%"}
     if _MONEY.search(question) and units.isdisjoint(CURRENCIES):
-        units.add("money")
+        units |= _currencies_named(question) or {"money"}
     return frozenset(units)
 
 
@@ -85,6 +98,34 @@ def contradicts(unit: str, question: str) -> bool:
         # "$9 per year" is no price a month.
         return True
     return bool(asked) and not any(_answers(unit, name or THING, question) for name in asked)
+
+
+def _currencies_named(question: str) -> frozenset[str]:
+    """The currencies that a question names, by words, codes or signs."""
+    words = CURRENCIES & things_of(question)
+    signs = {name for sign, name in _SIGNS.items() if re.search(sign, question)}
+    return frozenset(words | signs)
+
+
+def miscounts(behind: str, question: str) -> bool:
+    """Whether what stands after a number is counted in pairs, boxes or the like, and the question
+    asks for single things, or the other way round.
+
+    >>> miscounts(" pairs", "How many shoes?"), miscounts(" shoes", "How many pairs of shoes?")
+    (True, True)
+    """
+    match = _HOW_MANY.search(question[:MAX_QUESTION]) if behind.strip() else None
+    if match is None:
+        return False
+    phrase: list[str] = []
+    for word in match["words"].split():
+        if word.casefold() in _STOPS:
+            break
+        phrase.append(word)
+    asked, counted = things_in(" ".join(phrase)), things_in(behind)
+    if counted & _CONTAINERS:
+        return bool(asked) and not asked & counted & _CONTAINERS
+    return bool(asked & _CONTAINERS and counted & things_of(question) - asked)
 
 
 def _answers(unit: str, asked: str, question: str) -> bool:

@@ -26,7 +26,7 @@ from coterie.rewards.grading.answers.normalise import one_number, plain, without
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.worked import without_working
+from coterie.rewards.grading.answers.worked import without_rounding, without_working
 from coterie.rewards.overlap import exact_match
 
 MAX_RAW = 16 * MAX_LENGTH
@@ -129,6 +129,7 @@ class Checker:
             written = one_number(written)
         if "=" not in problem.gold:
             written = without_working(written)
+        written = without_rounding(written, problem.gold)
         gold_shapes, answer_shapes = (
             (readings(problem.gold)[:1], readings(written))
             if problem.kind == "list"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from coterie.datatypes import Problem
-from coterie.rewards.grading.answers.asked import contradicts
+from coterie.rewards.grading.answers.asked import contradicts, miscounts
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.formula import Formula, ordered, parts
 from coterie.rewards.grading.answers.normalise import (
@@ -24,6 +24,7 @@ from coterie.rewards.grading.answers.normalise import (
 from coterie.rewards.grading.answers.restated import (
     asks_solved,
     keeps_form,
+    misses_form,
     names_variable,
     restates,
     restates_equation,
@@ -128,7 +129,10 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     if right is None or not _same_unit(left, right, problem):
         return False
     if left.literal is not None and right.literal is not None and says_a_value(left, right):
-        if not alike and keeps_form(gold.text, answer.text, problem.question):
+        if not alike and (
+            keeps_form(gold.text, answer.text, problem.question)
+            or misses_form(left.formula, right.formula, answer.text, problem.question)
+        ):
             return False
         if exact or problem.tolerance or problem.percent:
             return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
@@ -203,6 +207,8 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
         return True
     if answer.counted and contradicts(THING, problem.question):
         return False
+    if miscounts(answer.behind, problem.question):
+        return False
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
     if units == ["", "degree"] and ("constant", "pi") in parts(gold.formula):
         # pi/6 is an angle in radians.
@@ -245,6 +251,9 @@ def same(
         return False
     ends = {gold.ends, answer.ends}
     if ends == {",", "()"} and (_is_point(gold) or _is_point(answer)):
+        ends = {"()"}
+    if ends == {"<>", "()"}:
+        # A vector, in either notation.
         ends = {"()"}
     if unordered and ends == {",", "[]"}:
         ends = {","}

@@ -4,6 +4,7 @@ r"""One spelling for answers that are written differently and mean the same.
 percent signs) and drops what is only typesetting.
 """
 
+import itertools
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -57,6 +58,17 @@ _EMPHASIS = re.compile(
 )
 """Markdown around a part of an answer: ``**18** eggs``."""
 
+
+def _without_points(match: re.Match[str]) -> str:
+    r"""``\mathbb{R}\setminus\{3, 5\}`` as the union of the intervals between the points; as it is
+    where they are no whole numbers."""
+    points = [point.strip() for point in match[1].split(",")]
+    if not all(re.fullmatch("-?[0-9]{1,9}", point) for point in points):
+        return match[0]
+    ends = [r"-\infty", *sorted(set(points), key=int), r"\infty"]
+    return r" \cup ".join(f"({left},{right})" for left, right in itertools.pairwise(ends))
+
+
 _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -71,11 +83,29 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
             _regrouped,
         ),
         # A dollar sign that opens no formula is money.
-        (r"\A(\s*[+-]?\s?)\$(?=\s?[0-9.][^$]*\Z)", r"\1＄"),
+        (r"\A(\s*[+-]?\s?(?:HK|NZ|AU?|CA?|US?|S|R)?)\$(?=\s?[0-9.][^$]*\Z)", r"\1＄"),
         (r"\A\s*[\"“]([^\"”]*)[\"”][\s.]*\Z", r"\1"),
         (r"\A\s*(?:[Mm]inus|[Nn]egative)\s+(?=[0-9.\\])", "-"),
         (r"(?<=[0-9])\s?[xX]\s?(?=10\s?(?:\^|\*\*))", r"\\times "),
         (r"\{([^{}]{1,64})\\over(?![A-Za-z])([^{}]{1,64})\}", r"\\frac{\1}{\2}"),
+        # The same without the braces, where it is the whole of the answer.
+        (
+            r"\A[\s$]*([^{}\\$&=]{1,64})\\over(?![A-Za-z])([^{}\\$&=]{1,64}?)[\s$]*\Z",
+            r"\\frac{\1}{\2}",
+        ),
+        # Sizes, faces and colours; an equals sign that follows on nothing.
+        (
+            r"\\(?:bf|bfseries|rm|it|itshape|sf|tt|em|tiny|small|normalsize|large|Large|LARGE|huge|Huge"
+            r"|scriptsize|boldmath)(?![A-Za-z])|\\(?:text)?color\s?\{[A-Za-z]{1,16}\}",
+            " ",
+        ),
+        (r"\A[\s$]*=(?!=)", ""),
+        (
+            r"\A[\s$]*(?:\\(?:text|textbf|mathrm)\s?\{\s*)?(?:Domain|Range|Solutions?|Solution set"
+            r"|Interval|Vertex|Cent(?:er|re)|Point|Value|Result|Total|Area|Volume|Perimeter|Slope)"
+            r"\s?:\s*\}?\s*(?=\S)",
+            "",
+        ),
         # \[ \] \( \) only where no other backslash stands before them (as in "\\[2pt]").
         (r"(?<!\\)\\[\[\]()]", " "),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
@@ -91,6 +121,11 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         (r"\\colon(?![A-Za-z])|\{:\}", ":"),
         (r"\\[lr]?vert(?![A-Za-z])", "|"),
         (r"\\\\\[[0-9.]+ ?[a-z]{2}\]", r"\\\\\\\\"),
+        (
+            r"(?:\\mathbb\s?(?:\{\s?R\s?\}|R)|ℝ)\s?(?:\\setminus(?![A-Za-z])|\\backslash(?![A-Za-z])|\\)"
+            r"\s*\\?\{([^{}]{1,64}?)\\?\}",
+            _without_points,
+        ),
         (r"\\mathbb\s?(?:\{\s?R\s?\}|R)", r"(-\\infty,\\infty)"),
         (r"(?<![A-Za-z\\])[Ii]nfinity(?![A-Za-z])", r"\\infty "),
         (r"\\varnothing(?![A-Za-z])|\\\{\s?\\\}", r"\\emptyset "),

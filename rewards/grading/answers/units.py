@@ -15,7 +15,7 @@ meter metre m|centimeter centimetre cm|millimeter millimetre mm|kilometer kilome
 foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton tonne|ounce oz
 pound lb lbs|liter litre l|milliliter millilitre ml|gallon gal|quart|pint|acre|hectare
 second sec s|minute min|hour hr hrs h|day|week|month|year yr yrs|decade
-dollar usd buck|cent|euro eur|rupee|yuan|yen|peso|degree deg|radian rad
+dollar usd buck|cent|euro eur|rupee rs|yuan|yen|peso|franc|ruble|degree deg|radian rad
 celsius centigrade c|fahrenheit f|kelvin k|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb
 calorie
 """
@@ -34,6 +34,24 @@ solution song square stamp star step sticker stone store story student table tab
 team test thing ticket tile time tire tomato total toy train tree triangle trip truck tulip unit
 vase visit vote walnut watch water way wheel window woman women word worker left remaining
 """
+_DIRECTIONS = tuple(
+    tuple(frozenset(side.split()) for side in line.split("|"))
+    for line in """
+profit gain gained win won earn increase increased|loss los lose lost losing decrease decreased
+up above higher upward rise rose over|down below lower downward drop dropped fall fell under
+north northward|south southward
+east eastward|west westward
+forward ahead|backward backwards behind back
+early earlier|late later
+clockwise|counterclockwise anticlockwise
+right|left
+""".strip().split("\n")
+)
+"""Words for one direction and for the other, in the singular."""
+_NEUTRAL = frozenset(["early", "earlier", "clockwise", "right"])
+"""Directions that are no more positive than their opposites."""
+_ASKING = re.compile(r"(?<=[.?!])\s+")
+_QUARTERS = re.compile(r"\bhow many\s+(?:\w+\s+){0,3}quarters\b", re.IGNORECASE)
 _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
 THING = "thing"
 """Stands for the unit of what is counted."""
@@ -56,9 +74,11 @@ between within above below beyond after before off other rather instead equal eq
 NUMBERS = frozenset(_NUMBERS.split())
 _CHANGING = NUMBERS | frozenset(_VALUE_WORDS.split())
 """Words that change a value, or take it back; where a question holds one, it is no unit."""
-_PARTS = frozenset(
-    f"{rank}th" for rank in ("four", "fif", "six", "seven", "eigh", "nin", "ten", "hundred")
-) | {"third"}
+_RANKS = """
+four fif six seven eigh nin ten eleven twelf thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen twentie thirtie fortie fiftie sixtie hundred thousand
+"""
+_PARTS = frozenset(f"{rank}th" for rank in _RANKS.split()) | {"third"}
 """Three of them are a share, but not three of "third graders"."""
 
 _ENDINGS = (
@@ -101,7 +121,7 @@ _NAMES = {
     for names in re.split(r"[|\n]", _MEASURES.strip())
     for alias in names.split()
 } | {"mph": "mile/hour", "kph": "kilometer/hour", "kmph": "kilometer/hour"}
-_MONEY = "dollar cent euro rupee yuan yen peso pound sterling"
+_MONEY = "dollar cent euro rupee yuan yen peso pound sterling franc won ruble real"
 CURRENCIES = frozenset(_MONEY.split())
 _LETTERS = frozenset("mgshlL")
 SCALES = frozenset({"celsius", "fahrenheit", "kelvin"})
@@ -117,8 +137,29 @@ def things_of(question: str) -> frozenset[str]:
     # "xy" may be a product, "CD" is none.
     known = (word for word in words if len(word) > 2 or word.isupper())
     things = frozenset(_singular(word.casefold()) for word in known) - _CHANGING
+    things -= _opposed(question[:MAX_QUESTION])
+    if "quarter" in things and not _QUARTERS.search(question[:MAX_QUESTION]):
+        things -= {"quarter"}
     # "8 more" answers "how many more".
     return things | {"more"} if _HOW_MUCH_MORE.search(question[:MAX_QUESTION]) else things
+
+
+def _opposed(question: str) -> frozenset[str]:
+    """The words of a question that turn an answer round: of "a profit or a loss" the loss.
+
+    Where the sentence that asks names one direction only ("how far down"), none of them.
+    """
+    words = {_singular(word) for word in _WORD.findall(question.casefold())}
+    asking = [part for part in _ASKING.split(question) if part.rstrip().endswith("?")]
+    own = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
+    turned: set[str] = set()
+    for forward, backward in _DIRECTIONS:
+        if words & forward and words & backward:
+            named = own & (forward | backward)
+            if not named or (named & forward and named & backward):
+                turned |= backward
+                turned |= forward & _NEUTRAL
+    return frozenset(turned)
 
 
 def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
@@ -156,6 +197,11 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     )
     name = _name(words, match["group"] or match["digit"] or "", question or "")
     return (text, "") if name is None else (text[: before.start("gap")], name)
+
+
+def things_in(text: str) -> frozenset[str]:
+    """The words of a text in the singular."""
+    return frozenset(_singular(word) for word in _WORD.findall(text.casefold()))
 
 
 @lru_cache(maxsize=1024)

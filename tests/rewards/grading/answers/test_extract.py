@@ -69,7 +69,8 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
         (r"x = \boxed{4}, y = \boxed{9}", "x =4, y =9"), (r"\boxed{4}\n\n\boxed{9}", "9"),
         (r"\boxed{9} or \boxed{9}", "9"), (r"\boxed{4}, \boxed{6}, and \boxed{9}", "4, 6, 9"),
         # Bold in the last line, where nothing else states an answer.
-        ("2 * 7 = 14\nSo he sells **14** pens a day.", "14 pens a day"), ("He has **$14** left.", "$14 left"),
+        ("2 * 7 = 14\nSo he sells **14** pens a day.", "14 pens a day"),
+        ("He has **$14** left.", "$14 left"),
         ("**He has 14 pens.**", "14 pens."), ("He has **14** of 20 pens.", None),
         ("He has **14** pens.\nThat is all.", None), ("It is not **14**.", None),
         ("Is it **14**?", None), ("**14** or **15**", None), ("About **14** pens", None),
