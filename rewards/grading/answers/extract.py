@@ -8,12 +8,14 @@ text and raises on none.
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.statements import value_stated
 from coterie.rewards.grading.answers.values import exact
 
+LONGEST = 1 << 17
+"""Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
 _FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
 """Signs that decorate an answer and say nothing of it; a cross or a question mark is none."""
 _CLOSE_THINK = ("</think>", "[/THINK]")
@@ -279,7 +281,9 @@ def candidates(response: str) -> list[Candidate]:
 
     Where a base model goes on to the next question, what it then answers is not of this one.
     """
-    text = after_thinking(response)
+    whole = after_thinking(response)
+    skipped = max(0, len(whole) - LONGEST)
+    text = whole[skipped:]
     stated = _boxed(text)
     stated += [
         Candidate(match.start(), match["number"] or match["letter"])
@@ -291,6 +295,8 @@ def candidates(response: str) -> list[Candidate]:
     stated.sort(key=lambda candidate: candidate.start)
     if stated and (following := _NEXT_QUESTION.search(text, stated[0].start + 1)):
         stated = [candidate for candidate in stated if candidate.start < following.start()]
+    if skipped:
+        stated = [replace(candidate, start=candidate.start + skipped) for candidate in stated]
     return stated
 
 
@@ -311,7 +317,7 @@ def last_stated(response: str) -> Candidate | None:
         return stated[-1]
     if (text := bare(response)) is not None:
         return Candidate(0, text)
-    own = after_thinking(response)
+    own = after_thinking(response)[-LONGEST:]
     if following := _NEXT_QUESTION.search(own):
         own = own[: following.start()] or own
         if (text := bare(own)) is not None:
