@@ -7,6 +7,7 @@ Where a measure, money or a percentage is asked for, counted things are wrong (`
 
 import re
 from functools import lru_cache
+from itertools import takewhile
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.units import (
@@ -117,15 +118,16 @@ def miscounts(behind: str, question: str) -> bool:
     match = _HOW_MANY.search(question[:MAX_QUESTION]) if behind.strip() else None
     if match is None:
         return False
-    phrase: list[str] = []
-    for word in match["words"].split():
-        if word.casefold() in _STOPS:
-            break
-        phrase.append(word)
-    asked, counted = things_in(" ".join(phrase)), things_in(behind)
+    asked, counted = things_in(_phrase(match["words"])), things_in(_phrase(behind))
     if counted & _CONTAINERS:
         return bool(asked) and not asked & counted & _CONTAINERS
     return bool(asked & _CONTAINERS and counted & things_of(question) - asked)
+
+
+def _phrase(words: str) -> str:
+    """The words before the first that ends what is counted: ``pens`` of "pens in the box"."""
+    before = takewhile(lambda word: word.casefold() not in _STOPS, words.split())
+    return " ".join(before)
 
 
 def _answers(unit: str, asked: str, question: str) -> bool:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.rewards.grading.answers.normalise import plain
-from coterie.rewards.grading.answers.statements import value_stated
+from coterie.rewards.grading.answers.statements import VERBS, value_stated
 from coterie.rewards.grading.answers.values import exact
 
 LONGEST = 1 << 17
@@ -98,6 +98,7 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
+_VERBS = frozenset(VERBS.split())
 _DIGIT = re.compile(r"[0-9]")
 _DOUBT = re.compile(
     r"\?|\b(?:not|no|never|or|either|about|around|roughly|approximately|almost|nearly|maybe|perhaps"
@@ -342,7 +343,10 @@ def _in_bold(text: str) -> Candidate | None:
     if match is None or line.count("**") != 2 or len(line) > 512:
         return None
     before, behind = line[: match.start()], line[match.end() :]
-    if _DIGIT.search(before + behind) or _DOUBT.search(line):
+    if _DIGIT.search(before + behind) or _DOUBT.search(line) or behind.lstrip()[:1] == ":":
+        return None
+    if before.strip() and _VERBS.isdisjoint(before.casefold().split()):
+        # "Step **18**" is a heading.
         return None
     inside = value_stated(match["inside"].strip())
     if not _DIGIT.search(inside):

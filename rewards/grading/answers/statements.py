@@ -44,6 +44,7 @@ _CHANGED = re.compile(
 )
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _LETTER = re.compile(r"[\s*_$(\[]{0,6}(?:\\(?:text|textbf|mathrm)\s?\{)?\(?[A-Z][)\]}*_$\s]{0,6}")
+_NAME = re.compile(r"[A-Z][a-z]{3,}")
 _ITEM = re.compile(r"[\s*_]*[0-9][\s*_]*")
 """What may head an item of a list: ``1. First, ...``."""
 _STATED = re.compile(r"[0-9\\$]")
@@ -52,7 +53,7 @@ _TRUTH = re.compile(
     r"[\s*_]{0,4}(?:\\text\s?\{)?(yes|no|true|false)[*_]{0,3}\s?[,;]\s+", re.IGNORECASE
 )
 
-_VERBS = """
+VERBS = """
 is are was were equals has have had make makes made earn earns earned cost costs need needs needed
 get gets got take takes took spend spends spent pay pays paid sell sells sold eat eats ate save
 saves saved run runs ran walk walks walked read reads bake bakes baked use uses used buy buys bought
@@ -62,7 +63,7 @@ keeps kept score scores scored plant plants planted pick picks picked contain co
 produce produces produced charge charges charged last lasts lasted
 """
 _SENTENCE = re.compile(
-    rf"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{{0,40}}\s+){{1,16}}?)(?:{'|'.join(_VERBS.split())})\s+"
+    rf"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{{0,40}}\s+){{1,16}}?)(?:{'|'.join(VERBS.split())})\s+"
     r"(?P<rest>[-+−]?\s?(?:[＄$€£₹¥\\(\[*_]{0,4})[0-9.\\].*)",
     re.DOTALL,
 )
@@ -111,7 +112,12 @@ def _without_tail(text: str, labelled: bool) -> str:
     kind = match.lastgroup
     is_letter = _LETTER.fullmatch(value) is not None
     if kind == "stop":
-        says = is_letter or _STATED.search(value) or value.strip("*_ ").casefold() in _TRUTHS
+        says = (
+            is_letter
+            or (_NAME.fullmatch(value) and not labelled)
+            or _STATED.search(value)
+            or value.strip("*_ ").casefold() in _TRUTHS
+        )
         may_head_list = labelled and (is_letter or _ITEM.fullmatch(value))
         return value if says and not may_head_list else text
     open_bracket = "(" in match[0] and kind in ("reason", "aside")

@@ -186,7 +186,8 @@ def _in_digits(text: str, *, words: bool) -> str:
         number = ordinal["number"]
         ending = "th" if number[-2:-1] == "1" else _ENDINGS.get(number[-1], "th")
         return number + text[ordinal.end() :] if ordinal["ending"] == ending else text
-    if words and (named := _NUMBER_WORD.match(text)):
+    # "second" alone is a unit as well.
+    if words and (named := _NUMBER_WORD.match(text)) and named[0].casefold() != "second":
         named_parts = (named[name] for name in ("tens", "digit", "word", "rank"))
         number = sum(_NUMBER_WORDS[part.casefold()] for part in named_parts if part)
         return f"{number}{text[named.end() :]}"

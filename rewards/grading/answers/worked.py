@@ -5,8 +5,10 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
+from coterie.rewards.grading.answers.asked import asked_units
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
+from coterie.rewards.grading.answers.units import unit_of
 from coterie.rewards.grading.answers.values import Value, value_of
 
 MOST_SIDES = 8
@@ -64,6 +66,41 @@ def _amount(formula: Formula) -> Fraction | None:
     if kind == "power":
         return base ** int(other) if other in range(LARGEST_EXPONENT + 1) else None
     return base / other if other else None
+
+
+_TWO_UNITS = re.compile(
+    r"(?P<many>[0-9]{1,9}) (?P<large>[a-z]{2,7})(?:,? and|,)?"
+    r" (?P<few>[0-9]{1,9}) (?P<small>[a-z]{2,7})",
+    re.IGNORECASE,
+)
+_RATIOS = {
+    ("hour", "minute"): 60,
+    ("minute", "second"): 60,
+    ("foot", "inch"): 12,
+    ("pound", "ounce"): 16,
+    ("dollar", "cent"): 100,
+}
+
+
+def in_one_unit(answer: str, question: str) -> str:
+    """``1 hour 30 minutes`` as ``90`` to "how many minutes" and as ``3/2`` to "how many hours"; any
+    other answer as it is.
+
+    >>> in_one_unit("1 hour and 30 minutes", "How many minutes is it?")
+    '90'
+    """
+    match = _TWO_UNITS.fullmatch(plain(answer)) if len(answer) <= 64 else None
+    if match is None:
+        return answer
+    large, small = unit_of(match["large"]) or "", unit_of(match["small"]) or ""
+    ratio = _RATIOS.get((large, small))
+    asked = asked_units(question)
+    if ratio is None or len(asked) != 1:
+        return answer
+    total = int(match["many"]) * ratio + int(match["few"])
+    if asked == {small}:
+        return str(total)
+    return str(Fraction(total, ratio)) if asked == {large} else answer
 
 
 _ABOUT = re.compile(r"\\approx(?![A-Za-z])")

@@ -73,7 +73,9 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
         ("He has **$14** left.", "$14 left"),
         ("**He has 14 pens.**", "14 pens."), ("He has **14** of 20 pens.", None),
         ("He has **14** pens.\nThat is all.", None), ("It is not **14**.", None),
-        ("Is it **14**?", None), ("**14** or **15**", None), ("About **14** pens", None),
+        ("Is it **14**?", None), ("Step **14**", None), ("**14**: add.", None),
+        ("The answer is Clara. She was first.", "Clara"),
+        ("**14** or **15**", None), ("About **14** pens", None),
         # No statement, or none that can be read without a guess.
         (r"\boxed{7}. The answer is clearly right.", "7"), (r"\boxed 7^2", None),
         (r"\boxed 7x", None), ("Is this final?\n7", None), ("An answer is near.", None),
