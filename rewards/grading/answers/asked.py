@@ -7,9 +7,19 @@ Where a measure, money or a percentage is asked for, counted things are wrong (`
 
 import re
 from functools import lru_cache
+from itertools import takewhile
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
-from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS, THING, things_of, unit_of
+from coterie.rewards.grading.answers.units import (
+    CURRENCIES,
+    NUMBERS,
+    SCALES,
+    THING,
+    scales_of,
+    things_in,
+    things_of,
+    unit_of,
+)
 
 _HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
 _IN_UNITS = re.compile(
@@ -26,12 +36,27 @@ _MONEY = re.compile(
     r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|owe|charge)\b)",
     re.IGNORECASE,
 )
+_SIGNS = {
+    r"(?i:\brs\.?\s?[0-9])|\bINR\b|₹|[0-9]/-": "rupee",
+    r"\bCHF\b": "franc",
+    r"€|\bEUR\b": "euro",
+    r"£|\bGBP\b": "sterling",
+    r"¥|\bJPY\b": "yen",
+    # "$5 each", and no formula as "$5$" and "$5 + x$".
+    r"\\\$|\$[0-9][0-9,]*(?:\.[0-9]+)?(?=\s+[A-Za-z]{2}|[.,;?!])": "dollar",
+}
+_TEMPERATURE = re.compile(
+    r"\b(?:temperature|hot|cold|warm|heat|weather|thermometer|oven|freezer)", re.IGNORECASE
+)
 _BEHIND = """
 of does do did is are was were will would can could should has have had in to at for with on from
 and or if when that which
 """
 _STOPS = frozenset(_BEHIND.split())
 """Words that end what is counted."""
+_HOLDERS = "pair set box bag pack package packet case carton crate bundle"
+_CONTAINERS = frozenset(_HOLDERS.split())
+"""What holds several of the things that are counted."""
 _MODIFIERS = 3
 """Words that may stand before the unit: "how many more whole minutes"."""
 
@@ -50,10 +75,12 @@ def asked_units(question: str) -> frozenset[str]:
     for match in _IN_POWERS.finditer(last):
         power = "square" if (match["power"] or match["raised"]) in "2²" else "cubic"
         units.update(filter(None, [unit_of(f"{power} {match['words']}")]))
+    if units <= {"degree"} and len(scales := scales_of(question)) == 1:
+        units = set(scales)
     if _PERCENT.search(question):
         units = (units - {""}) | {"%"}
     if _MONEY.search(question) and units.isdisjoint(CURRENCIES):
-        units.add("money")
+        units |= _currencies_named(question) or {"money"}
     return frozenset(units)
 
 
@@ -74,11 +101,44 @@ def contradicts(unit: str, question: str) -> bool:
     return bool(asked) and not any(_answers(unit, name or THING, question) for name in asked)
 
 
+def _currencies_named(question: str) -> frozenset[str]:
+    """The currencies that a question names, by words, codes or signs."""
+    words = CURRENCIES & things_of(question)
+    signs = {name for sign, name in _SIGNS.items() if re.search(sign, question)}
+    return frozenset(words | signs)
+
+
+def miscounts(behind: str, question: str) -> bool:
+    """Whether what stands after a number is counted in pairs, boxes or the like, and the question
+    asks for single things, or the other way round.
+
+    >>> miscounts(" pairs", "How many shoes?"), miscounts(" shoes", "How many pairs of shoes?")
+    (True, True)
+    """
+    match = _HOW_MANY.search(question[:MAX_QUESTION]) if behind.strip() else None
+    if match is None:
+        return False
+    asked, counted = things_in(_phrase(match["words"])), things_in(_phrase(behind))
+    if counted & _CONTAINERS:
+        return bool(asked) and not asked & counted & _CONTAINERS
+    return bool(asked & _CONTAINERS and counted & things_of(question) - asked)
+
+
+def _phrase(words: str) -> str:
+    """The words before the first that ends what is counted: ``pens`` of "pens in the box"."""
+    before = takewhile(lambda word: word.casefold() not in _STOPS, words.split())
+    return " ".join(before)
+
+
 def _answers(unit: str, asked: str, question: str) -> bool:
     """Whether a unit is the one that is asked for; "30 minutes a day" answers "how many minutes"
     where the question names days."""
     measure, _, share = unit.partition("/")
     measure = measure or THING
+    if unit == "degree" and asked in SCALES:
+        return True
+    if asked == "degree" and unit in SCALES:
+        return _TEMPERATURE.search(question) is not None
     return unit == asked or (measure == asked and _names(share, question))
 
 

@@ -16,16 +16,17 @@ from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
     compare,
+    order_counts,
     same,
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import extract
+from coterie.rewards.grading.answers.extract import last_stated
 from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.worked import without_working
+from coterie.rewards.grading.answers.worked import in_one_unit, without_rounding, without_working
 from coterie.rewards.overlap import exact_match
 
 MAX_RAW = 16 * MAX_LENGTH
@@ -98,21 +99,23 @@ class Checker:
             raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
         if problem.kind == "choice":
             return _check_choice(response, problem)
-        answer = extract(response)
-        if answer is None:
+        stated = last_stated(response)
+        answer = (stated.value or None) if stated else None
+        if stated is None or answer is None:
             return Verdict(False, None, "none")
         if len(answer) > MAX_RAW:
             return Verdict(False, answer, "refused")
+        whole = stated.text
         if problem.kind == "qa":
-            return Verdict(exact_match(answer, problem.gold), answer, "exact-match")
+            return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
         if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
-            equal = words(answer) == words(problem.gold)
-            return Verdict(equal and bool(words(answer)), answer, "string")
+            equal = words(problem.gold) in (words(whole), words(answer))
+            return Verdict(equal and bool(words(problem.gold)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
-        named = same_words(problem.gold, answer)
+        named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
         if self.shortcuts and same_text(problem.gold, answer):
@@ -124,8 +127,10 @@ class Checker:
         written = without_letter(answer)
         if problem.kind == "number":
             written = one_number(written)
+        written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:
             written = without_working(written)
+        written = without_rounding(written, problem.gold)
         gold_shapes, answer_shapes = (
             (readings(problem.gold)[:1], readings(written))
             if problem.kind == "list"
@@ -192,7 +197,15 @@ def _any_equal(
 ) -> bool | None:
     unordered = problem.kind == "list"
     verdicts = [
-        same(gold, answer, atom, unordered=unordered) for gold in golds for answer in answers
+        same(
+            gold,
+            answer,
+            atom,
+            unordered=unordered,
+            arranged=order_counts(gold, problem.question),
+        )
+        for gold in golds
+        for answer in answers
     ]
     if True in verdicts:
         return True

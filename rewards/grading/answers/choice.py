@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from coterie.rewards.grading.answers.canonical import canonical
-from coterie.rewards.grading.answers.extract import after_thinking, bare, candidates
+from coterie.rewards.grading.answers.extract import Candidate, after_thinking, bare, candidates
 from coterie.rewards.grading.answers.normalise import key, plain
 from coterie.rewards.grading.answers.values import Value, value_of
 
@@ -17,6 +17,8 @@ _LETTER = re.compile(
 )
 _EDGES = " .:,;)*"
 _MAX_LENGTH = 4096
+_MOST_CANDIDATES = 1024
+"""Candidates, from the last, among which an option is looked for."""
 
 
 def letter_of(text: str, choices: Sequence[str]) -> str | None:
@@ -77,10 +79,13 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
     Both None where nothing is stated; the letter None where what is stated is no option.
     """
     stated = candidates(response)
-    for candidate in reversed(stated):
-        letter = letter_of(candidate.text, choices)
-        if letter is not None:
-            return candidate.text, letter
+    last = stated[: -_MOST_CANDIDATES - 1 : -1]
+    for candidate in dict.fromkeys((c.text, c.labelled) for c in last):
+        whole = Candidate(0, *candidate)
+        for text in dict.fromkeys((whole.text, whole.value)):
+            letter = letter_of(text, choices)
+            if letter is not None:
+                return text, letter
     if stated:
         return stated[-1].text or None, None
     text = bare(response)

@@ -8,18 +8,28 @@ import re
 from collections.abc import Callable, Sequence
 
 from coterie.datatypes import Problem
-from coterie.rewards.grading.answers.asked import contradicts
+from coterie.rewards.grading.answers.asked import contradicts, miscounts
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.formula import Formula, ordered, parts
-from coterie.rewards.grading.answers.normalise import DOLLAR, is_words, key, plain, words
+from coterie.rewards.grading.answers.normalise import (
+    DOLLAR,
+    asks_product,
+    is_sequence,
+    is_words,
+    key,
+    plain,
+    sequence,
+    words,
+)
 from coterie.rewards.grading.answers.restated import (
     asks_solved,
     keeps_form,
+    misses_form,
     names_variable,
     restates,
     restates_equation,
 )
-from coterie.rewards.grading.answers.structure import DERIVATIVE, Shape, equation
+from coterie.rewards.grading.answers.structure import DERIVATIVE, Shape, equation, shape
 from coterie.rewards.grading.answers.tasks import (
     arranged_otherwise,
     falls_short,
@@ -37,17 +47,33 @@ AtomRule = Callable[[Shape, Shape], bool | None]
 _BASE = re.compile(r"\(?([0-9A-Fa-f]+)\)? ?_ ?(?:\{ ?([0-9]{1,3}|[a-z]{3,8}) ?\}|([0-9]))")
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
 _PARENTHESES = "()[]"
+_ARRANGED = re.compile(
+    r"\b(?:arrange|rank|sort|order)\s+(?:the|these|those|them|all|from)\b"
+    r"|\bin (?:what|which) order\b"
+    r"|\b(?:list|write|put|give|state|name)\b[^.?!]{0,80}"
+    r"(?:\bin\s+(?!any\b|no\b|some\b)(?:\w+\s+){0,2}order\b(?!\s+(?:to|that)\b)"
+    r"|\bfrom\s+(?:the\s+)?\w+(?:est|st)\s+to\s)",
+    re.IGNORECASE,
+)
+"""Words that ask for a list in an order."""
 
 
-def same_words(gold: str, answer: str) -> bool | None:
-    r"""Words as words, ``\text{east}`` against ``East``; None where the gold answer is a formula.
+def same_words(gold: str, answer: str, question: str = "") -> bool | None:
+    r"""Words as words, ``\text{east}`` against ``East``, and sequences of letters in their order;
+    None where the gold answer is a formula.
 
-    A reader of formulas would take ``teas`` for the same product of letters.
+    A reader of formulas would take ``teas`` and ``HHT`` for products of letters in any order.
     """
-    if not is_words(gold):
+    if asks_product(gold, question[:MAX_QUESTION]):
         return None
+    if not is_words(gold) and not is_sequence(gold):
+        return None
+    written = shape(answer)
+    same_letters = sequence(gold) == sequence(written.text if written.is_value else answer)
+    if is_sequence(gold) and not is_words(gold):
+        return same_letters
     left, right = (words(text).strip(_PARENTHESES).strip() for text in (gold, answer))
-    return left == right
+    return same_letters or left == right
 
 
 def in_base(text: str) -> tuple[str, int] | None:
@@ -87,6 +113,11 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     alike = same_text(gold.text, answer.text)
     if alike and exact:
         return True
+    if (
+        not gold.name
+        and (named := same_words(gold.text, answer.text, problem.question)) is not None
+    ):
+        return named
     if (verdict := same_numeral(gold.text, answer.text)) is not None:
         return verdict
     if equation(answer.text) or equation(gold.text):
@@ -98,7 +129,10 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     if right is None or not _same_unit(left, right, problem):
         return False
     if left.literal is not None and right.literal is not None and says_a_value(left, right):
-        if not alike and keeps_form(gold.text, answer.text, problem.question):
+        if not alike and (
+            keeps_form(gold.text, answer.text, problem.question)
+            or misses_form(left.formula, right.formula, answer.text, problem.question)
+        ):
             return False
         if exact or problem.tolerance or problem.percent:
             return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
@@ -173,6 +207,8 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
         return True
     if answer.counted and contradicts(THING, problem.question):
         return False
+    if miscounts(answer.behind, problem.question):
+        return False
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
     if units == ["", "degree"] and ("constant", "pi") in parts(gold.formula):
         # pi/6 is an angle in radians.
@@ -182,11 +218,32 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     return "" in units or units[0] == units[1]
 
 
-def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool | None:
+def order_counts(gold: Shape, question: str) -> bool:
+    """Whether a list without brackets is to be in the order of the gold answer: the question asks
+    to arrange it, or it is letters out of their alphabetical order (``C, A, B``).
+
+    >>> from coterie.rewards.grading.answers.structure import shape
+    >>> order_counts(shape("C, A, B"), ""), order_counts(shape("A, C"), "Which are right?")
+    (True, False)
+    """
+    if gold.ends != ",":
+        return False
+    letters = [item.text for item in gold.items]
+    if all(
+        len(text) == 1 and text.isupper() and not item.name
+        for text, item in zip(letters, gold.items, strict=True)
+    ) and letters != sorted(letters):
+        return True
+    return _ARRANGED.search(question[:MAX_QUESTION]) is not None
+
+
+def same(
+    gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool, arranged: bool = False
+) -> bool | None:
     """Compare part by part; None while an open pair of atoms could still decide.
 
     Ordered parts need the same brackets. ``unordered`` lets square brackets hold a collection
-    (``[1, 2]`` for the list 1, 2).
+    (``[1, 2]`` for the list 1, 2); ``arranged`` compares its parts in their order.
     """
     if gold.is_value and answer.is_value:
         return atom(gold, answer)
@@ -195,11 +252,14 @@ def same(gold: Shape, answer: Shape, atom: AtomRule, *, unordered: bool) -> bool
     ends = {gold.ends, answer.ends}
     if ends == {",", "()"} and (_is_point(gold) or _is_point(answer)):
         ends = {"()"}
+    if ends == {"<>", "()"}:
+        # A vector, in either notation.
+        ends = {"()"}
     if unordered and ends == {",", "[]"}:
         ends = {","}
     if len(ends) > 1 or len(gold.items) != len(answer.items):
         return False
-    if ends & {",", r"\cup"}:
+    if ends & {",", r"\cup"} and not arranged:
         return _same_collection(gold.items, answer.items, atom, unordered=unordered)
     parts = [
         same(left, right, atom, unordered=unordered)

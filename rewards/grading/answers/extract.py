@@ -1,16 +1,21 @@
 """Where a response states its answer.
 
 Rules of CoRe (arXiv:2601.21600, appendix A): tags, answer lines and boxes are candidates; the one
-that starts last wins; the last number of a text is never taken for an answer. Every function is
-linear in the length of the text and raises on none.
+that starts last wins; the last number of a text is never taken for an answer. What follows where a
+base model goes on to the next question is not read. Every function is linear in the length of the
+text and raises on none.
 """
 
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coterie.rewards.grading.answers.normalise import plain
+from coterie.rewards.grading.answers.statements import VERBS, value_stated
 from coterie.rewards.grading.answers.values import exact
 
+LONGEST = 1 << 17
+"""Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
 _FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
 """Signs that decorate an answer and say nothing of it; a cross or a question mark is none."""
 _CLOSE_THINK = ("</think>", "[/THINK]")
@@ -21,33 +26,69 @@ _TAG = re.compile(
     r"(?:\s[^<>]{0,80})?>",
     re.IGNORECASE,
 )
+_BULLET = re.compile(r"\A[ \t>]*[*][ \t]")
 _HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
 _LEAD = r"(?:(?:so|thus|hence|therefore|then|finally|consequently|in conclusion)\b[ \t,]{1,4})?"
+_WHOSE = r"(?:(?:the|my|our)[ \t]{1,4})?"
+_ABROAD = (
+    r"(?:最终|最后|正确)?(?:答案|答え)|정답|(?:la[ \t])?respuesta(?:[ \t]final)?"
+    r"|(?:la[ \t])?réponse(?:[ \t]finale)?|(?:die[ \t])?antwort|(?:la[ \t])?risposta"
+    r"|(?:a[ \t])?resposta(?:[ \t]final)?|ответ"
+)
+"""Words for the answer in other languages."""
 _ANSWER = (
-    r"(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}){0,2}"
-    r"(?:answer|(?<=correct )(?:option|choice))"
+    r"(?:(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}){0,2}"
+    r"(?:answer|ans\b\.?|(?<=correct )(?:option|choice))"
     r"(?:[ \t]to[ \t](?:this|the|your)[ \t](?:problem|question))?"
-    r"[ \t*_]{0,8}(?:[:：=]|is\b)[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
+    r"[ \t*_]{0,8}(?:[:：=]|is\b)"
+    rf"|(?:{_ABROAD})[ \t*_]{{0,8}}(?:[:：=]|是|为|は|es\b|est\b|ist\b|è\b|é\b))"
+    r"[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
 )
 _ANSWER_LINE = re.compile(
     # "Final Answer: The final answer is 7. I hope it is correct.": Minerva, arXiv:2206.14858
     rf"^[ \t>*_#{_FLOURISHES}]{{0,12}}(?:(?:[-+•]|[0-9]{{1,2}}[.)])[ \t]{{1,4}}[*_]{{0,4}})?{_LEAD}"
-    rf"(?:(?:the[ \t]{{1,4}})?{_ANSWER}){{1,2}}(?P<rest>.*?)(?: I hope it is correct\.)?$",
+    rf"(?:{_WHOSE}{_ANSWER}){{1,2}}(?P<rest>.*?)(?: I hope it is correct\.)?$",
     re.MULTILINE | re.IGNORECASE,
 )
 _SENTENCE = re.compile(
     # After another sentence only what begins like a value: "The answer is clearly right" is none.
     rf"(?:(?<=[.!?)\]}}][ \t]){_LEAD}|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}})"
-    rf"the[ \t]{{1,4}}{_ANSWER}"
-    r"(?P<rest>(?:[-+−]?[$\\(\[{0-9.]|(?-i:[A-Z])(?![A-Za-z])).*)$",
+    rf"{_WHOSE}{_ANSWER}"
+    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _HEADING = re.compile(
-    rf"^[ \t>]{{0,8}}(?:#{{1,6}}|\*\*|__)[ \t*_{_FLOURISHES}]{{0,8}}"
-    r"(?:the[ \t])?(?:final[ \t]{1,4})?answer[ \t*_:：]{0,8}$",
+    rf"^[ \t>]{{0,8}}(?:(?:#{{1,6}}|\*\*|__)[ \t*_{_FLOURISHES}]{{0,8}}"
+    r"(?:the[ \t])?(?:final[ \t]{1,4})?answer[ \t*_:：]{0,8}"
+    r"|(?:the[ \t])?final[ \t]{1,4}answer)[ \t]{0,8}$",
     re.MULTILINE | re.IGNORECASE,
 )
-_NEXT_LINE = re.compile(r"\s{0,16}(?:(?:\\\[|\$\$)\s{1,8})?(\S.*)")
+_JSON = re.compile(
+    r"\"(?:final[_ ]?)?answer\"\s{0,8}:\s{0,8}"
+    r"(?P<value>\"(?:[^\"\\\n]|\\.){1,512}\"|-?[0-9][0-9.eE+-]{0,99})\s{0,8}[,}]",
+    re.IGNORECASE,
+)
+_NEXT_QUESTION = re.compile(
+    r"^[ \t>*_#]{0,8}(?:(?:Q|Question|Human|User)\s?[0-9]{0,3}|Problem\s[0-9]{1,3})"
+    r"\s?[*_]{0,2}[:：]"
+    r"|^#{1,6}[ \t]{1,4}(?:Question|Problem|Instruction)\b",
+    re.MULTILINE,
+)
+_SHORT_ANSWER = re.compile(
+    r"^[ \t*_]{0,8}A[ \t*_]{0,4}:[ \t*_]{0,4}(?P<rest>\S.{0,511})$", re.MULTILINE
+)
+_OTHER_OPTION = re.compile(r"^[ \t*_(]{0,8}[B-E][ \t*_]{0,4}[:.)]", re.MULTILINE)
+_BOLD = re.compile(r"\*\*(?P<inside>[^*\n]{1,256})\*\*")
+_LABEL = re.compile(
+    r"\A(?P<text>\\(?:text|textbf|mathrm|mathbf)\s?\{\s*)?(?:the\s+)?(?:final\s+|correct\s+)?"
+    r"(?:answer|ans)\s*(?:is\b|[:=])\s*",
+    re.IGNORECASE,
+)
+_BETWEEN_BOXES = re.compile(
+    r"[\s$.]*(?:[,;&]|\\(?:text|mathrm|mbox)\s?\{\s*(?:and|or|,)\s*\}|\b(?:and|or)\b|\\\\|\\q?quad"
+    r"|\\[,; ]|[\s$])*(?P<name>[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=)?[\s$]*"
+)
+_NEXT_LINE = re.compile(r"\s{0,16}(?:(?:\\\[|\$\$|`{3,8}\w{0,16})\s{1,8})?(\S.*)")
 _BARE_BOX = re.compile(
     r"\\f?boxed(?:\s{0,8}(?P<number>[+-]?(?:\\?\$)?[0-9]{1,400}(?:,[0-9]{3}){0,9}(?:\.[0-9]{1,99})?)"
     r"|\s{1,8}(?P<letter>[A-Z]))(?![A-Za-z0-9^_/\\{!(])"
@@ -56,6 +97,14 @@ _BOX = re.compile(r"\\f?boxed\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
+_NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
+_VERBS = frozenset(VERBS.split())
+_DIGIT = re.compile(r"[0-9]")
+_DOUBT = re.compile(
+    r"\?|\b(?:not|no|never|or|either|about|around|roughly|approximately|almost|nearly|maybe|perhaps"
+    r"|possibly|probably|least|most|if|wrong|incorrect|would|could|might|n't)\b",
+    re.IGNORECASE,
+)
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
@@ -67,6 +116,13 @@ class Candidate:
     """Offset of its marker in the text after the thinking."""
     text: str
     """What stands there, trimmed."""
+    labelled: bool = False
+    """Whether it stands after a colon, where a letter or a number may head a list."""
+
+    @property
+    def value(self) -> str:
+        """The value that is stated there, without the words around it."""
+        return value_stated(self.text, labelled=self.labelled)
 
 
 def after_thinking(text: str) -> str:
@@ -135,20 +191,39 @@ def _unexclaimed(text: str) -> str:
     return text if _FACTORIAL_OF.search(bare[-2:]) else bare
 
 
+def _is_label(match: re.Match[str]) -> bool:
+    return (
+        match[0][: match.start("rest") - match.start()].rstrip(" \t*_").endswith((":", "：", "="))
+    )
+
+
+def _closed(match: re.Match[str]) -> str:
+    """What stands after the announcement of an answer, without the mark that closes bold text
+    which began before it: ``**Answer: 18** eggs``, ``Answer: **18** eggs``."""
+    rest = match["rest"]
+    before = _BULLET.sub("", match[0][: match.start("rest") - match.start()])
+    for mark in ("***", "**", "__", "*", "_"):
+        if before.count(mark) % 2:
+            return re.sub(re.escape(mark) + r"(?!\w)", "", rest, count=1).strip()
+    return rest.strip()
+
+
 def _lines(text: str) -> list[Candidate]:
     stated: list[Candidate] = []
     for match in _HASHES.finditer(text):
         rest = _unexclaimed(match["rest"].strip())
         # "#### Answer: 7" and "#### Answer" are met below, with their own prefix taken off.
         if rest and not _ANSWER_LINE.match(rest) and not _HEADING.fullmatch(match[0]):
-            stated.append(Candidate(match.start(), rest))
+            stated.append(Candidate(match.start(), rest, labelled=True))
     for match in _ANSWER_LINE.finditer(text):
-        rest = match["rest"].strip().rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
-        stated.append(Candidate(match.start(), _unexclaimed(rest)))
+        rest = _closed(match).rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
+        stated.append(Candidate(match.start(), _unexclaimed(rest), labelled=_is_label(match)))
     for match in _HEADING.finditer(text):
-        stated.append(Candidate(match.start(), _unexclaimed(_following(text, match.end()))))
+        rest = _unexclaimed(_following(text, match.end()))
+        stated.append(Candidate(match.start(), rest, labelled=True))
     for match in _SENTENCE.finditer(text):
-        stated.append(Candidate(match.start(), _unexclaimed(match["rest"].strip())))
+        rest = _unexclaimed(_closed(match))
+        stated.append(Candidate(match.start(), rest, labelled=_is_label(match)))
     return [candidate for candidate in stated if candidate.text]
 
 
@@ -158,17 +233,72 @@ def _following(text: str, end: int) -> str:
     return match[1].strip() if match else ""
 
 
+def _boxed(text: str) -> list[Candidate]:
+    r"""The boxes; several that only a comma or an "and" parts are one list, as Qwen writes it:
+    ``\boxed{7} and \boxed{9}``."""
+    stated: list[Candidate] = []
+    names: list[str] = []
+    parts: list[str] = []
+    reached = start = 0
+    for begin, a, b in boxes(text):
+        near = bool(parts) and begin - reached <= 64
+        between = _BETWEEN_BOXES.fullmatch(text, reached, begin) if near else None
+        if between is None or not re.search(r"[,;&]|and|or|\\q?quad|\\\\", between[0]):
+            stated += _joined(start, names, parts)
+            names, parts, start = [], [], begin
+            before = _NAME_BEFORE.search(text, max(0, begin - 16), begin)
+            names.append(before[0].strip(" $") if before else "")
+        else:
+            names.append((between["name"] or "").strip())
+        parts.append(_LABEL.sub(r"\g<text>", text[a:b].strip()))
+        reached = b + 1
+    return stated + _joined(start, names, parts)
+
+
+def _joined(start: int, names: list[str], parts: list[str]) -> list[Candidate]:
+    if not parts:
+        return []
+    if len(set(parts)) == 1:
+        return [Candidate(start, parts[0])]
+    named = names if all(names) else [""] * len(parts)
+    return [Candidate(start, ", ".join(map("".join, zip(named, parts, strict=True))))]
+
+
+def _in_json(text: str) -> list[Candidate]:
+    stated: list[Candidate] = []
+    for match in _JSON.finditer(text):
+        value = match["value"]
+        if value.startswith('"'):
+            try:
+                value = json.loads(value)
+            except ValueError:  # a command of LaTeX with one backslash
+                value = value[1:-1]
+        stated.append(Candidate(match.start(), value.strip()))
+    return stated
+
+
 def candidates(response: str) -> list[Candidate]:
-    """Every stated answer of ``response`` after its thinking, in the order of their markers."""
-    text = after_thinking(response)
-    stated = [Candidate(start, text[a:b].strip()) for start, a, b in boxes(text)]
+    """Every stated answer of ``response`` after its thinking, in the order of their markers.
+
+    Where a base model goes on to the next question, what it then answers is not of this one.
+    """
+    whole = after_thinking(response)
+    skipped = max(0, len(whole) - LONGEST)
+    text = whole[skipped:]
+    stated = _boxed(text)
     stated += [
         Candidate(match.start(), match["number"] or match["letter"])
         for match in _BARE_BOX.finditer(text)
     ]
     stated += _tagged(text)
     stated += _lines(text)
-    return sorted(stated, key=lambda candidate: candidate.start)
+    stated += _in_json(text)
+    stated.sort(key=lambda candidate: candidate.start)
+    if stated and (following := _NEXT_QUESTION.search(text, stated[0].start + 1)):
+        stated = [candidate for candidate in stated if candidate.start < following.start()]
+    if skipped:
+        stated = [replace(candidate, start=candidate.start + skipped) for candidate in stated]
+    return stated
 
 
 def bare(response: str) -> str | None:
@@ -181,16 +311,60 @@ def bare(response: str) -> str | None:
     return None
 
 
+def last_stated(response: str) -> Candidate | None:
+    """The last stated answer; where none is, the text that is nothing but an answer, the last line
+    with one value in bold, or ``A: 18``. None for any other text."""
+    if stated := candidates(response):
+        return stated[-1]
+    if (text := bare(response)) is not None:
+        return Candidate(0, text)
+    own = after_thinking(response)[-LONGEST:]
+    if following := _NEXT_QUESTION.search(own):
+        own = own[: following.start()] or own
+        if (text := bare(own)) is not None:
+            return Candidate(0, text)
+    return _short_answer(own) or _in_bold(own)
+
+
+def _short_answer(text: str) -> Candidate | None:
+    """``A: 18`` where no other letter heads a line, as options have them."""
+    matches = list(_SHORT_ANSWER.finditer(text))
+    if len(matches) != 1 or _OTHER_OPTION.search(text):
+        return None
+    return Candidate(matches[0].start(), matches[0]["rest"], labelled=True)
+
+
+def _in_bold(text: str) -> Candidate | None:
+    """The one value in bold in a last line that holds no other number: ``She makes **$18** a
+    day.``, ``**The total is 18.**``"""
+    start = text.rstrip().rfind("\n") + 1
+    line = text[start:].strip()
+    match = _BOLD.search(line)
+    if match is None or line.count("**") != 2 or len(line) > 512:
+        return None
+    before, behind = line[: match.start()], line[match.end() :]
+    if _DIGIT.search(before + behind) or _DOUBT.search(line) or behind.lstrip()[:1] == ":":
+        return None
+    if before.strip() and _VERBS.isdisjoint(before.casefold().split()):
+        # "Step **18**" is a heading.
+        return None
+    inside = value_stated(match["inside"].strip())
+    if not _DIGIT.search(inside):
+        return None
+    first = re.match(r"\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+)?", behind)
+    unit = first[0] if first and exact(plain(inside)) is not None else ""
+    with_unit = f"{inside}{unit}"
+    return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
+
+
 def extract(response: str) -> str | None:
-    r"""The answer that ``response`` states, as it is written; None where it states none.
+    r"""The answer that ``response`` states, without the words around it; None where it states none.
 
     Examples: ``"... \boxed{\frac{1}{2}}."`` gives ``\frac{1}{2}``; ``"#### 1,080"`` gives
     ``1,080``; ``"so 3 and then 4"`` gives None.
     """
-    stated = candidates(response)
-    if stated:
-        return stated[-1].text or None
-    return bare(response)
+    stated = last_stated(response)
+    return (stated.value or None) if stated else None
 
 
 def last_box(response: str) -> str:

@@ -93,7 +93,7 @@ def quotient(top: Formula, bottom: Formula) -> Formula:
 def mixed(whole: Formula, fraction: Formula) -> Formula | None:
     """A mixed number of a numeral and a proper fraction; None for any other two formulas."""
     proper = fraction[0] == "number" and whole[1] >= 1 and 0 < fraction[1] < 1
-    return ("number", whole[1] + fraction[1], "fraction") if proper else None
+    return ("number", whole[1] + fraction[1], "fraction", *fraction[3:]) if proper else None
 
 
 def power(base: Formula, exponent: Formula) -> Formula:

@@ -4,6 +4,7 @@ r"""One spelling for answers that are written differently and mean the same.
 percent signs) and drops what is only typesetting.
 """
 
+import itertools
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -26,6 +27,8 @@ _SPELLINGS = {
     r"\cup ": "∪",
     r"\in ": "∈",
     r"^\circ ": "°º˚",
+    r"^\circ C": "℃",
+    r"^\circ F": "℉",
 }
 _FRACTIONS = {sign: normalize("NFKC", sign).split("⁄") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) != "＄"}
@@ -48,6 +51,24 @@ def _regrouped(match: re.Match[str]) -> str:
     return re.sub("[.'_]", "", whole) + (f".{rest}" if comma else "")
 
 
+_EMPHASIS = re.compile(
+    # Bold or italics around a word; "2**10" and "2 * 3" are powers and products.
+    r"(?<![\w)}\]*])(?P<mark>\*\*\*|\*\*|__)(?=[^\s*_])(?P<inside>[^*_\n]{1,512}?)(?<=[^\s*_])(?P=mark)(?![\w*])"
+    r"|(?:\A|(?<=[A-Za-z]\s))(?P<sign>[*_`])(?=[^\s*_`])(?P<within>[^*_`\n]{1,512}?)(?<=[^\s*_`])(?P=sign)(?![\w*])"
+)
+"""Markdown around a part of an answer: ``**18** eggs``."""
+
+
+def _without_points(match: re.Match[str]) -> str:
+    r"""``\mathbb{R}\setminus\{3, 5\}`` as the union of the intervals between the points; as it is
+    where they are no whole numbers."""
+    points = [point.strip() for point in match[1].split(",")]
+    if not all(re.fullmatch("-?[0-9]{1,9}", point) for point in points):
+        return match[0]
+    ends = [r"-\infty", *sorted(set(points), key=int), r"\infty"]
+    return r" \cup ".join(f"({left},{right})" for left, right in itertools.pairwise(ends))
+
+
 _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -62,11 +83,29 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
             _regrouped,
         ),
         # A dollar sign that opens no formula is money.
-        (r"\A(\s*[+-]?\s?)\$(?=\s?[0-9.][^$]*\Z)", r"\1＄"),
+        (r"\A(\s*[+-]?\s?(?:HK|NZ|AU?|CA?|US?|S|R)?)\$(?=\s?[0-9.][^$]*\Z)", r"\1＄"),
         (r"\A\s*[\"“]([^\"”]*)[\"”][\s.]*\Z", r"\1"),
         (r"\A\s*(?:[Mm]inus|[Nn]egative)\s+(?=[0-9.\\])", "-"),
         (r"(?<=[0-9])\s?[xX]\s?(?=10\s?(?:\^|\*\*))", r"\\times "),
         (r"\{([^{}]{1,64})\\over(?![A-Za-z])([^{}]{1,64})\}", r"\\frac{\1}{\2}"),
+        # The same without the braces, where it is the whole of the answer.
+        (
+            r"\A[\s$]*([^{}\\$&=]{1,64})\\over(?![A-Za-z])([^{}\\$&=]{1,64}?)[\s$]*\Z",
+            r"\\frac{\1}{\2}",
+        ),
+        # Sizes, faces and colours; an equals sign that follows on nothing.
+        (
+            r"\\(?:bf|bfseries|rm|it|itshape|sf|tt|em|tiny|small|normalsize|large|Large|LARGE|huge|Huge"
+            r"|scriptsize|boldmath)(?![A-Za-z])|\\(?:text)?color\s?\{[A-Za-z]{1,16}\}",
+            " ",
+        ),
+        (r"\A[\s$]*=(?!=)", ""),
+        (
+            r"\A[\s$]*(?:\\(?:text|textbf|mathrm)\s?\{\s*)?(?:Domain|Range|Solutions?|Solution set"
+            r"|Interval|Vertex|Cent(?:er|re)|Point|Value|Result|Total|Area|Volume|Perimeter|Slope)"
+            r"\s?:\s*\}?\s*(?=\S)",
+            "",
+        ),
         # \[ \] \( \) only where no other backslash stands before them (as in "\\[2pt]").
         (r"(?<!\\)\\[\[\]()]", " "),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
@@ -82,6 +121,11 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         (r"\\colon(?![A-Za-z])|\{:\}", ":"),
         (r"\\[lr]?vert(?![A-Za-z])", "|"),
         (r"\\\\\[[0-9.]+ ?[a-z]{2}\]", r"\\\\\\\\"),
+        (
+            r"(?:\\mathbb\s?(?:\{\s?R\s?\}|R)|ℝ)\s?(?:\\setminus(?![A-Za-z])|\\backslash(?![A-Za-z])|\\)"
+            r"\s*\\?\{([^{}]{1,64}?)\\?\}",
+            _without_points,
+        ),
         (r"\\mathbb\s?(?:\{\s?R\s?\}|R)", r"(-\\infty,\\infty)"),
         (r"(?<![A-Za-z\\])[Ii]nfinity(?![A-Za-z])", r"\\infty "),
         (r"\\varnothing(?![A-Za-z])|\\\{\s?\\\}", r"\\emptyset "),
@@ -110,6 +154,14 @@ _WRAPPERS = re.compile(
 _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")
 # "Tuesday", "No solution"; but abc is a product, as its letters are in their order.
 _BARE_WORDS = re.compile(r"[A-Za-z][a-z]{2,}(?: [a-z]{2,})*")
+_CAPITALS = re.compile(r"[A-Z]{2,}|[A-Z](?: [A-Z]){2,}")
+_SINGLE_LETTERS = re.compile(r"[A-Za-z]+")
+_FORMULA_ASKED = re.compile(
+    r"\bin terms of\b|\b(?:expression|formula) (?:for|of|that)\b|\bas a (?:function|product) of\b",
+    re.IGNORECASE,
+)
+_LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
+_JOINTS = re.compile(r"[\s*,]+|\\cdot(?![A-Za-z])|\\times(?![A-Za-z])")
 _CLOCK = re.compile(r"(?<=:[0-9]{2})\s?([AaPp])\.?\s?[Mm]\b\.?")
 _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
@@ -138,8 +190,17 @@ def _exponent(match: re.Match[str]) -> str:
     return f"^{digits}" if len(digits) == 1 else f"^{{{digits}}}"
 
 
+def without_emphasis(text: str) -> str:
+    """``**18** eggs`` as ``18 eggs``; marks that may be signs of a formula stay.
+
+    >>> without_emphasis("**$18** a *day*"), without_emphasis("2**10")
+    ('$18 a day', '2**10')
+    """
+    return _EMPHASIS.sub(lambda match: match["inside"] or match["within"], text)
+
+
 def _plain(text: str) -> str:
-    text = _SUPERSCRIPT.sub(_exponent, text).translate(_UNICODE)
+    text = without_emphasis(_SUPERSCRIPT.sub(_exponent, text).translate(_UNICODE))
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
     text = _SET_UPRIGHT.sub(lambda match: f" {_SPELLED[match[1]]} ", text)
@@ -193,3 +254,34 @@ def is_words(text: str) -> bool:
     if _CLOCK.search(text) or text.casefold() in {"yes", "no", "true", "false"}:
         return True
     return _BARE_WORDS.fullmatch(text) is not None and sorted(text) != list(text)
+
+
+def is_sequence(text: str) -> bool:
+    """Whether an answer is letters whose order counts: a ranking, coins, moves, a strand, a code.
+
+    Capital letters alone are one (``HTH``, ``A C B``), and so is a text in which a letter comes
+    again (``aab``), which a product would write as a power.
+
+    >>> is_sequence("HTH"), is_sequence("P V"), is_sequence("aab"), is_sequence("abc")
+    (True, False, True, False)
+    """
+    text = plain(text)
+    repeated = _SINGLE_LETTERS.fullmatch(text) is not None and len(set(text)) < len(text)
+    return repeated or _CAPITALS.fullmatch(text) is not None
+
+
+def asks_product(gold: str, question: str) -> bool:
+    """Whether a question asks for a formula "in terms of" the letters that the gold answer is.
+
+    >>> asks_product("IR", "Give the voltage in terms of $I$ and $R$.")
+    True
+    """
+    letters = plain(gold).replace(" ", "")
+    if _SINGLE_LETTERS.fullmatch(letters) is None or _FORMULA_ASKED.search(question) is None:
+        return False
+    return set(letters) <= set(_LETTER_ALONE.findall(question))
+
+
+def sequence(text: str) -> str:
+    """The letters of a sequence, without what may stand between them."""
+    return _JOINTS.sub("", plain(text))

@@ -12,6 +12,8 @@ r"""Whether an answer is the question's own content over again.
   notation"), the question's kind of numeral is wrong unless gold has it. Where that number stands
   in the question, only the kind that is asked for counts: 5.75 is no mixed number. "Express your
   answer as a fraction" is no such task.
+- Wherever "lowest terms" or "simplest form" is asked for, a fraction that can be reduced is wrong.
+  A mixed number is right unless an improper fraction is asked for, and the other way round.
 - Gold that stands in the question ("Simplify x + 1") is right in any order. Where the question asks
   for no form, so is every formula of gold's form.
 """
@@ -58,6 +60,14 @@ _TARGET = re.compile(
 _LOWEST = re.compile(
     r"\b(?:lowest terms|simplest form|simplified|reduced|simplify|common fraction)\b", re.IGNORECASE
 )
+_LOWEST_ASKED = re.compile(
+    r"\b(?:lowest|simplest|reduced|simplified)\s+(?:\w+\s+)?(?:terms?|forms?|fractions?)\b"
+    r"|\b(?:fully|completely)\s+(?:reduced|simplified)\b|\birreducible\b"
+    r"|\b(?:simplify|reduce)\s+(?:your|the|any|all|it)\b|\b(?:relatively prime|coprime)\b",
+    re.IGNORECASE,
+)
+_IMPROPER = re.compile(r"\bimproper\s+fraction", re.IGNORECASE)
+_MIXED = re.compile(r"\bas\s+an?\s+(?:\w+\s+)?mixed\s+(?:number|fraction)", re.IGNORECASE)
 _KINDS = {
     "mixed number": {"mixed"},
     "improper fraction": {"fraction", "unreduced"},
@@ -181,6 +191,25 @@ def keeps_form(gold: str, answer: str, question: str) -> bool:
         return False
     same_way = {"fraction", "unreduced"} if form in ("fraction", "unreduced") else {form}
     return not same_way.isdisjoint(of_value)
+
+
+def misses_form(gold: Formula, answer: Formula, written: str, question: str) -> bool:
+    """Whether a fraction is not in the lowest terms that the question asks for, or is a mixed
+    number where an improper one is asked for, or the other way round.
+
+    Args:
+        written: the answer as it is written.
+    """
+    question = question[:MAX_QUESTION]
+    if len(answer) > 3 >= len(gold) and _LOWEST_ASKED.search(question):
+        return True
+    if gold[1].denominator == 1 or abs(gold[1]) < 1:
+        return False
+    form = kind_of(written)
+    if form == "mixed":
+        return _IMPROPER.search(question) is not None and _MIXED.search(question) is None
+    improper = form in ("fraction", "unreduced")
+    return improper and _MIXED.search(question) is not None and not _IMPROPER.search(question)
 
 
 def _literal(text: str) -> Fraction | None:

@@ -131,6 +131,7 @@ def _shape(text: str, depth: int) -> Shape:
         or _named(text, depth)
         or _union(text, depth)
         or _bracketed(text, depth)
+        or _pointed(text, depth)
         or _two_signs(text)
         or Shape(text)
     )
@@ -160,6 +161,18 @@ def _matrix(text: str, depth: int) -> Shape | None:
     cells = [tuple(_shape(plain(cell), depth - 1) for cell in row.split("&")) for row in rows]
     lines = tuple(Shape(row, "row", items) for row, items in zip(rows, cells, strict=True))
     return Shape(text, "matrix", lines)
+
+
+_POINT = re.compile(r"[A-Z]'?(?:_\{?[0-9]\}?)?\s?(?=\()")
+
+
+def _pointed(text: str, depth: int) -> Shape | None:
+    """``P(3, -1)`` as the pair of the name P."""
+    match = _POINT.match(text)
+    pair = _bracketed(text[match.end() :], depth) if match else None
+    if match is None or pair is None or pair.ends != "()":
+        return None
+    return replace(pair, name=match[0].strip())
 
 
 def _named(text: str, depth: int) -> Shape | None:

@@ -15,8 +15,9 @@ meter metre m|centimeter centimetre cm|millimeter millimetre mm|kilometer kilome
 foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton tonne|ounce oz
 pound lb lbs|liter litre l|milliliter millilitre ml|gallon gal|quart|pint|acre|hectare
 second sec s|minute min|hour hr hrs h|day|week|month|year yr yrs|decade
-dollar usd buck|cent|euro eur|rupee|yuan|yen|peso|degree deg|radian rad
-celsius c|fahrenheit f|kelvin|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb|calorie
+dollar usd buck|cent|euro eur|rupee rs|yuan|yen|peso|franc|ruble|degree deg|radian rad
+celsius centigrade c|fahrenheit f|kelvin k|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb
+calorie
 """
 _COUNTED = """
 adult altogether animal apple bag ball balloon banana bead bean bird block bolt book bottle bouquet
@@ -33,6 +34,24 @@ solution song square stamp star step sticker stone store story student table tab
 team test thing ticket tile time tire tomato total toy train tree triangle trip truck tulip unit
 vase visit vote walnut watch water way wheel window woman women word worker left remaining
 """
+_DIRECTIONS = tuple(
+    tuple(frozenset(side.split()) for side in line.split("|"))
+    for line in """
+profit gain gained win won earn increase increased|loss los lose lost losing decrease decreased
+up above higher upward rise rose over|down below lower downward drop dropped fall fell under
+north northward|south southward
+east eastward|west westward
+forward ahead|backward backwards behind back
+early earlier|late later
+clockwise|counterclockwise anticlockwise
+right|left
+""".strip().split("\n")
+)
+"""Words for one direction and for the other, in the singular."""
+_NEUTRAL = frozenset(["early", "earlier", "clockwise", "right"])
+"""Directions that are no more positive than their opposites."""
+_ASKING = re.compile(r"(?<=[.?!])\s+")
+_QUARTERS = re.compile(r"\bhow many\s+(?:\w+\s+){0,3}quarters\b", re.IGNORECASE)
 _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
 THING = "thing"
 """Stands for the unit of what is counted."""
@@ -55,9 +74,11 @@ between within above below beyond after before off other rather instead equal eq
 NUMBERS = frozenset(_NUMBERS.split())
 _CHANGING = NUMBERS | frozenset(_VALUE_WORDS.split())
 """Words that change a value, or take it back; where a question holds one, it is no unit."""
-_PARTS = frozenset(
-    f"{rank}th" for rank in ("four", "fif", "six", "seven", "eigh", "nin", "ten", "hundred")
-) | {"third"}
+_RANKS = """
+four fif six seven eigh nin ten eleven twelf thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen twentie thirtie fortie fiftie sixtie hundred thousand
+"""
+_PARTS = frozenset(f"{rank}th" for rank in _RANKS.split()) | {"third"}
 """Three of them are a share, but not three of "third graders"."""
 
 _ENDINGS = (
@@ -78,6 +99,13 @@ _VERB = re.compile(r"\b(?:is|are|were|was) (?=(?:left|remaining)\Z)")
 _BEFORE = re.compile(r"(?:[0-9)}\]!%.]|\\pi|\\circ)(?P<gap>\s*)\Z")
 _WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
 _HOW_MUCH_MORE = re.compile(r"\bhow (?:many|much) more\b", re.IGNORECASE)
+_SCALE = re.compile(
+    r"(?P<to>\b(?:in|to|into)\s+)?\$?(?:"
+    r"(?:degrees?\s+)?\b(?P<word>(?i:celsius|centigrade|fahrenheit|kelvins?)\b)"
+    r"|(?:[°º˚]|\^?\{?\s?\\circ\s?\}?|\bdegrees?\s)\s*(?:\\(?:text|mathrm|mbox)\s?\{\s*)?"
+    r"(?P<letter>[CF])\b|(?P<sign>[℃℉]))"
+)
+_SCALE_NAMES = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "℃": "celsius", "℉": "fahrenheit"}
 _FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\[A-Za-z]+")
 
 
@@ -93,9 +121,11 @@ _NAMES = {
     for names in re.split(r"[|\n]", _MEASURES.strip())
     for alias in names.split()
 } | {"mph": "mile/hour", "kph": "kilometer/hour", "kmph": "kilometer/hour"}
-_MONEY = "dollar cent euro rupee yuan yen peso pound sterling"
+_MONEY = "dollar cent euro rupee yuan yen peso pound sterling franc won ruble real"
 CURRENCIES = frozenset(_MONEY.split())
 _LETTERS = frozenset("mgshlL")
+SCALES = frozenset({"celsius", "fahrenheit", "kelvin"})
+"""Of temperatures: their degrees are no measure of their own."""
 _THINGS = frozenset(_COUNTED.split())
 
 
@@ -107,8 +137,29 @@ def things_of(question: str) -> frozenset[str]:
     # "xy" may be a product, "CD" is none.
     known = (word for word in words if len(word) > 2 or word.isupper())
     things = frozenset(_singular(word.casefold()) for word in known) - _CHANGING
+    things -= _opposed(question[:MAX_QUESTION])
+    if "quarter" in things and not _QUARTERS.search(question[:MAX_QUESTION]):
+        things -= {"quarter"}
     # "8 more" answers "how many more".
     return things | {"more"} if _HOW_MUCH_MORE.search(question[:MAX_QUESTION]) else things
+
+
+def _opposed(question: str) -> frozenset[str]:
+    """The words of a question that turn an answer round: of "a profit or a loss" the loss.
+
+    Where the sentence that asks names one direction only ("how far down"), none of them.
+    """
+    words = {_singular(word) for word in _WORD.findall(question.casefold())}
+    asking = [part for part in _ASKING.split(question) if part.rstrip().endswith("?")]
+    own = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
+    turned: set[str] = set()
+    for forward, backward in _DIRECTIONS:
+        if words & forward and words & backward:
+            named = own & (forward | backward)
+            if not named or (named & forward and named & backward):
+                turned |= backward
+                turned |= forward & _NEUTRAL
+    return frozenset(turned)
 
 
 def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
@@ -148,6 +199,26 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     return (text, "") if name is None else (text[: before.start("gap")], name)
 
 
+def things_in(text: str) -> frozenset[str]:
+    """The words of a text in the singular."""
+    return frozenset(_singular(word) for word in _WORD.findall(text.casefold()))
+
+
+@lru_cache(maxsize=1024)
+def scales_of(question: str) -> frozenset[str]:
+    """The scales of temperature that a question names, or the one that it converts to:
+    ``celsius`` for "degrees Celsius" and "°C"."""
+    named = [
+        (
+            match["to"],
+            _SCALE_NAMES[(match["word"] or match["letter"] or match["sign"])[0].casefold()],
+        )
+        for match in _SCALE.finditer(question[:MAX_QUESTION])
+    ]
+    wanted = [scale for to, scale in named if to]
+    return frozenset(wanted[-1:] or (scale for _, scale in named))
+
+
 def counts(tail: str) -> bool:
     """Whether what stands after a number names a thing: ``apples left``, and not ``left``."""
     words = frozenset(_WORD.findall(tail.casefold()))
@@ -165,7 +236,10 @@ def _may_be_unit(letter: str, before: str, question: str) -> bool:
     may be products."""
     if before.startswith("\\"):
         return letter in "CF" and before.startswith("\\circ")
-    named = before.endswith(" ") or _NAMES.get(letter.casefold()) in things_of(question)
+    name = _NAMES.get(letter.casefold())
+    if letter in "CFK" and name in SCALES:
+        return not SCALES.isdisjoint(scales_of(question))
+    named = before.endswith(" ") or name in things_of(question)
     return letter in _LETTERS and named
 
 
@@ -187,6 +261,9 @@ def _name(words: list[str], power: str, question: str) -> str | None:
             counted = single not in _PARTS
         elif word not in _CONNECTORS:
             return None
+    if not SCALES.isdisjoint(named):
+        # 5 degrees Celsius
+        named = [unit for unit in named if unit != "degree"]
     if not named:
         return "" if counted else None
     return "/" * shared + "/".join(named) + (f"^{power}" if power else "")

@@ -37,6 +37,69 @@ _MONEY = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>USD?(?=[ {DOLLAR}]?[0-9.]))?\s?(?P<mark>[{DOLLAR}€£¥¢])?"
     rf"\s?(?P<amount>.*[^\s{DOLLAR}€£¥¢])\s?(?P<after>[{DOLLAR}€£¥¢])?"
 )
+CODES = {
+    "RS": "rupee",
+    "INR": "rupee",
+    "₹": "rupee",
+    "CHF": "franc",
+    "EUR": "euro",
+    "GBP": "sterling",
+    "JPY": "yen",
+    "CNY": "yuan",
+    "RMB": "yuan",
+    "₩": "won",
+    "KRW": "won",
+    "₱": "peso",
+    "₽": "ruble",
+    "AUD": "dollar of Australia",
+    "CAD": "dollar of Canada",
+    "NZD": "dollar of New Zealand",
+    "SGD": "dollar of Singapore",
+    "HKD": "dollar of Hong Kong",
+    f"A{DOLLAR}": "dollar of Australia",
+    f"AU{DOLLAR}": "dollar of Australia",
+    f"C{DOLLAR}": "dollar of Canada",
+    f"CA{DOLLAR}": "dollar of Canada",
+    f"NZ{DOLLAR}": "dollar of New Zealand",
+    f"S{DOLLAR}": "dollar of Singapore",
+    f"HK{DOLLAR}": "dollar of Hong Kong",
+    f"R{DOLLAR}": "real",
+}
+"""Codes and signs of currencies that are no single well-known sign."""
+_CODE = "|".join(map(re.escape, sorted(CODES, key=len, reverse=True)))
+_CURRENCY_FIRST = re.compile(
+    rf"(?P<sign>[+-]?)\s?(?P<code>{_CODE}|Rs)\.?\s?(?=[0-9.])", re.IGNORECASE
+)
+_CURRENCY_LAST = re.compile(rf"(?<=[0-9])\s?(?P<code>{_CODE})\.?\s?\Z", re.IGNORECASE)
+_ORDINAL = re.compile(
+    r"(?:the )?(?P<number>[0-9]{1,9})\s?(?:\^\s?)?(?:\{\s?)?(?P<ending>st|nd|rd|th)"
+    r"(?:\s?\})?(?=\s|\Z)"
+)
+_ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
+_CARDINALS = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen
+"""
+_ORDINALS = """
+zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
+fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth
+"""
+_TENS = {
+    name: 10 * place
+    for place, name in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
+    )
+}
+_WHOLE_WORD = {name: place for place, name in enumerate(_ORDINALS.split())}
+_NUMBER_WORDS = _TENS | _WHOLE_WORD | {name: place for place, name in enumerate(_CARDINALS.split())}
+_ONE_TO_NINE = "|".join([*_CARDINALS.split()[1:10], *_ORDINALS.split()[1:10]])
+_NUMBER_WORD = re.compile(
+    rf"(?:the )?(?:(?P<tens>{'|'.join(_TENS)})[-\s](?P<digit>{_ONE_TO_NINE})"
+    rf"|(?P<word>{'|'.join([*_CARDINALS.split(), *_TENS])})"
+    rf"|(?P<rank>{'|'.join(_WHOLE_WORD)})(?=\Z))"
+    r"(?=\s|\Z)",
+    re.IGNORECASE,
+)
 _ERA = re.compile(
     r"(?:in\s+)?(?:the year\s+)?(?P<year>[1-9][0-9]{2,3})(?:\s?(?:AD|A\.D|CE|C\.E)\.?)?",
     re.IGNORECASE,
@@ -60,6 +123,8 @@ class Value:
     percent: bool = False
     counted: bool = False
     """Whether a thing that is counted stands after it: ``5 apples``."""
+    behind: str = ""
+    """What stands after the number."""
 
     @property
     def literal(self) -> Fraction | None:
@@ -89,6 +154,8 @@ def value_of(text: str, question: str | None = None) -> Value | None:
         return Value(("number", Fraction(text), "plain"))
     if year := _ERA.fullmatch(text):
         return Value(("number", Fraction(year["year"]), "plain"))
+    text = _in_digits(text, words=question is not None)
+    text, currency = _without_currency(text, question or "")
     money = _MONEY.fullmatch(text)
     if money is None:
         return None
@@ -100,14 +167,48 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     counted = not unit and counts(whole[len(text) :])
     if not unit or unit.startswith("/"):
         # "$35 per week"
-        unit = _CURRENCIES.get(mark[:1], "") + unit
+        unit = (currency or _CURRENCIES.get(mark[:1], "")) + unit
     bare = _PERCENT.sub("", text)
     formula = None if refuses(bare) else read(bare)
     if formula is None:
         return None
     if _ends_in_degrees(formula):
         formula, unit = _without_degrees(formula), unit or "degree"
-    return Value(formula, unit, percent=bare != text, counted=counted and bare == text)
+    percent = bare != text
+    behind = whole[len(text) :]
+    return Value(formula, unit, percent=percent, counted=counted and not percent, behind=behind)
+
+
+def _in_digits(text: str, *, words: bool) -> str:
+    """``12th`` and ``12^{th}`` as ``12``, and the same for ``twelve`` and ``the fifth`` where a
+    number is asked for; ``12st`` is neither."""
+    if ordinal := _ORDINAL.match(text):
+        number = ordinal["number"]
+        ending = "th" if number[-2:-1] == "1" else _ENDINGS.get(number[-1], "th")
+        return number + text[ordinal.end() :] if ordinal["ending"] == ending else text
+    # "second" alone is a unit as well.
+    if words and (named := _NUMBER_WORD.match(text)) and named[0].casefold() != "second":
+        named_parts = (named[name] for name in ("tens", "digit", "word", "rank"))
+        number = sum(_NUMBER_WORDS[part.casefold()] for part in named_parts if part)
+        return f"{number}{text[named.end() :]}"
+    return text
+
+
+def _without_currency(text: str, question: str) -> tuple[str, str]:
+    """``Rs. 1250`` and ``1250 INR`` as ``1250``, with the name of the currency."""
+    match = _CURRENCY_FIRST.match(text)
+    if match:
+        rest = match["sign"] + text[match.end() :].removesuffix("/-")
+    elif match := _CURRENCY_LAST.search(text):
+        rest = text[: match.start()]
+    else:
+        rest = text.removesuffix("/-")
+        return rest, "rupee" * (rest != text)
+    code = match["code"].replace(" ", "").rstrip(".").upper()
+    if code in question.upper().replace(DOLLAR, "$") or code.replace(DOLLAR, "$") in question:
+        # A$5 is five dollars where dollars are Australian.
+        return rest, "dollar" if "dollar" in CODES[code] else CODES[code]
+    return rest, CODES[code]
 
 
 def _scaled(match: re.Match[str]) -> str:

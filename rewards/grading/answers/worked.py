@@ -2,10 +2,13 @@
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
+from coterie.rewards.grading.answers.asked import asked_units
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
+from coterie.rewards.grading.answers.units import unit_of
 from coterie.rewards.grading.answers.values import Value, value_of
 
 MOST_SIDES = 8
@@ -22,9 +25,10 @@ def without_working(answer: str) -> str:
     >>> without_working("9 * 8 = 72 nails"), without_working("6 + 4 = 11")
     ('72 nails', '6 + 4 = 11')
     """
-    if answer.count("=") not in range(1, MOST_SIDES):
+    text = plain(answer)
+    if text.count("=") not in range(1, MOST_SIDES):
         return answer
-    *working, last = (side.strip() for side in plain(answer).split("="))
+    *working, last = (side.strip() for side in text.split("="))
     name = working.pop(0) if _NAME.fullmatch(working[0]) else ""
     result = value_of(last)
     if not working or result is None or result.literal is None:
@@ -62,3 +66,103 @@ def _amount(formula: Formula) -> Fraction | None:
     if kind == "power":
         return base ** int(other) if other in range(LARGEST_EXPONENT + 1) else None
     return base / other if other else None
+
+
+_TWO_UNITS = re.compile(
+    r"(?P<many>[0-9]{1,9}) (?P<large>[a-z]{2,7})(?:,? and|,)?"
+    r" (?P<few>[0-9]{1,9}) (?P<small>[a-z]{2,7})",
+    re.IGNORECASE,
+)
+_RATIOS = {
+    ("hour", "minute"): 60,
+    ("minute", "second"): 60,
+    ("foot", "inch"): 12,
+    ("pound", "ounce"): 16,
+    ("dollar", "cent"): 100,
+}
+
+
+def in_one_unit(answer: str, question: str) -> str:
+    """``1 hour 30 minutes`` as ``90`` to "how many minutes" and as ``3/2`` to "how many hours"; any
+    other answer as it is.
+
+    >>> in_one_unit("1 hour and 30 minutes", "How many minutes is it?")
+    '90'
+    """
+    match = _TWO_UNITS.fullmatch(plain(answer)) if len(answer) <= 64 else None
+    if match is None:
+        return answer
+    large, small = unit_of(match["large"]) or "", unit_of(match["small"]) or ""
+    ratio = _RATIOS.get((large, small))
+    asked = asked_units(question)
+    if ratio is None or len(asked) != 1:
+        return answer
+    total = int(match["many"]) * ratio + int(match["few"])
+    if asked == {small}:
+        return str(total)
+    return str(Fraction(total, ratio)) if asked == {large} else answer
+
+
+_ABOUT = re.compile(r"\\approx(?![A-Za-z])")
+_DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.(?P<places>[0-9]{1,15}))?")
+_OPERATIONS: Mapping[str, Callable[..., float]] = {
+    "sum": lambda *terms: sum(terms),
+    "product": lambda *factors: math.prod(factors),
+    "quotient": lambda a, b: a / b,
+    "negative": lambda a: -a,
+    "power": lambda a, b: a**b,
+    "root": lambda a, degree: a ** (1 / degree),
+    "log": lambda a, base: math.log(a) / math.log(base),
+    "degrees": math.radians,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+}
+
+
+def without_rounding(answer: str, gold: str) -> str:
+    r"""The exact side of ``2\sqrt3 \approx 3.46``, or the decimal one where the gold answer is a
+    decimal; any other answer as it is: one that is rounded wrongly, or that has nothing to round.
+
+    >>> without_rounding(r"2\sqrt{3} \approx 3.46", "x"), without_rounding("17 \\approx 20", "17")
+    ('2\\sqrt{3}', '17 \\approx 20')
+    """
+    if len(sides := _ABOUT.split(plain(answer))) != 2:
+        return answer
+    exact_side, rounded = (side.strip() for side in sides)
+    name, equals, right = exact_side.rpartition("=")
+    value, decimal = value_of(right.strip()), _DECIMAL.fullmatch(rounded)
+    if (
+        value is None
+        or decimal is None
+        or value.formula[:1] + value.formula[2:3] == ("number", "plain")
+    ):
+        return answer
+    worth = _worth(value.formula)
+    half = 0.5 * 10.0 ** -len(decimal["places"] or "")
+    if worth is None or abs(worth - float(rounded)) > half * 1.000001:
+        return answer
+    wanted = value_of(plain(gold).rpartition("=")[2].strip())
+    is_decimal = wanted is not None and wanted.formula[:1] + wanted.formula[2:3] == (
+        "number",
+        "plain",
+    )
+    return name + equals + (rounded if is_decimal else right)
+
+
+def _worth(formula: Formula) -> float | None:
+    """A number as a float; None for what holds a letter or a function that is not known here."""
+    kind, *inside = formula
+    if kind == "number":
+        return float(inside[0])
+    if kind == "constant":
+        return {"pi": math.pi, "e": math.e}.get(inside[0])
+    if kind not in _OPERATIONS:
+        return None
+    parts = [_worth(part) for part in inside]
+    try:
+        result = _OPERATIONS[kind](*(part for part in parts if part is not None))
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+    known = None not in parts and isinstance(result, float | int)
+    return float(result) if known else None

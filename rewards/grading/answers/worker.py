@@ -7,6 +7,14 @@ when the parent is gone, and its memory is limited.
 Two formulas are equal when they have equal values at points that nobody can foresee to be special
 (identity testing: J. T. Schwartz, J. ACM 27(4), 1980), computed to many digits and compared by
 relative distance. Formulas without variables have one value.
+
+Only points count at which both formulas are real in every step, and each factor under an even root
+or in a logarithm is positive: ``\\sqrt{ab}`` is compared where a and b are, so that it equals
+``\\sqrt a \\sqrt b``, and ``\\sqrt{x^2}`` at negative x too, so that it is not x. Where too few
+points are left, the factors may have any sign, and then complex values count as well. A step that
+has a complex argument, since the formula holds i, may give any value.
+
+Variables are known by the order in which they come, so that their names decide nothing.
 """
 
 import contextlib
@@ -17,10 +25,9 @@ import random
 import resource
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from itertools import cycle
 from typing import Any
 
 import mpmath
@@ -35,10 +42,20 @@ DIGITS = (40, 600)
 answer could spell out."""
 GUARD = 15
 """Digits that rounding may cost."""
-SIGNS = ((1, 1), (1, 1), (1, 1), (-1, 1), (-1, -1))
-"""Signs of the variables at each point, in turn: some identities hold for positive numbers only."""
 ENOUGH = 3
 """Points at which both formulas must be defined."""
+POSITIVE = (6, 40)
+"""How many points with positive variables are taken, and how many are tried."""
+SIGNED = (2, 8)
+"""The same for every other choice of signs."""
+FINEST = 6
+"""Points at which values are computed to the most digits."""
+NEAR, WIDE = 4, 12
+"""Powers of 3 between which coordinates lie: of the first half of the tries, and of the others."""
+
+
+class NotRealError(ValueError):
+    """A step leaves the real numbers, or rests on two signs that cancel."""
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -80,37 +97,131 @@ Point = Mapping[str, Fraction]
 CONSTANTS: Mapping[str, Any] = {"pi": mp.pi, "e": mp.e, "i": mp.j, "oo": mp.inf}
 
 
-def value(formula: list[Any], at: Point) -> Any:
-    """What a formula is worth where its variables have the values ``at``."""
+class Values:
+    """What formulas are worth where their variables have the values ``at``.
+
+    Args:
+        real: raise :class:`NotRealError` where a step leaves the real numbers.
+        factors: and where two negative factors cancel out under an even root or in a logarithm.
+    """
+
+    def __init__(self, at: Point, *, real: bool = False, factors: bool = False) -> None:
+        self.at = at
+        self.real = real
+        self.factors = factors
+
+    def of(self, formula: list[Any]) -> Any:
+        """The value of a formula; raises where it has none."""
+        kind, *rest = formula
+        if kind == "number":
+            top, _, bottom = rest[0].partition("/")
+            return mp.mpf(int(top)) / int(bottom or 1)
+        if kind == "constant":
+            return +CONSTANTS[rest[0]]
+        if kind == "symbol":
+            return mp.mpf(self.at[rest[0]].numerator) / self.at[rest[0]].denominator
+        exponent = _exponent(kind, rest)
+        if self.factors and (kind == "log" or (exponent and exponent.denominator % 2 == 0)):
+            self.check_factors(rest[0])
+        if exponent is not None:
+            arguments = [self.of(rest[0])]
+            result = _rational_power(arguments[0], exponent)
+        else:
+            arguments = [self.of(part) for part in rest]
+            result = OPERATIONS[kind](*arguments)
+        if self.real and isinstance(result, mp.mpc) and not _any_complex(arguments):
+            raise NotRealError
+        return result
+
+    def check_factors(self, formula: list[Any]) -> None:
+        """Raise where a product is positive by two negative factors of different kinds."""
+        powers: dict[str, int] = {}
+        inside: dict[str, list[Any]] = {}
+        for factor, exponent in _factors(formula, 1):
+            key = json.dumps(factor)
+            powers[key] = powers.get(key, 0) + exponent
+            inside[key] = factor
+        odd = [inside[key] for key, exponent in powers.items() if exponent % 2]
+        if any(factor[0] == "negative" or _is_negative(factor) for factor in odd):
+            # A sign in front says which factors are negative.
+            return
+        if any(mpmath.re(self.of(factor)) < 0 for factor in odd):
+            raise NotRealError
+
+
+def _is_negative(formula: list[Any]) -> bool:
+    return formula[0] == "number" and formula[1].startswith("-")
+
+
+def _any_complex(values: Iterable[Any]) -> bool:
+    return any(isinstance(value, mp.mpc) for value in values)
+
+
+def _exponent(kind: str, rest: list[Any]) -> Fraction | None:
+    """The literal exponent of a power or a root."""
+    if kind not in ("power", "root") or rest[1][0] != "number":
+        return None
+    exponent = Fraction(rest[1][1])
+    return exponent if kind == "power" else 1 / exponent
+
+
+def _factors(formula: list[Any], exponent: int) -> Iterator[tuple[list[Any], int]]:
+    """The factors of a product or a quotient with their whole exponents."""
     kind, *rest = formula
-    if kind == "number":
-        top, _, bottom = rest[0].partition("/")
-        return mp.mpf(int(top)) / int(bottom or 1)
-    if kind == "constant":
-        return +CONSTANTS[rest[0]]
-    if kind == "symbol":
-        return mp.mpf(at[rest[0]].numerator) / at[rest[0]].denominator
-    if kind in ("power", "root") and rest[1][0] == "number":
-        exponent = Fraction(rest[1][1])
-        return _rational_power(value(rest[0], at), exponent if kind == "power" else 1 / exponent)
-    return OPERATIONS[kind](*(value(part, at) for part in rest))
+    if kind == "product":
+        for part in rest:
+            yield from _factors(part, exponent)
+    elif kind == "quotient":
+        yield from _factors(rest[0], exponent)
+        yield from _factors(rest[1], -exponent)
+    elif kind == "power" and (over := _exponent(kind, rest)) and over.denominator == 1:
+        yield from _factors(rest[0], exponent * int(over))
+    else:
+        yield formula, exponent
 
 
-def symbols(formula: list[Any]) -> set[str]:
-    """The variables of a formula."""
+def symbols(formula: list[Any]) -> list[str]:
+    """The variables of a formula in the order in which they come."""
     if formula[0] == "symbol":
-        return {formula[1]}
-    return set().union(*(symbols(part) for part in formula[1:] if isinstance(part, list)))
+        return [formula[1]]
+    inside = (symbols(part) for part in formula[1:] if isinstance(part, list))
+    return list(dict.fromkeys(name for names in inside for name in names))
 
 
-def points(names: Iterable[str]) -> list[dict[str, Fraction]]:
-    """Where formulas in these variables are compared; one empty point for formulas in none."""
-    chosen: list[dict[str, Fraction]] = []
-    for number, signs in enumerate(SIGNS):
-        size = {name: random.Random(f"{name}{number}").randint(3**20, 3**23) for name in names}
-        at = {name: Fraction(sign * size[name], 3**21) for name, sign in zip(names, cycle(signs))}
-        chosen.append(at)
-    return chosen if names else [{}]
+def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]]]]:
+    """Where formulas in these variables are compared, by the signs of the variables: how many
+    points are wanted, and those to try. One empty point for formulas in none.
+
+    All are positive, all are negative, and each of them is the only negative and the only positive
+    one, so that no order of the names is another case.
+    """
+    if not names:
+        yield 1, [{}]
+        return
+    count = len(names)
+    alone = [tuple(-1 if place == one else 1 for place in range(count)) for one in range(count)]
+    mixed = [(-1,) * count, *alone, *(tuple(-sign for sign in signs) for signs in alone)]
+    positive = (1,) * count
+    for group, signs in enumerate(dict.fromkeys([positive, *mixed])):
+        wanted, tries = POSITIVE if signs == positive else SIGNED
+        yield (
+            wanted,
+            [
+                {
+                    name: sign * _size(f"{group} {number} {place}", number, tries)
+                    for place, (name, sign) in enumerate(zip(names, signs, strict=True))
+                }
+                for number in range(tries)
+            ],
+        )
+
+
+def _size(seed: str, number: int, tries: int) -> Fraction:
+    """A positive coordinate of the point ``number``."""
+    generator = random.Random(seed)
+    power = generator.randint(1, NEAR if number < tries // 2 else WIDE)
+    size = Fraction(generator.randint(3**20, 3**21), 3**21)
+    return size * 3**power if generator.random() < 0.5 else size / 3**power
 
 
 def _close(left: Any, right: Any) -> bool:
@@ -120,27 +231,43 @@ def _close(left: Any, right: Any) -> bool:
     return bool(distance <= mp.mpf(10) ** (GUARD - mp.dps) * max(abs(left), abs(right)))
 
 
-def _wherever(defined: Callable[[Point], Any], names: list[str]) -> list[Any]:
-    """The values at every point that has one."""
+Comparison = Callable[[Values], Any]
+
+
+def _wherever(defined: Comparison, names: Sequence[str]) -> list[Any]:
+    """The values at the points that have one, real ones if there are enough; no more after the
+    first that is False."""
     values: list[Any] = []
-    for point in points(names):
-        with contextlib.suppress(ArithmeticError, ValueError, TypeError):
-            values.append(defined(point))
+    for real, factors in ((True, True), (True, False), (False, False)):
+        values = []
+        for wanted, tried in points(names):
+            before = len(values)
+            for point in tried:
+                if len(values) == before + wanted or _is_enough(values):
+                    break
+                with contextlib.suppress(ArithmeticError, ValueError, TypeError):
+                    values.append(defined(Values(point, real=real, factors=factors)))
+        if len(values) >= (ENOUGH if names else 1):
+            break
     return values
 
 
-def _same_formula(gold: list[Any], answer: list[Any], names: list[str]) -> bool:
-    same = _wherever(lambda at: _close(value(gold, at), value(answer, at)), names)
+def _is_enough(values: list[Any]) -> bool:
+    return False in values[-1:] or (len(values) >= FINEST and mp.dps > DIGITS[0])
+
+
+def _same_formula(gold: list[Any], answer: list[Any], names: Sequence[str]) -> bool:
+    same = _wherever(lambda values: _close(values.of(gold), values.of(answer)), names)
     return len(same) >= (ENOUGH if names else 1) and all(same)
 
 
-def _same_equation(gold: list[Any], answer: list[Any], names: list[str]) -> bool:
+def _same_equation(gold: list[Any], answer: list[Any], names: Sequence[str]) -> bool:
     """Whether both are the same up to a number by which both sides are multiplied: then the
     differences of the sides are in one ratio everywhere."""
 
-    def ratio(at: Point) -> Any:
+    def ratio(values: Values) -> Any:
         left, right = (
-            value(left_side, at) - value(right_side, at)
+            values.of(left_side) - values.of(right_side)
             for _, left_side, right_side in (gold, answer)
         )
         return left / right
@@ -151,7 +278,7 @@ def _same_equation(gold: list[Any], answer: list[Any], names: list[str]) -> bool
 
 def compare(gold: list[Any], answer: list[Any]) -> str:
     """``equal`` or ``different``, for two formulas or two equations."""
-    names = sorted(symbols(gold) | symbols(answer))
+    names = list(dict.fromkeys(symbols(gold) + symbols(answer)))
     same = _same_equation if gold[0] == "equation" else _same_formula
     for mp.dps in DIGITS:
         if not same(gold, answer, names):

@@ -44,6 +44,14 @@ East => \text{east} || C => \text{(C)} || 50\% => 50 || \text{East!} => \text{ea
 3{:}30 \text{ PM} => 3:30 p.m. || tuesday => Tuesday
 \{x \mid x < 2 \text{ or } x > 3\} => (-\infty,2) \cup (3,\infty) || \lvert b-a \rvert => |a-b|
 cba => abc
+# With faces, sizes, names and roundings.
+5\sqrt{2} \approx 7.07 => 5\sqrt2 || \frac58 \approx 0.63 => \frac58 || 5\sqrt2 \approx 7.1 => 7.1
+x = 5\sqrt2 \approx 7.07 => x=5\sqrt2 || =14 => 14 || \bf 14 => 14 || {\large 14} => 14
+\textcolor{blue}{14} => 14 || 5 \over 8 => \frac58 || Q(2,-5) => (2,-5) || (2,-5) => Q(2,-5)
+\text{Domain: } (2,5] => (2,5] || \text{Range:}\ (2,5] => (2,5]
+\langle 2,0,-5 \rangle => (2,0,-5)
+\mathbb{R}\setminus\{4\} => (-\infty,4)\cup(4,\infty)
+\mathbb{R} \setminus \{4, -1\} => (-\infty,-1)\cup(-1,4)\cup(4,\infty)
 number: 042 => 42 || 1,080 => 1080 || 18 dollars => 18 || \$18.00 => 18
 number: 1.024 \times 10^3 => 1024 || \approx 1024 => 1024 || 6 \text{ ways} => 6 || x = 6 cm => 6
 number: 6 m => 6 || ⅛ => 0.125 || -3 °C => -3
@@ -114,6 +122,10 @@ y = 1, x = 2 => (1,2) || \frac{\pi}{6} \text{ degrees} => \frac{\pi}{6}
 3:30 a.m. => 3:30 p.m. || yadseuT => Tuesday
 number: -(-5) => 5 || 0.4/2 => 0.2
 # What only looks like it.
+5\sqrt{2} \approx 7.05 => 5\sqrt2 || 14 \approx 10 => 14 || x \approx 14 => 14
+14.444 \approx 14.4 => 14.4 || ==14 => 14 || Q(-5,2) => (2,-5) || R(2,-5) => Q(2,-5)
+\text{Domain: } (2,5) => (2,5] || \langle 2,0,5 \rangle => (2,0,-5) || Without: 14 => 14
+\mathbb{R}\setminus\{5\} => (-\infty,4)\cup(4,\infty)
 45.678,90 => 45678.9 || 100^{100} => 10^{100} || f(y)=x-1 => f(x)=x-1
 f(x) = Ce^{3x} => y=Ce^{3x} || 10^2 * 10 => 1000
 number: (C) 13 => 12 || minus 17 => 17 || 1.25 million => 1.25 || 1.25 million or more => 1250000

@@ -46,10 +46,39 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
         (r"$\boxed7$.", "7"), (r"\boxed B", "B"), ("Answer：7", "7"),
         ("### ✅ Final Answer:\n\n**7**", "**7**"), ("✅ **Answer: 7**", "7"),
         ("**Answer: 7 rolls** 🎉", "7 rolls"), ("Answer: 7 ❌", "7 ❌"),
+        # Bold ends where it began.
+        ("Answer: **14** pens", "14 pens"), ("The answer is **14** pens.", "14 pens."),
+        ("**Answer: 14** pens", "14 pens"), ("Answer: __14__ pens", "14 pens"),
+        ("Answer: *14* pens", "14 pens"), ("* Answer: 2**14", "2**14"), ("Answer: 2**14", "2**14"),
+        ("* Answer: 2 * 7", "2 * 7"), ("So it is. The answer is **14** pens.", "14 pens."),
+        # Other words for it, and other places.
+        ("My answer is 14.", "14."), ("Hence, our final answer is 14", "14"), ("Ans: 14", "14"),
+        ("Ans. = 14", "14"), ("Final Answer\n\n14", "14"), ("Final answer\n14", "14"),
+        ("Answer:\n```text\n14\n```", "14"), ("I had 13 first. Final answer: 14", "14"),
+        ("答案是14", "14"), ("正确答案：14", "14"), ("Respuesta final: 14", "14"),
+        ("La réponse est 14.", "14."), ("Antwort: 14", "14"), ("Ответ: 14", "14"),
+        ('{"steps": [1, 2], "answer": 14}', "14"), (r'{"final_answer": "\\frac12"}', r"\frac12"),
+        (r"\boxed{\text{Answer: 14}}", r"\text{14}"), ("A: 14", "14"), ("7 + 7\nA: 14", "14"),
+        ("A: 14\nB: 15", None),
+        # Another question is not this one's.
+        ("#### 14\n\nQuestion: What is 3 + 4?\n#### 7", "14"), ("14\nQ: 3 + 4?\nA: 7", "14"),
+        ("Question: 7 + 7?\nAnswer: 14", "14"), ("\\boxed{14}\n### Problem 2\n\\boxed{7}", "14"),
+        # Boxes side by side are one answer.
+        (r"\boxed{4} and \boxed{9}", "4, 9"), (r"$\boxed{4}$, $\boxed{9}$.", "4, 9"),
+        (r"\boxed{4} \quad \text{or} \quad \boxed{9}", "4, 9"), (r"\boxed{4}, so \boxed{9}", "9"),
+        (r"x = \boxed{4}, y = \boxed{9}", "x =4, y =9"), (r"\boxed{4}\n\n\boxed{9}", "9"),
+        (r"\boxed{9} or \boxed{9}", "9"), (r"\boxed{4}, \boxed{6}, and \boxed{9}", "4, 6, 9"),
+        # Bold in the last line, where nothing else states an answer.
+        ("2 * 7 = 14\nSo he sells **14** pens a day.", "14 pens a day"),
+        ("He has **$14** left.", "$14 left"),
+        ("**He has 14 pens.**", "14 pens."), ("He has **14** of 20 pens.", None),
+        ("He has **14** pens.\nThat is all.", None), ("It is not **14**.", None),
+        ("Is it **14**?", None), ("Step **14**", None), ("**14**: add.", None),
+        ("The answer is Clara. She was first.", "Clara"),
+        ("**14** or **15**", None), ("About **14** pens", None),
         # No statement, or none that can be read without a guess.
-        ("The answer is 7. It is clear.", "7. It is clear."),
         (r"\boxed{7}. The answer is clearly right.", "7"), (r"\boxed 7^2", None),
-        (r"\boxed 7x", None), ("Final Answer\n7", None), ("An answer is near.", None),
+        (r"\boxed 7x", None), ("Is this final?\n7", None), ("An answer is near.", None),
         ("Is the answer 7?", None),
         # Nothing stated: only a bare answer counts.
         ("42", "42"), ("  -3.5 ", "-3.5"), ("$18", "$18"), (r"$\frac{1}{2}$", r"$\frac{1}{2}$"),

@@ -68,6 +68,21 @@ from coterie.rewards.grading.answers.asked import asked_units, contradicts
         ("What is the area in cm^2?", "5", ("5 cm^2", "5"), ()),
         ("How long is it?", "5", ("5 m", "5 cm", "5 hours"), ("5 million",)),
         ("What is the angle?", "30", (r"30^\circ", "30 degrees"), ()),
+        (
+            "How cold is it at night, in degrees Celsius?",
+            "-4",
+            ("-4", "-4 °C", "−4℃", "-4 degrees", "-4 degrees Celsius", "-4 C", r"-4^\circ\text{C}"),
+            ("-4 °F", "-4 degrees Fahrenheit", "-4 K", "-4 cm", "-4 F"),
+        ),
+        (
+            "How many degrees Fahrenheit is 25°C?",
+            "77",
+            ("77", "77°F", "77 F", "77 degrees Fahrenheit", r"77^{\circ} F"),
+            ("77°C", "77 degrees Celsius", "77 C"),
+        ),
+        ("Convert 68°F to °C.", "20", ("20°C", "20 degrees C", "20°"), ("20°F", "20 kelvin")),
+        ("It was 8°C and fell by 3 degrees. And now?", "5", ("5°C", "5 degrees"), ("5°F",)),
+        ("How large is the angle, in degrees?", "30", ("30°", "30 degrees"), ("30 °C", "30 F")),
     ],
 )
 def test_a_unit_that_contradicts_the_question_is_wrong(

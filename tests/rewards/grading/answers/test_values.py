@@ -69,6 +69,11 @@ def test_typesetting_goes_and_meaning_stays() -> None:
     assert plain(r"\{1\}") == r"\{1\}"
     assert plain("X") == "X"
     assert plain(r"a \\ b") == r"a \\ b"
+    assert plain("**14** pens") == plain("*14* pens") == plain("__14__ pens") == "14 pens"
+    assert plain(r"**\$14** a day") == plain("**$14** a day") == "＄14 a day"
+    assert plain("2**14 + 3**5") == "2**14 + 3**5"
+    assert plain("2 * 3 * 4") == "2 * 3 * 4"
+    assert plain("**14** or **15**") == "14 or 15"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import itertools
 import json
 import logging
+import re
 import warnings
 
 import pytest
@@ -34,6 +35,12 @@ def outcome(gold: str, answer: str) -> str:
         ("2^{n}", r"2 \cdot 2^{n-1}"), (r"\binom{n}{2}", r"\frac{n(n-1)}{2}"),
         ("n!", r"n \cdot (n-1)!"), (r"\log x^3", r"\log (x^3)"), ("a^{b+c}", "a^b a^c"),
         ("y=2x+3", "4x-2y+6=0"), ("x^2+y^2=1", "y^2=1-x^2"),
+        # Real in every step of both for some values, and equal there.
+        (r"\ln x^2", r"2\ln x"), (r"\frac{u}{\sqrt{uv}}", r"\sqrt{\frac uv}"),
+        (r"\log_3(pq)", r"\log_3 q+\log_3 p"), (r"\sqrt{5-t}\sqrt{t-2}", r"\sqrt{7t-t^2-10}"),
+        (r"\sqrt{\frac{1}{x-300}}", r"(x-300)^{-1/2}"), (r"t^{5/2}", r"t^2\sqrt t"),
+        (r"i\sqrt{\frac{a}{b}}", r"\frac{i\sqrt{ab}}{b}"), (r"\sqrt{-5}", r"i\sqrt5"),
+        (r"y=\ln\frac{a}{x}", r"y+\ln x=\ln a"),
     ],
 )  # fmt: skip
 def test_equal_formulas(gold: str, answer: str) -> None:
@@ -43,8 +50,11 @@ def test_equal_formulas(gold: str, answer: str) -> None:
 @pytest.mark.parametrize(
     ("gold", "answer"),
     [
-        # Equal for positive numbers only.
-        (r"\sqrt{x^2}", "x"), (r"\ln x^2", r"2\ln x"),
+        # Equal for positive numbers only, and real for others too.
+        (r"\sqrt{x^2}", "x"), (r"\sqrt{x^2}", "-x"), ("|x|", "x"), (r"\sqrt{p^2q}", r"p\sqrt q"),
+        (r"\sqrt{a^2b^2}", "ab"), (r"\sqrt{u^6}", "u^3"), (r"\arcsin(\sin x)", "x"),
+        (r"\sqrt{(a-b)^2}", "a-b"), (r"\arctan x+\arctan\frac1x", r"\frac{x\pi}{2x}"),
+        (r"\sqrt{x-4}", r"\sqrt{4-x}"), (r"\sqrt{\frac uv}", r"\frac{\sqrt{uv}}{u}"),
         # Close, and not equal.
         (r"\sqrt2", "1." + "4142135623730950488016887242096980785696718753769"),
         (r"\pi", r"\frac{355}{113}"), (r"e^{\pi\sqrt{163}}", "262537412640768744"),
@@ -58,6 +68,33 @@ def test_equal_formulas(gold: str, answer: str) -> None:
 )  # fmt: skip
 def test_different_formulas(gold: str, answer: str) -> None:
     assert outcome(gold, answer) == outcome(answer, gold) == "different"
+
+
+PAIRS = [
+    (r"\sqrt{\frac{1}{k}}\sqrt m", r"\frac{\sqrt{mk}}{k}", "equal"),
+    (r"\ln\frac{k}{m}", r"\ln k-\ln m", "equal"),
+    (r"\sqrt{\frac{2hm}{k}}", r"\frac{\sqrt{2m}\sqrt h}{\sqrt k}", "equal"),
+    (r"\sqrt{m^2-k^2}", r"\sqrt{m-k}\sqrt{m+k}", "equal"),
+    (r"\sqrt{h^2k}", r"h\sqrt k", "different"),
+    (r"\frac{hm}{\sqrt{k^2}}", r"\frac{hm}{k}", "different"),
+    (r"\sqrt{\frac{m}{k}}", r"\sqrt{\frac{k}{m}}", "different"),
+    ("|hk|", r"\sqrt{h^2}k", "different"),
+]
+
+
+def renamed(text: str, names: dict[str, str]) -> str:
+    text = re.sub(r"\\[a-z]+|[hkm]", lambda match: names.get(match[0], match[0]), text)
+    # A name of one letter may touch the command before it.
+    return re.sub(r"(\\(?:sqrt|ln))(?=[A-Za-z])", r"\1 ", text)
+
+
+@pytest.mark.parametrize(("gold", "answer", "verdict"), PAIRS)
+def test_names_of_variables_decide_nothing(gold: str, answer: str, verdict: str) -> None:
+    for names in [*itertools.permutations("hkm"), ("z", "Q", "a"), ("b", "x_1", "A")]:
+        left, right = (
+            renamed(text, dict(zip("hkm", names, strict=True))) for text in (gold, answer)
+        )
+        assert outcome(left, right) == outcome(right, left) == verdict, (left, right)
 
 
 FORMS = [

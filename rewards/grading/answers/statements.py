@@ -1,0 +1,152 @@
+r"""What an answer line states, where it says more than the value.
+
+``72, because 8 * 9 = 72``, ``72. Note that ...`` and ``She has 72 eggs left.`` state 72. What is
+taken back, hedged or one of two is stated by none of these: ``72 or 73``, ``not 72``, ``72? No.``,
+``72 is wrong``, ``72. Wait, that is wrong.`` stay as they are, and no reader reads them.
+"""
+
+import re
+
+_REASON = r"because|since|due to|given that"
+_RESULT = r"so|thus|hence|therefore|meaning|making|leaving|giving"
+_TAIL = re.compile(
+    # A sentence ends: "72. Note that ..."
+    r"(?P<stop>(?<=[^\s.!?])[.!][\"”'*_)\]$`]{0,4}\s+(?=[\"“'(*_]{0,3}[A-Z]))"
+    rf"|(?P<reason>,?\s+(?:[-–—]{{1,2}}\s+)?\(?(?:{_REASON})\b)"
+    rf"|(?P<result>,\s+(?:and\s+)?(?:{_RESULT})\b)"
+    r"|(?P<which>,\s+(?:which|as|where)\b)"
+    r"|(?P<other>,\s+not\s+(?:[-$\\(]{0,3}[0-9]|\(?[A-J]\b))"
+    r"|(?P<aside>\s+\((?:as|from|using|by|see|note|i\.e\.|that is|where|which)\s)"
+    r"|(?P<check>\s+\((?=[^()=]{1,80}=[^()]{1,80}\)[\s.*]*\Z))"
+)
+_IDLE = re.compile(
+    r",?\s+(?:in\s+(?:total|all|sum|the\s+end)|altogether|overall|all\s+together"
+    r"|as\s+(?:required|requested|desired|needed))[\s.!*]*\Z",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"(?:\A|[.!?;,]|[-–—]{1,2})\W{0,3}(?:or|no|nope|not|wait|actually|hmm+|oops|sorry|rather|maybe"
+    r"|perhaps|but|however|correction|alternatively|either|otherwise|except|although|though"
+    r"|hold on|on second thought|scratch that|i mean)\b"
+    r"|\b(?:it|that|this|which|answer|result|value|i|we)"
+    r"(?:['’]s|['’]m|\s+(?:is|am|are|was|were|seems?|looks?|(?:may|might|could|must|can)\s+be))?"
+    r"\s+(?:\w+\s+)?"
+    r"(?:wrong|incorrect|false|mistaken|impossible|absurd|unlikely|unsure|uncertain"
+    r"|not\s+(?:sure|right|correct|possible|valid|certain|the\s+(?:answer|right|correct)))\b"
+    r"|\bshould(?:\s+have)?\s+be|\bmistake|\berror\b|\binstead\b|\btry again\b|\bstart over\b"
+    r"|\bre-?(?:calculat|comput|consider|evaluat|think|do\b)|\bnot sure\b",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(
+    r"\b(?:round|simplif|reduc|approx|about|times|plus|minus|percent|hundred|thousand|million"
+    r"|billion|dozen|equal|becomes|comes|gives|half|twice|wrong|incorrect|false|or)",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+_LETTER = re.compile(r"[\s*_$(\[]{0,6}(?:\\(?:text|textbf|mathrm)\s?\{)?\(?[A-Z][)\]}*_$\s]{0,6}")
+_NAME = re.compile(r"[A-Z][a-z]{3,}")
+_ITEM = re.compile(r"[\s*_]*[0-9][\s*_]*")
+"""What may head an item of a list: ``1. First, ...``."""
+_STATED = re.compile(r"[0-9\\$]")
+_TRUTHS = frozenset({"yes", "no", "true", "false"})
+_TRUTH = re.compile(
+    r"[\s*_]{0,4}(?:\\text\s?\{)?(yes|no|true|false)[*_]{0,3}\s?[,;]\s+", re.IGNORECASE
+)
+
+VERBS = """
+is are was were equals has have had make makes made earn earns earned cost costs need needs needed
+get gets got take takes took spend spends spent pay pays paid sell sells sold eat eats ate save
+saves saved run runs ran walk walks walked read reads bake bakes baked use uses used buy buys bought
+weigh weighs weighed owe owes owed receive receives received collect collects collected drink drinks
+drank travel travels traveled travelled drive drives drove find finds found give gives gave keep
+keeps kept score scores scored plant plants planted pick picks picked contain contains hold holds
+produce produces produced charge charges charged last lasts lasted
+"""
+_SENTENCE = re.compile(
+    rf"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{{0,40}}\s+){{1,16}}?)(?:{'|'.join(VERBS.split())})\s+"
+    r"(?P<rest>[-+−]?\s?(?:[＄$€£₹¥\\(\[*_]{0,4})[0-9.\\].*)",
+    re.DOTALL,
+)
+_DOUBTING = """
+not no never none neither nor cannot wrong incorrect false if unless would could might may maybe
+perhaps possibly probably likely about around approximately roughly almost nearly over under
+least most more less fewer than half third quarter twice thrice double triple between either or
+other another first second guess assume suppose think thought initially originally previously
+before instead when until unclear unknown
+"""
+_DOUBTS = frozenset(_DOUBTING.split())
+_LONGEST = 512
+
+
+def value_stated(text: str, *, labelled: bool = False) -> str:
+    r"""The value that an answer line states, without the words around it; ``text`` itself where
+    there are none, or where they may change the value.
+
+    Args:
+        labelled: it stands after a colon. ``B. I am sure`` is then a letter with the text of an
+            option, and ``1. First, ...`` the first item of a list.
+
+    >>> value_stated("72 because 8 * 9 = 72"), value_stated("She has 72 eggs left.")
+    ('72', '72 eggs left.')
+    >>> value_stated("72 or 73"), value_stated("72. Wait, no.")
+    ('72 or 73', '72. Wait, no.')
+    """
+    if len(text) > _LONGEST:
+        # What is longer than an answer may have a short beginning.
+        head = text[:_LONGEST]
+        short = _without_tail(head, labelled)
+        return text if short == head else _without_clause(_without_idle(short))
+    return _without_clause(_without_idle(_without_tail(text, labelled)))
+
+
+def _without_tail(text: str, labelled: bool) -> str:
+    truth = _TRUTH.match(text)
+    if truth and not _TAKEN_BACK.search(text[truth.end() :]):
+        return truth[1]
+    match = _TAIL.search(text)
+    if match is None:
+        return text
+    value, tail = text[: match.start()].strip(), text[match.end() :]
+    if not value or _TAKEN_BACK.search(tail):
+        return text
+    kind = match.lastgroup
+    is_letter = _LETTER.fullmatch(value) is not None
+    if kind == "stop":
+        says = (
+            is_letter
+            or (_NAME.fullmatch(value) and not labelled)
+            or _STATED.search(value)
+            or value.strip("*_ ").casefold() in _TRUTHS
+        )
+        may_head_list = labelled and (is_letter or _ITEM.fullmatch(value))
+        return value if says and not may_head_list else text
+    open_bracket = "(" in match[0] and kind in ("reason", "aside")
+    other_numbers = set(_NUMBER.findall(tail)) - set(_NUMBER.findall(value))
+    unsure = (
+        (kind == "reason" and value.endswith("."))
+        or (open_bracket and not tail.rstrip(" .*").endswith(")"))
+        or (kind == "result" and other_numbers)
+        or (kind in ("which", "result") and _CHANGED.search(tail))
+        or (kind == "check" and not _comes_to(tail, value))
+    )
+    return text if unsure else value
+
+
+def _comes_to(check: str, value: str) -> bool:
+    """Whether ``9 * 2 = 18)`` ends in the number that was stated."""
+    last = _NUMBER.findall(check.rpartition("=")[2])
+    return bool(last) and last == _NUMBER.findall(value)
+
+
+def _without_idle(text: str) -> str:
+    return _IDLE.sub("", text)
+
+
+def _without_clause(text: str) -> str:
+    """``The number of eggs is 72`` as ``72``."""
+    match = _SENTENCE.fullmatch(text)
+    if match is None:
+        return text
+    words = re.findall(r"[a-z]+(?:['’]t)?", match["clause"].casefold())
+    doubtful = any(word in _DOUBTS or word.endswith(("'t", "’t")) for word in words)
+    return text if doubtful else match["rest"]

@@ -1,0 +1,78 @@
+"""Letters and lists whose order counts, and those whose order does not."""
+
+import pytest
+
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers import Checker
+
+# GOLD: what is right | ... ; what is wrong | ...
+ORDERED = r"""
+TTH: TTH | T, T, H | \text{TTH} | TTH. ; THT | HTT | TH | TTHH
+BDAC: BDAC | B D A C ; ABCD | CADB
+EWN: EWN ; NEW | WEN
+GATC: GATC ; CATG | ACTG
+C A B: CAB | C, A, B ; ABC
+QT: QT | Q \cdot T ; TQ | Q + T
+xyyx: xyyx ; xxyy
+aabb: aabb ; abab | a^2b^2
+TTH, HTT: HTT, TTH ; THT, HTT
+oak, elm: elm, oak ; kao, mel
+D, A, B: D, A, B | \text{D, A, B} ; A, B, D
+"""
+PRODUCTS = r"""
+mgh: mgh | m \cdot g \cdot h | E = mgh ; mg + h
+IR: IR | V = IR | I R ; I + R
+nRT: RTn | Tn R ; nR + T
+2AB: 2BA | AB \cdot 2 ; AB
+P V: V P ; P + V
+V = IR: RI | V = RI ; V = I + R
+A, C: C, A ; A, B
+xyz: zyx ; xy + z
+"""
+
+
+def pairs(table: str) -> list[tuple[str, str, bool]]:
+    rows = [line.split(": ", 1) for line in table.strip().split("\n")]
+    return [
+        (gold, answer.strip(), right)
+        for gold, answers in rows
+        for side, right in zip(answers.split(" ; "), (True, False), strict=True)
+        for answer in side.split(" | ")
+    ]
+
+
+@pytest.mark.parametrize(("gold", "answer", "right"), pairs(ORDERED + PRODUCTS.lstrip("\n")))
+def test_letters_keep_their_order_unless_they_are_a_product(
+    gold: str, answer: str, right: bool, checker: Checker
+) -> None:
+    assert checker.check(rf"\boxed{{{answer}}}", Problem("p", "?", gold)).correct == right
+
+
+def test_letters_are_a_product_where_the_question_asks_for_a_formula(checker: Checker) -> None:
+    asked = Problem("p", "Give the charge $Q$ in terms of $C$ and $U$.", "CU")
+    assert checker.check(r"\boxed{UC}", asked).correct
+    assert checker.check(r"\boxed{Q = UC}", asked).correct
+    # The letters are to be those of the question.
+    asked = Problem("p", "Name, in terms of the map's letters, the way from $S$ to $T$.", "CU")
+    assert not checker.check(r"\boxed{UC}", asked).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "ordered"),
+    [
+        ("Arrange the numbers from least to greatest.", True),
+        ("List the three sums in increasing order.", True),
+        ("In what order do they finish?", True),
+        ("Write them from the largest to the smallest.", True),
+        ("Find all solutions.", False),
+        ("List all roots in any order.", False),
+        ("They are written in increasing order. Find all values of it.", False),
+        ("What do you add in order to get them? List all ordered pairs.", False),
+    ],
+)  # fmt: skip
+def test_a_list_has_an_order_where_the_question_asks_for_one(
+    question: str, ordered: bool, checker: Checker
+) -> None:
+    asked = Problem("p", question, "2, 5, 9")
+    assert checker.check(r"\boxed{2,5,9}", asked).correct
+    assert checker.check(r"\boxed{9, 5, 2}", asked).correct == (not ordered)

@@ -1,0 +1,92 @@
+"""Numbers as people write them: ordinals, words, currencies, lowest terms, directions, pairs."""
+
+import pytest
+
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers import Checker
+
+# QUESTION => GOLD; below it what is right (+) and what is wrong (-).
+WRITTEN = r"""
+Which term is it? => 23
++ 23rd | 23^{rd} | 23^{\text{rd}} | 23^\text{rd} | 23\text{rd} | the 23rd | twenty-three
++ twenty-third | the twenty third | Twenty three
+- 23th | 22nd | 23rd or 24th | twenty | twenty-three thousand | twenty-two
+Which term is it? => 11^{\text{th}}
++ 11 | 11th | the 11th | eleven | eleventh
+- 12 | 11st
+Which share of it is left? => 5
+- 5 thirds | five twelfths | 5 of 8
+Write it as a common fraction in simplest form. => \frac{9}{4}
++ \frac94 | 9/4 | 2.25 | 2\frac14 | \frac{9}{4} \text{ cups}
+- \frac{18}{8} | 18/8 | x=\frac{18}{8} | \frac{18}{8} \text{ cups} | 2\frac{2}{8}
+Write it as a reduced improper fraction. => \frac{9}{4}
++ \frac94 | 2.25
+- 2\frac14 | \frac{27}{12}
+Write it as a mixed number. => 2\frac14
++ 2\frac14 | 2 1/4 | 2.25
+- \frac94
+Write it as a fraction. => \frac{9}{4}
++ \frac94 | \frac{18}{8} | 2\frac14
+Does she make a profit or a loss, and of how much money? => 30
++ $30 | 30 dollars | 30 dollars profit
+- 30 dollars loss | 30 loss
+How many miles east or west of the tree is it? East is positive. => 4
++ 4 miles | 4 miles east
+- 4 miles west
+He climbs up 3 steps and down 9. How many steps down is he? => 6
++ 6 steps down
+Was the train early or late, and by how many minutes? => 9
++ 9 minutes
+- 9 minutes late | 9 minutes early
+A pair is 2 socks. How many socks are there? => 8
++ 8 socks | 8
+- 8 pairs | 8 pairs of socks
+He has 30 socks. How many pairs of socks is that? => 15
++ 15 pairs | 15 pairs of socks
+- 15 socks
+How many minutes does it last? => 95
++ 95 minutes | 1 hour 35 minutes | 1 hr 35 min | 1 hour and 35 minutes
+- 135 | 1 hour 45 minutes | 1 hour 35 seconds | 1.35 hours | second
+How many inches tall is she? => 64
++ 5 feet 4 inches | 5 ft 4 in
+- 5 feet 5 inches
+How many eighteenths of it are red? => 7
++ 7
+- 7 eighteenths
+How many quarters has she? => 7
++ 7 quarters
+How much is it? => 460
++ Rs. 460 | Rs 460 | ₹460 | INR 460 | 460 INR | CHF 460 | A\$460 | 460/- | Rs. 460/- | HK$460
+- Rs. 461 | 460/2 | USD/460
+How much does it cost in rupees? => 460
++ Rs. 460 | ₹460 | 460 rupees | 460/-
+- $460 | CHF 460 | €460 | 460 yen
+A cap costs Rs 92. How much does he pay for five? => 460
++ Rs 460 | 460
+- $460 | £460
+A cap costs $92. How much does he pay for five? => 460
++ $460 | 460 dollars
+- 460 cents | ₹460 | €460
+How many dollars is it? => 460
++ $460
+- A\$460 | CA\$460
+"""
+
+
+def cases() -> list[tuple[str, str, str, bool]]:
+    found: list[tuple[str, str, str, bool]] = []
+    question = gold = ""
+    for line in WRITTEN.strip().split("\n"):
+        if line[:2] in ("+ ", "- "):
+            found += [(question, gold, each, line[0] == "+") for each in line[2:].split(" | ")]
+        else:
+            question, gold = line.split(" => ")
+    return found
+
+
+@pytest.mark.parametrize(("question", "gold", "answer", "right"), cases())
+def test_a_number_is_read_as_it_is_written(
+    question: str, gold: str, answer: str, right: bool, checker: Checker
+) -> None:
+    asked = Problem("p", question, gold, "number" if gold.isdigit() else "math")
+    assert checker.check(rf"\boxed{{{answer}}}", asked).correct == right
