@@ -8,13 +8,12 @@ linear in the length of the text and raises on none.
 import re
 from dataclasses import dataclass
 
+from coterie.datatypes.thinking import after_thinking
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.values import exact
 
 _FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
 """Signs that decorate an answer and say nothing of it; a cross or a question mark is none."""
-_CLOSE_THINK = ("</think>", "[/THINK]")
-_OPEN_THINK = ("<think>", "[THINK]")
 
 _TAG = re.compile(
     r"<(?P<slash>/?)(?P<name>final[_-]answer|answer|outcome|result|strategy_\w{1,40}_outcome)"
@@ -67,18 +66,6 @@ class Candidate:
     """Offset of its marker in the text after the thinking."""
     text: str
     """What stands there, trimmed."""
-
-
-def after_thinking(text: str) -> str:
-    """What follows the last closing think marker.
-
-    A thought that is opened and never closed is dropped: nothing in it is an answer yet.
-    """
-    for marker in _CLOSE_THINK:
-        text = text.rpartition(marker)[2]
-    for marker in _OPEN_THINK:
-        text = text.partition(marker)[0]
-    return text
 
 
 def boxes(text: str) -> list[tuple[int, int, int]]:
