@@ -8,6 +8,9 @@ then the mark stands in the prompt, and :func:`opened_by` finds it there.
 import re
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from coterie.datatypes.policy import TokenCodec
 
 _NAME = r"(?:\w{1,16}:)?(?:think|thinking|thoughts?)"
@@ -95,13 +98,13 @@ def opened_in(text: str) -> str:
     return mark[0] if mark else ""
 
 
-def opened_by(codec: TokenCodec, context: Sequence[int]) -> str:
+def opened_by(codec: TokenCodec, context: Sequence[int] | npt.NDArray[np.int64]) -> str:
     """The beginning of the assistant's text that stands in ``context`` already, where that is a
     thought which is open; empty elsewhere."""
     told = getattr(codec, "opened_thought", None)
     if told is not None:
         return told(context)
-    return opened_in(codec.decode(list(context[-_TAIL:])))
+    return opened_in(codec.decode(context[-_TAIL:]))
 
 
 def as_said(opened: str, text: str) -> str:

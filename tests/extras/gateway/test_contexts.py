@@ -161,7 +161,9 @@ class ChatCodec(BytesCodec):
         written = "".join(f"<{message['role']}>{message['content']}" for message in messages)
         return list(f"{written}[{len(tools)}]".encode())
 
-    def follow_chat(self, messages: list[dict[str, str]], *, ended: bool) -> list[int] | None:
+    def follow_chat(
+        self, messages: list[dict[str, str]], *, ended: bool, mark: int | None
+    ) -> list[int] | None:
         written = self.open_chat(messages, [])
         return written if written is None or ended else [END, *written]
 
