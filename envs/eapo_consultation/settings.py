@@ -100,9 +100,8 @@ class EapoConsultationSettings:
     last line with the answer and explain the call; panel: the paper's prompt, which explains the
     experts and their protocol."""
     opens_thinking: bool = False
-    """Whether a text without a think tag begins inside a thought. The token view knows what the
-    chat template opened, and needs no such setting; texts from a loop of your own may lack the
-    tag."""
+    """Whether an answer without a think tag begins inside a thought. Off is right for models of a
+    run, whose chat template tells; a loop of your own may hand over answers without the tag."""
     max_new_tokens: int = 96
     """Tokens of the policy in one episode, without experts' replies."""
     eval_max_new_tokens: int = 0

@@ -92,6 +92,7 @@ def test_what_the_environment_hears_begins_with_the_thought() -> None:
     env.reset(seed=0)
     actions = [ids("hm, 5"), ids("</think>6", END), ids("<think>and 7", END)]
     assert env.score_requests({"a_0": actions[0]}).checks == ()
+    infos: Any = {}
     for action in actions:
         _, _, _, _, infos = env.step({"a_0": action})
     # A continuation goes on inside its turn; the mark is not written twice.

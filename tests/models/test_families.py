@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coterie.models.boundaries import boundaries
 from coterie.models.codec import HFCodec
 
 from .families import FAMILIES, OPENS, OPENS_NONE, Family
@@ -131,3 +132,31 @@ def test_a_prompt_of_plain_text_opens_a_thought_itself() -> None:
     codec = HFCodec(FAMILIES["qwen2.5"].tokenizer(), chat="plain")
     assert codec.opened_thought(codec.open("7 + 8 =\nAssistant: <think>")) == "<think>"
     assert codec.opened_thought(codec.open("Think in <think> and </think>: 7 + 8 =")) == ""
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_doctor_finds_no_fault_with_ended_turns(name: str) -> None:
+    tokenizer, codec = made(name)
+    found = {each.name: each.fault for each in boundaries(codec, tokenizer)}
+    assert found["assistant → user"] in ("", "begins the answer otherwise", "refuses it")
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("spaced-chatml", "ends the answer twice"),
+        ("glm4", "loses the next speaker's mark"),
+        ("baichuan", "loses the next speaker's mark"),
+    ],
+)
+def test_the_doctor_sees_a_second_end_and_a_lost_mark(name: str, fault: str) -> None:
+    class Careless(HFCodec):
+        """Drops the first id behind an answer where it is an end, and nothing else."""
+
+        def _behind(self, ids: list[int], head: int, mark: int | None) -> list[int]:
+            return ids[1:] if ids[0] in self.eos_ids else ids
+
+    tokenizer, codec = made(name)
+    careless = Careless(tokenizer, eos_ids=codec.eos_ids)
+    found = {each.name: each.fault for each in boundaries(careless, tokenizer)}
+    assert found["assistant → user"] == fault
