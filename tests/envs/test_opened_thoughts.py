@@ -7,11 +7,15 @@ import numpy as np
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Problem
+from coterie.datatypes import Completion, Problem, Prompt, Sampling
+from coterie.datatypes.thinking import opened_by
 from coterie.envs.bytes_codec import END, BytesCodec
 from coterie.envs.token_view import TokenView
+from coterie.experts import TranslatedPolicy
+from coterie.extras.games.game import Game, game_spec, read_move
 from coterie.extras.papers.leap.environment import LeapEnv
 from coterie.extras.programs.tool_use import ToolUseEnv
+from coterie.teams.team import Spoken
 
 from .test_views import Dialogue, ids
 
@@ -135,3 +139,68 @@ def test_only_an_id_that_ends_turns_ends_one(last: Sequence[int], shown: str) ->
     env.step({"a_0": ids("x", *last)})
     observations, *_ = env.step({"a_0": ids("y", *last)})
     assert observations["a_0"]["tokens"].tolist()[-len(shown) :] == list(shown.encode())
+
+
+def test_no_move_stands_in_a_thought() -> None:
+    answered: list[str] = []
+
+    class Counting(Game):
+        players = ("one",)
+
+        def reset(self, seed: int) -> None:
+            answered.clear()
+
+        def turn(self) -> str | None:
+            return None if answered else "one"
+
+        def view(self) -> str:
+            return "Seen:"
+
+        def moves(self) -> Sequence[str]:
+            return ("0", "1")
+
+        def play(self, answer: str) -> bool:
+            answered.append(answer)
+            return read_move(answer, self.moves()) is not None
+
+        def rewards(self) -> Mapping[str, float]:
+            return {"one": 0.0}
+
+    class Whole(Counting):
+        reads_thinking = True
+
+    for kind, text, heard in (
+        (Counting, "<think>\n1 or", ""),
+        (Counting, "<think>\n1 or</think>0", "0"),
+        (Whole, "<think>\n1 or", ""),
+        (Whole, "<think>\n1 or</think>0", "<think>\n1 or</think>0"),
+    ):
+        factory: Any = game_spec("counting", lambda settings, kind=kind: kind()).factory
+        env = factory()
+        env.reset(seed=0)
+        env.step({env.possible_agents[0]: text})
+        assert answered == [heard]
+
+
+async def test_a_stand_in_closes_the_thought_of_whoever_it_speaks_for() -> None:
+    class Says:
+        async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+            tokens = ids("hm 5</think>6")
+            return Completion(tokens, np.zeros(len(tokens), np.float32), "eos")
+
+    opening, plain = Opening("<think>\n"), BytesCodec()
+    for inner, outer, whole in (
+        (opening, plain, "<think>\nhm 5</think>6"),
+        (opening, opening, "\nhm 5</think>6"),
+        (plain, opening, "hm 5</think>6"),
+    ):
+        policy = TranslatedPolicy(Says(), inner=inner, outer=outer)
+        context = np.array(outer.open("x"), dtype=np.int64)
+        said = await policy(Prompt(context, "x", "a_0", 0), Sampling(99))
+        assert plain.decode(said.tokens) == whole
+
+
+def test_a_script_does_not_inherit_the_thought_of_its_reader() -> None:
+    codec: Any = Spoken(Opening("<think>\n"))
+    assert opened_by(codec, codec.open("x")) == ""
+    assert (codec.vocab_size, codec.extend("x")) == (END + 1, [120])
