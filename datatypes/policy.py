@@ -103,9 +103,15 @@ class TokenCodec(Protocol):
         assistant writes."""
         ...
 
-    def follow(self, message: str, *, ended: bool) -> list[int]:
+    def follow(self, message: str, *, ended: bool, mark: int | None = None) -> list[int]:
         """Ids appended after an assistant's turn: the end of that turn (unless ``ended`` says
-        that the model sampled it), the user's next message, the assistant's start."""
+        that the model sampled it), the user's next message, the assistant's start.
+
+        Args:
+            message: the user's.
+            ended: whether the last sampled id is one of ``eos_ids``.
+            mark: which one; the first without one.
+        """
         ...
 
     def extend(self, text: str) -> list[int]:

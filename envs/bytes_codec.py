@@ -30,7 +30,7 @@ class BytesCodec:
     def open(self, message: str) -> list[int]:
         return list(_encode(message))
 
-    def follow(self, message: str, *, ended: bool) -> list[int]:
+    def follow(self, message: str, *, ended: bool, mark: int | None = None) -> list[int]:
         return [*([] if ended else [END]), *_encode(message)]
 
     def extend(self, text: str) -> list[int]:

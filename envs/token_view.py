@@ -13,6 +13,7 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from coterie.datatypes import ScoreRequests, TokenCodec, UserError
+from coterie.datatypes.thinking import as_said, opened_by
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import CONTEXTS, role_of, roles_of
 from coterie.envs.spaces import Seen, TokenSpace, View, token_ids
@@ -27,6 +28,10 @@ class TokenView(View):
     An active agent's info has the same context as ``text``, and at the end every agent's has it in
     pieces, given and written in turn, as ``texts``. An action of another form is survived:
     ids outside the vocabulary are dropped, and what holds no ids at all is an empty answer.
+
+    Where the context opens a thought (a chat template that ends in ``<think>``), the text of an
+    answer begins with that mark, so that the environment can tell what was thought from what was
+    said. A continuation goes on with a text that has begun, and gets none.
     """
 
     def __init__(
@@ -134,7 +139,10 @@ class _Context:
         self._tokens: Tokens = np.zeros(0, dtype=np.int64)
         self._texts: list[str] = []
         self._pieces: list[str] = []
-        self._ended = False
+        self._mark: int | None = None
+        """The id with which the agent ended its turn."""
+        self._opened = ""
+        """The thought that the context has opened for the agent."""
         self._decoded: tuple[bytes, str] = (b"", "")
 
     def tokens(self) -> Tokens:
@@ -155,15 +163,17 @@ class _Context:
         if piece == "continuation":
             ids = self.codec.extend(text)
         elif len(self._tokens):
-            ids = self.codec.follow(text, ended=self._ended)
+            ids = self.codec.follow(text, ended=self._mark is not None, mark=self._mark)
         else:
             ids = self.codec.open(text)
         self._append(np.asarray(ids, dtype=np.int64), text)
+        self._opened = "" if piece == "continuation" else opened_by(self.codec, self._tokens)
+        self._decoded = (b"", "")
 
     def answer(self, ids: Tokens, text: str) -> None:
         self._append(ids, text)
-        # A last id that spells nothing is the end of the turn, sampled by the model itself.
-        self._ended = len(ids) > 0 and not self.codec.decode(ids[-1:])
+        last = int(ids[-1]) if len(ids) else None
+        self._mark = last if last in self.codec.eos_ids else None
 
     def ids_of(self, action: Any) -> Tokens:
         return token_ids(action, self.codec.vocab_size)
@@ -172,7 +182,8 @@ class _Context:
         # Scoring asks first and the step asks again.
         key = ids.tobytes()
         if self._decoded[0] != key:
-            self._decoded = (key, self.codec.decode(ids) if len(ids) else "")
+            text = self.codec.decode(ids) if len(ids) else ""
+            self._decoded = (key, as_said(self._opened, text))
         return self._decoded[1]
 
     def _append(self, ids: Tokens, text: str) -> None:

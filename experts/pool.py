@@ -15,6 +15,7 @@ from coterie.datatypes import (
     TokenCodec,
     UserError,
 )
+from coterie.datatypes.thinking import as_said, behind_thought, opened_by
 from coterie.experts.replies import ExpertCounters, encode_reply
 
 
@@ -123,8 +124,9 @@ class TranslatedPolicy:
             prompt, text=text, tokens=np.asarray(self._inner.open(text), dtype=np.int64)
         )
         said = await self._policy(asked, sampling)
+        text = as_said(opened_by(self._inner, asked.tokens), self._inner.decode(said.tokens))
         completion = encode_reply(
-            self._inner.decode(said.tokens),
+            behind_thought(opened_by(self._outer, prompt.tokens), text),
             self._outer,
             sampling.max_new_tokens,
             said.finish_reason,

@@ -7,9 +7,6 @@ import numpy as np
 
 from coterie.datatypes import Completion, FinishReason, TokenCodec
 
-_CLOSING = ("</think>", "[/THINK]")
-_OPENING = ("<think>", "[THINK]")
-
 # No tokenizer has longer tokens, so a head of limit * this many characters holds all that can be
 # kept, and a huge reply is never tokenised whole.
 _LONGEST_TOKEN = 512
@@ -95,31 +92,3 @@ def encode_reply(
 def tail(text: str, codec: TokenCodec, limit: int) -> str:
     """The last ``limit`` tokens of ``text``, as text."""
     return codec.truncate(as_unicode(text)[-limit * _LONGEST_TOKEN :], limit, keep="tail")
-
-
-def split_thinking(text: str) -> tuple[str, str | None]:
-    """``(thinking, reply)`` of a model's output.
-
-    The reply is what follows the last closing marker; the opening one may be missing, as chat
-    templates write it themselves. Without a closing marker the whole text is the reply, unless it
-    begins by thinking: then there is none.
-
-    >>> split_thinking("<think>2 + 2</think>\\n4")
-    ('2 + 2', '4')
-    >>> split_thinking("<think>hm")
-    ('hm', None)
-    """
-    end, marker = max((text.rfind(marker), marker) for marker in _CLOSING)
-    if end >= 0:
-        return _without_opening(text[:end])[0], text[end + len(marker) :].strip()
-    thinking, opened = _without_opening(text)
-    return (thinking, None) if opened else ("", text.strip())
-
-
-def _without_opening(text: str) -> tuple[str, bool]:
-    """``text`` without an opening marker at its start, and whether it had one."""
-    text = text.strip()
-    for marker in _OPENING:
-        if text.startswith(marker):
-            return text[len(marker) :].strip(), True
-    return text, False

@@ -18,7 +18,8 @@ from coterie.datatypes import (
     TokenCodec,
     UserError,
 )
-from coterie.experts.replies import ExpertCounters, as_unicode, encode_reply, split_thinking, tail
+from coterie.datatypes.thinking import split_thinking
+from coterie.experts.replies import ExpertCounters, as_unicode, encode_reply, tail
 from coterie.experts.retries import CircuitBreaker, backoff_s
 from coterie.experts.settings import ServerSettings
 from coterie.experts.transport import AttemptFailure, Choice, open_client, read_reply, send

@@ -35,7 +35,8 @@ THINKING = "assistant that thought → user"
 
 
 Fault = Literal["", "refuses it", "begins the answer otherwise", "rewrites the answer",
-                "writes other tokens", "ends a call of its own otherwise"]  # fmt: skip
+                "writes other tokens", "ends a call of its own otherwise",
+                "ends the answer twice", "loses the next speaker's mark"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ def boundaries(codec: HFCodec, tokenizer: Any) -> list[Boundary]:
 
     Each conversation is rendered without what follows its answer, and with it. Appending is exact
     where the whole is the beginning, the answer, and what the codec appends, in the same tokens.
-    Results of tools must follow a call that the template writes itself alike.
+    Where the model ended its answer, by any of the marks that end one, the rest is the template's
+    too: without a second end, and with the mark of whoever speaks next. Results of tools must
+    follow a call that the template writes itself alike.
 
     Args:
         codec: of the template.
@@ -76,12 +79,48 @@ def _tested(
         return Boundary(name, "begins the answer otherwise")
     if _ids(tokenizer, whole) != opened + codec.extend(said) + appended:
         return Boundary(name, "writes other tokens")
+    for mark in codec.eos_ids:
+        if fault := _ended(codec, tokenizer, [_ASKED, answer], after, mark):
+            return Boundary(name, fault)
     if after[0]["role"] == "tool":
         called = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
         (with_call,) = render(tokenizer, [[_ASKED, called, *after]], [_TOOL])
         if _ids(tokenizer, with_call.text or "")[-len(appended) :] != appended:
             return Boundary(name, "ends a call of its own otherwise")
     return Boundary(name)
+
+
+def _ended(
+    codec: HFCodec,
+    tokenizer: Any,
+    begun: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    mark: int,
+) -> Fault:
+    """What is wrong with what follows an answer that the model ended by ``mark``."""
+    said = begun[-1]["content"]
+    (whole,), (alone,) = (
+        render(tokenizer, [conversation], goes_on=goes_on)
+        for conversation, goes_on in (([*begun, *after], True), (begun, False))
+    )
+    tail = (whole.text or "").rpartition(said)[2]
+    closing = (alone.text or "").rpartition(said)[2].strip()
+    decode = tokenizer.backend_tokenizer.decode
+    end = decode([mark], skip_special_tokens=False).strip()
+    ids = codec.follow_chat(after, ended=True, mark=mark) or []
+    behind = decode(ids, skip_special_tokens=False)
+    if behind.lstrip().startswith(end) and tail.lstrip().startswith(end):
+        return "ends the answer twice"
+    if closing and behind.lstrip().startswith(closing.split("\n")[0]):
+        return "ends the answer twice"
+    kept = len(_squeezed(tail)) - len(_squeezed(behind))
+    left_out = _squeezed(tail)[: max(0, kept)]
+    own = left_out in ("", _squeezed(end)) or left_out.endswith(_squeezed(end))
+    return "" if own or closing else "loses the next speaker's mark"
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 def _ids(tokenizer: Any, text: str) -> list[int]:

@@ -5,6 +5,7 @@ Text of users, problems and peers never becomes a control token: where it spells
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coterie.datatypes import UserError
+from coterie.datatypes.thinking import CLOSING, OPENING, opened_in
 from coterie.models.encoding import PlainText
 from coterie.models.rendering import render
 from coterie.models.spec import ChatMode
@@ -57,11 +59,12 @@ class HFCodec:
         ends = sorted(eos_ids)
         if tokenizer.eos_token_id is not None:
             ends.insert(0, int(tokenizer.eos_token_id))
-        if self._frame is not None and self._frame.between is not None:
-            # The mark with which the template closes a turn, where it is a control token.
-            ids = self._plain.encode_markup(self._frame.between[0])
-            if ids and self._plain.is_special(ids[0]):
-                ends.insert(0, ids[0])
+        self._closes = False
+        """Whether the first mark behind an answer belongs to it, and not to whoever speaks next."""
+        self._begun = ""
+        if self._frame is not None:
+            ends = self._read_ends(self._frame, ends, tokenizer)
+            self._begun = self._read_begun(self._frame.opening[1])
         self._eos_ids = tuple(dict.fromkeys(ends))
         pad = tokenizer.pad_token_id
         self._silent = {*ends} | ({int(pad)} if pad is not None else set())
@@ -76,10 +79,52 @@ class HFCodec:
         tokenizer's."""
         return self._eos_ids
 
+    def _read_ends(self, frame: "ChatFrame", ends: list[int], tokenizer: Any) -> list[int]:
+        """``ends`` behind the mark with which the template closes an answer, if it has one."""
+        closing, _ = self._plain.encode_behind((frame.closing,), ())
+        self._closes = self._plain.first_mark(closing) is not None
+        if frame.between is None:
+            return ends
+        head, _ = self._plain.encode_behind((frame.between[0],), ())
+        place = self._plain.first_mark(head)
+        if place is None:
+            return ends
+        mark = head[place]
+        self._closes = self._closes or mark == tokenizer.eos_token_id
+        within, _ = self._plain.encode_behind((frame.within,), ())
+        if mark not in ends:
+            if mark in within or mark == tokenizer.bos_token_id:
+                # It ends a message of the answer, such as its thought; or begins a conversation.
+                return ends
+            if not self._closes and self._plain.decode(head[:place]).strip():
+                # It stands inside of the next speaker's name.
+                return ends
+        return [mark, *ends]
+
     def open(self, message: str) -> list[int]:
         if self._frame is None:
             return self._plain.start_ids + self._plain.encode(message)
-        return self._plain.encode_framed(*self._frame.opening, self._frame.trim(message))
+        return self._plain.encode_between(self._frame.opening, [self._frame.trim(message)])
+
+    def opened_thought(self, context: Sequence[int] | npt.NDArray[np.int64]) -> str:
+        """The beginning of the assistant's text that the end of ``context`` holds, where that is a
+        thought which is open (``<think>``, and the line break behind it); empty elsewhere."""
+        known = self._vocab_size
+        tail = self._plain.decode([int(i) for i in context[-_TAIL:] if 0 <= i < known])
+        begun = self._begun
+        return begun if begun and tail.endswith(begun) else opened_in(tail)
+
+    def _read_begun(self, start: str) -> str:
+        """What a template writes of an answer, from the mark that opens a thought; empty where it
+        opens none, or closes it again.
+
+        Args:
+            start: what the template writes between the message and the answer.
+        """
+        marks = list(re.finditer(OPENING, start, re.IGNORECASE))
+        rest = start[marks[-1].end() :] if marks else ""
+        closed = re.search(CLOSING, rest, re.IGNORECASE) or self._plain.has_control(rest)
+        return "" if not marks or closed else start[marks[-1].start() :]
 
     def open_chat(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
@@ -92,24 +137,44 @@ class HFCodec:
             tools: as templates take them.
         """
         markup = self._markup(messages, tools)
-        return None if markup is None else self._between(markup, messages)
+        if markup is None:
+            return None
+        return self._plain.encode_between(markup, self._contents(messages))
 
     def follow_chat(
-        self, messages: Sequence[Mapping[str, Any]], *, ended: bool
+        self, messages: Sequence[Mapping[str, Any]], *, ended: bool, mark: int | None = None
     ) -> list[int] | None:
         """Ids to put behind an answer, of messages that the assistant does not write, up to where
         it writes next; None as in :meth:`open_chat`.
 
         Args:
             messages: as templates take them, results of tools among them.
-            ended: whether the answer ends with the mark that ends a turn.
+            ended: whether the answer ends with a mark that ends a turn.
+            mark: which one; the first of ``eos_ids`` without one.
         """
         answered = [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}]
         markup = self._markup([*answered, *messages], ())
         if markup is None:
             return None
-        ids = self._between(markup[2:], messages)
-        return ids[1:] if ended and ids and ids[0] in self._eos_ids else ids
+        ids, head = self._plain.encode_behind(markup[2:], self._contents(messages))
+        return self._behind(ids, head, mark) if ended else ids
+
+    def _behind(self, ids: list[int], head: int, mark: int | None) -> list[int]:
+        """``ids`` of a template behind an answer that ended with ``mark``, less what the mark
+        stands for.
+
+        Args:
+            ids: from the end of the answer's text on.
+            head: how many of them stand before the next message.
+            mark: an id that ends a turn; None: the first of ``eos_ids``.
+        """
+        mark = self._eos_ids[0] if mark is None and self._eos_ids else mark
+        if mark in ids[:head]:
+            return ids[ids.index(mark) + 1 :]
+        place = self._plain.first_mark(ids[:head])
+        # Another mark stands in place of the one that closes an answer; one that names the next
+        # speaker is still missing.
+        return ids[place + 1 :] if self._closes and place is not None else ids
 
     def _markup(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
@@ -129,12 +194,11 @@ class HFCodec:
             markup.append(before)
         return [*markup, rest]
 
-    def _between(self, markup: Sequence[str], messages: Sequence[Mapping[str, Any]]) -> list[int]:
+    def _contents(self, messages: Sequence[Mapping[str, Any]]) -> list[str]:
         assert self._frame is not None
-        contents = [self._frame.trim(str(message["content"])) for message in messages]
-        return self._plain.encode_between(markup, contents)
+        return [self._frame.trim(str(message["content"])) for message in messages]
 
-    def follow(self, message: str, *, ended: bool) -> list[int]:
+    def follow(self, message: str, *, ended: bool, mark: int | None = None) -> list[int]:
         """See :class:`coterie.datatypes.TokenCodec`.
 
         A context is never rendered anew, so a template that would drop earlier thinking from its
@@ -152,8 +216,8 @@ class HFCodec:
                 "this chat template cannot render a second user message; say --agents.ROLE.chat "
                 "plain"
             )
-        ids = self._plain.encode_framed(*self._frame.between, self._frame.trim(message))
-        return ids[1:] if ended and ids and ids[0] in self._eos_ids else ids
+        ids, head = self._plain.encode_behind(self._frame.between, [self._frame.trim(message)])
+        return self._behind(ids, head, mark) if ended else ids
 
     def extend(self, text: str) -> list[int]:
         return self._plain.encode_after(text)
@@ -175,7 +239,9 @@ class HFCodec:
         return self._plain.unknown(text)
 
 
-_USER, _ANSWER, _NEXT = "qUser0q", "qAnswer0q", "qNext0q"
+_USER, _ANSWER, _NEXT, _THOUGHT = "qUser0q", "qAnswer0q", "qNext0q", "qThought0q"
+_TAIL = 256
+"""Ids at the end of a context in which an open thought is looked for."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +255,10 @@ class ChatFrame:
     where the template refuses a second turn."""
     trims: bool
     """Whether the template strips white space around messages."""
+    closing: str
+    """What stands behind an answer that ends the conversation."""
+    within: str
+    """What stands between the thought and the text of an answer."""
 
     def trim(self, message: str) -> str:
         """The message as the template would write it."""
@@ -215,10 +285,17 @@ def read_frame(tokenizer: Any) -> ChatFrame:
             f"({first.why or 'it leaves it out or repeats it'}); say --agents.ROLE.chat plain"
         )
     before, after = first.text.split(_USER)
+    answer = {"role": "assistant", "content": _ANSWER}
+    thought = dict.fromkeys(("thinking", "reasoning_content", "reasoning"), _THOUGHT)
+    asked = {"role": "user", "content": _USER}
+    ended = [[asked, answer], [asked, {**answer, **thought}]]
+    closed, thoughtful = (each.text or "" for each in render(tokenizer, ended, goes_on=False))
     return ChatFrame(
         opening=(before, after),
         between=_between(turns.text),
         trims=f" {_USER}" not in (spaced.text or ""),
+        closing=closed.rpartition(_ANSWER)[2] if _ANSWER in closed else "",
+        within=thoughtful.partition(_THOUGHT)[2].partition(_ANSWER)[0],
     )
 
 

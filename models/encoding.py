@@ -16,14 +16,17 @@ class PlainText:
         self._special = frozenset(int(i) for i in tokenizer.all_special_ids) | frozenset(
             int(i) for i, t in tokenizer.added_tokens_decoder.items() if t.special
         )
+        added = tokenizer.added_tokens_decoder.items()
+        self._marks = self._special | {int(i) for i, t in added if str(t.content).strip()}
         self._unknown_id: int | None = tokenizer.unk_token_id
         self.start_ids = self._read_start_ids()
         """Ids that the tokenizer puts before a text of its own accord (beginning of sequence)."""
         self._lead: list[int] = self._read_lead()
 
-    def is_special(self, token: int) -> bool:
-        """Whether the id is a control token."""
-        return token in self._special
+    def first_mark(self, ids: Sequence[int]) -> int | None:
+        """The place of the first control token, or of another that was added to the vocabulary and
+        is no white space; None without one."""
+        return next((place for place, token in enumerate(ids) if token in self._marks), None)
 
     def encode(self, text: str) -> list[int]:
         """Ids of plain text; what looks like a control token is spelt out."""
@@ -33,20 +36,38 @@ class PlainText:
         """Ids of a template's own text, control tokens included."""
         return self._encode(text, literal=False).ids
 
-    def encode_framed(self, before: str, after: str, message: str) -> list[int]:
-        """Ids of ``before + message + after`` exactly as the tokenizer would encode the whole,
-        but with control tokens in the message spelt out."""
-        return self.encode_between((before, after), (message,))
-
     def encode_between(self, markup: Sequence[str], messages: Sequence[str]) -> list[int]:
-        """The same of several messages: ``markup`` is what stands before, between and after
-        them."""
+        """Ids of messages and a template's own text exactly as the tokenizer would encode the
+        whole, but with control tokens in the messages spelt out.
+
+        Args:
+            markup: what stands before, between and after the messages.
+            messages: texts of others.
+        """
+        return self._encode_between(markup, messages)[0]
+
+    def encode_behind(
+        self, markup: Sequence[str], messages: Sequence[str]
+    ) -> tuple[list[int], int]:
+        """The same as the continuation of other text, and how many of the ids stand before the
+        first message."""
+        for anchor in ("a", *_ANCHORS):
+            alone = self.encode(anchor)
+            ids, before = self._encode_between((anchor + markup[0], *markup[1:]), messages)
+            if alone and ids[: len(alone)] == alone:
+                return ids[len(alone) :], max(0, before - len(alone))
+        return self._encode_between(markup, messages)
+
+    def _encode_between(
+        self, markup: Sequence[str], messages: Sequence[str]
+    ) -> tuple[list[int], int]:
         text, spans = markup[0], []
         for message, after in zip(map(_clean, messages), markup[1:], strict=True):
             spans.append((len(text), len(text) + len(message)))
             text += message + after
         encoding = self._encode(text, literal=False)
         ids: list[int] = []
+        before = sum(right <= len(markup[0]) for _, right in encoding.offsets)
         spelt: dict[str, list[int]] = {}
         for token, (left, right) in zip(encoding.ids, encoding.offsets):
             written = token in self._special and right > left
@@ -57,7 +78,7 @@ class PlainText:
                 ids += spelt[mark]
             else:
                 ids.append(token)
-        return ids
+        return ids, before
 
     def has_control(self, text: str) -> bool:
         """Whether ``text`` spells a control token."""

@@ -28,14 +28,17 @@ def render(
     tokenizer: Any,
     conversations: Sequence[Sequence[str | Mapping[str, Any]]],
     tools: Sequence[Mapping[str, Any]] = (),
+    *,
+    goes_on: bool = True,
 ) -> list[Rendered]:
-    """Conversations as the tokenizer's chat template writes them, each with the start of the
-    assistant's next turn. A template that writes the date gets a fixed day.
+    """Conversations as the tokenizer's chat template writes them. A template that writes the date
+    gets a fixed day.
 
     Args:
         tokenizer: has the template.
         conversations: of texts (user, assistant, user, ...) or of messages as templates take them.
         tools: as templates take them.
+        goes_on: whether the start of the assistant's next turn stands behind each.
     """
     try:
         template = tokenizer.get_chat_template()
@@ -46,6 +49,7 @@ def render(
         "marks": tokenizer.special_tokens_map,
         "conversations": [list(conversation) for conversation in conversations],
         "tools": list(tools),
+        "goes_on": goes_on,
     }
     answers = _PROCESS.ask(json.dumps(request, default=str))
     if answers is None:

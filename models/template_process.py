@@ -54,7 +54,7 @@ def _rendered(library: Any, request: dict[str, Any], conversation: list[Any]) ->
             conversations=[turns],
             tools=request.get("tools") or None,
             chat_template=request["template"],
-            add_generation_prompt=True,
+            add_generation_prompt=request.get("goes_on", True),
             **request["marks"],
         )
     except Exception as error:

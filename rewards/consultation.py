@@ -6,14 +6,17 @@ returned is not part of it. One pass over the text, whatever it holds.
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
+
+from coterie.datatypes.thinking import CLOSING, OPENING, leading_tag
 
 CALLS = ("<agent_calls>", "</agent_calls>")
 RETURNS = ("<agent_returns>", "</agent_returns>")
 THINK = ("<think>", "</think>")
 ANSWER = "Answer:"
 
-_MARK = re.compile("|".join(map(re.escape, (*CALLS, *RETURNS, *THINK, ANSWER))))
+_MARKS = "|".join(map(re.escape, (*CALLS, *RETURNS, ANSWER)))
 
 FORMAT_REWARD = 0.1
 """Paid for a wrong answer in the right format."""
@@ -71,6 +74,13 @@ class ParsedText:
     """Offsets after each ``Answer:``."""
 
 
+@cache
+def _pattern(tag: str) -> re.Pattern[str]:
+    """Of all marks; ``tag`` holds thoughts too."""
+    opening, closing = (f"{OPENING}|<{tag}>", f"{CLOSING}|</{tag}>") if tag else (OPENING, CLOSING)
+    return re.compile(f"{_MARKS}|(?P<open>(?i:{opening}))|(?P<close>(?i:{closing}))")
+
+
 def read(text: str, *, opened: bool = False) -> ParsedText:
     """Scan ``text``.
 
@@ -81,20 +91,20 @@ def read(text: str, *, opened: bool = False) -> ParsedText:
     """
     thinking, balanced, thoughts, thoughts_end = opened, True, 0, 0
     # A first closing tag tells that all before it was thought.
-    marks = list(_MARK.finditer(text))
-    first = next((mark.group() for mark in marks if mark.group() in THINK), None)
-    thinking = thinking or first == THINK[1]
+    marks = list(_pattern(leading_tag(text).lower()).finditer(text))
+    first = next((mark.lastgroup for mark in marks if mark.lastgroup), None)
+    thinking = thinking or first == "close"
     calls: list[tuple[int, int]] = []
     thought_calls: list[int] = []
     answers: list[int] = []
     stray, open_call = 0, None
     for mark in marks:
-        match mark.group():
-            case "<think>":
+        match mark.lastgroup or mark.group():
+            case "open":
                 # The tag that the template wrote may be written once more.
                 balanced &= not thinking or (opened and not text[: mark.start()].strip())
                 thinking = True
-            case "</think>":
+            case "close":
                 balanced &= thinking
                 thinking, thoughts, thoughts_end = False, thoughts + 1, mark.end()
             case "<agent_calls>":

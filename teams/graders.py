@@ -19,6 +19,7 @@ from coterie.datatypes import (
     derive_seed,
 )
 from coterie.datatypes.missing_extras import module_of
+from coterie.datatypes.thinking import as_said, opened_by
 from coterie.rewards.grading.answers.checker import UNGRADED
 from coterie.rewards.grading.checkers import DEFAULT, ProcessChecker, kinds_of
 from coterie.rewards.grading.judged import JudgeGrader
@@ -70,7 +71,7 @@ class Judge:
             completion = await self._team.policies[_ROLE](prompt, self._sampling)
         except PolicyFailure:
             return None
-        return codec.decode(completion.tokens)
+        return as_said(opened_by(codec, tokens), codec.decode(completion.tokens))
 
 
 class Graders:

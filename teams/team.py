@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import Policy, TokenCodec
@@ -75,6 +75,23 @@ class Team:
         self.backend.close()
 
 
+class Spoken:
+    """A model's codec as a script or a server speaks it: the thought that the model's template
+    opens is not theirs."""
+
+    def __init__(self, codec: TokenCodec) -> None:
+        self._codec = codec
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._codec, name)
+
+    def opened_thought(self, context: Any) -> str:
+        """No thought."""
+        return ""
+
+
 def build_team(
     agents: Mapping[str, AgentSettings],
     *,
@@ -106,7 +123,7 @@ def build_team(
     models = backend.load(local_models(agents), learns, learning, seed)
 
     reader = next((role for role in agents if role in models.codecs), None) if together else None
-    spoken: TokenCodec = BytesCodec() if reader is None else models.codecs[reader]
+    spoken = BytesCodec() if reader is None else cast(TokenCodec, Spoken(models.codecs[reader]))
     codec_name = "utf-8" if reader is None else f"{agents[reader].model}@{agents[reader].revision}"
     seats = {name: (policy, models.codecs[name]) for name, policy in models.policies.items()}
     return Team(

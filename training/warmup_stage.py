@@ -9,6 +9,7 @@ from rich.console import Console
 from coterie.algorithms.imitation import worked_row
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
+from coterie.datatypes.thinking import behind_thought, opened_by
 from coterie.problems.stream import ProblemStream
 from coterie.teams.backend import RoleLearner
 from coterie.teams.team import Team
@@ -116,4 +117,6 @@ class WarmUp:
         assert answer is not None, f"{problem.id} was left out"
         # After a prompt of plain text a word begins with its space.
         lead = "" if asked[-1:].isspace() else " "
-        return worked_row(codec, list(given), lead + answer, role=role, problem=problem.id)
+        # Where the template opens a thought, the solution stands behind it, as an answer must.
+        text = behind_thought(opened_by(codec, given), lead + answer)
+        return worked_row(codec, list(given), text, role=role, problem=problem.id)

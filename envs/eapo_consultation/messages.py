@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from coterie.datatypes.thinking import after_thinking, split_thinking
 from coterie.envs.bytes_codec import TextMeter
 from coterie.rewards.consultation import ANSWER, CALLS, RETURNS, THINK, read
 
@@ -149,11 +150,8 @@ def as_result(text: str, meter: TextMeter, *, limit: int | None, thinking_tokens
         thinking_tokens: as many of the last tokens of the thinking are kept, as far as the reply
             leaves room for them. A thought that was never closed has no reply after it.
     """
-    thinking, closed, reply = text.rpartition(THINK[1])
-    if not closed:
-        thinking, opened, _ = text.partition(THINK[0])
-        reply, thinking = (thinking, "") if opened else (text, "")
-    reply, thinking = reply.strip(), thinking.strip().removeprefix(THINK[0]).strip()
+    (thinking, closed), reply = split_thinking(text), after_thinking(text).strip()
+    thinking = "" if closed is None else thinking
     if not reply:
         return ""
     if limit is not None:

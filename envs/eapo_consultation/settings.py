@@ -100,7 +100,8 @@ class EapoConsultationSettings:
     last line with the answer and explain the call; panel: the paper's prompt, which explains the
     experts and their protocol."""
     opens_thinking: bool = False
-    """Whether the chat template ends with an open think tag, as DeepSeek-R1's does."""
+    """Whether an answer without a think tag begins inside a thought. Off is right for models of a
+    run, whose chat template tells; a loop of your own may hand over answers without the tag."""
     max_new_tokens: int = 96
     """Tokens of the policy in one episode, without experts' replies."""
     eval_max_new_tokens: int = 0

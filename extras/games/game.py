@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_numbers, refuse
+from coterie.datatypes.thinking import after_thinking
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec, reads_nothing_again
 from coterie.envs.guarded import describe
@@ -34,6 +35,8 @@ class Game(ABC):
     """Names of the players."""
     contest: bool = True
     """Whether the highest reward wins; False if all rewards are equal or no winner is known."""
+    reads_thinking: bool = False
+    """Whether :meth:`play` gets an answer with its thinking; it gets what follows otherwise."""
 
     @abstractmethod
     def reset(self, seed: int) -> None:
@@ -155,7 +158,11 @@ class GameEnv(ConversationEnv):
             answers = yield Turn(asks, lambda answers: ScoreRequests())
             for player in shown:
                 moves[player] += 1
-                illegal[player] += not game.play(answers.get(seats[player], ""))
+                answer = answers.get(seats[player], "")
+                said = after_thinking(answer)
+                # A thought that was cut off names no move.
+                whole = game.reads_thinking and said.strip()
+                illegal[player] += not game.play(answer if whole else said)
         paid, cut = game.rewards(), game.turn() is not None
         measured = {
             agent: {

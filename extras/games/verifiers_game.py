@@ -50,6 +50,8 @@ class Taskset(Game):
 
     players = (_PLAYER,)
 
+    reads_thinking = True
+
     def __init__(self, name: str, identity: str, options: Mapping[str, str]) -> None:
         """
         Args:

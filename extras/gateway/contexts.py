@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie.datatypes import TokenCodec
+from coterie.datatypes.thinking import as_said, opened_by
 from coterie.extras.gateway.forks import Conversation, why_new
 from coterie.extras.gateway.messages import (
     Answer,
@@ -56,8 +57,8 @@ class Node:
     answer: Answer
     opened: Opened
     ids: Tokens
-    ended: bool
-    """Whether the model itself ended its turn."""
+    mark: int | None
+    """The id with which the model itself ended its turn."""
     past: Conversation
 
 
@@ -98,16 +99,18 @@ class Contexts:
         """
         turn = len(self.nodes)
         text = self.codec.decode(sampled)
-        ended = len(sampled) > 0 and not self.codec.decode(sampled[-1:])
-        stops = [text.find(mark) for mark in request.stop if mark in text]
+        last = int(sampled[-1]) if len(sampled) else None
+        mark = last if last in self.codec.eos_ids else None
+        stops = [text.find(stop) for stop in request.stop if stop in text]
         said = text[: min(stops)] if stops else text
+        said = as_said(opened_by(self.codec, opened.ids), said)
         calls: tuple[ToolCall, ...] = ()
         if request.tools:
             said, calls = self._calls(said, turn)
         answer = Answer(
             said,
             calls,
-            cut=not (ended or stops) and len(sampled) >= limit,
+            cut=mark is None and not stops and len(sampled) >= limit,
             prompt_tokens=len(opened.ids),
             completion_tokens=len(sampled),
             id=f"{_ONCE}{next(_COUNT):08x}",
@@ -115,7 +118,7 @@ class Contexts:
         said_back = answer.message()
         messages = (*request.messages, said_back)
         past = Conversation(messages, request.tools, opened.begun, turn)
-        node = Node(request, answer, opened, np.concatenate([opened.ids, sampled]), ended, past)
+        node = Node(request, answer, opened, np.concatenate([opened.ids, sampled]), mark, past)
         self._known[continued_digest(opened.request, said_back)] = node
         self.nodes.append(node)
         return answer
@@ -146,7 +149,7 @@ class Contexts:
                 break
             turn = node.past.turn
             kind = "branch" if turn in self._continued else "bridged"
-            more = follow(self.codec, messages[count:], ended=node.ended)
+            more = follow(self.codec, messages[count:], mark=node.mark)
             ids = np.concatenate([node.ids, more])
             return Opened(ids, "repeated" if repeated else kind, name, node.past.begun, turn)
         ids = render(self.codec, messages, request.tools)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from coterie.experts.replies import split_thinking
+from coterie.datatypes.thinking import split_thinking
 from coterie.extras.gateway.messages import Message, Tool
 
 ROOTS = ("new", "subagent", "rewritten", "compacted", "tools_changed", "thinking_stripped")

@@ -43,21 +43,22 @@ def render(codec: TokenCodec, messages: Sequence[Message], tools: Sequence[Tool]
     return np.asarray(ids or codec.open("\n"), dtype=np.int64)
 
 
-def follow(codec: TokenCodec, messages: Sequence[Message], *, ended: bool) -> Tokens:
+def follow(codec: TokenCodec, messages: Sequence[Message], *, mark: int | None) -> Tokens:
     """Messages of others behind an answer, as the role's chat template has them; where there is
     none, or it refuses, as one message of the user.
 
     Args:
         codec: the role's.
         messages: none of the assistant's.
-        ended: whether the model itself ended its answer.
+        mark: the id with which the model itself ended its answer, if it did.
     """
+    ended = {"ended": mark is not None, "mark": mark}
     follow_chat = getattr(codec, "follow_chat", None)
     if follow_chat is not None and (len(messages) > 1 or messages[0].speaker != "user"):
-        ids = follow_chat([_plain(message) for message in messages], ended=ended)
+        ids = follow_chat([_plain(message) for message in messages], **ended)
         if ids is not None:
             return np.asarray(ids, dtype=np.int64)
-    return np.asarray(codec.follow(_text_of(messages), ended=ended), dtype=np.int64)
+    return np.asarray(codec.follow(_text_of(messages), **ended), dtype=np.int64)
 
 
 def _by_template(

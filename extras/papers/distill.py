@@ -27,6 +27,7 @@ from coterie.datatypes import (
     derive_seed,
 )
 from coterie.datatypes.pulse import LEARNED
+from coterie.datatypes.thinking import after_thinking, as_said, behind_thought, opened_by
 from coterie.envs.prompts import ExpertStyle, lone_prompt
 from coterie.experts.naming import is_player
 from coterie.problems.opening import open_source
@@ -213,10 +214,13 @@ async def sample_solutions(
             completion: Completion = await expert(prompt, sampling)
         except PolicyFailure:
             return None
-        trace = as_trace(theirs.decode(completion.tokens))
+        said = theirs.decode(completion.tokens)
+        trace = as_trace(as_said(opened_by(theirs, prompt.tokens), said))
         right = check is None or check(trace, problem).correct
         ends = ANSWER in trace and completion.finish_reason != "length"
-        row = worked_row(mine, mine.open(text), trace, role="policy", problem=problem.id, ends=ends)
+        given = mine.open(text)
+        trace = behind_thought(opened_by(mine, given), trace)
+        row = worked_row(mine, given, trace, role="policy", problem=problem.id, ends=ends)
         return row, right, len(completion.tokens)
 
     requests = [
@@ -235,8 +239,8 @@ def as_trace(solution: str) -> str:
     ' <think> 1 + 1 = 2 + 3'
     """
     thought, stated, answer = solution.rpartition(ANSWER)
-    if not stated:
-        thought = solution
+    if not stated or ANSWER not in after_thinking(solution):
+        thought, stated = solution, ""
     for tag in THINK:
         thought = thought.replace(tag, " ")
     opened = f" {THINK[0]} {thought.strip()}"

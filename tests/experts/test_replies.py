@@ -5,7 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from coterie.experts.replies import encode_reply, split_thinking, tail
+from coterie.datatypes.thinking import split_thinking
+from coterie.experts.replies import encode_reply, tail
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,20 @@ def test_split_thinking(text, thinking, reply):
     assert split_thinking(text) == (thinking, reply)
 
 
-@pytest.mark.parametrize("piece", ["<think>", "</think>", "[/THINK]", "<think></think>", "<", "\\"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<think>",
+        "</think>",
+        "[/THINK]",
+        "<think></think>",
+        "<",
+        "<|",
+        "<reason",
+        "<|channel|>",
+        "\\",
+    ],
+)
 def test_split_thinking_is_linear(piece):
     started = time.monotonic()
     split_thinking(piece * (10**6 // len(piece)))

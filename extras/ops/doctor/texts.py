@@ -27,6 +27,9 @@ _COSTS: Mapping[Fault, str] = {
     "answer gets a row of its own for each call",
     "writes other tokens": "rows keep the tokens that were sampled",
     "ends a call of its own otherwise": "what follows a call stands as behind other answers",
+    "ends the answer twice": "models read what they never wrote; use --agents.ROLE.chat plain",
+    "loses the next speaker's mark": "models read what they never wrote; use --agents.ROLE.chat "
+    "plain",
 }
 _ASKED, _SAID, _NEXT = "What is 7 + 8?", "It is 15.", "And less 3?"
 _BOUNDARIES = "appending"

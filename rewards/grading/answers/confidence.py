@@ -7,7 +7,7 @@ percentage. Linear in the length of the text, and raises on none.
 import math
 import re
 
-from coterie.rewards.grading.answers.extract import arguments
+from coterie.rewards.grading.answers.extract import after_thinking, arguments
 
 _MARK = re.compile(r"\\confidence\s{0,8}\{")
 _LONGEST = 64
@@ -39,6 +39,8 @@ def read(content: str, *, per_hundred: bool = False) -> float | None:
 
 
 def parse_confidence(text: str, *, per_hundred: bool = False) -> float | None:
-    """The last stated confidence; None where there is none, or the last one is not valid."""
+    """The last confidence that is stated after the thinking; None where there is none, or the last
+    one is not valid."""
+    text = after_thinking(text)
     marks = arguments(text, _MARK)
     return read(text[slice(*marks[-1][1:])], per_hundred=per_hundred) if marks else None

@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
+from coterie.datatypes.thinking import after_thinking
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.statements import VERBS, value_stated
 from coterie.rewards.grading.answers.values import exact
@@ -18,8 +19,6 @@ LONGEST = 1 << 17
 """Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
 _FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
 """Signs that decorate an answer and say nothing of it; a cross or a question mark is none."""
-_CLOSE_THINK = ("</think>", "[/THINK]")
-_OPEN_THINK = ("<think>", "[THINK]")
 
 _TAG = re.compile(
     r"<(?P<slash>/?)(?P<name>final[_-]answer|answer|outcome|result|strategy_\w{1,40}_outcome)"
@@ -123,18 +122,6 @@ class Candidate:
     def value(self) -> str:
         """The value that is stated there, without the words around it."""
         return value_stated(self.text, labelled=self.labelled)
-
-
-def after_thinking(text: str) -> str:
-    """What follows the last closing think marker.
-
-    A thought that is opened and never closed is dropped: nothing in it is an answer yet.
-    """
-    for marker in _CLOSE_THINK:
-        text = text.rpartition(marker)[2]
-    for marker in _OPEN_THINK:
-        text = text.partition(marker)[0]
-    return text
 
 
 def boxes(text: str) -> list[tuple[int, int, int]]:

@@ -161,7 +161,9 @@ class ChatCodec(BytesCodec):
         written = "".join(f"<{message['role']}>{message['content']}" for message in messages)
         return list(f"{written}[{len(tools)}]".encode())
 
-    def follow_chat(self, messages: list[dict[str, str]], *, ended: bool) -> list[int] | None:
+    def follow_chat(
+        self, messages: list[dict[str, str]], *, ended: bool, mark: int | None
+    ) -> list[int] | None:
         written = self.open_chat(messages, [])
         return written if written is None or ended else [END, *written]
 
@@ -199,3 +201,30 @@ def test_a_new_conversation_is_rendered_by_the_template() -> None:
     assert text(shown(contexts, says("u"))) == "u"
     # What it refuses becomes text.
     assert text(shown(contexts, system, says("refuse"))) == "s\nrefuse"
+
+
+class Opening(BytesCodec):
+    """Opens a thought, and has an id that is nothing."""
+
+    vocab_size = END + 2
+
+    def open(self, message: str) -> list[int]:
+        return [*super().open(message), *b"<think>\n"]
+
+
+def test_an_id_that_is_nothing_ends_no_answer() -> None:
+    contexts = Contexts(Opening())
+    request = ask(says("a"))
+    opened = contexts.open(request)
+    for last, cut in ((END + 1, True), (END, False)):
+        answered = contexts.close(request, opened, np.array([98, last]), limit=2)
+        assert answered.cut is cut
+
+
+def test_a_program_hears_the_thought_that_the_prompt_opened() -> None:
+    contexts = Contexts(Opening())
+    reply = answer(contexts, ask(says("a"), stop=("\n",)), sampled("hm 5"))
+    # What the template wrote is no stop string.
+    assert reply.text == "<think>\nhm 5"
+    assert text(shown(contexts, says("a"), reply, says("b"))).endswith("hm 5|b")
+    assert contexts.counts["bridged"] == 1
