@@ -148,6 +148,6 @@ class AnswerScorer:
 
 def _key(response: str, problem: Problem) -> Hashable:
     """What a verdict depends on."""
-    key = (response, problem.gold, problem.kind, problem.choices, problem.question)
+    key = (response, problem.golds, problem.kind, problem.choices, problem.question)
     key = (*key, problem.percent, problem.tolerance)
     return (*key, str(problem.meta.get("test", ""))) if problem.kind == "code" else key
