@@ -107,14 +107,13 @@ def read_answer(value: Any, answers: Answers = "all") -> Gold:
         return Gold(_TRUTH[value][0], "text", _TRUTH[value][1:])
     if answers == "all" or not isinstance(value, (list, tuple)) or not value:
         gold, kind = read_gold(value)
-        if answers == "any" and kind == "math" and in_words([gold]):
-            kind = "qa"
-        return Gold(gold, kind)
+        is_phrase = answers == "any" and kind == "math" and in_words([gold])
+        return Gold(gold, "qa" if is_phrase else kind)
     read = [read_gold(entry) for entry in value]
     first, *others = dict.fromkeys(gold for gold, _ in read if gold.strip()) or [""]
     if in_words([first, *others]):
         return Gold(first, "qa", tuple(others))
-    kinds = {kind for _, kind in read}
+    kinds: set[AnswerKind] = {kind for _, kind in read}
     return Gold(first, kinds.pop() if len(kinds) == 1 else "math", tuple(others))
 
 
