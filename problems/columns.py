@@ -44,13 +44,14 @@ _LABELS_WORDS = """
 source src origin split subset fold level levels difficulty subject subjects subfield subdomain
 topic topics category categories type types tag tags domain domains field discipline grade year
 date time created updated author authors license licence language lang score scores rating
-votes accuracy rate pass count counts num length len tokens model version dataset config name
+votes accuracy rate pass count counts num length len tokens model version dataset config
 title titles valid verified verification synthetic ability skill skills task tier exam contest
-competition benchmark step steps unit units concept reason reasons kind style status
+competition benchmark step steps unit units kind status
 """
 _LABELS = frozenset(_LABELS_WORDS.split())
 """Words in the names of columns that are about a problem where they hold short labels."""
 _SHORT = 120
+_BY_CHANCE = 12
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 # Columns that the authors of a published set keep out of its questions, by the columns that tell
@@ -62,6 +63,7 @@ _KEPT_OUT: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("term", "description", "evidence"), ("term", "description", "evidence")),
     (("supporting_facts", "evidences"), ("evidences",)),  # 2WikiMultihopQA
     (("annotations", "used_queries"), ("used_queries",)),  # AmbigQA
+    (("question_concept", "choices"), ("question_concept",)),  # CommonsenseQA
     (("ctx", "endings"), ("ctx_a", "ctx_b", "activity_label")),  # HellaSwag
     (("Body", "Question", "Answer"), ("question_concat", "Equation")),  # SVAMP
     (("body", "question", "answer"), ("formula",)),  # ASDiv
@@ -81,8 +83,23 @@ def is_about(column: str) -> bool:
     return not _ABOUT.isdisjoint(_words(column))
 
 
+def flat(row: Row) -> Row:
+    """``row``, where its question is an object with a stem (ARC's files), with the object's parts
+    as columns."""
+    question = row.get("question")
+    if not isinstance(question, Mapping) or "stem" not in question:
+        return row
+    return {**row, **question, "question": question["stem"]}
+
+
 def with_passages(
-    question: str, row: Row, used: Collection[str], *, closed: bool, met: set[str] | None = None
+    question: str,
+    row: Row,
+    used: Collection[str],
+    *,
+    name: str = "question",
+    closed: bool = False,
+    met: set[str] | None = None,
 ) -> str:
     """``question`` with the row's other columns that belong to it.
 
@@ -92,26 +109,33 @@ def with_passages(
         question: the text so far.
         row: values by column.
         used: columns that have been read.
+        name: the question's column, for messages.
         closed: whether further columns never belong to the question.
         met: gets the names of the columns that were put in.
 
     Raises:
         UnusableRowError: a column may belong to the question and is not understood.
     """
-    form = canonical(question)
+    others = {
+        column: value
+        for column, value in row.items()
+        if column not in used and (_says(value) or _is_variable(column, value))
+    }
+    if not others:
+        return question
+    form, out = canonical(question), kept_out(row)
     front: dict[str, str] = {}
     behind: dict[str, str] = {}
-    out = kept_out(row)
-    for column, value in row.items():
-        if column in used or column in out or not (_says(value) or _is_variable(column, value)):
+    for column, value in others.items():
+        place = column.casefold()
+        if column in out:
             continue
-        name = column.casefold()
-        if name in PASSAGES or name in BEHIND:
+        if place in PASSAGES or place in BEHIND:
             text = passage(column, value)
-            if canonical(text) not in form:
-                (front if name in PASSAGES else behind)[column] = text
+            if not _stands_in(canonical(text), form):
+                (front if place in PASSAGES else behind)[column] = text
         elif not closed and not _is_about(column, value) and not _repeats(column, value, form):
-            raise UnusableRowError(_refusal(column, value))
+            raise UnusableRowError(_refusal(column, value, name))
     if met is not None:
         met.update(front, behind)
     named = len(front) > 1
@@ -206,17 +230,23 @@ def _repeats(column: str, value: Any, form: str) -> bool:
     else:
         texts = [value]
     return all(
-        isinstance(text, str) and (form in (own := canonical(text)) or own in form)
+        isinstance(text, str)
+        and (_stands_in(own := canonical(text), form) or _stands_in(form, own))
         for text in texts
     )
 
 
-def _refusal(column: str, value: Any) -> str:
+def _stands_in(part: str, whole: str) -> bool:
+    """Whether a form stands in another; a short one may do so by chance."""
+    return part == whole or (len(part) >= _BY_CHANCE and part in whole)
+
+
+def _refusal(column: str, value: Any, question: str = "question") -> str:
     leave = f"leave it out with --problems.ignore-columns {column}"
     if isinstance(value, (str, list)) and _passage(column, value) is not None:
         return (
             f"column {column!r} may belong to the question; put it there with "
-            f"--problems.question-column {column}+question, or {leave}"
+            f"--problems.question-column {column}+{question}, or {leave}"
         )
     what = f"{type(value).__name__}, not text"
     return f"column {column!r} is {what}, and may belong to the question; {leave}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem, UserError, join_or, user_path
-from coterie.problems.columns import QUESTIONS, joined
+from coterie.problems.columns import QUESTIONS, flat, joined
 from coterie.problems.formats import (
     Format,
     choice_format,
@@ -229,6 +229,7 @@ class Columns:
 
     def kept(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
         """``row`` without the columns that are left out."""
+        row = flat(row)
         if not self.ignore:
             return row
         return {column: value for column, value in row.items() if column not in self.ignore}

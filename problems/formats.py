@@ -9,7 +9,7 @@ from coterie.datatypes import AnswerKind, Problem
 from coterie.problems import options, readers
 from coterie.problems.canonical import canonical
 from coterie.problems.columns import QUESTIONS, with_passages
-from coterie.problems.gold import Answers, UnusableRowError, in_words
+from coterie.problems.gold import Answers, UnusableRowError, in_words, listed
 from coterie.problems.options import FROM_0, FROM_1, LETTERS, Reading, Source
 from coterie.problems.readers import Row, RowReader
 from coterie.problems.source import shuffle
@@ -89,7 +89,9 @@ def read_row(
     problem = form.read(row, answers or _ANSWERS_OF.get(kind))
     if problem is None:
         return None
-    question = with_passages(problem.question, row, form.used, closed=form.closed, met=met)
+    question = with_passages(
+        problem.question, row, form.used, name=form.columns[0], closed=form.closed, met=met
+    )
     if problem.question.strip():
         problem = replace(problem, question=question)
     texts = [("question", problem.question), *(("answer", gold) for gold in problem.golds)]
@@ -133,9 +135,8 @@ def pair_format(question: str | Sequence[str], answer: str) -> Format:
     columns = (question,) if isinstance(question, str) else tuple(question)
 
     def settle(rows: Sequence[Row]) -> Format:
-        lists = [
-            value for row in rows if isinstance(value := row.get(answer), list) and len(value) > 1
-        ]
+        values = (listed(row.get(answer)) for row in rows)
+        lists = [value for value in values if isinstance(value, list) and len(value) > 1]
         if not lists:
             return form
         default: Answers = "any" if answer in _ANY or any(map(in_words, lists)) else "all"

@@ -1,5 +1,6 @@
 r"""Reference answers as data sets write them, brought to the form that the checker reads."""
 
+import json
 import math
 import re
 from collections.abc import Sequence
@@ -101,6 +102,7 @@ def read_answer(value: Any, answers: Answers = "all") -> Gold:
     A truth value is yes or true, no or false. ``answers`` says what several entries of a list mean;
     where any is right and one is in words, answers are compared as SQuAD does (kind ``qa``).
     """
+    value = listed(value)
     if isinstance(value, (list, tuple)) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool):
@@ -115,6 +117,18 @@ def read_answer(value: Any, answers: Answers = "all") -> Gold:
         return Gold(first, "qa", tuple(others))
     kinds: set[AnswerKind] = {kind for _, kind in read}
     return Gold(first, kinds.pop() if len(kinds) == 1 else "math", tuple(others))
+
+
+def listed(value: Any) -> Any:
+    """The list that a text such as ``["Ada", "A. King"]`` writes; any other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith('["'):
+        return value
+    try:
+        entries = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    is_texts = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
+    return entries if is_texts else value
 
 
 def in_words(entries: Sequence[Any]) -> bool:

@@ -242,7 +242,7 @@ def _worded(value: str | int | float, options: Options) -> int | None:
         text = number_text(value)
         return options.texts.index(text) if options.numbers and text in options.texts else None
     text = value.strip()
-    if text in options.texts:
+    if options.texts.count(text) == 1:
         return options.texts.index(text)
     folded = [option.casefold() for option in options.texts]
     return folded.index(text.casefold()) if folded.count(text.casefold()) == 1 else None

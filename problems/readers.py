@@ -234,6 +234,8 @@ def pair(question: Sequence[str], answer: str, default: Answers = "all") -> RowR
     def read(row: Row, answers: Answers | None = None) -> Problem:
         value, mode = row[answer], answers or default
         aliases = [e for name in ALIASES for e in _listed(row.get(name)) if name != answer]
+        if answer != "answers" and value in (others := _listed(row.get("answers"))):
+            aliases += others
         if aliases:
             value, mode = [*_listed(value), *aliases], answers or "any"
         return _problem(_joined(row, question), read_answer(value, mode))

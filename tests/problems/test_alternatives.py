@@ -72,6 +72,8 @@ def test_values_are_all_wanted_unless_the_user_says_otherwise(tmp_path, scorer):
          ("Ada", "Eve")),
         ({"question": "Who?", "golden_answers": ["Ada", "A. King"]}, ("Ada", "A. King")),
         ({"question": "Who?", "answer": "Ada", "answer_aliases": ["A. King"]}, ("Ada", "A. King")),
+        ({"question": "Who?", "answer": "Ada", "answers": ["Ada", "A. King"]}, ("Ada", "A. King")),
+        ({"question": "Who?", "possible_answers": '["Ada", "A. King"]'}, ("Ada", "A. King")),
         ({"prompt": [{"role": "user", "content": "Who?"}],
           "reward_model": {"ground_truth": {"target": ["Ada", "A. King"]}}}, ("Ada", "A. King")),
     ],
@@ -103,20 +105,22 @@ def test_truth_values_answer_yes_and_no(tmp_path, scorer, truth, right):
         assert scorer.check(f"Answer: {answer}", problem).correct is expected
 
 
-def test_every_kind_takes_the_best_alternative(scorer):
-    kind: AnswerKind
-    for kind, golds, right in (
-        ("math", (r"x+1", r"\frac{1}{2}"), "0.5"),
-        ("math", ("a + b", "c(d + 1)"), "cd + c"),
-        ("number", ("1", "2"), "2"),
-        ("list", ("1, 2", "3, 4"), "4, 3"),
-        ("text", ("north", "south"), "South"),
-        ("qa", ("an owl", "a gull"), "gull"),
-    ):
-        problem = Problem("p", "?", golds[0], kind, alternatives=golds[1:])
-        assert scorer.check(rf"\boxed{{{right}}}", problem).correct
-        # The memory of verdicts tells the problems apart.
-        assert not scorer.check(rf"\boxed{{{right}}}", replace(problem, alternatives=())).correct
+ALTERNATIVES: list[tuple[AnswerKind, tuple[str, ...], str]] = [
+    ("math", (r"x+1", r"\frac{1}{2}"), "0.5"),
+    ("math", ("a + b", "c(d + 1)"), "cd + c"),
+    ("number", ("1", "2"), "2"),
+    ("list", ("1, 2", "3, 4"), "4, 3"),
+    ("text", ("north", "south"), "South"),
+    ("qa", ("an owl", "a gull"), "gull"),
+]
+
+
+@pytest.mark.parametrize(("kind", "golds", "right"), ALTERNATIVES)
+def test_every_kind_takes_the_best_alternative(scorer, kind, golds, right):
+    problem = Problem("p", "?", golds[0], kind, alternatives=golds[1:])
+    assert scorer.check(rf"\boxed{{{right}}}", problem).correct
+    # The memory of verdicts tells the problems apart.
+    assert not scorer.check(rf"\boxed{{{right}}}", replace(problem, alternatives=())).correct
 
 
 def test_a_judge_reads_all_alternatives():
@@ -133,9 +137,8 @@ def test_alternatives_are_part_of_the_fingerprint(tmp_path):
 
 
 def test_the_settings_reach_the_files(tmp_path):
-    load(tmp_path, *(
-        {"problem": f"Solve {n}.", "answer": ["1", str(n)], "hint": "?"} for n in range(2, 6)
-    ))  # fmt: skip
+    rows = ({"problem": f"Solve {n}.", "answer": ["1", str(n)], "hint": "x"} for n in range(2, 6))
+    load(tmp_path, *rows, ignore=("hint",))
     path = str(tmp_path / "own.jsonl")
     settings = ProblemSettings(path, answers="any", ignore_columns=("hint",), held_out=1)
     prepared = prepare(settings)

@@ -35,6 +35,8 @@ SHAPES = {
                 "ctx": "Which swims?", "endings": WORDS, "label": "1", "source_id": "v"},
     "a stem": {"id": "7", "question_stem": "Which swims?", "fact1": "gulls swim",
                "choices": {"text": WORDS, "label": ["A", "B", "C"]}, "answerKey": "B"},
+    "a question with options": {"id": "7", "answerKey": "B", "question": {
+        "stem": "Which swims?", "choices": [{"label": k, "text": v} for k, v in LETTERS.items()]}},
     "text": ask(options="a ) owl , b ) gull , c ) crow", correct="b"),
     "a list as text": ask(options="['owl', 'gull', 'crow']", answer="B"),
     "letters in the options": ask(options=["A) owl", "B) gull", "C) crow"], correct="B"),
@@ -124,6 +126,7 @@ def test_another_row_decides_between_letter_and_text(tmp_path):
         (ask(choices=WORDS, answer="B", answer_index=0), "may be B .* and A .*answer_index"),
         (ask(choices=WORDS, answer="AC"), "names none of the options"),
         (ask(choices=WORDS, answer=["A", "C"]), "names none of the options"),
+        (ask(choices=["owl", "owl", "gull"], answer="owl"), "names none of the options"),
         (ask(choices=WORDS, answer=9), "names none of the options"),
         (ask(choices=WORDS, answer="A or B"), "names none of the options"),
         (ask(choices=WORDS, answer="B. crow"), "names none of the options"),

@@ -43,6 +43,14 @@ def test_the_input_of_an_instruction_follows_it(tmp_path):
     assert (source[0].question, source[0].gold) == ("Count them.\n\ngull, gull", "2")
 
 
+def test_a_passage_that_the_question_quotes_is_not_said_twice(tmp_path):
+    row = {"context": SAID, "question": f"{SAID} How many gulls?", "answer": "7"}
+    assert load(tmp_path, row)[0].question == row["question"]
+    # A short one may stand there by chance.
+    row = {"instruction": "Add 15 to it.", "input": "5", "output": "20"}
+    assert load(tmp_path, row)[0].question == "Add 15 to it.\n\n5"
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -79,6 +87,7 @@ def test_a_passage_that_is_no_text_is_refused_by_name(value):
         ("image", {"bytes": "iVBO", "path": None}),
         ("picture", "gulls.png"),
         ("n", 4),
+        ("name", "Ada"),
         ("source", "Of all that was said of gulls that year, this alone was true.\nThey sat."),
         ("options", ["6", "7"]),
         (
@@ -128,7 +137,7 @@ def test_a_question_of_several_columns(tmp_path):
     assert source[0].gold == "7"
     with pytest.raises(UserError, match="no column 'm' to leave out among hint, task"):
         open_source(f"{path}?question=task&answer=result&ignore=m")
-    with pytest.raises(UserError, match=r"'hint' may belong to the question; .*hint.question"):
+    with pytest.raises(UserError, match=r"'hint' may belong to the question; .*hint.task, or"):
         open_source(f"{path}?question=task&answer=result&ignore=n+notes")
 
 
