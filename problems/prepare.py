@@ -19,7 +19,7 @@ class ProblemSettings:
 
     train: str = "chains"
     """Training problems: chains, chains?mix=1,0,0, recall, reasoning-gym:TASK?option=value, a
-    JSONL, JSON or Parquet file, a known data set (gsm8k, math, ...),
+    JSONL, JSON, Parquet, CSV or TSV file, a known data set (gsm8k, math, ...),
     hub:OWNER/NAME?config=main&split=train."""
     eval: tuple[str, ...] = ()
     """Evaluation problems, one set or several, named as for --problems.train; default: the test
