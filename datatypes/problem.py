@@ -37,6 +37,13 @@ class Problem:
     ``number`` and ``list``)."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Anything else worth keeping (level, family, source); JSON values only."""
+    alternatives: tuple[str, ...] = ()
+    """Further gold answers: whoever states any of them, or ``gold``, is right."""
+
+    @property
+    def golds(self) -> tuple[str, ...]:
+        """Every gold answer, the reference first."""
+        return (self.gold, *self.alternatives)
 
 
 @dataclass(frozen=True)

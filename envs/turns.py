@@ -162,7 +162,7 @@ def agent_by_agent(
         marks: what is said of a trace whose info has it.
         prompt: the one that everybody is given: it is shown once.
     """
-    lines = [f"{problem.id}: {problem.question}", f"gold answer: {problem.gold}", ""]
+    lines = [f"{problem.id}: {problem.question}", f"gold answer: {' or '.join(problem.golds)}", ""]
     if prompt:
         lines += [prompt, ""]
     asked = [
@@ -184,7 +184,7 @@ def agent_by_agent(
 
 def piece_by_piece(problem: Problem, pieces: Iterable[tuple[str, str]]) -> str:
     """A conversation: who wrote what, in order."""
-    lines = [f"{problem.id}: gold answer {problem.gold}", ""]
+    lines = [f"{problem.id}: gold answer {' or '.join(problem.golds)}", ""]
     for who, text in pieces:
         lines += [f"== {who} ==", text, ""]
     return "\n".join(lines)

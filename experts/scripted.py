@@ -100,7 +100,8 @@ def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: in
         if solution and "{solution}" in settings.template:
             return settings.template.replace("{solution}", solution).replace("{answer}", answer)
     elif settings.wrong:
-        others = [text for text in settings.wrong if text.strip() != problem.gold.strip()]
+        golds = {gold.strip() for gold in problem.golds}
+        others = [text for text in settings.wrong if text.strip() not in golds]
         answer = rng.choice(others) if others else wrong_answer(problem, rng)
     else:
         answer = wrong_answer(problem, rng)

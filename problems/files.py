@@ -1,14 +1,25 @@
 """Problems from a file on disk."""
 
+import csv
+import io
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem, UserError, join_or, user_path
-from coterie.problems.formats import Format, pair_format, read_row, recognise
-from coterie.problems.gold import UnusableRowError
+from coterie.problems.columns import QUESTIONS, flat, joined
+from coterie.problems.formats import (
+    Format,
+    choice_format,
+    pair_format,
+    read_row,
+    recognise,
+    with_columns,
+)
+from coterie.problems.gold import Answers, UnusableRowError
 from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
 from coterie.problems.where import Where, column_names
@@ -16,13 +27,16 @@ from coterie.problems.where import Where, column_names
 LINES = (".jsonl", ".ndjson")
 DOCUMENT = ".json"
 PARQUET = ".parquet"
-SUFFIXES = (*LINES, DOCUMENT, PARQUET)
+TABLES = {".csv": ",", ".tsv": "\t"}
+SUFFIXES = (*LINES, DOCUMENT, PARQUET, *TABLES)
+_MMLU = ("question", "A", "B", "C", "D", "answer")
+"""Columns of MMLU's tables, which have no line with their names."""
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """(place, row) for each row; place is ``line 3``, ``entry 3`` or ``row 3``, counted from 1.
 
-    JSONL, JSON (a list of objects, or an object that holds one) and Parquet. Raises
+    JSONL, JSON (a list of objects, or an object that holds one), Parquet, CSV and TSV. Raises
     :class:`UserError` with file and place.
     """
     if path.is_dir():
@@ -43,7 +57,9 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     text = _decode(path, content)
     if not text.strip():
         raise UserError(f"{path} is empty; it needs one problem a line")
-    if path.suffix.lower() in LINES or _is_lines(text):
+    if path.suffix.lower() in TABLES:
+        yield from _table_rows(path, text)
+    elif path.suffix.lower() in LINES or _is_lines(text):
         yield from _line_rows(path, text)
     else:
         yield from _document_rows(path, text)
@@ -75,6 +91,34 @@ def _line_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if line.strip():
             place = f"line {number}"
             yield place, _object(path, place, _parse(path, place, line))
+
+
+def _table_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Rows of a table whose first line names its columns."""
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=TABLES[path.suffix.lower()])
+    names: list[str] = []
+    try:
+        for cells in lines:
+            if not cells:
+                continue
+            if not names and _is_mmlu(cells):
+                names = list(_MMLU)
+            elif not names:
+                names = [cell.strip() for cell in cells]
+                continue
+            place = f"line {lines.line_num}"
+            if len(cells) != len(names):
+                raise UserError(
+                    f"{path} {place}: {len(cells)} cells, but {len(names)} columns are named in "
+                    "the first line"
+                )
+            yield place, dict(zip(names, cells))
+    except csv.Error as error:
+        raise UserError(f"{path} line {lines.line_num}: not a readable table ({error})") from None
+
+
+def _is_mmlu(cells: Sequence[str]) -> bool:
+    return len(cells) == len(_MMLU) and cells[-1].strip() in ("A", "B", "C", "D")
 
 
 def _document_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -149,7 +193,6 @@ def _object(path: Path, place: str, row: Any) -> dict[str, Any]:
     return row
 
 
-_QUESTIONS = ("question", "problem", "prompt", "Question", "Problem")
 _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")
 
 
@@ -165,6 +208,10 @@ class Columns:
     """How answers are compared; None reads it off the answers."""
     where: Where | None = None
     """Which rows are taken; None takes all."""
+    answers: Answers | None = None
+    """What a list of answers means; None: what the data set says."""
+    ignore: tuple[str, ...] = ()
+    """Columns that are left out."""
     worked: bool = False
     """Whether problems carry their worked solutions (``meta["solution"]``)."""
 
@@ -180,6 +227,13 @@ class Columns:
         """Whether the user named a column."""
         return self.question is not None or self.answer is not None
 
+    def kept(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """``row`` without the columns that are left out."""
+        row = flat(row)
+        if not self.ignore:
+            return row
+        return {column: value for column, value in row.items() if column not in self.ignore}
+
 
 def load_file(
     path: str | Path,
@@ -187,7 +241,7 @@ def load_file(
     *,
     choice_seed: int = 0,
 ) -> ProblemSet:
-    """Every problem of a JSONL, JSON or Parquet file, in its order; ids are ``stem:position``.
+    """Every problem of a file, in its order; ids are ``stem:position``.
 
     Args:
         path: the file.
@@ -227,11 +281,20 @@ def read_problems(
     problems: list[Problem] = []
     seen: set[str] = set()
     met: dict[str, None] = {}
-    for position, (place, row) in enumerate(rows):
-        if form is None:
-            form = choose_format(name, row, columns)
-        if columns.where and not columns.where.keeps(f"{name} {place}", row, met):
-            continue
+    passages: set[str] = set()
+    kept = _kept(name, rows, columns, met)
+    notes: tuple[str, ...] = ()
+    if form is None and (first := next(kept, None)):
+        form = choose_format(name, first[2], columns)
+        kept = itertools.chain([first], kept)
+        if form.settle is not None:
+            # What an answer means is decided by all rows together.
+            kept = list(kept)
+            form = form.settle([columns.kept(row) for _, _, row in kept])
+        notes = form.notes
+    for position, place, whole in kept:
+        assert form is not None
+        row = columns.kept(whole)
         missing = [column for column in form.columns if column not in row]
         if missing:
             raise UserError(f"{name} {place}: no column {missing[0]!r}; found {column_names(row)}")
@@ -242,6 +305,8 @@ def read_problems(
                 id=f"{stem}:{position}",
                 choice_seed=choice_seed,
                 kind=columns.kind,
+                answers=columns.answers,
+                met=passages,
             )
         except UnusableRowError as error:
             raise UserError(f"{name} {place}: {error}") from None
@@ -257,18 +322,39 @@ def read_problems(
             continue
         if form.deduplicate:
             seen.add(problem.question)
-        if columns.worked and (solution := worked_solution(row, problem.gold)):
+        if columns.worked and (solution := worked_solution(whole, problem.gold)):
             problem = replace(problem, meta={**problem.meta, "solution": solution})
         problems.append(problem)
     if columns.where and met and not problems:
         raise columns.where.refusal(name, met)
     if not problems:
         raise UserError(f"{name} holds no problems; it needs at least one")
-    return ProblemSet(name, problems)
+    if passages:
+        notes = (*notes, f"the question includes {', '.join(sorted(passages))}")
+    return ProblemSet(name, problems, notes)
 
 
-def choose_format(name: str, row: Mapping[str, Any], columns: Columns) -> Format:
-    """The user's columns, or the known format that fits ``row``."""
+def _kept(
+    name: str,
+    rows: Iterable[tuple[str, Mapping[str, Any]]],
+    columns: Columns,
+    met: dict[str, None],
+) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """(position, place, row) of the rows that the user wants."""
+    for position, (place, row) in enumerate(rows):
+        if position == 0 and (unknown := [c for c in columns.ignore if c not in row]):
+            raise UserError(
+                f"{name}: no column {unknown[0]!r} to leave out among {column_names(row)}; "
+                "name another with --problems.ignore-columns"
+            )
+        if columns.where and not columns.where.keeps(f"{name} {place}", row, met):
+            continue
+        yield position, place, row
+
+
+def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Format:
+    """The user's columns, or the known format that fits the row."""
+    row = columns.kept(whole)
     if not columns.named:
         form = recognise(row, row)
         if form is not None:
@@ -277,8 +363,19 @@ def choose_format(name: str, row: Mapping[str, Any], columns: Columns) -> Format
             f"{name}: cannot tell question and answer among the columns {column_names(row)}; "
             "name them with --problems.question-column and --problems.answer-column"
         )
-    question = _find_column(name, "question", columns.question, _QUESTIONS, row)
-    return pair_format(question, _find_column(name, "answer", columns.answer, _ANSWERS, row))
+    wanted = joined(columns.question, row) if columns.question else (None,)
+    question = tuple(_find_column(name, "question", one, QUESTIONS, row) for one in wanted)
+    form = choice_format(question, row, columns.answer)
+    if form is None:
+        answer = _find_column(name, "answer", columns.answer, _ANSWERS, row)
+        form = pair_format(question, answer)
+    elif columns.answer:
+        _find_column(name, "answer", columns.answer, _ANSWERS, row)
+    if columns.question:
+        # The user's column stands in place of these.
+        replaced = tuple(column for column in QUESTIONS if column in row)
+        form = with_columns(form, optional=replaced)
+    return form
 
 
 def _find_column(

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem
-from coterie.problems import readers
+from coterie.problems import options, readers
 from coterie.problems.canonical import canonical
-from coterie.problems.gold import UnusableRowError
-from coterie.problems.readers import LETTERS, Row, RowReader
+from coterie.problems.columns import QUESTIONS, with_passages
+from coterie.problems.gold import Answers, UnusableRowError, in_words, listed
+from coterie.problems.options import FROM_0, FROM_1, LETTERS, Reading, Source
+from coterie.problems.readers import Row, RowReader
 from coterie.problems.source import shuffle
 
 META_COLUMNS = (
@@ -19,6 +21,10 @@ META_COLUMNS = (
     "task_id",
 )  # fmt: skip
 
+_ANSWERS_OF: Mapping[str | None, Answers] = {
+    "qa": "any", "judged": "any", "text": "any", "list": "all",
+}  # fmt: skip
+"""What a list of answers means where the user chooses how they are compared."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,23 +42,60 @@ class Format:
     """Whether the values of a row look right, where the names of columns do not decide."""
     optional: tuple[str, ...] = ()
     """Columns that are used when present."""
+    passages: tuple[str, ...] = ()
+    """Columns of passages that a set of the table has, to be put in front of the question."""
     permute: bool = False
     """Whether the options come in an order that would give the answer away."""
     deduplicate: bool = False
     """Whether the set is published with repetitions."""
+    closed: bool = False
+    """Whether further columns never belong to the question."""
+    settle: Callable[[Sequence[Row]], "Format"] | None = None
+    """What all rows decide together, such as whether an index counts from 0; None: each row is read
+    by itself."""
+    notes: tuple[str, ...] = ()
+    """What is not obvious about the reading, for the user."""
+
+    @property
+    def used(self) -> set[str]:
+        """The columns that are read."""
+        return {*self.columns, *self.optional}
 
 
 def read_row(
-    form: Format, row: Row, *, id: str, choice_seed: int = 0, kind: AnswerKind | None = None
+    form: Format,
+    row: Row,
+    *,
+    id: str,
+    choice_seed: int = 0,
+    kind: AnswerKind | None = None,
+    answers: Answers | None = None,
+    met: set[str] | None = None,
 ) -> Problem | None:
-    """The finished problem of a row: checked, options in order and written under the question.
+    """The finished problem of a row: checked, passages in front of the question, options under it.
 
-    ``kind`` overrides how answers are compared. Raises :class:`UnusableRowError`.
+    Args:
+        form: how the row is read.
+        row: values by column.
+        id: of the problem.
+        choice_seed: of the order of options.
+        kind: overrides how answers are compared.
+        answers: overrides what a list of answers means.
+        met: gets the names of the passages that were put in front.
+
+    Raises:
+        UnusableRowError: the row cannot become a problem.
     """
-    problem = form.read(row)
+    problem = form.read(row, answers or _ANSWERS_OF.get(kind))
     if problem is None:
         return None
-    for what, text in (("question", problem.question), ("answer", problem.gold)):
+    question = with_passages(
+        problem.question, row, form.used, name=form.columns[0], closed=form.closed, met=met
+    )
+    if problem.question.strip():
+        problem = replace(problem, question=question)
+    texts = [("question", problem.question), *(("answer", gold) for gold in problem.golds)]
+    for what, text in texts:
         if not text.strip():
             raise UnusableRowError(f"the {what} is empty")
         if not _is_encodable(text):
@@ -72,17 +115,111 @@ def read_row(
 
 
 def recognise(columns: Iterable[str], row: Row) -> Format | None:
-    """The first format of the table whose columns are all there and whose values fit."""
+    """The first format whose columns are all there and whose values fit: a published set, then
+    multiple choice, then a question and an answer."""
     present = set(columns)
-    for form in FORMATS:
+    for form in PUBLISHED:
+        if present.issuperset(form.columns) and form.fits(row):
+            return form
+    question = next((name for name in (*QUESTIONS, *_STEMS) if name in present), None)
+    if question and (form := choice_format((question,), row)):
+        return form
+    for form in PAIRS:
         if present.issuperset(form.columns) and form.fits(row):
             return form
     return None
 
 
-def pair_format(question: str, answer: str) -> Format:
-    """Two columns by name; the answer is read by its looks."""
-    return Format(f"{question}+{answer}", (question, answer), readers.pair(question, answer))
+def pair_format(question: str | Sequence[str], answer: str) -> Format:
+    """Columns by name; the answer is read by its looks."""
+    columns = (question,) if isinstance(question, str) else tuple(question)
+
+    def settle(rows: Sequence[Row]) -> Format:
+        values = (listed(row.get(answer)) for row in rows)
+        lists = [value for value in values if isinstance(value, list) and len(value) > 1]
+        if not lists:
+            return form
+        default: Answers = "any" if answer in _ANY or any(map(in_words, lists)) else "all"
+        meaning = "any one is right" if default == "any" else "all are wanted"
+        note = f"where {answer!r} lists several answers, {meaning} (--problems.answers)"
+        return replace(form, read=readers.pair(columns, answer, default), notes=(note,))
+
+    form = Format(
+        f"{'+'.join(columns)}+{answer}",
+        (*columns, answer),
+        readers.pair(columns, answer),
+        optional=readers.ALIASES,
+        settle=settle,
+    )
+    return form
+
+
+def with_columns(form: Format, *, optional: tuple[str, ...]) -> Format:
+    """``form`` with further columns that are not the question's."""
+    settle = form.settle
+    return replace(
+        form,
+        optional=(*form.optional, *optional),
+        settle=settle and (lambda rows: with_columns(settle(rows), optional=optional)),
+    )
+
+
+def choice_format(question: Sequence[str], row: Row, answer: str | None = None) -> Format | None:
+    """Multiple choice, where ``row`` has options and a column that names the right one.
+
+    Args:
+        question: columns of the question.
+        row: the first one.
+        answer: the column that names the right option; None finds it.
+    """
+    source = options.find(row)
+    if source is None:
+        return None
+    golds = (answer,) if answer else tuple(options.golds(row, source.columns))
+    golds = tuple(name for name in golds if name not in question)
+    return _choice_format(tuple(question), source, golds) if golds or source.permute else None
+
+
+def _choice_format(question: tuple[str, ...], source: Source, golds: tuple[str, ...]) -> Format:
+    how = None if source.readings is None else dict.fromkeys(golds, source.readings)
+    digits = source.digits
+
+    def settle(rows: Sequence[Row]) -> Format:
+        if how is not None or source.permute:
+            return form
+        cases = []
+        for row in rows:
+            try:
+                cases.append((source.read(row), row))
+            except UnusableRowError:
+                continue  # refused when its turn comes, with its place
+        found = options.settle(cases, golds, digits=digits)
+        read = readers.choice(question, source.read, golds, found, digits=digits)
+        return replace(form, read=read, notes=(*form.notes, *_index_notes(found, rows)))
+
+    columns = (*question, *source.columns)
+    # Of several columns that name the right option, any may be empty.
+    columns = (*columns, golds[0]) if len(golds) == 1 and not source.permute else columns
+    form = Format(
+        _CHOICES.get(columns, "+".join(columns)),
+        tuple(dict.fromkeys(columns)),
+        readers.choice(question, source.read, golds, how, digits=digits),
+        optional=golds,
+        permute=source.permute,
+        settle=settle,
+        notes=(source.note,) if source.note else (),
+    )
+    return form
+
+
+def _index_notes(found: Mapping[str, Sequence[Reading]], rows: Sequence[Row]) -> list[str]:
+    """Where an index from 0 is text, or counts from 1, it is worth a word."""
+    notes = []
+    for column, (first, *_) in found.items():
+        as_text = any(isinstance(row.get(column), str) for row in rows)
+        if first == FROM_1 or (first == FROM_0 and as_text):
+            notes.append(f"{column!r} is read as an {first}")
+    return notes
 
 
 def render_choices(choices: Sequence[str]) -> str:
@@ -114,29 +251,73 @@ def _is_encodable(text: str) -> bool:
     return text.isascii() or not _SURROGATE.search(text)
 
 
-def _is(column: str, *types: type) -> Callable[[Row], bool]:
-    return lambda row: isinstance(row.get(column), types)
+def _has(column: str, key: str) -> Callable[[Row], bool]:
+    return lambda row: isinstance(value := row.get(column), Mapping) and key in value
 
 
-FORMATS: tuple[Format, ...] = (
+def _is_yes_or_no(row: Row) -> bool:
+    return str(row.get("final_decision")).casefold() in ("yes", "no", "maybe")
+
+
+_ANY = ("golden_answers", "acceptable_answers", "possible_answers")
+"""Columns whose name says that any of their answers is right."""
+_STEMS = ("question_stem", "ctx", "goal", "sentence", "stem")
+"""Columns that are a question only where there are options."""
+_CHOICES: Mapping[tuple[str, ...], str] = {
+    ("question", "choices", "answer"): "mmlu",
+    ("question", "choices", "answerKey"): "commonsenseqa",
+}
+
+
+def _listed_choices(answer: str) -> Format:
+    """Options in the column ``choices``."""
+    source = Source(("choices",), lambda row: options.from_value("choices", row.get("choices")))
+    return _choice_format(("question",), source, (answer,))
+
+
+def _medmcqa() -> Format:
+    columns = ("opa", "opb", "opc", "opd")
+    source = Source(
+        columns,
+        lambda row: options.from_value("opa to opd", [row[column] for column in columns]),
+        readings=(FROM_0,),
+    )
+    form = _choice_format(("question",), source, ("cop",))
+    return replace(form, name="medmcqa", closed=True)
+
+
+PUBLISHED: tuple[Format, ...] = (
     Format(
         "gpqa",
         ("Question", "Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3))),
         readers.gpqa,
         permute=True,
+        closed=True,
     ),
-    Format("commonsenseqa", ("question", "choices", "answerKey"), readers.commonsenseqa,
-           fits=_is("choices", Mapping)),
-    Format("mmlu", ("question", "choices", "answer"), readers.mmlu, fits=_is("choices", list)),
-    Format("medmcqa", ("question", "opa", "opb", "opc", "opd", "cop"), readers.medmcqa),
+    _medmcqa(),
     Format("dapo", ("prompt", "reward_model"), readers.dapo, deduplicate=True),
-    Format("humaneval", ("prompt", "test", "entry_point", "canonical_solution"), readers.humaneval),
-    Format("mbppplus", ("prompt", "code", "test", "test_list"), readers.mbppplus),
-    Format("hle", ("question", "answer", "answer_type", "image"), readers.hle),
-    Format("hotpotqa", ("question", "answer", "supporting_facts"), readers.short("question", "qa")),
+    Format("humaneval", ("prompt", "test", "entry_point", "canonical_solution"), readers.humaneval,
+           closed=True),
+    Format("mbppplus", ("prompt", "code", "test", "test_list"), readers.mbppplus, closed=True),
+    Format("hle", ("question", "answer", "answer_type", "image"), readers.hle, closed=True),
+    Format("hotpotqa", ("question", "answer", "supporting_facts"), readers.short("question", "qa"),
+           passages=("context",)),
     Format("simpleqa", ("problem", "answer", "metadata"), readers.short("problem", "judged")),
     Format("svamp", ("Body", "Question", "Answer"), readers.svamp),
     Format("asdiv", ("body", "question", "answer"), readers.asdiv),
+    Format("squad", ("question", "answers"), readers.any_of("question", readers.squad, "qa"),
+           fits=_has("answers", "text")),
+    Format("triviaqa", ("question", "answer"), readers.any_of("question", readers.triviaqa, "qa"),
+           fits=_has("answer", "value")),
+    Format("ambigqa", ("question", "annotations"),
+           readers.any_of("question", readers.ambigqa, "qa")),
+    Format("drop", ("question", "answers_spans"), readers.drop),
+    Format("pubmedqa", ("question", "final_decision"), readers.pubmedqa,
+           fits=_is_yes_or_no),
+)  # fmt: skip
+"""Sets that the names of their columns tell."""
+
+PAIRS: tuple[Format, ...] = (
     Format("gsm8k", ("question", "answer"), readers.gsm8k,
            fits=lambda row: isinstance(row.get("answer"), str) and "####" in row["answer"]),
     Format("final_answer", ("question", "final_answer"), readers.final_answer,
@@ -147,6 +328,23 @@ FORMATS: tuple[Format, ...] = (
         Format(f"{question}+solution", (question, "solution"), readers.solution(question))
         for question in ("problem", "prompt", "question")
     ),
+    *(
+        pair_format(question, answer)
+        for question in QUESTIONS
+        for answer in ("answer", "answers", *_ANY, "expected_answer", "ground_truth", "gold")
+        if answer != "answer" or question in ("query", "instruction", "messages", "conversations")
+    ),
+    Format("instruction+output", ("instruction", "output"),
+           readers.solution("instruction", "output")),
+    *(Format(column, (column,), readers.chat(column)) for column in readers.CHATS),
 )  # fmt: skip
+"""A question and an answer, by the names of their columns."""
+
+FORMATS: tuple[Format, ...] = (
+    *PUBLISHED,
+    _listed_choices("answerKey"),
+    _listed_choices("answer"),
+    *PAIRS,
+)
 
 BY_NAME: Mapping[str, Format] = {form.name: form for form in FORMATS}

@@ -1,12 +1,17 @@
 r"""Reference answers as data sets write them, brought to the form that the checker reads."""
 
+import json
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from coterie.datatypes import AnswerKind
+
+Answers = Literal["any", "all"]
+"""What a list of answers means: any one of them is right, or all are wanted."""
 
 _OPENING = re.compile(r"\\f?box(?:ed)?\s*\{")
 _MARK = re.compile(r"\\f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
@@ -14,6 +19,11 @@ _PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)", re.ASCII)
 _WITH_UNIT = re.compile(r"([-+]?[\d,]*\.?\d+)\s*(?:\([^()]*\)\s*)?", re.ASCII)
 _WORDS = {"yes", "no", "true", "false"}
 _LONGEST_NUMBER = 100
+_TRUTH = {True: ("Yes", "True"), False: ("No", "False")}
+# A number with at most one word, such as its unit.
+_QUANTITY = re.compile(r"[-+$€£]?\s?\d[\d.,/:]*\s?%?(?:\s?[^\W\d_]+\.?)?")
+_COMMAND = re.compile(r"\\[a-zA-Z]+")
+_WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 class UnusableRowError(ValueError):
@@ -39,8 +49,9 @@ def plain_number(text: str) -> str | None:
 
 
 def after_hashes(answer: str) -> str:
-    """The gold answer of GSM8K: what stands after the last ``####``, thousands commas removed."""
-    gold = answer.rpartition("####")[2].strip().replace(",", "")
+    """The gold answer of GSM8K: the line after the last ``####``, thousands commas removed."""
+    line = answer.rpartition("####")[2].strip().partition("\n")[0]
+    gold = line.strip().replace(",", "")
     return plain_number(gold) or gold
 
 
@@ -57,7 +68,7 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
     strings (several entries are an unordered list).
     """
     if isinstance(value, bool):
-        return str(value), "text"
+        return _TRUTH[value][0], "text"
     if isinstance(value, (int, float, Decimal)):
         return number_text(value), "number"
     if isinstance(value, (list, tuple)):
@@ -73,6 +84,62 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
             raise UnusableRowError("the answer holds no closed \\boxed{}")
         text = boxed
     return plain_number(text) or text, kind_of(text)
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A reference answer."""
+
+    text: str
+    kind: AnswerKind
+    alternatives: tuple[str, ...] = ()
+    """Further answers, each as right as ``text``."""
+
+
+def read_answer(value: Any, answers: Answers = "all") -> Gold:
+    """The reference answer of a cell, see :func:`read_gold`.
+
+    A truth value is yes or true, no or false. ``answers`` says what several entries of a list mean;
+    where any is right and one is in words, answers are compared as SQuAD does (kind ``qa``).
+    """
+    value = listed(value)
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, bool):
+        return Gold(_TRUTH[value][0], "text", _TRUTH[value][1:])
+    if answers == "all" or not isinstance(value, (list, tuple)) or not value:
+        gold, kind = read_gold(value)
+        is_phrase = answers == "any" and kind == "math" and in_words([gold])
+        return Gold(gold, "qa" if is_phrase else kind)
+    read = [read_gold(entry) for entry in value]
+    first, *others = dict.fromkeys(gold for gold, _ in read if gold.strip()) or [""]
+    if in_words([first, *others]):
+        return Gold(first, "qa", tuple(others))
+    kinds: set[AnswerKind] = {kind for _, kind in read}
+    return Gold(first, kinds.pop() if len(kinds) == 1 else "math", tuple(others))
+
+
+def listed(value: Any) -> Any:
+    """The list that a text such as ``["Ada", "A. King"]`` writes; any other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith('["'):
+        return value
+    try:
+        entries = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    is_texts = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
+    return entries if is_texts else value
+
+
+def in_words(entries: Sequence[Any]) -> bool:
+    """Whether any entry is in words: names, dates, phrases, and not formulas or quantities."""
+    return any(
+        isinstance(entry, str)
+        and not _QUANTITY.fullmatch(entry.strip())
+        and _WORD.search(_COMMAND.sub(" ", entry)) is not None
+        and "=" not in entry
+        for entry in entries
+    )
 
 
 def kind_of(gold: str) -> AnswerKind:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from coterie.datatypes import UserError
+from coterie.problems.columns import is_about
 from coterie.problems.files import Columns, choose_format, read_problems
 from coterie.problems.formats import BY_NAME, META_COLUMNS, Format
 from coterie.problems.solutions import COLUMNS as SOLUTION_COLUMNS
@@ -174,11 +175,15 @@ def _rows(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for config in hub_set.configs:
         table = _load(hub_set, name, config, split)
+        declared = form is not None
         if form is None and len(table):
             form = choose_format(name, table[0], columns)
         if form is not None and set(form.columns) <= set(table.column_names):
             # Unused columns (solutions, images) would take most of the reading time.
-            used = {*form.columns, *form.optional, *META_COLUMNS}
+            used = {*form.used, *form.passages, *META_COLUMNS, *columns.ignore}
+            if not declared:
+                # Any other column may belong to the question, and is then refused by name.
+                used |= {column for column in table.column_names if not is_about(column)}
             used |= {columns.where.column} if columns.where else set()
             used |= set(SOLUTION_COLUMNS) if columns.worked else set()
             table = table.select_columns([c for c in table.column_names if c in used])

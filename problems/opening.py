@@ -7,6 +7,8 @@
     reasoning-gym:gcd                     reasoning-gym:chain_sum?min_terms=2&max_terms=4
     my/problems.jsonl                     my/problems.parquet?question=task&answer=result
     my/problems.jsonl?where=level:1|2     rows whose column holds one of these values
+    my/problems.jsonl?question=text+task  a question of two columns
+    my/problems.jsonl?ignore=hint+image   columns that are left out
     gsm8k                                 math500?revision=0a1b2c3
     hub:owner/name?config=main&split=train&question=task&answer=result
 """
@@ -31,7 +33,7 @@ Settings = TypeVar("Settings")
 _GYM = "reasoning-gym:"
 _HUB = "hub:"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
-_FILE_OPTIONS = ("question", "answer", "where")
+_FILE_OPTIONS = ("question", "answer", "ignore", "where")
 _HUB_OPTIONS = ("split", "config", "revision", "order", *_FILE_OPTIONS)
 
 
@@ -176,6 +178,7 @@ def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
         columns,
         question=options.get("question", columns.question),
         answer=options.get("answer", columns.answer),
+        ignore=tuple(options["ignore"].split("+")) if "ignore" in options else columns.ignore,
         where=read_where(options["where"]) if "where" in options else None,
     )
 

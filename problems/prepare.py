@@ -8,7 +8,7 @@ from coterie.datatypes import Problem, UserError, check_literals, refuse
 from coterie.problems.files import Columns
 from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
 from coterie.problems.opening import open_source
-from coterie.problems.source import ProblemSource
+from coterie.problems.source import ProblemSet, ProblemSource
 from coterie.problems.split import contaminated_keys, hold_out, sample
 from coterie.problems.stream import ProblemStream
 
@@ -19,7 +19,7 @@ class ProblemSettings:
 
     train: str = "chains"
     """Training problems: chains, chains?mix=1,0,0, recall, reasoning-gym:TASK?option=value, a
-    JSONL, JSON or Parquet file, a known data set (gsm8k, math, ...),
+    JSONL, JSON, Parquet, CSV or TSV file, a known data set (gsm8k, math, ...),
     hub:OWNER/NAME?config=main&split=train."""
     eval: tuple[str, ...] = ()
     """Evaluation problems, one set or several, named as for --problems.train; default: the test
@@ -33,11 +33,16 @@ class ProblemSettings:
     """Problems in an epoch, the unit of schedules; default: one pass of a finite set, 1024 of a
     generator."""
     question_column: str | None = None
-    """Column of the question; default: detected."""
+    """Column of the question, or several joined by +; default: detected."""
     answer_column: str | None = None
     """Column of the answer; default: detected."""
     answer_kind: Literal["math", "number", "list", "text", "qa", "judged"] | None = None
     """How answers of files and hub data sets are compared; default: detected."""
+    answers: Literal["any", "all"] | None = None
+    """What a list of answers means: any one is right, or all are wanted; default: what the data set
+    says."""
+    ignore_columns: tuple[str, ...] = ()
+    """Columns that are left out of the question."""
     choice_seed: int = 0
     """Seed of the order of options, for data sets that list the right one first (GPQA)."""
     decontaminate: bool = False
@@ -79,6 +84,8 @@ class PreparedProblems:
     """Rows of a finite training source that evaluation took out; None for a generator."""
     worked: Mapping[str, ProblemStream] = field(default_factory=dict)
     """Role -> problems whose solutions it imitates before training; none of them evaluates."""
+    notes: tuple[str, ...] = ()
+    """What was read of a data set where that is not obvious, a sentence each."""
 
 
 def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
@@ -95,13 +102,15 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         # Before anything is downloaded that would be of no use.
         if text in ELSEWHERE:
             raise UserError(ELSEWHERE[text])
-    columns = Columns(settings.question_column, settings.answer_column, settings.answer_kind)
+    columns = columns_of(settings)
     train = _open(settings.train, columns, "train", seed, settings)
     fingerprints = {"train": train.fingerprint}
+    notes = dict.fromkeys(_notes(train))
     evaluation: dict[str, Problem] = {}
     exclude: frozenset[str] = frozenset()
     for text in settings.eval or (settings.train,):
         source = _open(text, columns, "eval", seed, settings)
+        notes |= dict.fromkeys(_notes(source))
         problems, forms = hold_out(source, train, settings.held_out, seed)
         exclude |= forms
         # Sets that share problems by their making may word them differently.
@@ -125,7 +134,25 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         tuple(evaluation.values()),
         fingerprints,
         None if train.size is None or full.available is None else train.size - full.available,
+        notes=tuple(notes),
     )
+
+
+def columns_of(settings: ProblemSettings, *, worked: bool = False) -> Columns:
+    """The settings of columns; ``worked`` asks for worked solutions."""
+    return Columns(
+        question=settings.question_column,
+        answer=settings.answer_column,
+        kind=settings.answer_kind,
+        answers=settings.answers,
+        ignore=settings.ignore_columns,
+        worked=worked,
+    )
+
+
+def _notes(source: ProblemSource) -> list[str]:
+    notes = source.notes if isinstance(source, ProblemSet) else ()
+    return [f"{source.name}: {'; '.join(notes)}."] if notes else []
 
 
 def _open(

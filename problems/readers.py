@@ -5,26 +5,34 @@ a row that cannot be read raises :class:`UnusableRowError`.
 """
 
 import re
-import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem
+from coterie.problems.chats import question_and_response
+from coterie.problems.columns import passage, strings
 from coterie.problems.gold import (
+    Answers,
+    Gold,
     UnusableRowError,
     after_hashes,
     kind_of,
     number_with_unit,
     plain_number,
+    read_answer,
     read_gold,
     read_tolerance,
     without_dollars,
 )
+from coterie.problems.options import Options, Reading, choose, settle
 
 Row = Mapping[str, Any]
-RowReader = Callable[[Row], Problem | None]
+RowReader = Callable[[Row, Answers | None], Problem | None]
 
-LETTERS = string.ascii_uppercase
+ALIASES = ("answer_aliases", "aliases", "answer_alias")
+"""Columns with further answers."""
+CHATS = ("messages", "conversations")
+"""Columns of whole chats, whose last message is an answer."""
 _LONGEST_UNMARKED = 200
 _DEFINED = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 _BEFORE = re.compile(
@@ -44,49 +52,43 @@ def _text(row: Row, column: str) -> str:
     return value.strip()
 
 
-def _entries(row: Row, column: str) -> list[Any]:
-    value = row.get(column)
-    if not isinstance(value, list):
-        raise _unfit(row, column, "a list")
-    return value
-
-
 def _unfit(row: Row, column: str, wanted: str) -> UnusableRowError:
     value = row.get(column)
     fault = "missing" if value is None else f"{type(value).__name__}, not {wanted}"
     return UnusableRowError(f"{column!r} is {fault}")
 
 
-def _prompt(row: Row, column: str) -> str:
-    """Text, or the last message of the user in a chat."""
+def _prompt(row: Row, column: str, edit: Callable[[str], str] = str.strip) -> str:
+    """Text, or a whole chat up to the last message of the user; ``edit`` is applied to what the
+    user says."""
     value = row.get(column)
     if not isinstance(value, list):
-        return _text(row, column)
-    for message in reversed(value):
-        if isinstance(message, Mapping) and message.get("role") == "user":
-            return _text(message, "content")
-    raise UnusableRowError(f"{column!r} is a list without a message of the user")
+        return edit(_text(row, column))
+    question, response = question_and_response(column, value, edit)
+    if response is not None and column not in CHATS:
+        raise UnusableRowError(
+            f"{column!r} ends with a message of the assistant, which is no part of a question"
+        )
+    return question
 
 
-def _choice(question: str, choices: list[Any], gold: int) -> Problem:
-    if not all(isinstance(choice, str) and choice.strip() for choice in choices):
-        raise UnusableRowError("an option is empty or not text")
-    if not 2 <= len(choices) <= len(LETTERS):
-        raise UnusableRowError(f"there are {len(choices)} options, not 2 to {len(LETTERS)}")
-    if not 0 <= gold < len(choices):
-        raise UnusableRowError("the answer names none of the options (a split without answers?)")
-    return Problem(
-        "", question, LETTERS[gold], "choice", tuple(choice.strip() for choice in choices)
+def _joined(row: Row, columns: Sequence[str]) -> str:
+    """The texts of several columns, one after another."""
+    return "\n\n".join(
+        _prompt(row, column)
+        if len(columns) == 1 or isinstance(row.get(column), str)
+        else passage(column, row.get(column))
+        for column in columns
     )
 
 
-def gsm8k(row: Row) -> Problem:
+def gsm8k(row: Row, answers: Answers | None = None) -> Problem:
     """GSM8K (arXiv:2110.14168): the answer stands after ``####``."""
     gold = after_hashes(_text(row, "answer"))
     return Problem("", _text(row, "question"), gold, "number" if plain_number(gold) else "math")
 
 
-def svamp(row: Row) -> Problem:
+def svamp(row: Row, answers: Answers | None = None) -> Problem:
     """SVAMP (arXiv:2103.07191): body and question are two columns."""
     body = _text(row, "Body")
     stop = "" if body.endswith((".", "?", "!", ",")) else "."
@@ -94,7 +96,7 @@ def svamp(row: Row) -> Problem:
     return Problem("", f"{body}{stop} {_text(row, 'Question')}", gold, kind)
 
 
-def asdiv(row: Row) -> Problem:
+def asdiv(row: Row, answers: Answers | None = None) -> Problem:
     """ASDiv (arXiv:2106.15772): a number with its unit, or text."""
     gold = number_with_unit(_text(row, "answer"))
     question = f"{_text(row, 'body')} {_text(row, 'question')}"
@@ -103,67 +105,78 @@ def asdiv(row: Row) -> Problem:
     return Problem("", question, gold, "number")
 
 
-def mmlu(row: Row) -> Problem:
-    """MMLU (arXiv:2009.03300): the answer is an index, a letter or an option."""
-    choices, answer = _entries(row, "choices"), row["answer"]
-    if isinstance(answer, str):
-        letter = answer.strip()
-        options = [choice.strip() if isinstance(choice, str) else choice for choice in choices]
-        if letter in options:
-            gold = options.index(letter)
-        else:
-            gold = LETTERS.find(letter.upper()) if len(letter) == 1 else -1
-    else:
-        gold = answer if isinstance(answer, int) and not isinstance(answer, bool) else -1
-    return _choice(_text(row, "question"), choices, gold)
+def choice(
+    question: Sequence[str],
+    options: Callable[[Row], Options],
+    columns: Sequence[str],
+    readings: Mapping[str, Sequence[Reading]] | None = None,
+    *,
+    digits: bool = False,
+) -> RowReader:
+    """Multiple choice.
+
+    Args:
+        question: columns of the question.
+        options: reads the options of a row.
+        columns: those that name the right option.
+        readings: how each of them is read; None finds it out row by row.
+        digits: whether the options' columns are numbered.
+    """
+
+    def read(row: Row, answers: Answers | None = None) -> Problem:
+        found = options(row)
+        how = settle([(found, row)], columns, digits=digits) if readings is None else readings
+        return choose(_joined(row, question), found, row, how)
+
+    return read
 
 
-def commonsenseqa(row: Row) -> Problem:
-    """CommonsenseQA (arXiv:1811.00937): options with labels."""
-    if not isinstance(row["choices"], Mapping):
-        raise _unfit(row, "choices", "an object with 'label' and 'text'")
-    labels, texts = row["choices"].get("label"), row["choices"].get("text")
-    if not isinstance(labels, list) or not isinstance(texts, list) or len(labels) != len(texts):
-        raise UnusableRowError("'choices' holds no lists 'label' and 'text' of one length")
-    answer = row["answerKey"]
-    gold = labels.index(answer) if answer in labels else -1
-    return _choice(_text(row, "question"), texts, gold)
-
-
-def medmcqa(row: Row) -> Problem:
-    """MedMCQA (arXiv:2203.14371): four options, and the index of the right one."""
-    gold = row["cop"] if isinstance(row["cop"], int) else -1
-    return _choice(_text(row, "question"), [row[f"op{letter}"] for letter in "abcd"], gold)
-
-
-def gpqa(row: Row) -> Problem:
+def gpqa(row: Row, answers: Answers | None = None) -> Problem:
     """GPQA (arXiv:2311.12022): the right option comes first."""
-    options = ["Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))]
-    return _choice(_text(row, "Question"), [_text(row, option) for option in options], 0)
+    names = ["Correct Answer", *(f"Incorrect Answer {number}" for number in (1, 2, 3))]
+    texts = tuple(_text(row, name) for name in names)
+    if not all(texts):
+        raise UnusableRowError("an option is empty or not text")
+    return choose(_text(row, "Question"), Options(texts, tuple("ABCD"), right=0), row, {})
 
 
-def final_answer(row: Row) -> Problem:
+def final_answer(row: Row, answers: Answers | None = None) -> Problem:
     """OlympiadBench (arXiv:2402.14008) and DeepMath (arXiv:2504.11456)."""
-    gold, kind = read_gold(row["final_answer"])
-    gold = without_dollars(gold)
-    kind = "list" if kind == "list" or row.get("is_multiple_answer") is True else kind_of(gold)
+    value = row["final_answer"]
+    if answers == "any":
+        value = [without_dollars(e) if isinstance(e, str) else e for e in _listed(value)]
+    read = read_answer(value, answers or "all")
+    gold, kind = read.text, read.kind
+    if answers != "any":
+        gold = without_dollars(gold)
+        several = kind == "list" or row.get("is_multiple_answer") is True
+        kind = "list" if several else kind_of(gold)
     context = row.get("context")
     question = _text(row, "question")
     if isinstance(context, str) and context.strip():
         question = f"{context.strip()}\n{question}"
-    return Problem("", question, gold, kind, tolerance=read_tolerance(row.get("error")))
+    return Problem(
+        "",
+        question,
+        gold,
+        kind,
+        tolerance=read_tolerance(row.get("error")),
+        alternatives=read.alternatives,
+    )
 
 
-def dapo(row: Row) -> Problem:
+def dapo(row: Row, answers: Answers | None = None) -> Problem:
     """DAPO-Math-17k (arXiv:2503.14476): a chat, and a rule-based reward's truth."""
     reward = row["reward_model"]
     if not isinstance(reward, Mapping):
         raise UnusableRowError("'reward_model' holds no 'ground_truth'")
-    gold, kind = read_gold(reward.get("ground_truth"))
-    return Problem("", bare_problem(_prompt(row, "prompt")), gold, kind)
+    truth = reward.get("ground_truth")
+    if isinstance(truth, Mapping):
+        truth = truth.get("target")
+    return _problem(_prompt(row, "prompt", bare_problem), read_answer(truth, answers or "any"))
 
 
-def humaneval(row: Row) -> Problem:
+def humaneval(row: Row, answers: Answers | None = None) -> Problem:
     """HumanEval (arXiv:2107.03374) and HumanEval+ (arXiv:2305.01210)."""
     # Leading and trailing white space is part of a program.
     prompt, solution = _source(row, "prompt"), _source(row, "canonical_solution")
@@ -172,7 +185,7 @@ def humaneval(row: Row) -> Problem:
     )
 
 
-def mbppplus(row: Row) -> Problem:
+def mbppplus(row: Row, answers: Answers | None = None) -> Problem:
     """MBPP+ (arXiv:2305.01210): an assertion of the tests names the function."""
     shown = row["test_list"][0] if isinstance(row["test_list"], list) and row["test_list"] else ""
     solution = _source(row, "code")
@@ -197,7 +210,7 @@ def _source(row: Row, column: str) -> str:
     return row[column]
 
 
-def hle(row: Row) -> Problem | None:
+def hle(row: Row, answers: Answers | None = None) -> Problem | None:
     """Humanity's Last Exam (arXiv:2501.14249), its items without a picture."""
     if row.get("image"):
         return None  # the subset that can be read as text
@@ -206,32 +219,133 @@ def hle(row: Row) -> Problem | None:
 
 def short(question: str, kind: AnswerKind) -> RowReader:
     """Columns ``question`` and ``answer`` as they are, with answers of that ``kind``."""
-    return lambda row: Problem("", _text(row, question), _text(row, "answer"), kind)
+    return lambda row, answers=None: Problem("", _text(row, question), _text(row, "answer"), kind)
 
 
-def pair(question: str, answer: str) -> RowReader:
-    """Two columns by name; the answer is read by its looks."""
+def pair(question: Sequence[str], answer: str, default: Answers = "all") -> RowReader:
+    """Columns by name; the answer is read by its looks.
 
-    def read(row: Row) -> Problem:
-        gold, kind = read_gold(row[answer])
-        return Problem("", _prompt(row, question), gold, kind)
+    Args:
+        question: columns of the question.
+        answer: column of the answer.
+        default: what a list of answers means where the user does not say it.
+    """
+
+    def read(row: Row, answers: Answers | None = None) -> Problem:
+        value, mode = row[answer], answers or default
+        aliases = [e for name in ALIASES for e in _listed(row.get(name)) if name != answer]
+        if answer != "answers" and value in (others := _listed(row.get("answers"))):
+            aliases += others
+        if aliases:
+            value, mode = [*_listed(value), *aliases], answers or "any"
+        return _problem(_joined(row, question), read_answer(value, mode))
 
     return read
 
 
-def solution(question: str) -> RowReader:
+def any_of(question: str, golds: Callable[[Row], list[Any]], kind: AnswerKind) -> RowReader:
+    """A question with a list of answers, of which any is right.
+
+    Args:
+        question: its column.
+        golds: the answers of a row.
+        kind: how they are compared.
+    """
+
+    def read(row: Row, answers: Answers | None = None) -> Problem:
+        texts = list(dict.fromkeys(filter(None, map(_answer_text, golds(row)))))
+        if not texts:
+            raise UnusableRowError("it has no answer (a question that cannot be answered?)")
+        if answers == "all" and len(texts) > 1:
+            return Problem("", _prompt(row, question), ", ".join(texts), "list")
+        return _problem(_prompt(row, question), Gold(texts[0], kind, tuple(texts[1:])))
+
+    return read
+
+
+def _answer_text(value: Any) -> str:
+    return read_gold(value)[0].strip() if isinstance(value, (str, int, float)) else ""
+
+
+def squad(row: Row) -> list[Any]:
+    """SQuAD (arXiv:1606.05250): what several readers answered."""
+    return _listed(row["answers"].get("text"))
+
+
+def triviaqa(row: Row) -> list[Any]:
+    """TriviaQA (arXiv:1705.03551): the answer and its aliases."""
+    return [row["answer"].get("value"), *_listed(row["answer"].get("aliases"))]
+
+
+def ambigqa(row: Row) -> list[Any]:
+    """AmbigQA (arXiv:2004.10645): the answers of every reading of the question."""
+    found: list[Any] = []
+    for part in _objects(row["annotations"]):
+        pairs = [pair.get("answer") for pair in _objects(part.get("qaPairs"))]
+        found += strings([part.get("answer"), pairs])
+    return found
+
+
+def drop(row: Row, answers: Answers | None = None) -> Problem:
+    """DROP (arXiv:1903.00161): all spans of an answer are wanted."""
+    spans = row["answers_spans"]
+    if not isinstance(spans, Mapping) or not _listed(spans.get("spans")):
+        raise UnusableRowError("'answers_spans' holds no 'spans'")
+    values = list(dict.fromkeys(_listed(spans["spans"])))
+    read = read_answer(values, answers or "all")
+    if read.kind == "math":
+        read = Gold(read.text, "qa", read.alternatives)
+    return _problem(_text(row, "question"), read)
+
+
+def pubmedqa(row: Row, answers: Answers | None = None) -> Problem:
+    """PubMedQA (arXiv:1909.06146): yes, no or maybe."""
+    return Problem("", _text(row, "question"), _text(row, "final_decision"), "text")
+
+
+def solution(question: str, column: str = "solution") -> RowReader:
     """A question with its worked solution, which marks the answer."""
 
-    def read(row: Row) -> Problem:
-        solution = _text(row, "solution")
-        gold, kind = read_gold(solution)
-        if len(gold) > _LONGEST_UNMARKED and gold == solution:
-            raise UnusableRowError("'solution' marks no answer with \\boxed{} or ####")
-        gold = without_dollars(gold)
-        kind = kind if kind == "list" else kind_of(gold)
-        return Problem("", bare_problem(_prompt(row, question)), gold, kind)
+    def read(row: Row, answers: Answers | None = None) -> Problem:
+        return _solved(_prompt(row, question, bare_problem), _text(row, column), repr(column))
 
     return read
+
+
+def chat(column: str) -> RowReader:
+    """A chat whose last message, the assistant's, states the answer."""
+
+    def read(row: Row, answers: Answers | None = None) -> Problem:
+        question, response = question_and_response(column, row[column])
+        if response is None:
+            raise UnusableRowError(f"{column!r} ends without an answer of the assistant")
+        return _solved(question, response, f"the last message of {column!r}")
+
+    return read
+
+
+def _solved(question: str, solution: str, name: str) -> Problem:
+    gold, kind = read_gold(solution)
+    if len(gold) > _LONGEST_UNMARKED and gold == solution:
+        raise UnusableRowError(f"{name} marks no answer with \\boxed{{}} or ####")
+    gold = without_dollars(gold)
+    kind = kind if kind == "list" else kind_of(gold)
+    return Problem("", question, gold, kind)
+
+
+def _problem(question: str, gold: Gold) -> Problem:
+    return Problem("", question, gold.text, gold.kind, alternatives=gold.alternatives)
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    """The objects of a list, or the one that stands there (``datasets`` stores lists so)."""
+    return [entry for entry in _listed(value) if isinstance(entry, Mapping)]
 
 
 def bare_problem(prompt: str) -> str:

@@ -41,9 +41,11 @@ class ProblemSource(Protocol):
 class ProblemSet:
     """Implements :class:`ProblemSource` for a finite set in memory."""
 
-    def __init__(self, name: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, name: str, problems: Iterable[Problem], notes: tuple[str, ...] = ()) -> None:
         self.name = name
         self._problems = tuple(problems)
+        self.notes = notes
+        """What was read where that is not obvious, for the user."""
 
     @property
     def size(self) -> int:
@@ -60,6 +62,8 @@ class ProblemSet:
         for problem in self._problems:
             content = [problem.question, problem.gold, problem.kind]
             content += [problem.choices, problem.percent]
+            if problem.alternatives:
+                content += [problem.alternatives]
             digest.update(json.dumps(content).encode() + b"\n")
         return digest.hexdigest()
 

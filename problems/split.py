@@ -224,4 +224,5 @@ def _choose(source: ProblemSource, n: int, seed: int) -> dict[str, Problem]:
 
 
 def _subset(source: ProblemSource, name: str, indices: Sequence[int]) -> ProblemSet:
-    return ProblemSet(name, (source[index] for index in indices))
+    notes = source.notes if isinstance(source, ProblemSet) else ()
+    return ProblemSet(name, (source[index] for index in indices), notes)

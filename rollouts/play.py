@@ -162,7 +162,7 @@ async def play(
         trajectories=trajectories,
         rewards=rewards,
         info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
-        gold=None if problem is None else problem.gold,
+        gold=None if problem is None else " or ".join(problem.golds),
         kind=None if problem is None else problem.kind,
         problem_shown=question_shown(problem, [text for row in trajectories for text in row.texts]),
     )

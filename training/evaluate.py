@@ -37,6 +37,7 @@ from coterie.teams.models import check_engines, check_models
 from coterie.teams.settings import AgentSettings
 from coterie.teams.team import build_team
 from coterie.training.command_line import choose, read_run
+from coterie.training.conclusion import tell
 from coterie.training.disk import write_or_keep
 from coterie.training.examiner import Examiner
 from coterie.training.model_defaults import fitted, fitting
@@ -91,6 +92,8 @@ def evaluate(argv: Sequence[str]) -> int:
     problems = prepare(settings.problems, again.seed)
     check_graders(settings.scoring, problems.evaluation)
     console = Console()
+    for note in problems.notes:
+        tell(console, note)
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
     answers = again.samples * len(problems.evaluation) * each

@@ -183,6 +183,8 @@ def _assemble(
     closing.callback(lambda: _on_loop(runner, team.aclose()))
     _on_loop(runner, team.start())
     tell_computing(team, agents, say)
+    for note in problems.notes:
+        say(note)
     made_of = (choice.roles, team.codecs, problems.train.source, settings.scoring)
     recipe = EnvRecipe(choice.env, settings.env, *made_of)
     if players is not None:

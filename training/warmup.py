@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from coterie.datatypes import Problem, UserError, Verdict, check_numbers, refuse
 from coterie.problems.canonical import problem_key
-from coterie.problems.files import Columns
 from coterie.problems.hub import known_overlap
 from coterie.problems.opening import open_source
-from coterie.problems.prepare import ProblemSettings
+from coterie.problems.prepare import ProblemSettings, columns_of
 from coterie.problems.solutions import solution_of
 from coterie.problems.source import ProblemSource
 from coterie.problems.split import contaminated_keys
@@ -150,10 +149,9 @@ def _check(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> Non
 
 
 def _open(text: str, problems: ProblemSettings, seed: int) -> ProblemSource:
-    columns = Columns(
-        problems.question_column, problems.answer_column, problems.answer_kind, worked=True
+    return open_source(
+        text, columns_of(problems, worked=True), seed=seed, choice_seed=problems.choice_seed
     )
-    return open_source(text, columns, seed=seed, choice_seed=problems.choice_seed)
 
 
 def _stream(

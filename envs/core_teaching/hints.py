@@ -69,7 +69,7 @@ def hints_for(
             sources[place] = hint_source(teacher.text, teacher.verdict.answer, states_gold)
         if (source := sources[place]) is None:
             continue
-        answers = (problem.gold, teacher.verdict.answer or "")
+        answers = (*problem.golds, teacher.verdict.answer or "")
         text = build_hint(source, answers, meter, settings.hint_tokens, settings.truncate)
         if text is not None:
             taught[role] = Hint(teacher.agent, text)

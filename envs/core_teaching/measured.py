@@ -39,6 +39,7 @@ def report_traces(
         cold_failed = trace.role in tried - solved
         peer_succeeded = bool(solved - {trace.role})
         hint = taught.get(trace.role)
+        leaked = hint is not None and any(leaks(hint.text, gold) for gold in problem.golds)
         could_be_taught = trace.round == HINT and hint is not None
         lift = float(scores.lift_B[row])
         reports[trace.agent] = {
@@ -53,7 +54,7 @@ def report_traces(
             "eligible": bool(scores.eligible_B[row]),
             "rescued": bool(scores.rescued_B[row]),
             "control": could_be_taught and cold_failed and peer_succeeded and not trace.hinted,
-            "leak": trace.hinted and hint is not None and leaks(hint.text, problem.gold),
+            "leak": trace.hinted and leaked,
             "teacher": trace.agent in teachers,
             "hint_outcome": outcome,
             "hint_lift": None if math.isnan(lift) else lift,

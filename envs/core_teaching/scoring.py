@@ -200,8 +200,11 @@ def texts_to_embed(
 def _partial(verdict: Verdict, problem: Problem, settings: CoreTeachingSettings) -> float:
     if verdict.correct:
         return 1.0
-    return partial_credit(
-        verdict.answer, problem.gold, problem.kind, numeric_overlap=settings.partial_on_numbers
+    return max(
+        partial_credit(
+            verdict.answer, gold, problem.kind, numeric_overlap=settings.partial_on_numbers
+        )
+        for gold in problem.golds
     )
 
 

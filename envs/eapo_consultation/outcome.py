@@ -197,7 +197,7 @@ def as_graded(
         "answer": verdict.answer,
         "method": verdict.method,
         "formatted": is_well_formed(own, answered_calls=answered_calls, opened=opened),
-        "f1": squad_f1(final_answer(own, opened=opened) or "", [problem.gold]),
+        "f1": squad_f1(final_answer(own, opened=opened) or "", problem.golds),
     }
 
 

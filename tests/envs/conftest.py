@@ -23,7 +23,7 @@ class TagScorer:
         self.checked.append(response)
         matches = re.findall(r"<(?:final_answer|result)>([^<>]{0,50})</", response)
         answer = matches[-1].strip() if matches else None
-        return Verdict(answer == problem.gold, answer, "string" if matches else "none")
+        return Verdict(answer in problem.golds, answer, "string" if matches else "none")
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         self.embedded += texts

@@ -127,7 +127,7 @@ OLYMPIAD = {"question": "How many?", "final_answer": ["1"], "error": None}
         ("a.jsonl", then(MMLU, choices=5), "line 2: 'choices' is int, not a list"),
         ("a.jsonl", then(MMLU, choices="abcd"), "line 2: 'choices' is str, not a list"),
         ("a.jsonl", then(LABELLED, choices=None), "line 2: 'choices' is missing"),
-        ("a.jsonl", then(LABELLED, choices=["a"]), "is list, not an object with 'label' and 'text"),
+        ("a.jsonl", then(LABELLED, choices=["a"]), "line 2: there are 1 options, not 2"),
         ("a.jsonl", then(OLYMPIAD, error=10**400), "line 2: .*not a tolerance such as 0.1"),
         ("a.jsonl", NESTED, "line 1: a value is nested too deeply"),
         (
@@ -145,7 +145,8 @@ OLYMPIAD = {"question": "How many?", "final_answer": ["1"], "error": None}
         ("a.json", f'{{"x": [{OK}], "y": [{OK}]}}', "2 lists of problems"),
         ("a.json", '{"x": 1}', "0 lists of problems"),
         ("a.parquet", "no parquet", "not a readable Parquet file"),
-        ("a.csv", "question,answer\n", "unknown kind of file; use one that ends in .jsonl"),
+        ("a.csv", "question,answer\n", "a.csv holds no problems"),
+        ("a.txt", "question,answer\n", "unknown kind of file; use one that ends in .jsonl"),
     ],
 )
 def test_broken_files_are_one_sentence_with_their_place(tmp_path, name, content, sentence):

@@ -95,7 +95,7 @@ def test_number_with_unit_takes_linear_time():
     ("value", "gold", "kind"),
     [
         (27.0, "27", "number"), ("042", "42", "number"), (r"p - q", "p - q", "math"),
-        ("58,500", "58,500", "math"), ("No", "No", "text"), (True, "True", "text"),
+        ("58,500", "58,500", "math"), ("No", "No", "text"), (True, "Yes", "text"),
         (["2"], "2", "number"), (["1", r"\frac{1}{2}"], r"1, \frac{1}{2}", "list"),
         ("so\n#### 1,000", "1000", "number"), (r"so \boxed{\sqrt{2}}", r"\sqrt{2}", "math"),
     ],

@@ -99,8 +99,8 @@ def test_a_local_folder_in_the_layout_of_the_hub(tmp_path, monkeypatch, file):
         ("hub:owner/", "write hub:OWNER/NAME"),
         ("no/such/file.jsonl", "no problem file no/such/file.jsonl"),
         ("no/such/file", "unknown kind of file"),
-        ("problems.csv", "unknown problems"),
-        ("file.jsonl?split=train", "no option 'split'; .*known: answer, question"),
+        ("problems.txt", "unknown problems"),
+        ("file.jsonl?split=train", "no option 'split'; .*known: answer, ignore, question"),
         (".", "is a folder"),
     ],
 )

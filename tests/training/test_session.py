@@ -229,3 +229,22 @@ def test_a_role_that_never_answers_is_named(
     assert shown.count("alice has nothing to learn from: failed: ") == 1
     # Two cold answers and a probe's ones to each of four problems; alice's are lost, both times.
     assert shown.count("answers failed and are excluded") == 2
+
+
+def test_a_run_says_what_it_read_where_that_is_not_obvious(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"passage": f"Let n be {n}.", "question": "n + 1 =", "A": n, "B": n + 1, "answer": "B"}
+        for n in range(2, 7)
+    ]
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    flags = ["--problems.train", str(path), "--problems.held-out", "2", "--steps", "1"]
+    flags += ["--rollout.problems-per-step", "2"]
+    for last in (["--run-dir", str(tmp_path / "run")], ["--doctor"]):
+        assert train.main([*flags, *last]) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        said = f"{path}: options from columns A to B; the question includes passage."
+        assert shown.count(said) == 1
+    assert "A. " in (tmp_path / "run" / "episodes.jsonl").read_text(encoding="utf-8")

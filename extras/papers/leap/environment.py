@@ -224,7 +224,7 @@ class LeapEnv(ConversationEnv, guarded=False):
                 agent: {
                     "correct": bool(verdict.correct),
                     "answer": verdict.answer,
-                    "f1": squad_f1(final_answer(paths[agent].own) or "", [problem.gold]),
+                    "f1": squad_f1(final_answer(paths[agent].own) or "", problem.golds),
                     "response_tokens": paths[agent].tokens,
                     "expert_tokens": 0,
                 }

@@ -6,7 +6,7 @@ string -> exact value -> choice or list -> algebra in a process of its own -> Fa
 
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.rewards.grading.answers.caps import MAX_LENGTH, refuses
@@ -82,12 +82,25 @@ class Checker:
         return self.check_many([(response, problem)])[0]
 
     def check_many(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
-        """Verdicts on many responses, in their order; algebra compares all pairs in one batch."""
-        drafts = [self._draft(response, problem) for response, problem in requests]
-        self._resolve([pair for d in drafts if isinstance(d, _Open) for pair in d.pairs])
-        verdicts = [self._close(d) if isinstance(d, _Open) else d for d in drafts]
+        """Verdicts on many responses, in their order; algebra compares all pairs in one batch.
+
+        Of several gold answers any is right.
+        """
+        drafts_of = [
+            [self._draft(response, replace(problem, gold=gold)) for gold in problem.golds]
+            for response, problem in requests
+        ]
+        self._resolve(
+            [pair for ds in drafts_of for d in ds if isinstance(d, _Open) for pair in d.pairs]
+        )
+        verdicts = [self._best(drafts) for drafts in drafts_of]
         self.methods.update(verdict.method for verdict in verdicts)
         return verdicts
+
+    def _best(self, drafts: Sequence[Verdict | _Open]) -> Verdict:
+        """The first verdict that is right, or else that of the first gold answer."""
+        verdicts = [self._close(d) if isinstance(d, _Open) else d for d in drafts]
+        return next((verdict for verdict in verdicts if verdict.correct), verdicts[0])
 
     def close(self) -> None:
         """End the worker processes; they start again when they are needed."""

@@ -1,5 +1,6 @@
 """Reward terms worked out by hand, and what is asked of the scorer for them."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,6 +69,15 @@ def test_partial_credit_and_its_options(make: Any, scorer: Any) -> None:
     assert exploitation() == pytest.approx((0.3 * 0.5, 1.3))
     assert exploitation(alpha_only_if_wrong=True) == pytest.approx((0.15, 1.0))
     assert exploitation(alpha=0.1, w_exploit=2.0) == pytest.approx((0.1, 2.2))
+
+
+def test_partial_credit_takes_the_best_of_several_gold_answers(make: Any, scorer: Any) -> None:
+    capital = Problem(id="c", question="?", gold="albany", kind="text")
+    both = replace(capital, alternatives=("new york city",))
+    answers = {**RESCUE, "alice_0": trace("york"), "bob_1": trace("new york city")}
+    for problem, credit in ((capital, (0.0, 0.0)), (both, (0.3 * 0.5, 1.3))):
+        terms = Played(make(), answers, problem=problem).terms("exploitation")
+        assert (terms["alice_0"], terms["bob_1"]) == pytest.approx(credit)
 
 
 def test_wrong_traces_are_paid_for_distance_only_if_asked(make: Any) -> None:

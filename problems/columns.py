@@ -1,0 +1,273 @@
+"""What a column is by its name and its value: part of the question, or about the problem.
+
+Nothing that may belong to a question is left out in silence: passages are put in front of it,
+columns about the problem (ids, levels, solutions) are left out, and every other column that holds
+text, a list or an object is refused by its name.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from coterie.problems.canonical import canonical
+from coterie.problems.chats import is_chat, messages
+from coterie.problems.gold import UnusableRowError
+
+Row = Mapping[str, Any]
+
+QUESTIONS = (
+    "problem", "question", "prompt", "Problem", "Question", "query", "instruction", "messages",
+    "conversations",
+)  # fmt: skip
+"""Usual columns of a question, the first that is there."""
+
+PASSAGES = (
+    "system", "system_prompt", "context", "contexts", "passage", "passages", "article",
+    "paragraph", "paragraphs", "story", "background", "support", "document", "documents",
+    "dialogue", "text", "table", "premise", "hypothesis",
+)  # fmt: skip
+"""Columns that stand in front of a question."""
+BEHIND = ("input",)
+"""Columns that stand behind it (Alpaca's input follows the instruction)."""
+
+_ABOUT_WORDS = """
+id ids idx index qid uid uuid guid key hash url urls link links solution solutions explanation
+explanations rationale rationales reasoning cot thought thoughts thinking generation
+generations completion completions response responses prediction predictions proof answer
+answers answerkey gold label labels target targets metadata meta metamap info extra other
+decomposition supporting correctness finish annotated turk seed original embedding embeddings
+reward output outputs exp linear
+"""
+_ABOUT = frozenset(_ABOUT_WORDS.split())
+"""Words in the names of columns that are about a problem, whatever they hold."""
+_LABELS_WORDS = """
+source src origin split subset fold level levels difficulty subject subjects subfield subdomain
+topic topics category categories type types tag tags domain domains field discipline grade year
+date time created updated author authors license licence language lang score scores rating
+votes accuracy rate pass count counts num length len tokens model version dataset config
+title titles valid verified verification synthetic ability skill skills task tier exam contest
+competition benchmark step steps unit units kind status
+"""
+_LABELS = frozenset(_LABELS_WORDS.split())
+"""Words in the names of columns that are about a problem where they hold short labels."""
+_SHORT = 120
+_BY_CHANCE = 12
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+# Columns that the authors of a published set keep out of its questions, by the columns that tell
+# the set.
+_KEPT_OUT: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("question_stem", "fact1"), ("fact1", "clarity")),  # OpenBookQA
+    (("combinedfact", "formatted_question"), ("fact1", "fact2", "combinedfact")),  # QASC
+    (("term", "description", "facts"), ("term", "description", "facts", "evidence")),  # StrategyQA
+    (("term", "description", "evidence"), ("term", "description", "evidence")),
+    (("supporting_facts", "evidences"), ("evidences",)),  # 2WikiMultihopQA
+    (("annotations", "used_queries"), ("used_queries",)),  # AmbigQA
+    (("question_concept", "choices"), ("question_concept",)),  # CommonsenseQA
+    (("ctx", "endings"), ("ctx_a", "ctx_b", "activity_label")),  # HellaSwag
+    (("Body", "Question", "Answer"), ("question_concat", "Equation")),  # SVAMP
+    (("body", "question", "answer"), ("formula",)),  # ASDiv
+)
+
+
+def kept_out(row: Row) -> set[str]:
+    """Columns that a published set of these columns keeps out of its questions."""
+    return {
+        column for told_by, out in _KEPT_OUT if all(name in row for name in told_by)
+        for column in out
+    }  # fmt: skip
+
+
+def is_about(column: str) -> bool:
+    """Whether a column of that name is about the problem, whatever it holds."""
+    return not _ABOUT.isdisjoint(_words(column))
+
+
+def flat(row: Row) -> Row:
+    """``row``, where its question is an object with a stem (ARC's files), with the object's parts
+    as columns."""
+    question = row.get("question")
+    if not isinstance(question, Mapping) or "stem" not in question:
+        return row
+    return {**row, **question, "question": question["stem"]}
+
+
+def with_passages(
+    question: str,
+    row: Row,
+    used: Collection[str],
+    *,
+    name: str = "question",
+    closed: bool = False,
+    met: set[str] | None = None,
+) -> str:
+    """``question`` with the row's other columns that belong to it.
+
+    One passage stands in front as it is; several have their column's name before them.
+
+    Args:
+        question: the text so far.
+        row: values by column.
+        used: columns that have been read.
+        name: the question's column, for messages.
+        closed: whether further columns never belong to the question.
+        met: gets the names of the columns that were put in.
+
+    Raises:
+        UnusableRowError: a column may belong to the question and is not understood.
+    """
+    others = {
+        column: value
+        for column, value in row.items()
+        if column not in used and (_says(value) or _is_variable(column, value))
+    }
+    if not others:
+        return question
+    form, out = canonical(question), kept_out(row)
+    front: dict[str, str] = {}
+    behind: dict[str, str] = {}
+    for column, value in others.items():
+        place = column.casefold()
+        if column in out:
+            continue
+        if place in PASSAGES or place in BEHIND:
+            text = passage(column, value)
+            if not _stands_in(canonical(text), form):
+                (front if place in PASSAGES else behind)[column] = text
+        elif not closed and not _is_about(column, value) and not _repeats(column, value, form):
+            raise UnusableRowError(_refusal(column, value, name))
+    if met is not None:
+        met.update(front, behind)
+    named = len(front) > 1
+    parts = [f"{column.capitalize()}: {text}" if named else text for column, text in front.items()]
+    return "\n\n".join((*parts, question, *behind.values()))
+
+
+def passage(column: str, value: Any) -> str:
+    """A passage as text: text, paragraphs with or without titles, a table's rows, a chat.
+
+    Raises:
+        UnusableRowError: the value is something else.
+    """
+    text = _passage(column, value)
+    if text is None:
+        raise UnusableRowError(_refusal(column, value))
+    return text.strip()
+
+
+def _passage(column: str, value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        if _is_texts(value.get("contexts")):  # PubMedQA
+            return "\n".join(value["contexts"])
+        titles, sentences = value.get("title"), value.get("sentences")  # HotpotQA
+        if isinstance(titles, list) and isinstance(sentences, list):
+            return _passage(column, [list(pair) for pair in zip(titles, sentences)])
+        texts = (value.get(key) for key in ("paragraph_text", "text", "passage", "content"))
+        text = next((text for text in texts if isinstance(text, str)), None)
+        title = value.get("title")
+        return f"{title}: {text}" if text and isinstance(title, str) else text
+    if not isinstance(value, list):
+        return None
+    if is_chat(value):
+        return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in messages(column, value))
+    if all(isinstance(e, list) and len(e) == 2 and _is_texts(e[1]) for e in value):
+        # [title, sentences], unless it is a table of two columns.
+        return "\n".join(f"{title}: {' '.join(s.strip() for s in texts)}" for title, texts in value)
+    if all(isinstance(row, list) and all(_is_scalar(cell) for cell in row) for row in value):
+        return "\n".join(" | ".join(str(cell) for cell in row) for row in value)
+    parts = [_passage(column, entry) for entry in value]
+    return None if None in parts else "\n".join(part for part in parts if part is not None)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
+
+
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float))
+
+
+def _says(value: Any) -> bool:
+    """Whether a value holds any text; numbers, dates and truth values are never a question's."""
+    if isinstance(value, str):
+        return bool(value.strip())
+    if isinstance(value, Mapping):
+        return any(_says(entry) for entry in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(_says(entry) for entry in value)
+    return value is not None and not isinstance(value, (bool, int, float)) and _is_binary(value)
+
+
+def _is_variable(column: str, value: Any) -> bool:
+    """Whether a number is named by one letter, as in a question about n."""
+    return len(column) == 1 and isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_binary(value: Any) -> bool:
+    """Whether it is a picture or a sound, as bytes or as a library's object."""
+    return isinstance(value, bytes) or hasattr(value, "tobytes") or hasattr(value, "getbuffer")
+
+
+def _is_about(column: str, value: Any) -> bool:
+    words = _words(column)
+    if not _ABOUT.isdisjoint(words):
+        return True
+    entries = value if isinstance(value, list) else [value]
+    short = all(isinstance(e, str) and len(e) <= _SHORT and "\n" not in e for e in entries)
+    return short and not _LABELS.isdisjoint(words)
+
+
+def _words(column: str) -> set[str]:
+    return {word.casefold() for word in _WORDS.findall(column)}
+
+
+def _repeats(column: str, value: Any, form: str) -> bool:
+    """Whether a column says the question once more, alone or within a prompt."""
+    if is_chat(value):
+        texts = [text for role, text in messages(column, value) if role != "assistant"]
+    else:
+        texts = [value]
+    return all(
+        isinstance(text, str)
+        and (_stands_in(own := canonical(text), form) or _stands_in(form, own))
+        for text in texts
+    )
+
+
+def _stands_in(part: str, whole: str) -> bool:
+    """Whether a form stands in another; a short one may do so by chance."""
+    return part == whole or (len(part) >= _BY_CHANCE and part in whole)
+
+
+def _refusal(column: str, value: Any, question: str = "question") -> str:
+    leave = f"leave it out with --problems.ignore-columns {column}"
+    if isinstance(value, (str, list)) and _passage(column, value) is not None:
+        return (
+            f"column {column!r} may belong to the question; put it there with "
+            f"--problems.question-column {column}+{question}, or {leave}"
+        )
+    what = f"{type(value).__name__}, not text"
+    return f"column {column!r} is {what}, and may belong to the question; {leave}"
+
+
+def joined(column: str, row: Row) -> tuple[str, ...]:
+    """The columns that ``column`` names: one, or several joined by ``+``."""
+    return (column,) if column in row or "+" not in column else tuple(column.split("+"))
+
+
+def first(
+    names: Sequence[str], row: Row, fits: Callable[[Any], bool] = lambda v: True
+) -> str | None:
+    """The first of the columns that is there and fits."""
+    return next((name for name in names if name in row and fits(row[name])), None)
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Every text inside a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for entry in value:
+            yield from strings(entry)

@@ -1,0 +1,449 @@
+"""Options of multiple choice, in every shape in which data sets publish them.
+
+A list, an object, labels with texts, one column an option, or a right one with distractors. What
+names the right one (a letter, a label, a text, an index from 0 or from 1) is decided for the whole
+data set: a reading has to hold in every row.
+"""
+
+import ast
+import re
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from coterie.datatypes import Problem
+from coterie.problems.gold import UnusableRowError, number_text, plain_number
+
+Row = Mapping[str, Any]
+Reading = str
+LETTERS = string.ascii_uppercase
+
+COLUMNS = ("options", "choices", "choice", "endings", "answer_choices", "candidates")
+_DISTRACTORS = ("incorrect_answers", "distractors", "wrong_answers")
+_NAMED_BY = """
+answer answerkey answeridx answerindex answerid answerletter answeroption correct correctoption
+correctanswer correctanswerid correctanswerindex correctindex correctidx correctchoice
+correctletter label gold goldlabel goldindex goldidx target targetidx cop groundtruth
+expectedanswer finalanswer
+"""
+_NAMES = frozenset(_NAMED_BY.split())
+"""Columns that name the right option, without case and underscores."""
+_INDEX_NAMES = ("label", "labels")
+_FAMILY = re.compile(
+    r"(?P<stem>option|choice|opt|op|answer|ending|sol|alternative|candidate|)[ _-]?"
+    r"(?P<label>[A-Za-z]|\d{1,2})",
+    re.IGNORECASE,
+)
+_DISTRACTOR = re.compile(r"(?:distractor|incorrect[ _]answer|wrong[ _]answer)[ _-]?\d", re.I)
+_MARKED = re.compile(r"\(?(?P<label>[A-Za-z]|\d{1,2})(?:\)|\s?[.:)])\s*(?P<text>.*)", re.DOTALL)
+_PIECE = re.compile(r"(?:^|[\s,;])\(?([A-Za-z])\s?[.):]\s*", re.DOTALL)
+_ALONE = re.compile(
+    r"(?:(?:option|choice|answer)\s+)?\(?(?P<label>[A-Za-z]|\d{1,2})\)?[.:)]?", re.IGNORECASE
+)
+
+LABEL, TEXT, FROM_0, FROM_1 = "letter", "text", "index from 0", "index from 1"
+READINGS = (LABEL, TEXT, FROM_0, FROM_1)
+"""What may name the right option, in the order in which they are preferred."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a row."""
+
+    texts: tuple[str, ...]
+    labels: tuple[str, ...]
+    """As the data set writes them; letters where it writes none."""
+    numbers: bool = False
+    """Whether the data set has numbers for texts."""
+    right: int | None = None
+    """Place of the right one, where the options tell it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a row's options stand."""
+
+    columns: tuple[str, ...]
+    read: Callable[[Row], Options]
+    digits: bool = False
+    """Whether the columns are numbered."""
+    note: str = ""
+    """How they were found, where that is not obvious."""
+    permute: bool = False
+    """Whether their order would give the answer away."""
+    readings: tuple[Reading, ...] | None = None
+    """How a published set names the right one; None finds it out."""
+
+
+def find(row: Row) -> Source | None:
+    """Where the options of ``row`` stand; None where it has none."""
+    for column, value in row.items():
+        if column.casefold() in COLUMNS and _holds_options(value):
+            return _of_column(column)
+    if isinstance(row.get("mc1_targets"), Mapping):  # TruthfulQA lists the right one first.
+        return replace(_of_column("mc1_targets"), permute=True)
+    listed = row.get("answers")  # ReClor
+    has_index = any(type(row[column]) is int for column in golds(row, ("answers",)))
+    if isinstance(listed, list) and len(listed) > 1 and has_index:
+        return _of_column("answers")
+    return _distractors(row) or _family(row)
+
+
+def _of_column(column: str) -> Source:
+    return Source((column,), lambda row: from_value(column, row.get(column)))
+
+
+def golds(row: Row, options: Sequence[str]) -> Iterator[str]:
+    """The columns that may name the right option."""
+    for column in row:
+        name = re.sub(r"[ _-]", "", column.casefold())
+        if name in _NAMES and column not in options:
+            yield column
+
+
+def from_value(column: str, value: Any) -> Options:
+    """The options of one column.
+
+    Raises:
+        UnusableRowError: it holds none.
+    """
+    if isinstance(value, str):
+        value = _of_text(value) or value
+    if isinstance(value, Mapping):
+        return _of_object(column, value)
+    if not isinstance(value, list):
+        fault = "missing" if value is None else f"{type(value).__name__}, not a list"
+        raise UnusableRowError(f"{column!r} is {fault} of options")
+    if value and all(isinstance(entry, Mapping) for entry in value):
+        pairs = [_entry(column, entry) for entry in value]
+        return _options([text for _, text in pairs], [label for label, _ in pairs])
+    return _options(value)
+
+
+def choose(
+    question: str, options: Options, row: Row, readings: Mapping[str, Sequence[Reading]]
+) -> Problem:
+    """The problem of a row, without an id.
+
+    Args:
+        question: its text, without the options.
+        options: of the row.
+        row: values by column.
+        readings: how each column that names the right option is read.
+
+    Raises:
+        UnusableRowError: none is named, or more than one.
+    """
+    if not 2 <= len(options.texts) <= len(LETTERS):
+        raise UnusableRowError(f"there are {len(options.texts)} options, not 2 to {len(LETTERS)}")
+    if options.right is not None:
+        return Problem("", question, LETTERS[options.right], "choice", options.texts)
+    named: dict[int, str] = {}
+    for column, ways in readings.items():
+        value = row.get(column)
+        for way in ways:
+            if value is not None and (place := place_of(way, value, options)) is not None:
+                named.setdefault(place, f"{column!r} as {way}")
+    if not named:
+        raise UnusableRowError("the answer names none of the options (a split without answers?)")
+    if len(named) > 1:
+        each = " and ".join(f"{LETTERS[place]} ({how})" for place, how in named.items())
+        raise UnusableRowError(
+            f"the answer may be {each}; write a letter, or name one column with "
+            "--problems.answer-column"
+        )
+    return Problem("", question, LETTERS[next(iter(named))], "choice", options.texts)
+
+
+def settle(
+    cases: Sequence[tuple[Options, Row]], columns: Sequence[str], *, digits: bool = False
+) -> dict[str, tuple[Reading, ...]]:
+    """Column -> how it names the right option in all rows.
+
+    Several readings stand together where nothing decides between them: they must then agree in
+    every row, see :func:`choose`.
+
+    Args:
+        cases: options and values of each row.
+        columns: the columns that may name the right option.
+        digits: whether the options' columns are numbered.
+    """
+    places: dict[str, dict[tuple[Reading, ...], list[int | None]]] = {}
+    for column in columns:
+        read = {
+            (way,): [place_of(way, row.get(column), options) for options, row in cases]
+            for way in READINGS
+        }
+        there = [row.get(column) is not None for _, row in cases]
+        whole = {way: found for way, found in read.items() if _reads(found, there)}
+        mixed = [a if a is not None else b for a, b in zip(read[(LABEL,)], read[(TEXT,)])]
+        if not whole and _reads(mixed, there):
+            whole = {(LABEL, TEXT): mixed}
+        if whole and any(there):
+            places[column] = whole
+    if not places:
+        return dict.fromkeys(columns, (LABEL, TEXT))
+    settled = {
+        column: {way: found for way, found in ways.items() if all(
+            any(_agree(found, other) for other in others.values())
+            for name, others in places.items() if name != column
+        )} or ways
+        for column, ways in places.items()
+    }  # fmt: skip
+    return {
+        column: _preferred(column, ways, cases, digits=digits) for column, ways in settled.items()
+    }
+
+
+def place_of(reading: Reading, value: Any, options: Options) -> int | None:
+    """The place of the option that ``value`` names, read in one way."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, bool):
+        names = ("true", "yes") if value else ("false", "no")
+        folded = [text.casefold() for text in options.texts]
+        places = [folded.index(name) for name in names if name in folded]
+        return places[0] if places and reading == TEXT else None
+    if not isinstance(value, (str, int, float)):
+        return None
+    if reading == LABEL:
+        return _labelled(value, options)
+    if reading == TEXT:
+        return _worded(value, options)
+    number = plain_number(str(value)) or ""
+    if not number.isdecimal():
+        return None
+    place = int(number) - (reading == FROM_1)
+    return place if 0 <= place < len(options.texts) else None
+
+
+def _labelled(value: str | int | float, options: Options) -> int | None:
+    text = str(value).strip()
+    folded = [label.casefold() for label in options.labels]
+    if text.casefold() in folded:
+        return folded.index(text.casefold())
+    if alone := _ALONE.fullmatch(text):
+        label = alone["label"].casefold()
+        if label in folded:
+            return folded.index(label)
+        place = LETTERS.find(label.upper())
+        is_position = all(own.isdecimal() for own in folded) and label.isalpha()
+        return place if is_position and place < len(options.texts) else None
+    marked = _MARKED.fullmatch(text)
+    if marked is None or marked["label"].casefold() not in folded:
+        return None
+    place = folded.index(marked["label"].casefold())
+    return place if marked["text"].strip() == options.texts[place] else None
+
+
+def _worded(value: str | int | float, options: Options) -> int | None:
+    if not isinstance(value, str):
+        text = number_text(value)
+        return options.texts.index(text) if options.numbers and text in options.texts else None
+    text = value.strip()
+    if options.texts.count(text) == 1:
+        return options.texts.index(text)
+    folded = [option.casefold() for option in options.texts]
+    return folded.index(text.casefold()) if folded.count(text.casefold()) == 1 else None
+
+
+def _reads(found: Sequence[int | None], there: Sequence[bool]) -> bool:
+    return all(place is not None for place, is_there in zip(found, there) if is_there)
+
+
+def _agree(one: Sequence[int | None], other: Sequence[int | None]) -> bool:
+    return all(a == b for a, b in zip(one, other) if a is not None and b is not None)
+
+
+def _preferred(
+    column: str,
+    ways: Mapping[tuple[Reading, ...], Sequence[int | None]],
+    cases: Sequence[tuple[Options, Row]],
+    *,
+    digits: bool,
+) -> tuple[Reading, ...]:
+    """The first reading, with a later one that says something else and is as good."""
+    (first, found), *others = ways.items()
+    is_number = any(not isinstance(row.get(column), str) for _, row in cases)
+    is_index = column.casefold() in _INDEX_NAMES
+    for way, other in others:
+        if _agree(found, other):
+            continue
+        equal = (
+            (first == (LABEL,) and way == (TEXT,))
+            or (first == (TEXT,) and way == (FROM_0,) and is_number)
+            or (first == (LABEL,) and way == (FROM_0,) and digits and is_index)
+        )
+        if equal:
+            return (*first, *way)
+    return first
+
+
+def _options(texts: Sequence[Any], labels: Sequence[str] | None = None) -> Options:
+    numbers = bool(texts) and all(
+        isinstance(text, (int, float)) and not isinstance(text, bool) for text in texts
+    )
+    read = [_text(text) for text in texts]
+    if not all(read):
+        raise UnusableRowError("an option is empty or not text")
+    marked = _without_labels(read)
+    if marked and (labels is None or [label.casefold() for label in labels] == marked[0]):
+        labels, read = labels or [label.upper() for label in marked[0]], marked[1]
+    return Options(tuple(read), tuple(labels or LETTERS[: len(read)]), numbers)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, (int, float)):
+        return number_text(value)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _without_labels(texts: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    """(labels in lower case, texts) of ``A. neon``, ``B. iron``; None unless all have theirs, in
+    order."""
+    matches = [_MARKED.fullmatch(text) for text in texts]
+    if len(texts) < 2 or not all(match and match["text"].strip() for match in matches):
+        return None
+    labels = [match["label"].casefold() for match in matches if match]
+    letters = LETTERS[: len(texts)]
+    numbers = [str(place) for place in range(1, len(texts) + 1)]
+    if "".join(labels) != letters.casefold() and labels != numbers:
+        return None
+    if labels == numbers and any(re.match(r"\d+[.:]\d", text) for text in texts):
+        return None  # 1.5 and 2.5 are no labels
+    return labels, [match["text"].strip() for match in matches if match]
+
+
+def _holds_options(value: Any) -> bool:
+    if isinstance(value, str):
+        return _of_text(value) is not None
+    return isinstance(value, (list, Mapping)) and bool(value)
+
+
+def _of_text(text: str) -> list[Any] | Mapping[str, Any] | None:
+    """Options that a column writes as text: a list in brackets, or ``a ) 38 , b ) 27``."""
+    if text.strip()[:1] in ("[", "{"):
+        try:
+            value = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+        return value if isinstance(value, (list, dict)) and value else None
+    pieces = _PIECE.split(text.strip())
+    labels, texts = pieces[1::2], [piece.strip(" ,;\n") for piece in pieces[2::2]]
+    if pieces[0].strip() or len(labels) < 2 or not all(texts):
+        return None
+    in_order = "".join(labels).upper() == LETTERS[: len(labels)]
+    return dict(zip(labels, texts)) if in_order else None
+
+
+def _of_object(column: str, value: Mapping[str, Any]) -> Options:
+    for text, label in (("text", "label"), ("choices", "labels"), ("text", "labels")):
+        texts, labels = value.get(text), value.get(label)
+        if isinstance(texts, list) and isinstance(labels, list):
+            if len(texts) != len(labels):
+                raise UnusableRowError(
+                    f"{column!r} holds no lists {label!r} and {text!r} of one length"
+                )
+            if set(labels) <= {0, 1}:
+                if labels.count(1) != 1:
+                    raise UnusableRowError(f"{column!r} marks {labels.count(1)} options as right")
+                return replace(_options(texts), right=labels.index(1))
+            return _options(texts, [str(label) for label in labels])
+    filled = {str(key): text for key, text in value.items() if text is not None}
+    keys = "".join(filled).upper()
+    numbers = list(filled) in (_count(filled, 0), _count(filled, 1))
+    if not filled or (keys != LETTERS[: len(filled)] and not numbers):
+        raise UnusableRowError(
+            f"{column!r} is {type(value).__name__}, not an object with 'label' and 'text', nor one "
+            "with a text for each letter"
+        )
+    return _options(list(filled.values()), list(filled))
+
+
+def _count(entries: Mapping[str, Any], start: int) -> list[str]:
+    return [str(number) for number in range(start, start + len(entries))]
+
+
+def _entry(column: str, entry: Mapping[str, Any]) -> tuple[str, Any]:
+    """(label, text) of one option that is an object."""
+    label = next((entry[key] for key in ("label", "key", "letter", "id") if key in entry), None)
+    text = next(
+        (entry[key] for key in ("text", "value", "content", "option") if key in entry), None
+    )
+    if label is None or text is None:
+        raise UnusableRowError(f"{column!r} holds an option without 'label' and 'text'")
+    return str(label), text
+
+
+def _distractors(row: Row) -> Source | None:
+    """A right answer with wrong ones: ``distractor1``, ... or a list of them."""
+    right = next((name for name in ("correct_answer", "answer") if name in row), None)
+    wrong = tuple(sorted(column for column in row if _DISTRACTOR.fullmatch(column)))
+    listed = next((name for name in _DISTRACTORS if isinstance(row.get(name), list)), None)
+    if right is None or not (wrong or listed):
+        return None
+
+    def read(row: Row) -> Options:
+        others = [row.get(name) for name in wrong] if wrong else row.get(str(listed))
+        return replace(_options([row.get(right), *(others or ())]), right=0)
+
+    others = wrong or (str(listed),)
+    note = f"options from {right} and {_names(others)}"
+    return Source((right, *others), read, permute=True, note=note)
+
+
+def _family(row: Row) -> Source | None:
+    """One column an option: ``A`` to ``D``, ``option1``, ``opa``, ``ending0``."""
+    stems: dict[str, dict[str, str]] = {}
+    for column in row:
+        match = _FAMILY.fullmatch(column)
+        if match and not (match["stem"] == "" and match["label"].isdecimal()):
+            stems.setdefault(match["stem"].casefold(), {})[match["label"]] = column
+    for stem, labels in stems.items():
+        for start in ("A", "a", "0", "1"):
+            family: dict[str, str] = {}
+            following = (
+                map(chr, range(ord(start), ord(start) + 26))
+                if start.isalpha()
+                else map(str, range(int(start), int(start) + 26))
+            )
+            for label in following:
+                if label not in labels:
+                    break
+                family[label] = labels[label]
+            columns = tuple(family.values())
+            # Two numbers a and b are hardly options.
+            least = 3 if stem == "" and start == "a" else 2
+            if len(columns) >= least and any(golds(row, columns)):
+                return _columns_source(family, set(row))
+    return None
+
+
+def _columns_source(family: Mapping[str, str], row: set[str]) -> Source:
+    columns = tuple(family.values())
+
+    def read(row: Row) -> Options:
+        texts = [row.get(column) for column in columns]
+        while texts and (texts[-1] is None or texts[-1] == ""):  # fewer options than columns
+            texts.pop()
+        return _options(texts, list(family)[: len(texts)])
+
+    readings: tuple[Reading, ...] | None = None
+    if {"goal", "sol1", "sol2"} <= row or {"premise", "choice1", "choice2"} <= row:
+        readings = (FROM_0,)  # PIQA, COPA
+    elif {"answerA", "answerB", "answerC", "label"} <= row:
+        readings = (LABEL, FROM_1)  # SocialIQA
+    return Source(
+        columns,
+        read,
+        digits=all(label.isdecimal() for label in family),
+        note=f"options from columns {_names(columns)}",
+        readings=readings,
+    )
+
+
+def _names(columns: Sequence[str]) -> str:
+    return columns[0] if len(columns) == 1 else f"{columns[0]} to {columns[-1]}"
