@@ -48,7 +48,7 @@ def test_the_same_lines_show_the_same_again() -> None:
 
 def test_nothing_is_left_behind() -> None:
     before = set(threading.enumerate())
-    console.output_of.cache_clear()
+    console._output_of.cache_clear()
     output_of("1 + 1", QUICK)
     # A timer that was called off ends when it is next awake.
     for thread in set(threading.enumerate()) - before:
