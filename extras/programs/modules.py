@@ -4,11 +4,13 @@ Nothing can be imported once the guard is in place. The module imports nothing f
 child processes run it as a plain file.
 """
 
+import __future__  # noqa: F401
+
 import importlib
 import re
 
 _MODULES = """
-__future__ abc array ast base64 binascii bisect calendar cmath collections collections.abc
+abc array ast base64 binascii bisect calendar cmath collections collections.abc
 contextlib copy dataclasses datetime _strptime decimal difflib enum fractions functools hashlib
 heapq inspect io itertools json keyword math numbers operator os queue random re statistics string
 struct textwrap time traceback types typing unicodedata uuid warnings zlib
@@ -17,7 +19,8 @@ struct textwrap time traceback types typing unicodedata uuid warnings zlib
 
 def load(source: str | None = None) -> None:
     """Import the modules; only those whose name ``source`` holds, if it is given."""
-    words = None if source is None else set(re.findall(r"\w+", source))
+    words = set(re.findall(r"\w+", source or ""))
     for name in _MODULES.split():
-        if words is None or name.partition(".")[0] in words:
+        # Counter.most_common imports heapq, and datetime.strptime _strptime.
+        if source is None or name == "heapq" or name.partition(".")[0].removeprefix("_") in words:
             importlib.import_module(name)
