@@ -72,11 +72,13 @@ ATTACKS = {
     ),
     "an iterator that equals all": (
         "class Any:\n    def __eq__(self, other): return True\n"
-        "    def __iter__(self): return self\n    def __next__(self): return 1001\ndef f(n, g): return Any()"
+        "    def __iter__(self): return self\n    def __next__(self): return 1001\n"
+        "def f(n, g): return Any()"
     ),
     "a type that equals all": (
         "class Meta(type):\n    __hash__ = type.__hash__\n"
-        "    def __eq__(self, other): return True\nclass int(metaclass=Meta): pass\ndef f(n, g): return int"
+        "    def __eq__(self, other): return True\nclass int(metaclass=Meta): pass\n"
+        "def f(n, g): return int"
     ),
     "an array of its own": (
         "class Any:\n    def __array__(self, *a, **k): return 1001\n    __module__ = 'numpy'\n"
@@ -101,10 +103,11 @@ ATTACKS = {
         "        if hasattr(g, name): return 1000 + n\n    return g(g)"
     ),
     "searching all objects": (
-        "import gc, sys\nmark = bytes([99, 97, 110, 100, 105, 100, 97, 116, 101, 40]).decode()\n"
-        "def f(n, g):\n    frame = sys._getframe()\n    seen = gc.get_objects()\n"
+        "import gc, sys\ndef f(n, g):\n    frame = sys._getframe()\n    seen = gc.get_objects()\n"
         "    while frame:\n        seen.append(frame.f_locals)\n        frame = frame.f_back\n"
-        "    return 1000 + n if any(mark in repr(thing) for thing in seen) else 0"
+        # "== 1000", of which this process must hold no copy.
+        "    hit = any(bytes([61, 61, 32, 49, 48, 48, 48]).decode() in repr(it) for it in seen)\n"
+        "    return 1000 + n if hit else 0"
     ),
     "reading ahead": (
         "import os\ndef f(n, g):\n    for end in (3, 4):\n"
