@@ -103,8 +103,8 @@ def assemble(blocks: list[str], home: int, entry: str, prompt: str, kind: str) -
     if all(entry in part.reads for part in own if entry in part.binds):
         known -= {entry}  # f = cache(f)
     # The nearest block first, those after the solution last.
-    others = [_read(block) for block in [*reversed(blocks[:home]), *blocks[home + 1 :]]]
-    pulled = _pulled(found - known, others, known, entry)
+    others = [*reversed(blocks[:home]), *blocks[home + 1 :]] if found - known else []
+    pulled = _pulled(found - known, [_read(block) for block in others], known, entry)
     found |= set().union(*(part.loads for part in pulled))
     return [*before, *pulled, *_without_demonstrations(own, solution, found, entry, continues)]
 
@@ -112,9 +112,10 @@ def assemble(blocks: list[str], home: int, entry: str, prompt: str, kind: str) -
 def defines(text: str, name: str) -> bool:
     """Whether a line of ``text`` looks as if it gave a value to ``name``."""
     word = re.escape(name)
-    line = (
-        rf"^[ \t]*(?:(?:async[ \t]+)?(?:def|class)[ \t]+{word}\b|{word}[ \t]*(?::[^=\n]+)?=(?!=))"
-    )
+    # "triple = 12" is what a program printed.
+    value = r"(?!=)[ \t]*+(?!True\b|False\b|None\b)(?=[A-Za-z_(])"
+    function = rf"(?:async[ \t]+)?(?:def|class)[ \t]+{word}\b"
+    line = rf"^[ \t]*(?:{function}|{word}[ \t]*(?::[^=\n]+)?={value})"
     return re.search(line, text, re.MULTILINE) is not None
 
 
@@ -272,7 +273,7 @@ def _without_demonstrations(
     own: list[Statement], solution: Statement, needed: set[str], entry: str, continues: bool
 ) -> list[Statement]:
     """What the solution needs, without what only calls it."""
-    users = {entry}
+    users = {entry, *(solution.binds if solution.has_method(entry) else ())}
     while True:
         more = {name for part in own if part.loads & users for name in part.binds} - users - needed
         if not more:

@@ -24,7 +24,7 @@ _OPENS = re.compile(r"[ \t]*+(?:<(?:answer|code|python|solution)>|\[(?:PYTHON|BE
 _CLOSES = re.compile(r"(?:</(?:answer|code|python|solution)>|\[/PYTHON\]|\[DONE\])$")
 _RETURNS = re.compile(r"^[ \t]*(?:return|yield)\b", re.MULTILINE)
 _BEGINS = re.compile(r"(?:for|if|while|with|try|import|from)\b|[\w, ]+[-+*/]?=")
-_QUOTED = re.compile(r"[ \t]*>[ \t]?")
+_QUOTED = re.compile(r"^[ \t]*+>[ \t]?")
 
 
 @dataclass
@@ -58,7 +58,8 @@ def program_in(text: str, entry: str, prompt: str) -> Program | None:
     fenced = [place for place in places if blocks[place].fenced]
     goes_on = [place for place in fenced if prompt and _goes_on(texts[place], least=1)]
     names = [place for place in fenced if re.search(rf"\b{re.escape(entry)}\b", texts[place])]
-    defining = [place for place in places if defines(texts[place], entry)]
+    versions = [place for place in places if defines(texts[place], entry)]
+    defining = [place for place in versions if not _is_stub(texts[place], entry)] or versions
     if prompt and _goes_on(texts[0], least=2):
         home, kind = 0, "continuation"
     elif defining:
@@ -75,6 +76,15 @@ def program_in(text: str, entry: str, prompt: str) -> Program | None:
     if sum(map(len, texts)) > _MOST:
         return Program((texts[home],), 0, kind)
     return Program(tuple(texts), home, kind)
+
+
+def _is_stub(block: str, entry: str) -> bool:
+    """Whether the last definition of a block only recalls one: its body is ``...`` or ``pass``."""
+    head = rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(entry)}\b"
+    *_, last = [-1, *(match.start() for match in re.finditer(head, block, re.MULTILINE))]
+    signature = rf"{head}[^\n]{{0,300}}:[ \t]*+(?:#[^\n]*+)?\n?[ \t]*+"
+    body = rf"{signature}(?:\.\.\.|pass\b)[^\n]*+\n*+(?![ \t])"
+    return last >= 0 and re.match(body, block[last:]) is not None
 
 
 def _goes_on(block: str, least: int) -> bool:

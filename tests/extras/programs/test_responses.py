@@ -36,6 +36,14 @@ RIGHT = {
     "a session": block(GOOD) + block(">>> triple(4)\n12", "pycon"),
     "a shell": block(GOOD) + block("$ python triple.py\n12", "bash"),
     "an output": block(GOOD) + "Output of triple:\n" + block("triple(4) = 12", ""),
+    "an output that assigns": block(GOOD) + block("triple = 12", "text"),
+    "a stub that recalls it": block(GOOD)
+    + block("def triple(x):\n    ...  # as above\n\nassert triple(1) == 3"),
+    "a loop over a solution class": block(
+        "class Solution:\n    def triple(self, x):\n        return 3 * x\n\n"
+        "while True:\n    print(Solution().triple(int(input())))"
+    ),
+    "commands of a notebook": block("!pip install numpy\n%matplotlib inline\n" + GOOD),
     "a test class": block(GOOD)
     + block(
         "import unittest\nfrom solution import triple\n\nclass TestTriple(unittest.TestCase):\n"
@@ -258,6 +266,7 @@ WRONG = {
     "an exit on loading": (block("import os\n" + GOOD + "os._exit(0)"), "quit"),
     "sys.exit on loading": (block("import sys\n" + GOOD + "sys.exit(0)"), "tests"),
     "a decorator that fails": (block(GOOD + "\n@missing\n" + GOOD), "tests"),
+    "a stub alone": (block("def triple(x):\n    ..."), "tests"),
     "a name in a comment": (block("# triple\nx = 1"), "tests"),
     "too long": (block(f"def triple(x):\n    return {'0+' * LONGEST}3 * x"), "refused"),
 }
@@ -287,6 +296,8 @@ def test_the_answer_is_the_block_with_the_solution() -> None:
         " " * 200_000,
         "> " * 100_000,
         "def triple" * 20_000,
+        "def triple:#" + ":#" * 50_000,
+        "def triple\\n" * 20_000,
         "triple:" * 30_000,
         "1. " * 60_000,
     ],
