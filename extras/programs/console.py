@@ -10,11 +10,21 @@ import tempfile
 import threading
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from coterie.datatypes import UserError
-from coterie.extras.programs.sandbox import CANNOT, START_S, ProgramLimits, start_player
+from coterie.extras.programs.sandbox import (
+    CANNOT,
+    START_S,
+    Program,
+    ProgramLimits,
+    job_of,
+    start_player,
+)
 from coterie.extras.programs.wire import BrokenLinkError, Link
 
+LONGEST = 1 << 16
+"""Maximum number of characters of a source; a longer one is not run."""
 _LIMITS = ProgramLimits()
 _PROGRAM = """
 import ast, contextlib, io, traceback
@@ -37,7 +47,6 @@ def output():
 """
 
 
-@lru_cache(maxsize=1 << 14)
 def output_of(source: str, limits: ProgramLimits = _LIMITS, longest: int = 1000) -> str:
     """Return what a console shows for ``source``, errors included.
 
@@ -52,6 +61,14 @@ def output_of(source: str, limits: ProgramLimits = _LIMITS, longest: int = 1000)
     Raises:
         UserError: this machine cannot guard processes.
     """
+    # What is remembered has a bound, and so has what a model can make of it.
+    if len(source) > LONGEST:
+        return f"killed: longer than {LONGEST:,} characters\n"[:longest]
+    return _output_of(source, limits, longest)
+
+
+@lru_cache(maxsize=1 << 14)
+def _output_of(source: str, limits: ProgramLimits, longest: int) -> str:
     asks, answers = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="console-") as empty, contextlib.ExitStack() as stack:
         for end in (*asks, *answers):
@@ -74,13 +91,25 @@ def output_of(source: str, limits: ProgramLimits = _LIMITS, longest: int = 1000)
         timers[1].start()
         source = source.encode("utf-8", "replace").decode()
         head = f"SOURCE = {source!r}\nLONGEST = {longest}\n"
+        program = job_of(Program((head + _PROGRAM,)), "output")
         try:
-            link.send({"program": head + _PROGRAM, "entry": "output"})
+            link.send({"program": program, "returns_arguments": False})
             if link.receive() == "loaded":
-                link.send([["list", []], ["dict", []]])
-                reply = link.receive()
-                value = reply.get("value") if isinstance(reply, dict) else None
-                return value if isinstance(value, str) else f"{reply.get('error', 'no output')}\n"
+                link.send({"call": [0, ["tuple", []], ["dict", []]]})
+                return _shown(link.receive(), longest)
         except BrokenLinkError:
             pass
         return "killed: out of time or memory\n" if timers[1].finished.is_set() else "killed\n"
+
+
+def _shown(reply: Any, longest: int) -> str:
+    """The output in a reply, which the program may have forged: any JSON data."""
+    match reply:
+        case {"value": str(text)}:
+            pass
+        case {"error": [[str(name), *_], *_]}:
+            text = f"{name}\n"
+        case _:
+            text = "killed\n"
+    # Half a surrogate is no text that a tokenizer takes.
+    return text[:longest].encode("utf-8", "replace").decode()

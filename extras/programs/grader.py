@@ -1,49 +1,16 @@
 """Problems of kind ``code``: a response is right if its program passes the problem's tests."""
 
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from coterie.datatypes import Problem, UserError, Verdict
+from coterie.extras.programs.fences import program_in
 from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, check_guard, run
 from coterie.rewards.grading.answers import after_thinking
 from coterie.teams.settings import ScoringSettings
 
 LONGEST = 1 << 16
 """Maximum number of characters of a program; longer ones are refused."""
-
-_FENCE = re.compile(r"^[ \t]{0,3}```([^\n`]{0,40})$", re.MULTILINE)
-
-
-def program_in(response: str, entry: str, prompt: str) -> str | None:
-    """Extract the program of a response; None if there is none.
-
-    The thinking is skipped. The program is the last fenced block that names ``entry``; else the
-    whole text if it defines ``entry``; else, if the text starts with an indented line, the
-    continuation of ``prompt``. The prompt comes first, for its imports and helpers.
-    """
-    text = after_thinking(response)
-    blocks = [block for block in _blocks(text) if entry in block]
-    defines = re.search(rf"^[ \t]*def[ \t]+{re.escape(entry)}\b", text, re.MULTILINE)
-    if blocks:
-        return f"{prompt}\n\n{blocks[-1]}"
-    if defines:
-        return f"{prompt}\n\n{text}"
-    first = next((line for line in text.split("\n", 8)[:8] if line.strip()), "")
-    return f"{prompt}{text}" if prompt and first[:1] in (" ", "\t") else None
-
-
-def _blocks(text: str) -> list[str]:
-    """Return the contents of all fences; a fence that is never closed extends to the end."""
-    blocks: list[str] = []
-    start: int | None = None
-    for mark in _FENCE.finditer(text):
-        if start is None:
-            start = mark.end() + 1
-        else:
-            blocks.append(text[start : mark.start()])
-            start = None
-    return blocks if start is None else [*blocks, text[start:]]
 
 
 class ProgramGrader:
@@ -66,11 +33,11 @@ class ProgramGrader:
 
     def _verdict(self, response: str, problem: Problem) -> Verdict:
         tests = tests_of(problem)
-        program = program_in(response, tests.entry, tests.prompt)
+        program = program_in(after_thinking(response), tests.entry, tests.prompt)
         if program is None:
             return Verdict(False, None, "none")
-        answer = program.removeprefix(tests.prompt).strip()
-        if len(program) > LONGEST + len(tests.prompt):
+        answer = program.blocks[program.home].strip()
+        if len(answer) > LONGEST:
             return Verdict(False, answer[:LONGEST], "refused")
         outcome = run(program, tests, self.limits)
         method = "tests" if outcome in ("passed", "failed") else outcome

@@ -8,14 +8,16 @@ the tests' process writes the verdict, after the last test.
 import contextlib
 import json
 import os
+import re
 import selectors
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from coterie.datatypes import UserError
 
@@ -23,6 +25,7 @@ Outcome = Literal["passed", "failed", "quit", "timeout", "error"]
 """``failed``: a test failed, or the program does not load; ``quit``: the program exited, or wrote
 an invalid result; ``error``: the tests cannot be run."""
 
+_NUMPY = re.compile(r"^[ \t]*(?:import|from)[ \t]+numpy\b", re.MULTILINE)
 START_S = 60.0
 """Seconds in which both processes must be ready."""
 _HERE = Path(__file__).parent
@@ -53,26 +56,50 @@ class ProgramTests:
     """Source that precedes the program: imports, helpers."""
 
 
-def run(program: str, tests: ProgramTests, limits: ProgramLimits = ProgramLimits()) -> Outcome:
+@dataclass(frozen=True)
+class Program:
+    """A response cut into parts: the player makes one program of them."""
+
+    blocks: tuple[str, ...]
+    """Code and prose, in order."""
+    home: int = 0
+    """Index of the block that holds the solution."""
+    kind: Literal["whole", "cut", "continuation"] = "whole"
+    """Whether the block is closed, may break off, or goes on after the prompt."""
+
+
+def run(
+    program: str | Program, tests: ProgramTests, limits: ProgramLimits = ProgramLimits()
+) -> Outcome:
     """Run ``program`` against all of ``tests`` and return the outcome.
 
     Args:
-        program: source that a model wrote.
+        program: source that a model wrote, or a response cut into parts.
         tests: the tests and the name of the function.
         limits: seconds and memory.
 
     Raises:
         UserError: this machine cannot guard processes.
     """
+    if isinstance(program, str):
+        program = Program((program,))
+    written = job_of(program, tests.entry, tests.prompt)
     with tempfile.TemporaryDirectory(prefix="program-") as folder:
         job = Path(folder) / "job.json"
-        parts = {"program": program, "entry": tests.entry, "test": tests.test}
-        job.write_text(json.dumps({**parts, "prompt": tests.prompt}), encoding="ascii")
+        parts = {"program": written, "test": tests.test}
+        job.write_text(json.dumps(parts), encoding="ascii")
         empty = Path(folder) / "empty"
         empty.mkdir()
         with contextlib.ExitStack() as stack:
-            tester = _start(stack, job, empty, limits)
+            numpy = any(_NUMPY.search(block) for block in program.blocks)
+            tester = _start(stack, job, empty, limits, numpy=numpy)
             return _verdict(tester, limits.deadline_s)
+
+
+def job_of(program: Program, entry: str, prompt: str = "") -> dict[str, Any]:
+    """What the player needs to make and load a program."""
+    parts = {"blocks": program.blocks, "home": program.home, "kind": program.kind}
+    return {**parts, "entry": entry, "prompt": prompt}
 
 
 def check_guard() -> None:
@@ -90,7 +117,13 @@ CANNOT = (
 
 
 def start_player(
-    stack: contextlib.ExitStack, folder: Path, limits: ProgramLimits, reads: int, writes: int
+    stack: contextlib.ExitStack,
+    folder: Path,
+    limits: ProgramLimits,
+    reads: int,
+    writes: int,
+    *,
+    numpy: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a program's process, which talks over these descriptors; the stack kills it.
 
@@ -100,9 +133,14 @@ def start_player(
         limits: seconds and memory.
         reads: descriptor that it reads from.
         writes: descriptor that it writes to.
+        numpy: load numpy for it.
     """
+    command = [*_PYTHON, "-S", str(_HERE / "player.py")]
+    command += [str(limits.memory_mb << 20), _cpu_s(limits)]
+    if numpy and (found := find_spec("numpy")) is not None and found.origin is not None:
+        command.append(str(Path(found.origin).parents[1]))
     player = subprocess.Popen(
-        [*_PYTHON, "-S", str(_HERE / "player.py"), str(limits.memory_mb << 20), _cpu_s(limits)],
+        command,
         stdin=reads,
         stdout=writes,
         stderr=subprocess.DEVNULL,
@@ -120,13 +158,13 @@ def _cpu_s(limits: ProgramLimits) -> str:
 
 
 def _start(
-    stack: contextlib.ExitStack, job: Path, folder: Path, limits: ProgramLimits
+    stack: contextlib.ExitStack, job: Path, folder: Path, limits: ProgramLimits, *, numpy: bool
 ) -> subprocess.Popen[bytes]:
     """Start both processes, which the stack kills; return the process with the verdict."""
     asks, answers = os.pipe(), os.pipe()
     cpu_s = _cpu_s(limits)
     try:
-        start_player(stack, folder, limits, asks[0], answers[1])
+        start_player(stack, folder, limits, asks[0], answers[1], numpy=numpy)
         with job.open("rb") as question:
             ends = [str(answers[0]), str(asks[1])]
             tester = subprocess.Popen(

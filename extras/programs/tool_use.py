@@ -25,6 +25,10 @@ from coterie.envs.env_spec import EnvSpec, reads_nothing_again
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.extras.programs.console import output_of
 from coterie.extras.programs.sandbox import ProgramLimits
+from coterie.rewards.grading.answers import after_thinking
+
+_END = "\0"
+"""Marks the end of a text; what is thought is cut off with it."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class ToolUseEnv(ConversationEnv, guarded=False):
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
     ) -> Conversation:
         (agent,), settings = self.possible_agents, self.settings
-        written, calls, errors = "", 0, 0
+        written, calls, thoughts, errors = "", 0, 0, 0
         ask = Ask(settings.prompt.replace("{question}", problem.question), stop=(settings.closes,))
         while True:
 
@@ -96,8 +100,16 @@ class ToolUseEnv(ConversationEnv, guarded=False):
             written += text
             if not text.rstrip().endswith(settings.closes) or calls == settings.calls:
                 break
+            said = after_thinking(f"{written}{_END}")
+            if not said.endswith(_END):
+                # A program in a thought is none yet: the agent thinks on.
+                thoughts += 1
+                if thoughts > settings.calls:
+                    break
+                ask = Ask(piece="continuation", stop=(settings.closes,))
+                continue
             calls += 1
-            source = settings.program.replace("{}", program_in(written, settings))
+            source = settings.program.replace("{}", program_in(said, settings))
             limits = ProgramLimits(settings.deadline_s, settings.memory_mb)
             shown = output_of(source, limits, settings.output_characters).strip()
             errors += "Error" in shown.rsplit("\n", 1)[-1] or shown.startswith("killed")

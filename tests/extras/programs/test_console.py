@@ -40,6 +40,54 @@ def test_an_output_is_cut() -> None:
     assert output_of("'a' * 5000", QUICK, longest=10) == "a" * 10
 
 
+def forging(message: str) -> str:
+    """A program that writes ``message``, an expression, to its pipe."""
+    return (
+        f"import os\nmessage = {message} + b'\\n'\nfor end in range(3, 16):\n"
+        "    try: os.write(end, message)\n    except OSError: pass\nos._exit(0)"
+    )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("b'null'", "b'[]'", "b'7'", "b'\"text\"'", "b'{}'", "b'{'", "b''", "b'NaN'", "b'true'"),
+        *("b'\\xff\\xfe'", "b'\\0'", "b'[' * 100_000", "b'{\"a\":' * 100_000", "b'1' * 10_000"),
+        *(
+            "b'{\"value\": null}'",
+            "b'{\"value\": [1]}'",
+            "b'{\"error\": 3}'",
+            "b'{\"error\": [[]]}'",
+        ),
+        *("b'{\"error\": {}}'", "b'{\"call\": [0, 1, 2]}'", 'b\'{"value": "a", "error": 1}\''),
+        "b'x' * 3_000_000",
+    ],
+)
+def test_a_forged_reply_kills_the_program_alone(message: str) -> None:
+    assert output_of(forging(message), QUICK).startswith(("killed", "a"))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "b'{\"value\": \"' + b'x' * 900_000 + b'\"}'",
+        "b'{\"error\": [[\"' + b'x' * 900_000 + b'\"]]}'",
+    ],
+)
+def test_a_forged_reply_is_cut(message: str) -> None:
+    assert output_of(forging(message), QUICK, longest=50) == "x" * 50
+
+
+def test_half_a_surrogate_is_no_text() -> None:
+    assert output_of("print(chr(0xd800) + 'a')") == "?a\n"
+
+
+def test_a_source_without_bound_is_not_run() -> None:
+    before = console._output_of.cache_info().currsize
+    assert output_of("1" + " " * console.LONGEST).startswith("killed: longer than 65,536")
+    assert console._output_of.cache_info().currsize == before
+
+
 def test_the_same_lines_show_the_same_again() -> None:
     assert output_of("import random; random.random()") == output_of(
         "import random; random.random()"
@@ -48,7 +96,7 @@ def test_the_same_lines_show_the_same_again() -> None:
 
 def test_nothing_is_left_behind() -> None:
     before = set(threading.enumerate())
-    console.output_of.cache_clear()
+    console._output_of.cache_clear()
     output_of("1 + 1", QUICK)
     # A timer that was called off ends when it is next awake.
     for thread in set(threading.enumerate()) - before:

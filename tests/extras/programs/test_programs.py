@@ -1,6 +1,5 @@
 """Programs in responses, run under guard: right ones, wrong ones, and ones that mean harm."""
 
-import json
 import os
 import subprocess
 import sys
@@ -11,9 +10,9 @@ import pytest
 
 from coterie.datatypes import Problem, UserError
 from coterie.extras.programs import sandbox as sandbox_module
-from coterie.extras.programs.grader import LONGEST, ProgramGrader, program_in
+from coterie.extras.programs.grader import LONGEST, ProgramGrader
 from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, check_guard, run
-from coterie.extras.programs.wire import BrokenLinkError, Link, decode, encode
+from coterie.extras.programs.wire import BrokenLinkError, Link
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
 
@@ -209,37 +208,6 @@ def test_a_machine_without_a_guard_runs_nothing(monkeypatch: pytest.MonkeyPatch)
         check_guard()
 
 
-FENCED = (
-    "First.\n```python\ndef g(): pass\n```\nThen:\n```python\ndef f(x):\n    return 1\n```\nDone."
-)
-
-
-@pytest.mark.parametrize(
-    ("response", "ends"),
-    [
-        (FENCED, "def f(x):\n    return 1\n"),
-        ("<think>```python\ndef f(x): return 0\n```</think>" + FENCED, "return 1\n"),
-        # The last block that names the function, not the last one.
-        (FENCED + "\n```\n1\n```", "def f(x):\n    return 1\n"),
-        # Never closed.
-        ("```python\ndef f(x):\n    return 2", "return 2"),
-        (RIGHT, RIGHT),
-    ],
-)
-def test_where_the_program_stands(response: str, ends: str) -> None:
-    program = program_in(response, "f", "import math\n")
-    assert program is not None
-    assert program.startswith("import math\n")
-    assert program.endswith(ends)
-
-
-def test_a_continuation_continues_and_talk_is_no_program() -> None:
-    assert program_in("    return x * x\n", "f", "def f(x):\n") == "def f(x):\n    return x * x\n"
-    assert program_in("I would call f(x).", "f", "def f(x):\n") is None
-    assert program_in("```\nprint(1)\n```", "f", "def f(x):\n") is None
-    assert program_in("<think>def f(x): return 1", "f", "def f(x):\n") is None
-
-
 def test_verdicts_of_the_grader() -> None:
     meta = {"entry_point": "f", "test": SQUARE.test, "code_prompt": SQUARE.prompt}
     problem = Problem("p", SQUARE.prompt, "    return x ** 2\n", "code", meta=meta)
@@ -261,26 +229,6 @@ def test_verdicts_of_the_grader() -> None:
 def test_limits_that_make_no_sense(limits: ProgramLimits) -> None:
     with pytest.raises(UserError, match="deadline above 0 s and 64 MB"):
         ProgramGrader(limits)
-
-
-@pytest.mark.parametrize(
-    "data", [["odd", []], ["list"], {"a": 1}, ["dict", [[["list", []], 1]]], ["set", 3], []]
-)
-def test_what_is_no_value_is_refused(data: object) -> None:
-    with pytest.raises((ValueError, TypeError, KeyError, IndexError)):
-        decode(json.loads(json.dumps(data)))
-
-
-def test_values_lose_what_their_classes_defined() -> None:
-    class Sly(int):
-        def __eq__(self, other: object) -> bool:
-            return True
-
-        __hash__ = int.__hash__
-
-    assert decode(encode(Sly(3))) != 4
-    with pytest.raises(TypeError, match="no plain value"):
-        encode(object())
 
 
 def test_a_link_ends_with_its_other_side() -> None:

@@ -66,6 +66,46 @@ def test_no_loss_falls_on_what_the_console_wrote() -> None:
     assert "fresh" not in infos["solver_0"]
 
 
+def test_a_program_in_a_thought_is_none() -> None:
+    texts = [
+        "<think>I could run <python>print(1)</python>",
+        " or <python>print(2)</python>",
+        ".</think><python>12 * 12</python>",
+        r"\boxed{144}",
+    ]
+    shown, asked, reward, info = answered(texts, call_cost=0.25)
+    assert shown[1:3] == ["", ""]
+    assert shown[3] == "\n<output>\n144\n</output>\n"
+    assert [info["piece"] for info in asked[1:]] == ["continuation"] * 3
+    assert [info["stop"] for info in asked] == [["</python>"]] * 4
+    assert (reward, info["calls"]) == (0.75, 1)
+
+
+def test_a_thought_full_of_programs_ends() -> None:
+    thoughts = ["<think><python>1</python>", *["<python>1</python>"] * 2]
+    _, _, reward, info = answered(thoughts, calls=2)
+    assert (reward, info["calls"]) == (0.0, 0)
+
+
+def test_a_program_of_a_thought_and_after_it_is_run_once() -> None:
+    text = "<think>First <python>print('thought')</python>, then.</think><python>12 + 1</python>"
+    shown, _, _, info = answered([text, r"\boxed{13}"])
+    assert (shown[1], info["calls"]) == ("\n<output>\n13\n</output>\n", 1)
+
+
+@pytest.mark.parametrize(
+    "message", ["b'null\\n'", "b'{\\\"value\\\": \\\"' + b'x' * 9000 + b'\\\"}\\n'"]
+)
+def test_a_forged_reply_is_a_failed_program(message: str) -> None:
+    forge = (
+        f"import os\nfor end in range(3, 16):\n    try: os.write(end, {message})\n"
+        "    except OSError: pass\nos._exit(0)"
+    )
+    shown, _, reward, info = answered([f"<python>{forge}</python>", r"\boxed{144}"])
+    assert len(shown[1]) < 1100
+    assert (reward, info["calls"]) == (1.0, 1)
+
+
 def test_the_program_is_what_stands_before_the_last_mark() -> None:
     settings = ToolUseSettings()
     assert program_in("a <python>x</python> b <python> y </python>", settings) == "y"

@@ -1,0 +1,153 @@
+"""Finds the program of a response: cuts it at its fences, and chooses the block that counts.
+
+Everything here is linear in the length of the response: nothing is parsed before a guarded process
+has it.
+"""
+
+import re
+from dataclasses import dataclass
+
+from coterie.extras.programs.assemble import defines
+from coterie.extras.programs.sandbox import Program
+
+_MOST = 1 << 18
+"""Characters of all blocks; of a longer response only the block with the solution is used."""
+_MARGIN = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,3}[.)](?=[ \t]))*+")
+_MARK = re.compile(r"(?P<mark>`{3,}+|~{3,}+)(?P<rest>.*)")
+_LATE = re.compile(r"(?<!`)(?P<mark>`{3,}+)[ \t]?\w{0,20}$")
+_CODE = re.compile(
+    r"[ \t]*(?:\{?\.?(?:python|py)[\d.]*\}?[ \t]+)?"
+    r"(?P<code>(?:async|def|class|import|from)[ \t].*|@\w.*|\w+[ \t]*=[ \t]*lambda\b.*)",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(r"[ \t]*+(?:<(?:answer|code|python|solution)>|\[(?:PYTHON|BEGIN)\])")
+_CLOSES = re.compile(r"(?:</(?:answer|code|python|solution)>|\[/PYTHON\]|\[DONE\])$")
+_RETURNS = re.compile(r"^[ \t]*(?:return|yield)\b", re.MULTILINE)
+_BEGINS = re.compile(r"(?:for|if|while|with|try|import|from)\b|[\w, ]+[-+*/]?=")
+_QUOTED = re.compile(r"^[ \t]*+>[ \t]?")
+
+
+@dataclass
+class _Block:
+    lines: list[str]
+    fenced: bool
+    closed: bool = False
+
+    @property
+    def text(self) -> str:
+        lines = self.lines
+        if any(lines) and all(_QUOTED.match(line) for line in lines if line.strip()):
+            lines = [_QUOTED.sub("", line, count=1) for line in lines]
+        return "\n".join(lines)
+
+
+def program_in(text: str, entry: str, prompt: str) -> Program | None:
+    """Find the program of a response; None if there is none.
+
+    The last block that defines ``entry`` holds the solution. If there is none, it is the indented
+    continuation of ``prompt``, or the last fenced block that names ``entry``.
+
+    Args:
+        text: the response after its thinking.
+        entry: name of the function under test.
+        prompt: source that the program may continue.
+    """
+    blocks = _blocks(text)
+    texts = [block.text for block in blocks]
+    places = range(len(blocks))
+    fenced = [place for place in places if blocks[place].fenced]
+    goes_on = [place for place in fenced if prompt and _goes_on(texts[place], least=1)]
+    names = [place for place in fenced if re.search(rf"\b{re.escape(entry)}\b", texts[place])]
+    versions = [place for place in places if defines(texts[place], entry)]
+    defining = [place for place in versions if not _is_stub(texts[place], entry)] or versions
+    if prompt and _goes_on(texts[0], least=2):
+        home, kind = 0, "continuation"
+    elif defining:
+        home = defining[-1]
+        kind = "whole" if blocks[home].closed else "cut"
+    elif goes_on:
+        home, kind = goes_on[-1], "continuation"
+    elif names:
+        home, kind = names[-1], "whole"
+    elif prompt and _goes_on(texts[0], least=1):
+        home, kind = 0, "continuation"
+    else:
+        return None
+    if sum(map(len, texts)) > _MOST:
+        return Program((texts[home],), 0, kind)
+    return Program(tuple(texts), home, kind)
+
+
+def _is_stub(block: str, entry: str) -> bool:
+    """Whether the last definition of a block only recalls one: its body is ``...`` or ``pass``."""
+    head = rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(entry)}\b"
+    *_, last = [-1, *(match.start() for match in re.finditer(head, block, re.MULTILINE))]
+    signature = rf"{head}[^\n]{{0,300}}:[ \t]*+(?:#[^\n]*+)?\n?[ \t]*+"
+    body = rf"{signature}(?:\.\.\.|pass\b)[^\n]*+\n*+(?![ \t])"
+    return last >= 0 and re.match(body, block[last:]) is not None
+
+
+def _goes_on(block: str, least: int) -> bool:
+    """Whether a block looks like the body of a function: indented, or with ``return``."""
+    line = next((line for line in block.split("\n") if line.strip()), "")
+    if line.startswith("\t") or len(line) - len(line.lstrip(" ")) >= least:
+        return True
+    return _RETURNS.match(line) is not None or (
+        _BEGINS.match(line) is not None and _RETURNS.search(block) is not None
+    )
+
+
+def _blocks(text: str) -> list[_Block]:
+    """Cut a text at its fences: what stands between two of them is a block, prose as well.
+
+    A stray fence then moves no code out of its block.
+    """
+    blocks = [_Block([], fenced=False)]
+    opened = ""
+    for line in text.split("\n"):
+        line = line.removesuffix("\r")
+        if opening := _OPENS.match(line):
+            line = line[opening.end() :]
+        bare = line.rstrip()
+        if closing := _CLOSES.search(bare):
+            bare = line = bare[: closing.start()]
+        margin = _MARGIN.match(line)
+        early = _MARK.match(line, margin.end() if margin else 0)
+        late = None if early else _LATE.search(bare)
+        found = early or late
+        mark = found["mark"] if found else ""
+        if not found and not opened and "```" in bare:
+            # Between words: all of it on one line.
+            words, _, rest = bare.partition("```")
+            inline, ticks, _ = rest.rpartition("```")
+            if ticks:
+                blocks[-1].lines.append(words)
+                _add_line(blocks, inline)
+                continue
+        if not found or (opened and not mark.startswith(opened)):
+            blocks[-1].lines.append(line)
+            continue
+        if late:
+            blocks[-1].lines.append(bare[: late.start()])
+        rest = early["rest"] if early else ""
+        inline, ticks, _ = rest.rpartition(mark)
+        if ticks:
+            _add_line(blocks, inline)
+            opened = ""
+            continue
+        closes = bool(opened) and (not rest.strip() or rest[0] in " \t")
+        blocks[-1].closed = True
+        blocks.append(_Block([], fenced=not closes))
+        opened = "" if closes else mark
+        code = _CODE.match(rest)
+        if code or closes:
+            blocks[-1].lines.append(code["code"] if code else rest)
+    return blocks
+
+
+def _add_line(blocks: list[_Block], line: str) -> None:
+    """Add a block of one line, with its fences on the same line."""
+    code = _CODE.match(line)
+    blocks[-1].closed = True
+    blocks.append(_Block([code["code"] if code else line], fenced=True, closed=True))
+    blocks.append(_Block([], fenced=False))
