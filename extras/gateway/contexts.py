@@ -20,7 +20,6 @@ from coterie.extras.gateway.messages import (
     Answer,
     Request,
     ToolCall,
-    canonical_json,
     continued_digest,
     prefix_digests,
 )

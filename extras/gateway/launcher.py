@@ -86,21 +86,22 @@ def _reap(command: int) -> int | None:
 def _end_all(command: int) -> None:
     """Kill the command's group and, where processes can be listed, all descendants."""
     limit = time.monotonic() + _SWEEP_S
-    try:
-        os.killpg(command, signal.SIGKILL)
-    except OSError:
-        pass
+    _kill(-command)
     while time.monotonic() < limit:
         _reap(0)
         left = _descendants()
         for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+            _kill(pid)
         if not left:
             return
         time.sleep(0.002)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:  # it has ended
+        return
 
 
 def _descendants() -> list[int]:

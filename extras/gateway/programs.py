@@ -241,8 +241,9 @@ class CommandProgram:
                     await output.exited.wait()
             except TimeoutError:
                 transport.kill()
-            output.code = transport.get_returncode() or 0
-            transport.close()
+            finally:
+                output.code = transport.get_returncode() or 0
+                transport.close()
         return output
 
 
