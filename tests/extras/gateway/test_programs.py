@@ -201,7 +201,9 @@ def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
 def test_nothing_comes_back_behind_the_clean_up(tmp_path: Path) -> None:
     note = tmp_path / "folder"
     again = 'while :; do mkdir -p "$(dirname $COTERIE_ANSWER)"; done'
-    assert played(f"dirname $COTERIE_ANSWER > {note}; setsid sh -c '{again}' & echo 7").failure == ""
+    assert (
+        played(f"dirname $COTERIE_ANSWER > {note}; setsid sh -c '{again}' & echo 7").failure == ""
+    )
     time.sleep(0.2)
     assert not Path(note.read_text().strip()).exists()
 
