@@ -200,6 +200,8 @@ class _Connection(asyncio.Protocol):
         self._url, self._body = bytearray(), bytearray()
         self._headers: dict[str, str] = {}
         self._whole_headers = self._begun = False
+        self._denied = ""
+        """Why its owner may have no other connection."""
 
     def on_url(self, url: bytes) -> None:
         self._begun = True
@@ -212,8 +214,6 @@ class _Connection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         self._whole_headers, self._received = True, 0
         self._claim(self._server.owner(self._headers))
-        if self._over:
-            return
         if self._headers.get("expect", "").lower() == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -224,13 +224,17 @@ class _Connection(asyncio.Protocol):
         self._keep(len(body))
         if self.holder is None:
             if len(self._body) > MOST_UNKNOWN_BODY:
-                self._refuse(401, "this key opens nothing, and the body is long")
+                why = self._denied or "this key opens nothing, and the body is long"
+                self._refuse(429 if self._denied else 401, why)
         elif self.holder.bytes > MOST_BODIES:
             self._refuse(429, f"requests of {MOST_BODIES:,} bytes are under way in this episode")
 
     def on_message_complete(self) -> None:
         self._received, self._begun = 0, False
         if self._over:
+            return
+        if self._denied:
+            self._refuse(429, self._denied)
             return
         if len(self._body) > MOST_BODY:
             self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
@@ -250,7 +254,7 @@ class _Connection(asyncio.Protocol):
         try:
             gone = places.claim(self, owner)
         except NoPlace as why:
-            self._refuse(429, str(why))
+            self._denied = str(why)  # when the request is whole, so that the client reads it
             return
         for other in gone:
             other.give_way()

@@ -3,6 +3,7 @@ none."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 try:
@@ -15,7 +16,8 @@ MOST_CONNECTIONS = 2048
 MOST_OF_ONE = 256
 """Of one owner."""
 MOST_UNKNOWN = 256
-"""Of clients that have shown no key yet."""
+"""Of clients that have shown no key for a while; in a burst there may be more."""
+WHILE_S = 1.0
 _DESCRIPTORS = 8192
 """Open files that this process would like to have; the commands that it runs need some, too."""
 
@@ -48,14 +50,15 @@ class Holder(Generic[C]):
 class Places(Generic[C]):
     """The connections, by their owners.
 
-    An unknown client takes the place of the unknown client that came first. Where there is no place
+    Where too many are unknown, those that came first go. Where there is no place
     for a known one, idle connections are closed, those of whoever has most before others; then
     whoever has most gives one up that is in use.
     """
 
     def __init__(self) -> None:
         self._descriptors = _allowed_descriptors()
-        self._unknown: dict[C, None] = {}
+        self._unknown: dict[C, float] = {}
+        """When each came, in that order."""
         self._holders: dict[Hashable, Holder[C]] = {}
         self._held = 0
 
@@ -65,7 +68,7 @@ class Places(Generic[C]):
 
     def arrive(self, connection: C) -> Iterable[C]:
         """A client comes; gives the connections that must go."""
-        self._unknown[connection] = None
+        self._unknown[connection] = monotonic()
         return self._too_many_unknown()
 
     def claim(self, connection: C, owner: Hashable) -> Iterable[C]:
@@ -83,7 +86,7 @@ class Places(Generic[C]):
             self.leave(other)
         self.leave(connection)
         if owner is None:
-            self._unknown[connection] = None
+            self._unknown[connection] = monotonic()
             return self._too_many_unknown()
         holder = self._holders.setdefault(owner, Holder(owner))
         holder.connections[connection] = None
@@ -108,12 +111,21 @@ class Places(Generic[C]):
         connections = [] if holder is None else list(holder.connections)
         for connection in connections:
             self.leave(connection)
-            self._unknown[connection] = None
+            self._unknown[connection] = monotonic()
         return connections
 
     def _too_many_unknown(self) -> list[C]:
-        most = max(1, min(MOST_UNKNOWN, self._most // 4))
-        gone = list(self._unknown)[: max(0, len(self._unknown) - most)]
+        few, most = max(1, min(MOST_UNKNOWN, self._most // 4)), max(1, self._most)
+        gone: list[C] = []
+        if len(self._unknown) <= few:
+            return gone
+        long_ago = monotonic() - WHILE_S
+        for connection, came in self._unknown.items():
+            left = len(self._unknown) - len(gone)
+            # Those of a burst are as many as their requests, which are about to be read.
+            if left <= few or (left <= most and came > long_ago):
+                break
+            gone.append(connection)
         for connection in gone:
             del self._unknown[connection]
         return gone

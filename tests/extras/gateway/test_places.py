@@ -94,6 +94,7 @@ def test_idle_clients_without_a_key_keep_nobody_out(
     connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "MOST_UNKNOWN", 4)
+    monkeypatch.setattr(places, "WHILE_S", 0.0)
     idle = [connect() for _ in range(12)]
     good = connect()
     good.ask("a")
@@ -103,6 +104,22 @@ def test_idle_clients_without_a_key_keep_nobody_out(
     good.ask("a")  # whoever is known stays
     assert good.read().startswith(b"HTTP/1.1 200 ")
     assert again
+
+
+def test_in_a_burst_nobody_is_left_out(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "MOST_UNKNOWN", 4)
+    monkeypatch.setattr(places, "WHILE_S", 60.0)
+    burst = [connect() for _ in range(20)]
+    for client in burst:
+        client.ask("a")
+    assert all(client.read().startswith(b"HTTP/1.1 200 ") for client in burst)
+
+
+def test_there_is_an_end_to_a_burst(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(places, "WHILE_S", 60.0)
+    burst = [connect() for _ in range(20)]
+    assert [client.open for client in burst] == [False] * 12 + [True] * 8
 
 
 def test_a_client_that_shows_no_key_is_dropped_soon(
