@@ -42,6 +42,10 @@ def none(endpoints, problem):
     run(endpoints, problem)
 
 
+def none_of_one(endpoints, problem):
+    ask(endpoints, "alice", problem.question)
+
+
 NUMBER = itertools.count(1)
 
 
@@ -285,3 +289,5 @@ def test_a_program_that_returns_nothing_is_one_sentence(
     said = capsys.readouterr().err
     assert "harness:planner:none gave None; it must give a text to grade" in said
     assert said.count("\n") == 1
+    assert __main__.main(["check", "harness:planner:none_of_one"]) == 1
+    assert "none_of_one gave None; it must give a text" in capsys.readouterr().err
