@@ -33,12 +33,14 @@ class HFCodec:
         chat: ChatMode = "auto",
         vocab_size: int | None = None,
         eos_ids: Sequence[int] = (),
+        context: int | None = None,
     ) -> None:
         """Args:
             tokenizer: a fast one of transformers.
             chat: how messages are rendered.
             vocab_size: width of the model's logits, which may exceed the tokenizer's vocabulary.
             eos_ids: further ids that end a turn, by the model's configuration.
+            context: longest context of the model in tokens; None: unknown.
 
         Raises:
             UserError: the tokenizer is not fast, or ``chat="template"`` has no usable template.
@@ -48,6 +50,8 @@ class HFCodec:
                 f"{type(tokenizer).__name__} has no fast implementation; "
                 "convert it to tokenizer.json first"
             )
+        self.context = context
+        """Longest context of the model in tokens, prompt and answer together; None: unknown."""
         self._plain = PlainText(tokenizer)
         self._vocab_size = max(vocab_size or 0, len(tokenizer))
         wants_template = chat == "template" or (chat == "auto" and bool(tokenizer.chat_template))
@@ -229,6 +233,11 @@ class HFCodec:
 
     def count(self, text: str) -> int:
         return len(self._plain.encode(text))
+
+    def at_least(self, text: str) -> int:
+        """Tokens of ``text``, where what looks like a control token counts as one; may be called
+        in any thread."""
+        return self._plain.at_least(text)
 
     def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
         return self._plain.truncate(text, limit, keep)

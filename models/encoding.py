@@ -104,6 +104,11 @@ class PlainText:
             return self._decode(ids)
         return self._decode(self._lead + ids)[1:]
 
+    def at_least(self, text: str) -> int:
+        """Tokens of ``text``, where what looks like a control token counts as one. It sets nothing
+        in the tokenizer, so that it may be called in any thread."""
+        return len(self._rust.encode(_clean(text), add_special_tokens=False))
+
     def truncate(self, text: str, limit: int, keep: Literal["head", "tail"]) -> str:
         """A head (tail) of at most ``limit`` tokens that cannot be lengthened by a character."""
         if limit <= 0:

@@ -116,7 +116,11 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
     _check_head(handle)
     with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be used"):
         codec = HFCodec(
-            base.tokenizer, chat=spec.chat, vocab_size=handle.vocab_size, eos_ids=base.eos_ids
+            base.tokenizer,
+            chat=spec.chat,
+            vocab_size=handle.vocab_size,
+            eos_ids=base.eos_ids,
+            context=handle.context,
         )
     return LoadedRole(handle, codec, base.tokenizer, base.cut)
 

@@ -1,11 +1,21 @@
 """Many episodes at once."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from coterie.datatypes import Episode, Policy, Problem, Sampling, Scorer, ScoreRequests, derive_seed
+from coterie.datatypes import (
+    Episode,
+    Policy,
+    Problem,
+    Sampling,
+    Scorer,
+    ScoreRequests,
+    UserError,
+    derive_seed,
+)
 from coterie.datatypes.pulse import ENDED
 from coterie.rollouts.coalesce import Coalescer
 from coterie.rollouts.play import Deadlines, TokenEnvironment, TurnAnswerer, play
@@ -99,6 +109,9 @@ class Collector:
         Args:
             tasks: what to play.
             done: called after each finished episode (for a progress bar).
+
+        Raises:
+            UserError: as :func:`check_paid` does.
         """
         episodes: list[Episode | None] = [None] * len(tasks)
         waiting = iter(enumerate(tasks))
@@ -111,7 +124,7 @@ class Collector:
                     done()
 
         await together(worker() for _ in range(min(self.concurrency, len(tasks))))
-        return [episode for episode in episodes if episode is not None]
+        return check_paid([episode for episode in episodes if episode is not None])
 
     async def play(self, task: Task, ask: TurnAnswerer | None = None) -> Episode:
         """Play one task; ``ask`` answers in place of the team."""
@@ -129,6 +142,20 @@ class Collector:
             )
         finally:
             self._idle.append(env)
+
+
+def check_paid(episodes: list[Episode]) -> list[Episode]:
+    """``episodes``, of a step or an evaluation.
+
+    Raises:
+        UserError: a tenth of them, and more than one, failed because what their programs gave pays
+            nobody (``unpaid`` of :attr:`coterie.datatypes.Episode.info`).
+    """
+    unpaid = [str(e.info.get("failure")) for e in episodes if e.info.get("unpaid")]
+    if unpaid and len(unpaid) >= min(len(episodes), max(2, -(-len(episodes) // 10))):
+        why = Counter(unpaid).most_common(1)[0][0]
+        raise UserError(f"{why}. So ended {len(unpaid)} of {len(episodes)} episodes.")
+    return episodes
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

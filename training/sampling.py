@@ -1,9 +1,10 @@
 """Sampling of training steps, one step ahead of the learner with ``--rollout.overlap``."""
 
 import asyncio
+from collections.abc import Collection, Sequence
 
 from coterie.algorithms import Algorithm
-from coterie.datatypes import Episode, derive_seed
+from coterie.datatypes import Episode, UserError, derive_seed
 from coterie.problems.stream import ProblemStream
 from coterie.rollouts import Collector, tasks_for
 from coterie.teams.team import Team
@@ -96,4 +97,18 @@ class StepSampler:
 
         learners, count = self._team.trained, self._settings.problems_per_step
         batch = await sample_batch(play, self._algorithm, self.group_key, count, learners)
+        if step == 1:
+            _check_asked(batch.episodes, learners)
         return batch, self._stream.cursor
+
+
+def _check_asked(episodes: Sequence[Episode], learners: Collection[str]) -> None:
+    """Refuse to go on where programs asked no role that learns, in no episode of a step."""
+    if not all("failure" in episode.info for episode in episodes):
+        return  # no programs play
+    if not any(row.role in learners for episode in episodes for row in episode.trajectories):
+        raise UserError(
+            f"none of the {len(episodes)} episodes of the first step asked a role that learns "
+            f"({', '.join(learners)}): have the program send its requests to OPENAI_BASE_URL with "
+            "the key and the model names that it is given."
+        )

@@ -235,6 +235,9 @@ def _check_episode_infos(infos: Mapping[str, Any], over: set[str]) -> None:
     episodes = [
         (agent, infos[agent]["episode"]) for agent in sorted(over) if "episode" in infos[agent]
     ]
+    for _, info in episodes:
+        unpaid = isinstance(info, Mapping) and info.get("unpaid")
+        assert not unpaid, f"an episode paid nobody: {info.get('failure')}"
     for agent, episode in episodes[1:]:
         assert same(episode, episodes[0][1]), (
             f"info['episode'] of {agent} and {episodes[0][0]} differ: it is the same for everyone"

@@ -15,7 +15,7 @@ from coterie.extras.cluster.episode_worker import EpisodeWorker, Given, Reply, T
 from coterie.extras.cluster.processes import Machine, Process
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
 from coterie.extras.cluster.starting import give_places, start, start_again
-from coterie.rollouts.collect import Collector, Task, together
+from coterie.rollouts.collect import Collector, Task, check_paid, together
 from coterie.rollouts.play import TurnAnswers, ask_policies
 from coterie.teams.backend import Died
 from coterie.teams.recipe import EnvRecipe
@@ -159,7 +159,7 @@ class _DealingCollector(Collector):
         except BaseException:
             workers.close()  # drop the episodes in progress
             raise
-        return [episodes[number] for number in range(len(tasks))]
+        return check_paid([episodes[number] for number in range(len(tasks))])
 
     async def _play(
         self,

@@ -7,28 +7,46 @@ from typing import Any
 from coterie.extras.gateway import fields
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 
-_UNSUPPORTED = {"tool_choice": ({"type": "auto"},), "thinking": ({"type": "disabled"},)}
+_WIRE = fields.Wire(
+    read=(
+        *("system", "model", "tools", "tool_choice", "stream", "output_config"),
+        *("max_tokens", "stop_sequences", "temperature", "top_p"),
+        # They concern accounts and caches.
+        *("metadata", "service_tier", "cache_control", "inference_geo"),
+    ),
+    only={"thinking": ({"type": "disabled"},)},
+    ignored=fields.SAMPLING,
+)
+_CHOICES = {"type": ("auto", "none"), "disable_parallel_tool_use": (True, False)}
 
 
 def read(body: Mapping[str, Any]) -> Request:
     """The request of a body."""
-    fields.refuse_unsupported(body, _UNSUPPORTED)
+    ignored = fields.check(body, _WIRE)
+    ignored |= fields.check_inside(body, "output_config", {}, ignored=("effort",))
+    fields.check_inside(body, "tool_choice", _CHOICES)
+    choice = body.get("tool_choice") or {}
     messages: list[Message] = []
     if system := fields.text(body.get("system"), "system"):
         messages.append(Message("system", system))
     for message in fields.objects(body.get("messages"), "messages"):
         messages += _messages(message)
     tools = fields.objects(body.get("tools") or [], "tools")
+    if any(tool.get("type") not in (None, "custom") for tool in tools):
+        raise Refused(400, "tools must be functions of the program")
     return Request(
         messages=tuple(messages),
         model=fields.word(body.get("model"), "model"),
         tools=tuple(
-            fields.tool(t.get("name"), t.get("description"), t.get("input_schema")) for t in tools
+            fields.tool(t.get("name"), t.get("description"), t.get("input_schema"))
+            for t in (() if choice.get("type") == "none" else tools)
         ),
         max_tokens=fields.count(body.get("max_tokens"), "max_tokens"),
         stop=fields.words(body.get("stop_sequences"), "stop_sequences"),
-        stream=bool(body.get("stream")),
+        stream=fields.truth(body.get("stream"), "stream", default=False),
         sampling=fields.sampling(body),
+        ignored=ignored,
+        one_call=bool(choice.get("disable_parallel_tool_use")),
     )
 
 
@@ -90,8 +108,8 @@ def _messages(message: Mapping[str, Any]) -> list[Message]:
     speaker, content = message.get("role"), message.get("content")
     if speaker not in ("user", "assistant"):
         raise Refused(400, f"a message has the role {speaker!r:.40}")
-    if isinstance(content, str):
-        return [Message(speaker, content)]
+    if content is None or isinstance(content, str):
+        return [Message(speaker, content or "")]
     said, calls, results = [], [], []
     for block in fields.objects(content, "content"):
         match block.get("type"):
@@ -101,7 +119,8 @@ def _messages(message: Mapping[str, Any]) -> list[Message]:
                 calls.append(fields.call(block.get("id"), block.get("name"), block.get("input")))
             case "tool_result" if speaker == "user":
                 text = fields.text(block.get("content"), "the content of a tool_result")
-                results.append(Message("tool", text, answers=str(block.get("tool_use_id", ""))))
+                answers = fields.identity(block.get("tool_use_id"), "tool_use_id")
+                results.append(Message("tool", text, answers=answers))
             case other:
                 raise Refused(400, f"a block of type {other!r:.40} is not supported here")
     rest = [Message(speaker, fields.text(said, "content"), tuple(calls))]

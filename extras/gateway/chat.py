@@ -6,17 +6,27 @@ from typing import Any
 from coterie.extras.gateway import fields
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 
-_UNSUPPORTED = {
-    "n": (1,),
-    "tool_choice": ("auto",),
-    "response_format": ({"type": "text"},),
-    "logit_bias": ({},),
-    "logprobs": (False,),
-    "functions": ([],),
-    "audio": (),
-    "prediction": (),
-    "modalities": (["text"],),
-}
+_WIRE = fields.Wire(
+    read=(
+        *("model", "tools", "parallel_tool_calls", "stream", "stream_options"),
+        *("max_tokens", "max_completion_tokens", "stop", "temperature", "top_p"),
+        # They concern accounts, storage and caches.
+        *("metadata", "store", "user", "safety_identifier", "service_tier", "prompt_cache_key"),
+        *("prompt_cache_options", "prompt_cache_retention"),
+    ),
+    only={
+        "n": (1,),
+        "tool_choice": ("auto", "none"),
+        "response_format": ({"type": "text"},),
+        "logit_bias": ({},),
+        "logprobs": (False,),
+        "top_logprobs": (0,),
+        "functions": ([],),
+        "function_call": ("auto", "none"),
+        "modalities": (["text"],),
+    },
+    ignored={**fields.SAMPLING, "reasoning_effort": (), "verbosity": ("medium",)},
+)
 _SPEAKERS: Mapping[str, Any] = {
     "system": "system",
     "developer": "system",
@@ -28,21 +38,26 @@ _SPEAKERS: Mapping[str, Any] = {
 
 def read(body: Mapping[str, Any]) -> Request:
     """The request of a body."""
-    harmless = dict(_UNSUPPORTED)
-    if body.get("tool_choice") == "none":
-        harmless.pop("tool_choice")
-    fields.refuse_unsupported(body, harmless)
+    ignored = fields.check(body, _WIRE)
     messages = tuple(map(_message, fields.objects(body.get("messages"), "messages")))
-    limit = body.get("max_completion_tokens", body.get("max_tokens"))
+    limits = [
+        limit
+        for name in ("max_tokens", "max_completion_tokens")
+        if (limit := fields.count(body.get(name), name)) is not None
+    ]
     tools = fields.objects(body.get("tools") or [], "tools")
     return Request(
         messages=messages,
         model=fields.word(body.get("model"), "model"),
         tools=() if body.get("tool_choice") == "none" else tuple(map(_tool, tools)),
-        max_tokens=fields.count(limit, "max_tokens"),
+        max_tokens=min(limits, default=None),
         stop=fields.words(body.get("stop"), "stop"),
-        stream=bool(body.get("stream")),
+        stream=fields.truth(body.get("stream"), "stream", default=False),
         sampling=fields.sampling(body),
+        ignored=ignored,
+        one_call=not fields.truth(
+            body.get("parallel_tool_calls"), "parallel_tool_calls", default=True
+        ),
     )
 
 
@@ -100,24 +115,28 @@ def _message(message: Mapping[str, Any]) -> Message:
     speaker = _SPEAKERS.get(str(message.get("role")))
     if speaker is None:
         raise Refused(400, f"a message has the role {message.get('role')!r:.40}")
+    for name in ("audio", "function_call", "refusal"):
+        if message.get(name):
+            raise Refused(
+                400, f"the {name} of a message is not read here: send text and tool_calls"
+            )
     calls = []
     for made in fields.objects(message.get("tool_calls") or [], "tool_calls"):
         function = made.get("function")
         if not isinstance(function, dict):
             raise Refused(400, "tool_calls must be calls of functions")
         calls.append(fields.call(made.get("id"), function.get("name"), function.get("arguments")))
-    answers = message.get("tool_call_id")
     return Message(
         speaker,
         fields.text(message.get("content"), "content"),
         tuple(calls),
-        answers if isinstance(answers, str) else "",
+        fields.identity(message.get("tool_call_id"), "tool_call_id"),
     )
 
 
 def _tool(tool: Mapping[str, Any]) -> Any:
     function = tool.get("function")
-    if tool.get("type", "function") != "function" or not isinstance(function, dict):
+    if tool.get("type") not in (None, "function") or not isinstance(function, dict):
         raise Refused(400, "tools must be functions")
     return fields.tool(
         function.get("name"), function.get("description"), function.get("parameters")

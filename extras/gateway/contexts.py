@@ -5,12 +5,12 @@ followed by the new messages. Any other request begins a context of its own.
 """
 
 import hashlib
-import itertools
 import json
 import re
 import secrets
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +21,24 @@ from coterie.extras.gateway.messages import (
     Answer,
     Request,
     ToolCall,
-    canonical_json,
     continued_digest,
     prefix_digests,
 )
 from coterie.extras.gateway.rendering import Tokens, follow, render
 
-_ONCE, _COUNT = secrets.token_hex(8), itertools.count()
-"""Of the ids of answers, which no two have in common."""
-_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
+_OPEN_THINK = ("<think>", "[THINK]")
+_MARK = re.compile(r"<think>|\[THINK\]|</think>|\[/THINK\]|<tool_call>\s*(?=\{)")
+"""What the reading of calls depends on."""
+_CALL_END = re.compile(r"\s*</tool_call>")
+_LAST_IDS = 8
+"""Of a context: enough for the mark with which a template opens the thinking."""
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(word)
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_number)  # NaN and Infinity are no JSON
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Contexts:
         self.codec, self._role = codec, role
         self.counts: Counter[str] = Counter()
         """Requests by their kind. And ``malformed``: calls of tools that could not be read, and
-        stayed text; ``sampling_ignored``: requests whose temperature or top-p was ignored."""
+        stayed text; ``sampling_ignored``: requests with a setting of sampling that was ignored."""
         self.nodes: list[Node] = []
         """In the order of their turns."""
         self._known: dict[bytes, Node] = {}
@@ -78,6 +87,11 @@ class Contexts:
         """Names of requests."""
         self._continued: set[int] = set()
         """Turns that a request went on after."""
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether the role was asked anything, answered or not."""
+        return bool(self._asked)
 
     def open(self, request: Request) -> Opened:
         """The context that the role is shown."""
@@ -106,14 +120,16 @@ class Contexts:
         said = as_said(opened_by(self.codec, opened.ids), said)
         calls: tuple[ToolCall, ...] = ()
         if request.tools:
-            said, calls = self._calls(said, turn)
+            before = self.codec.decode(opened.ids[-_LAST_IDS:]).rstrip()
+            thinking = before.endswith(_OPEN_THINK)
+            said, calls = self._calls(said, turn, thinking=thinking, one=request.one_call)
         answer = Answer(
             said,
             calls,
             cut=mark is None and not stops and len(sampled) >= limit,
             prompt_tokens=len(opened.ids),
             completion_tokens=len(sampled),
-            id=f"{_ONCE}{next(_COUNT):08x}",
+            id=secrets.token_hex(12),
         )
         said_back = answer.message()
         messages = (*request.messages, said_back)
@@ -159,24 +175,41 @@ class Contexts:
         kind, origin = why_new(messages, request.tools, past)
         return Opened(ids, kind, name, len(messages), origin=origin)
 
-    def _calls(self, text: str, turn: int) -> tuple[str, tuple[ToolCall, ...]]:
-        """(the text without them, calls); what cannot be read as one stays text."""
+    def _calls(
+        self, text: str, turn: int, *, thinking: bool, one: bool
+    ) -> tuple[str, tuple[ToolCall, ...]]:
+        """(the text without them, calls); what cannot be read as one stays text, and so does what
+        stands in a thought.
+
+        Args:
+            text: what was sampled.
+            turn: in which.
+            thinking: whether it begins in a thought.
+            one: whether it ends behind the first call.
+        """
+        pieces: list[str] = []
         calls: list[ToolCall] = []
-
-        def read(match: re.Match[str]) -> str:
-            try:
-                call = json.loads(match[1])
-                name, given = call["name"], call.get("arguments", {})
-                if not (isinstance(name, str) and name and isinstance(given, dict)):
-                    raise ValueError
-            except (ValueError, LookupError, TypeError, RecursionError):
-                self.counts["malformed"] += 1
-                return match[0]
-            identity = self._call_id(turn, len(calls))
-            calls.append(ToolCall(identity, name, canonical_json(given)))
-            return ""
-
-        left = _CALL.sub(read, text)
+        begin = place = malformed = 0
+        while mark := _MARK.search(text, place):
+            place = mark.end()
+            if mark[0] in _OPEN_THINK:
+                thinking = True
+            elif not mark[0].startswith("<tool_call>"):
+                # All before it was a thought, whether or not it was opened.
+                thinking, begin, malformed = False, 0, 0
+                pieces, calls = [], []
+            elif not thinking:
+                if (read := _read_call(text, place)) is None:
+                    malformed += 1
+                    continue
+                name, arguments, place = read
+                calls.append(ToolCall(self._call_id(turn, len(calls)), name, arguments))
+                pieces.append(text[begin : mark.start()])
+                begin = place
+                if one:
+                    text = text[:place]
+        self.counts["malformed"] += malformed
+        left = "".join([*pieces, text[begin:]])
         return (left.strip() if calls else left), tuple(calls)
 
     def _call_id(self, turn: int, place: int) -> str:
@@ -184,3 +217,18 @@ class Contexts:
         run; nine letters and digits, as some chat templates ask for."""
         whole = f"{self._role} {turn} {place}".encode()
         return hashlib.blake2b(whole, digest_size=5).hexdigest()[:9]
+
+
+def _read_call(text: str, place: int) -> tuple[str, str, int] | None:
+    """(name, arguments, where the call ends) of a call whose JSON begins at ``place``; None if it
+    is none."""
+    try:
+        call, place = _JSON.raw_decode(text, place)
+        name, given, end = call["name"], call.get("arguments", {}), _CALL_END.match(text, place)
+        if not (isinstance(name, str) and name and isinstance(given, dict) and end):
+            return None
+        arguments = json.dumps(given, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        f"{name}{arguments}".encode()  # half of a surrogate pair can be written, and is no text
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return name, arguments, end.end()

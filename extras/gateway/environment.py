@@ -117,7 +117,7 @@ class GatewayEnv(ProblemEnv):
         server = gateway()
 
         def begin() -> Session:
-            self._session = session = Session(self.roles, self.settings)
+            self._session = session = Session(self.roles, self.settings, self._codecs)
             keys = server.open(session)
             stop = self._program(Endpoints(server.url, keys), problem, session.finish)
 
@@ -159,7 +159,8 @@ class GatewayEnv(ProblemEnv):
         async def turn() -> None:
             try:
                 gate, session = server.gate(player, self.settings.gather_s), act()
-                gate.enter(session)
+                if session.ended is None:  # else nobody would take it out again
+                    gate.enter(session)
                 await session.asked()
                 gate.wait(session, lambda: deliver(session.situation()))
             except Exception as error:

@@ -9,6 +9,7 @@ from coterie.envs.spaces import token_ids
 from coterie.extras.gateway.contexts import Contexts, Opened
 from coterie.extras.gateway.messages import Answer, Refused
 from coterie.extras.gateway.outcome import (
+    NoReward,
     Played,
     Record,
     conversation,
@@ -99,18 +100,26 @@ class GatewayEpisode:
             role: Record(role, contexts, session.undelivered(role))
             for role, contexts in self.contexts.items()
         }
-        if ended.failure:
+        failure, unpaid = ended.failure, False
+        if not failure and not any(contexts.was_asked for contexts in self.contexts.values()):
+            failure = "the program asked no role anything"
+        earned: dict[str, dict[str, Any]] = {}
+        if not failure:
+            try:
+                earned = self._earned(ended.result, records, title=title, correct=correct)
+            except NoReward as why:
+                failure, unpaid = str(why), True
+        if failure:
             # Its rows are data, and nothing is paid.
             left_out = {
                 r: dict.fromkeys(range(record.calls), "failed") for r, record in records.items()
             }
-            earned = {role: {"reward_terms": {}, "void": ended.failure} for role in records}
+            earned = {role: {"reward_terms": {}, "void": failure} for role in records}
         else:
             last = self._settings.train_turns == "last"
             left_out = {
                 role: record.left_out(chosen, last=last) for role, record in records.items()
             }
-            earned = self._earned(ended.result, records, title=title, correct=correct)
             for role, turns in left_out.items():
                 if turns:
                     kept = [t for t in range(records[role].calls) if t not in turns]
@@ -124,8 +133,8 @@ class GatewayEpisode:
                 },
                 "episode": {
                     "problem": self.problem.id,
-                    "failure": ended.failure,
-                    **counted(session.counts, failed=bool(ended.failure)),
+                    "failure": failure,
+                    **counted(session.counts, failed=bool(failure), unpaid=unpaid),
                     "forest": {name: r.forest(left_out[name]) for name, r in records.items()},
                 },
                 "texts": record.texts(),
@@ -151,8 +160,9 @@ class GatewayEpisode:
             "stop": list(request.stop),
             "text": conversation(request.messages),
         }
+        ignored = request.ignored or (self._training and bool(request.sampling))
+        self.contexts[role].counts["sampling_ignored"] += ignored
         if self._training:
-            self.contexts[role].counts["sampling_ignored"] += bool(request.sampling)
             return info
         return {**info, **request.sampling}
 

@@ -1,19 +1,49 @@
 """Reading the JSON of requests: each function gives what it must be, or one sentence."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from coterie.extras.gateway.messages import Refused, Tool, ToolCall, canonical_json
 
 MOST_MESSAGES = 4096
-_TEXTS = ("text", "input_text", "output_text")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_CONVERSATIONS = ("messages", "input")
+"""Each wire reads its own, and must have it."""
+SAMPLING: Mapping[str, Sequence[Any]] = {
+    "seed": (),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "repetition_penalty": (1,),
+    "top_k": (-1, 0),
+    "min_p": (0,),
+}
+"""Settings of sampling that are never obeyed -> their values that ask for nothing."""
+
+
+@dataclass(frozen=True)
+class Wire:
+    """The fields of a wire; every other one is refused. None is always allowed."""
+
+    read: Collection[str]
+    """They are obeyed, or change nothing in an answer."""
+    only: Mapping[str, Sequence[Any]]
+    """Name -> the values that are allowed."""
+    ignored: Mapping[str, Sequence[Any]]
+    """Name -> the values that ask for nothing; others are not obeyed, and the request counts as
+    ``sampling_ignored``."""
 
 
 def read_body(body: bytes) -> dict[str, Any]:
     """The JSON object that a body is."""
     try:
         value = json.loads(body.decode())
+        if _SURROGATE.search(body):
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Refused(400, "the body has half of a surrogate pair, which is no character") from None
     except (ValueError, RecursionError):
         raise Refused(400, "the body is no JSON") from None
     if not isinstance(value, dict):
@@ -21,11 +51,49 @@ def read_body(body: bytes) -> dict[str, Any]:
     return value
 
 
-def refuse_unsupported(body: Mapping[str, Any], names: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse what would be ignored: a name with another value than those listed, or None."""
+def check(body: Mapping[str, Any], wire: Wire) -> bool:
+    """Refuse the fields that would be ignored; says whether a setting of sampling is ignored."""
+    ignored = False
     for name, value in body.items():
-        if name in names and value is not None and value not in names[name]:
-            raise Refused(400, f"{name} is not supported here: leave it out")
+        if value is None or name in wire.read or name in _CONVERSATIONS:
+            continue
+        if name in wire.ignored:
+            ignored |= value not in wire.ignored[name]
+        elif value not in wire.only.get(name, ()):
+            raise Refused(400, f"{_shown(name)} is not supported here: leave it out")
+    return ignored
+
+
+def check_inside(
+    body: Mapping[str, Any],
+    name: str,
+    only: Mapping[str, Sequence[Any]],
+    ignored: Collection[str] = (),
+) -> bool:
+    """The same of a field that is an object itself.
+
+    Args:
+        body: of the request.
+        name: of the field.
+        only: as of :class:`Wire`.
+        ignored: what is not obeyed, whatever it says.
+    """
+    value = body.get(name)
+    if value is None:
+        return False
+    if not isinstance(value, dict):
+        raise Refused(400, f"{name} must be an object")
+    for inner, given in value.items():
+        if given is not None and inner not in ignored and given not in only.get(inner, ()):
+            raise Refused(
+                400, f"{name} is not supported here with this {_shown(inner)}: leave it out"
+            )
+    return any(value.get(inner) is not None for inner in ignored)
+
+
+def _shown(name: str) -> str:
+    """A field's name, which may be anything."""
+    return name if name.isidentifier() and len(name) < 80 else ascii(name)[:80]
 
 
 def objects(value: Any, name: str) -> list[dict[str, Any]]:
@@ -37,20 +105,23 @@ def objects(value: Any, name: str) -> list[dict[str, Any]]:
     return value
 
 
-def text(
-    value: Any, name: str, kinds: Sequence[str] = ("text", "input_text", "output_text")
-) -> str:
+def text(value: Any, name: str) -> str:
     """A string, or the text of a list of parts, which are nothing but text; "" for None."""
     if value is None:
         return ""
     if isinstance(value, str):
         return value
+    if not isinstance(value, list) or not all(isinstance(part, dict) for part in value):
+        raise Refused(
+            400, f"{name} must be text, or a list of parts that are text: write an object as JSON"
+        )
     parts = []
     for part in objects(value, name):
-        if part.get("type", "text") not in kinds or not isinstance(part.get("text"), str):
-            raise Refused(
-                400, f"{name} has a part of type {part.get('type')!r:.40}: only text is read"
-            )
+        kind = "text" if part.get("type") is None else part["type"]
+        if kind not in ("text", "input_text", "output_text"):
+            raise Refused(400, f"{name} has a part of type {kind!r:.40}: only text is read")
+        if not isinstance(part.get("text"), str):
+            raise Refused(400, f"{name} has a part of text without text")
         parts.append(part["text"])
     return "".join(parts)
 
@@ -58,6 +129,24 @@ def text(
 def word(value: Any, name: str) -> str:
     """A string that is not empty."""
     if not isinstance(value, str) or not value:
+        raise Refused(400, f"{name} must be text")
+    return value
+
+
+def truth(value: Any, name: str, *, default: bool) -> bool:
+    """True or false; ``default`` for None."""
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise Refused(400, f"{name} must be true or false")
+    return value
+
+
+def identity(value: Any, name: str) -> str:
+    """What names a call; "" for None."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
         raise Refused(400, f"{name} must be text")
     return value
 
@@ -102,10 +191,10 @@ def tool(name: Any, description: Any, parameters: Any) -> Tool:
     return Tool(word(name, "a tool's name"), described, canonical_json(parameters or {}))
 
 
-def call(identity: Any, name: Any, arguments: Any) -> ToolCall:
+def call(named: Any, name: Any, arguments: Any) -> ToolCall:
     """A call that an assistant made."""
     return ToolCall(
-        identity if isinstance(identity, str) else "",
+        identity(named, "the id of a call"),
         word(name, "the name of a called tool"),
         canonical_json(arguments if arguments is not None else {}),
     )

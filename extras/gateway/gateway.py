@@ -6,8 +6,9 @@ import os
 import secrets
 import threading
 from collections import deque
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -19,14 +20,17 @@ except ImportError:  # not for this system
 from coterie.extras.gateway.gate import Gate
 from coterie.extras.gateway.http import Asked, Reply, Server
 from coterie.extras.gateway.messages import Refused
+from coterie.extras.gateway.programs import COMMAND
 from coterie.extras.gateway.routes import Key, refusal, respond
-from coterie.extras.gateway.session import Session
+from coterie.extras.gateway.session import Ended, Session
 
 T = TypeVar("T")
 
 _DEAD_KEYS = 4096
 """Keys of ended episodes that are remembered, so that a late call is told why."""
 _HOME = "127.0.0.1"
+_CLOSING_S = 5.0
+"""Seconds that programs and connections have to end, when the gateway is closed."""
 
 
 class Gateway:
@@ -43,7 +47,7 @@ class Gateway:
         self._starting: dict[asyncio.AbstractEventLoop, list[Coroutine[Any, Any, None]]] = {}
         self._gates: dict[asyncio.AbstractEventLoop, Gate] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True, name="gateway").start()
-        self._server = Server(self._handle, refusal)
+        self._server = Server(self._handle, refusal, self._owner)
         self.url = self.submit(self._server.start()).result()
         _leave_out_proxies()
         atexit.register(self.close)
@@ -94,17 +98,27 @@ class Gateway:
         for key in keys:
             self._keys.pop(key, None)
             self._dead.append(key)
+        self._server.forget(session)
 
     def close(self) -> None:
-        """End all programs, and the server."""
+        """End all programs, and the server; nothing of them is left to be done."""
 
         async def end() -> None:
             for session in {key.session for key in self._keys.values()}:
-                session.stop()
+                session.finish(Ended(failure="the run ended"))
             self._server.close()
+            left = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in left:
+                if task.get_name() != COMMAND:  # else it is ending what it started
+                    task.cancel()
+            if left:
+                await asyncio.wait(left, timeout=_CLOSING_S)
 
         if self.loop.is_running():
-            self.submit(end()).result(timeout=10)
+            # Where something holds the loop nothing can be ended here: commands end with this
+            # process, and so do threads.
+            with suppress(TimeoutError):
+                self.submit(end()).result(timeout=2 * _CLOSING_S)
 
     async def _handle(self, asked: Asked) -> Reply:
         try:
@@ -112,15 +126,25 @@ class Gateway:
         except Refused as refused:
             return refusal(refused.status, refused.sentence)
 
+    def _owner(self, headers: Mapping[str, str]) -> Session | None:
+        """The episode whose program sends a request with these headers."""
+        key = self._keys.get(_word(headers))
+        return None if key is None else key.session
+
     def _key(self, asked: Asked) -> Key:
-        given = asked.headers.get("authorization", "")
-        word = given[7:].strip() if given[:7].lower() == "bearer " else ""
-        word = word or asked.headers.get("x-api-key", "")
+        word = _word(asked.headers)
         if (key := self._keys.get(word)) is not None:
             return key
         if word in self._dead:
             raise Refused(409, "this key's episode has ended")
         raise Refused(401, "this key opens nothing: take the one that the program was given")
+
+
+def _word(headers: Mapping[str, str]) -> str:
+    """The key that a request shows."""
+    given = headers.get("authorization", "")
+    word = given[7:].strip() if given[:7].lower() == "bearer " else ""
+    return word or headers.get("x-api-key", "")
 
 
 def _leave_out_proxies() -> None:

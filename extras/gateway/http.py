@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -10,13 +10,21 @@ from typing import cast
 
 import httptools
 
+from coterie.envs.guarded import describe
+from coterie.extras.gateway.places import Holder, NoPlace, Places
+
 MOST_BODY = 8 << 20
 """Bytes of a request's body."""
+MOST_UNKNOWN_BODY = 64 << 10
+"""Bytes of the body of a request that has no key of a living episode."""
+MOST_BODIES = 64 << 20
+"""Bytes of all requests of one owner that are not answered yet."""
 MOST_HEADERS = 32 << 10
-"""Bytes of its headers."""
-MOST_CONNECTIONS = 1024
+"""Bytes of a request's headers."""
 SLOW_S = 60.0
 """Seconds that a client may take until a request is whole, or to read what it is sent."""
+UNKNOWN_S = 5.0
+"""Seconds that a client without a key may take until the headers of a request are whole."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +59,21 @@ Handler = Callable[[Asked], Awaitable[Reply]]
 class Server:
     """Answers requests on a port of loopback that the system chooses."""
 
-    def __init__(self, handler: Handler, refusal: Callable[[int, str], Reply]) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        refusal: Callable[[int, str], Reply],
+        owner: Callable[[Mapping[str, str]], Hashable] = lambda headers: "",
+    ) -> None:
         """
         Args:
-            handler: answers one request; it raises nothing.
+            handler: answers one request.
             refusal: what is sent for (status, sentence) where there is no request to answer.
+            owner: says by a request's headers who sends it; None: nobody known.
         """
-        self.handler, self.refusal = handler, refusal
+        self.handler, self.refusal, self.owner = handler, refusal, owner
         self.connections: set[_Connection] = set()
+        self.places: Places[_Connection] = Places()
         self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
@@ -70,11 +85,16 @@ class Server:
         host, port = self._listening.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
 
+    def forget(self, owner: Hashable) -> None:
+        """The owner is known no more: its idle connections are closed."""
+        for connection in self.places.forget(owner):
+            connection.give_way(busy=False)
+
     def close(self) -> None:
         """Listen no more, and leave all clients."""
         if self._listening is not None:
             self._listening.close()
-        for connection in self.connections:
+        for connection in tuple(self.connections):
             connection.leave()
 
 
@@ -102,7 +122,11 @@ class _Connection(asyncio.Protocol):
         self._waiting: deque[_Arrived] = deque()
         self._task: asyncio.Task[None] | None = None
         self._here, self._over = True, False
+        self.holder: Holder[_Connection] | None = None
+        """Whose it is; None: nobody's that is known."""
         self._received = 0
+        self._kept = 0
+        """Bytes of bodies that are not answered yet."""
         self._writable: asyncio.Event | None = None
         self.on_message_begin()
 
@@ -111,13 +135,15 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._server.connections.add(self)
-        if len(self._server.connections) > MOST_CONNECTIONS:
-            self._refuse(503, "too busy")
+        for oldest in self._server.places.arrive(self):
+            oldest.give_way()
         self._expect()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._here = False
         self._server.connections.discard(self)
+        self._keep(-self._kept)
+        self._server.places.leave(self)
         self._in_time()
         self.resume_writing()
 
@@ -155,14 +181,30 @@ class _Connection(asyncio.Protocol):
         """Drop the client."""
         self._transport.abort()
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is asked on it."""
+        return self._task is None and not self._begun
+
+    def give_way(self, *, busy: bool = True) -> None:
+        """Others need its place; ``busy``: even if something is asked on it."""
+        if self.idle:
+            self._over = True
+            self._transport.close()
+        elif busy:
+            self._transport.abort()
+
     # What the parser calls.
 
     def on_message_begin(self) -> None:
         self._url, self._body = bytearray(), bytearray()
         self._headers: dict[str, str] = {}
-        self._whole_headers = False
+        self._whole_headers = self._begun = False
+        self._denied = ""
+        """Why its owner may have no other connection."""
 
     def on_url(self, url: bytes) -> None:
+        self._begun = True
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -171,15 +213,28 @@ class _Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._whole_headers, self._received = True, 0
+        self._claim(self._server.owner(self._headers))
         if self._headers.get("expect", "").lower() == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
+        if self._over:
+            return
         self._body += body
+        self._keep(len(body))
+        if self.holder is None:
+            if len(self._body) > MOST_UNKNOWN_BODY:
+                why = self._denied or "this key opens nothing, and the body is long"
+                self._refuse(429 if self._denied else 401, why)
+        elif self.holder.bytes > MOST_BODIES:
+            self._refuse(429, f"requests of {MOST_BODIES:,} bytes are under way in this episode")
 
     def on_message_complete(self) -> None:
-        self._received = 0
+        self._received, self._begun = 0, False
         if self._over:
+            return
+        if self._denied:
+            self._refuse(429, self._denied)
             return
         if len(self._body) > MOST_BODY:
             self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
@@ -192,6 +247,28 @@ class _Connection(asyncio.Protocol):
         self._arrive(_Arrived(asked, None, chunks, keep))
         if len(self._waiting) > 1:
             self._transport.pause_reading()  # a client that does not wait
+
+    def _claim(self, owner: Hashable) -> None:
+        """Whoever sends this request has the connection from now on."""
+        places, before = self._server.places, self.holder
+        try:
+            gone = places.claim(self, owner)
+        except NoPlace as why:
+            self._denied = str(why)  # when the request is whole, so that the client reads it
+            return
+        for other in gone:
+            other.give_way()
+        if self.holder is not before:
+            if before is not None:
+                before.bytes -= self._kept
+            if self.holder is not None:
+                self.holder.bytes += self._kept
+                self._expect()  # it is known: it has longer for the rest
+
+    def _keep(self, count: int) -> None:
+        self._kept += count
+        if self.holder is not None:
+            self.holder.bytes += count
 
     def _listens(self) -> bool:
         return self._here and not self._transport.is_closing()
@@ -212,22 +289,29 @@ class _Connection(asyncio.Protocol):
         try:
             while self._waiting:
                 arrived = self._waiting.popleft()
-                if arrived.asked is not None:
-                    reply = await self._server.handler(arrived.asked)
-                else:
-                    assert arrived.refusal is not None
-                    reply = arrived.refusal
-                await self._send(arrived, reply)
+                await self._send(arrived, await self._reply(arrived))
                 await self._drained()
+                if arrived.asked is not None:
+                    self._keep(-len(arrived.asked.body))
                 if not arrived.keep or not self._here:
                     self._close()
                     return
             self._transport.resume_reading()
             self._expect()
-        except (OSError, TimeoutError):
-            self._transport.abort()  # the client is gone, or too slow
+        except Exception:
+            self._transport.abort()  # the client is gone, or too slow; nobody is left waiting
         finally:
             self._task = None
+
+    async def _reply(self, arrived: _Arrived) -> Reply:
+        if arrived.asked is None:
+            assert arrived.refusal is not None
+            return arrived.refusal
+        try:
+            return await self._server.handler(arrived.asked)
+        except Exception as error:
+            arrived.keep = False
+            return self._server.refusal(500, f"the gateway failed: {describe(error)}")
 
     async def _send(self, arrived: _Arrived, reply: Reply) -> None:
         chunks = arrived.chunks and reply.stream is not None
@@ -280,7 +364,8 @@ class _Connection(asyncio.Protocol):
     def _expect(self) -> None:
         """The client has a while for its next request, and to read what it was sent."""
         self._in_time()
-        self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
+        seconds = SLOW_S if self.holder is not None else min(UNKNOWN_S, SLOW_S)
+        self._deadline = asyncio.get_running_loop().call_later(seconds, self._transport.abort)
 
     def _in_time(self) -> None:
         if self._deadline is not None:

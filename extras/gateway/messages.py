@@ -62,6 +62,10 @@ class Request:
     sampling: Mapping[str, float] = field(default_factory=dict)
     """The ``temperature`` and ``top_p`` that it names; in training the run's hold in their
     place."""
+    ignored: bool = False
+    """Whether it names a setting of sampling that is never obeyed."""
+    one_call: bool = False
+    """Whether at most one tool may be called."""
 
 
 @dataclass(frozen=True)

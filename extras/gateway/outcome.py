@@ -3,19 +3,22 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any
 
-from coterie.datatypes import UserError
 from coterie.envs.contract import why_no_reward
 from coterie.extras.gateway.contexts import Contexts, Node
 from coterie.extras.gateway.forks import KINDS
 from coterie.extras.gateway.messages import Answer, Message
+from coterie.extras.gateway.results import Unread
 
 OF_SESSIONS = ("abandoned", "replayed", "refused")
 OF_TURNS = ("twins", "undelivered", "malformed", "sampling_ignored")
-COUNTS = (*KINDS, *OF_TURNS, "failed", *OF_SESSIONS)
+COUNTS = (*KINDS, *OF_TURNS, "failed", "unpaid", *OF_SESSIONS)
 """What is counted, and seldom happens."""
+
+
+class NoReward(Exception):
+    """Why what a program gave pays nobody: one sentence."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,8 @@ class Record:
     def measured(self) -> dict[str, float]:
         """Calls and the rows that they became; the shares of calls that went on with a context and
         that reached the program; calls by their kind (:data:`coterie.extras.gateway.forks.KINDS`);
-        twins, undelivered answers, malformed calls of tools, and calls whose temperature or top-p
-        was ignored."""
+        twins, undelivered answers, malformed calls of tools, and calls with a setting of sampling
+        that was ignored."""
         counts, calls, nodes = self.contexts.counts, self.calls, self.nodes
         continued = {node.opened.behind for node in nodes}
         return {
@@ -115,10 +118,12 @@ class Record:
         return Played(self.role, turn, self.calls, node.request.messages, node.answer)
 
 
-def counted(of_session: Mapping[str, int], *, failed: bool) -> dict[str, float]:
-    """What became of an episode and of its requests that have no turn."""
+def counted(of_session: Mapping[str, int], *, failed: bool, unpaid: bool) -> dict[str, float]:
+    """What became of an episode and of its requests that have no turn; ``unpaid``: it failed
+    because of what its program gave."""
     return {
         "failed": float(failed),
+        "unpaid": float(unpaid),
         **{name: float(of_session.get(name, 0)) for name in OF_SESSIONS},
     }
 
@@ -138,7 +143,7 @@ def reward_terms(
         correct: whether a text answers the problem.
 
     Raises:
-        UserError: it is nothing of these.
+        NoReward: it is nothing of these.
     """
     if isinstance(result, str):
         right = float(correct(result))
@@ -153,7 +158,7 @@ def turn_rewards(title: str, result: Any, records: Mapping[str, Record]) -> dict
     reached nobody was paid nothing.
 
     Raises:
-        UserError: the result is none of those that a program may give.
+        NoReward: the result is none of those that a program may give.
     """
     if not isinstance(result, Mapping):
         return {}
@@ -168,25 +173,25 @@ def turn_rewards(title: str, result: Any, records: Mapping[str, Record]) -> dict
 
 def _paid(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
     """Role -> the numbers that it was paid."""
-    by_role: Any = dict.fromkeys(records, result) if isinstance(result, Real) else result
+    by_role: Any = dict.fromkeys(records, result) if isinstance(result, float) else result
     if not isinstance(by_role, Mapping) or not set(by_role) <= set(records):
-        raise UserError(
-            f"{title} gave {result!r:.100}; it must give a text to grade, a number, or a "
+        raise NoReward(
+            f"{title} gave {Unread(result)!r}; it must give a text to grade, a number, or a "
             f"dictionary by role ({', '.join(records)}) of numbers, or of lists with a number for "
-            "each answer."
+            "each answer"
         )
     paid: dict[str, list[float]] = {}
     for role, rewards in by_role.items():
         record, each = records[role], isinstance(rewards, list | tuple)
         answers = record.calls - len(record.undelivered)
         if each and len(rewards) != answers:
-            raise UserError(
+            raise NoReward(
                 f"{title} gave {role} {len(rewards)} rewards, and it had {answers} answers; give a "
-                "number for each answer, or one number."
+                "number for each answer, or one number"
             )
         for reward in rewards if each else [rewards]:
             if why := why_no_reward(role, reward):
-                raise UserError(f"{title}: {why}.")
+                raise NoReward(f"{title}: {why}")
         paid[role] = [float(reward) for reward in (rewards if each else [rewards])]
     return paid
 

@@ -1,11 +1,13 @@
 """The programs that play: a function in a thread of this process, or a command of its own."""
 
 import asyncio
+import errno
 import inspect
 import json
 import os
 import shlex
-import signal
+import stat
+import sys
 import tempfile
 import threading
 from collections import deque
@@ -15,14 +17,22 @@ from contextvars import Context
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from shutil import rmtree
 from typing import Any
+from weakref import WeakSet
 
 from coterie.datatypes import Problem, UserError
 from coterie.envs.guarded import describe
+from coterie.extras.gateway.results import plain
 from coterie.extras.gateway.session import Ended
 
 MOST_OUTPUT = 1 << 20
-"""Bytes that a command may write."""
+"""Bytes that a command may write, and bytes of its answer."""
+COMMAND = "command"
+"""Name of the tasks that end what a command started when they are cancelled."""
+_LAUNCHER = Path(__file__).with_name("launcher.py")
+_STOP_S = 10.0
+"""Seconds that all that a command started has to end."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +108,9 @@ class FunctionProgram:
             try:
                 result = self.function(endpoints, problem)
                 if inspect.isawaitable(result):
-                    result = asyncio.run(awaited(result))
-                ended = Ended(result)
+                    with asyncio.Runner(loop_factory=_ProgramLoop) as runner:
+                        result = runner.run(awaited(result))
+                ended = Ended(plain(result))
             except BaseException as error:
                 ended = Ended(failure=f"the program raised {describe(error)}"[:400])
             with suppress(RuntimeError):  # the gateway is closed
@@ -112,6 +123,28 @@ class FunctionProgram:
 
         _THREADS.run(play)
         return stop
+
+
+class _ProgramLoop(asyncio.SelectorEventLoop):
+    """The event loop of one program. With it end the connections that the program has opened:
+    clients that it does not close may be closed later by Python, in another loop, and find nothing
+    left to do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._opened: WeakSet[asyncio.BaseTransport] = WeakSet()
+
+    async def create_connection(self, *arguments: Any, **more: Any) -> Any:
+        transport, protocol = await super().create_connection(*arguments, **more)
+        self._opened.add(transport)
+        return transport, protocol
+
+    def close(self) -> None:
+        if not self.is_closed() and (left := [t for t in self._opened if not t.is_closing()]):
+            for transport in left:
+                getattr(transport, "abort", transport.close)()
+            self.run_until_complete(asyncio.sleep(0))  # they are told
+        super().close()
 
 
 class _Threads:
@@ -148,8 +181,9 @@ class CommandProgram:
     def __call__(
         self, endpoints: Endpoints, problem: Problem, done: Callable[[Ended], None]
     ) -> Callable[[], object]:
-        """Play in a process and a process group of its own, which is killed when it is stopped."""
-        task = asyncio.create_task(self._play(endpoints, problem))
+        """Play in a process of its own, which :mod:`coterie.extras.gateway.launcher` starts and
+        ends, with all that it started."""
+        task = asyncio.create_task(self._play(endpoints, problem), name=COMMAND)
 
         def ended(task: "asyncio.Task[Ended]") -> None:
             if not task.cancelled():
@@ -161,15 +195,12 @@ class CommandProgram:
 
     async def _play(self, endpoints: Endpoints, problem: Problem) -> Ended:
         shown = {"id": problem.id, "question": problem.question, "choices": problem.choices}
-        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            answer = Path(folder) / "answer"
-            loop, output = asyncio.get_running_loop(), _Output()
-            transport, _ = await loop.subprocess_exec(
-                lambda: output,
-                *self.words,
-                stdin=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-                env={
+        folder = tempfile.mkdtemp(prefix="coterie-")
+        answer = Path(folder) / "answer"
+        try:
+            output = await self._run(
+                folder,
+                {
                     **os.environ,
                     **endpoints.environment(),
                     "COTERIE_QUESTION": problem.question,
@@ -177,20 +208,43 @@ class CommandProgram:
                     "COTERIE_ANSWER": str(answer),
                 },
             )
-            pid = transport.get_pid()
-            try:
-                await output.closed
-                written = answer.read_bytes()[:MOST_OUTPUT] if answer.is_file() else b""
-            except _Floods:
+            if output.floods:
                 return Ended(failure=f"the program wrote more than {MOST_OUTPUT:,} bytes")
+            if output.code:
+                last = output.errors.decode(errors="replace").strip().rpartition("\n")[2][:300]
+                return Ended(failure=f"the program ended with {output.code}: {last}")
+            written = await asyncio.to_thread(_read_answer, answer)
+        except _NoAnswer as why:
+            return Ended(failure=str(why))
+        finally:
+            # It may hold any number of files.
+            await asyncio.to_thread(rmtree, folder, ignore_errors=True)
+        return Ended(plain(_result(written or bytes(output.out))))
+
+    async def _run(self, folder: str, environment: Mapping[str, str]) -> "_Output":
+        """What the command writes, when it and all that it started have ended."""
+        loop, output = asyncio.get_running_loop(), _Output()
+        transport, _ = await loop.subprocess_exec(
+            lambda: output,
+            *(sys.executable, "-I", "-S", str(_LAUNCHER), folder),
+            *self.words,
+            stdin=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            env=environment,
+        )
+        try:
+            await output.enough.wait()
+        finally:
+            output.close_input()
+            try:
+                async with asyncio.timeout(_STOP_S):
+                    await output.exited.wait()
+            except TimeoutError:
+                transport.kill()
             finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(pid, signal.SIGKILL)
+                output.code = transport.get_returncode() or 0
                 transport.close()
-        if code := transport.get_returncode():
-            last = output.errors.decode(errors="replace").strip().rpartition("\n")[2][:300]
-            return Ended(failure=f"the program ended with {code}: {last}")
-        return Ended(_result(written or bytes(output.out)))
+        return output
 
 
 def read_command(line: str) -> CommandProgram:
@@ -213,8 +267,8 @@ def read_command(line: str) -> CommandProgram:
     return CommandProgram(tuple(words))
 
 
-class _Floods(Exception):
-    """More output than there may be."""
+class _NoAnswer(Exception):
+    """Why the file for the answer cannot be read."""
 
 
 class _Output(asyncio.SubprocessProtocol):
@@ -222,18 +276,63 @@ class _Output(asyncio.SubprocessProtocol):
 
     def __init__(self) -> None:
         self.out, self.errors = bytearray(), bytearray()
-        self.closed = asyncio.get_running_loop().create_future()
-        """Set when all is there; :class:`_Floods` when it is too much."""
+        self.enough, self.exited = asyncio.Event(), asyncio.Event()
+        """Set when all is there, or too much; and when the process has ended."""
+        self.floods, self.code = False, 0
+        """Whether it is too much; the status of the process."""
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport  # pyright: ignore[reportAttributeAccessIssue]
+
+    def close_input(self) -> None:
+        """Tell the launcher that all must end."""
+        pipe = None if self._transport is None else self._transport.get_pipe_transport(0)
+        if pipe is not None:
+            pipe.close()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         whole = self.out if fd == 1 else self.errors
+        if self.floods:
+            return
         whole += data
-        if len(whole) > MOST_OUTPUT and not self.closed.done():
-            self.closed.set_exception(_Floods())
+        if len(whole) > MOST_OUTPUT:
+            self.floods = True
+            self.enough.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+        self.close_input()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.closed.done():
-            self.closed.set_result(None)
+        self.enough.set()
+
+
+def _read_answer(path: Path) -> bytes:
+    """The file, b"" where there is none. Nothing that is no plain file of the folder is opened for
+    long, and no more is read than may be written.
+
+    Raises:
+        _NoAnswer: it is none.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        why = "a link" if error.errno == errno.ELOOP else error.strerror
+        raise _NoAnswer(f"the program's answer is no file that can be read: {why}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise _NoAnswer("the program's answer is no regular file")
+        read = bytearray()
+        while len(read) <= MOST_OUTPUT and (more := os.read(descriptor, MOST_OUTPUT)):
+            read += more
+    finally:
+        os.close(descriptor)
+    if len(read) > MOST_OUTPUT:
+        raise _NoAnswer(f"the program's answer has more than {MOST_OUTPUT:,} bytes")
+    return bytes(read)
 
 
 def _result(output: bytes) -> Any:

@@ -6,13 +6,24 @@ from typing import Any
 from coterie.extras.gateway import fields
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 
-_UNSUPPORTED = {
-    "tool_choice": ("auto",),
-    "background": (False,),
-    "conversation": (),
-    "prompt": (),
-    "text": ({}, {"format": {"type": "text"}}),
-}
+_WIRE = fields.Wire(
+    read=(
+        *("instructions", "previous_response_id", "store", "model", "tools", "text"),
+        *("parallel_tool_calls", "stream", "stream_options", "max_output_tokens"),
+        *("temperature", "top_p", "reasoning", "include"),
+        # They concern accounts, caches, and tools that are refused.
+        *("metadata", "user", "safety_identifier", "service_tier", "prompt_cache_key"),
+        *("prompt_cache_options", "prompt_cache_retention", "max_tool_calls"),
+    ),
+    only={
+        "tool_choice": ("auto", "none"),
+        "background": (False,),
+        "top_logprobs": (0,),
+        "truncation": ("disabled",),
+    },
+    ignored=fields.SAMPLING,
+)
+_LOGPROBS = "message.output_text.logprobs"
 _SPEAKERS: Mapping[str, Any] = {
     "system": "system",
     "developer": "system",
@@ -24,9 +35,17 @@ _SPEAKERS: Mapping[str, Any] = {
 def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
     """The request of a body; ``earlier`` is the conversation that ``previous_response_id``
     names."""
-    fields.refuse_unsupported(body, _UNSUPPORTED)
+    ignored = fields.check(body, _WIRE)
+    ignored |= fields.check_inside(
+        body, "text", {"format": ({"type": "text"},)}, ignored=("verbosity",)
+    )
+    ignored |= fields.check_inside(
+        body, "reasoning", {}, ignored=("effort", "summary", "generate_summary")
+    )
+    if _LOGPROBS in fields.words(body.get("include"), "include"):
+        raise Refused(400, f"include is not supported here with {_LOGPROBS}: leave it out")
     given = body.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
     messages = list(earlier)
     if instructions := fields.text(body.get("instructions"), "instructions"):
         # They belong to this response alone; a conversation that goes on has them already.
@@ -37,17 +56,22 @@ def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
     for item in fields.objects(items, "input"):
         _add(messages, item)
     tools = fields.objects(body.get("tools") or [], "tools")
-    if any(tool.get("type") != "function" for tool in tools):
+    if any(tool.get("type") not in (None, "function") for tool in tools):
         raise Refused(400, "tools must be functions")
     return Request(
         messages=tuple(messages),
         model=fields.word(body.get("model"), "model"),
         tools=tuple(
-            fields.tool(t.get("name"), t.get("description"), t.get("parameters")) for t in tools
+            fields.tool(t.get("name"), t.get("description"), t.get("parameters"))
+            for t in (() if body.get("tool_choice") == "none" else tools)
         ),
         max_tokens=fields.count(body.get("max_output_tokens"), "max_output_tokens"),
-        stream=bool(body.get("stream")),
+        stream=fields.truth(body.get("stream"), "stream", default=False),
         sampling=fields.sampling(body),
+        ignored=ignored,
+        one_call=not fields.truth(
+            body.get("parallel_tool_calls"), "parallel_tool_calls", default=True
+        ),
     )
 
 
@@ -129,7 +153,7 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
 
 def _add(messages: list[Message], item: Mapping[str, Any]) -> None:
     """Append what an item says; the parts of one assistant's turn are one message."""
-    match item.get("type", "message"):
+    match "message" if item.get("type") is None else item["type"]:
         case "message":
             speaker = _SPEAKERS.get(str(item.get("role")))
             if speaker is None:
@@ -144,7 +168,8 @@ def _add(messages: list[Message], item: Mapping[str, Any]) -> None:
                 messages.append(Message("assistant", calls=(call,)))
         case "function_call_output":
             text = fields.text(item.get("output"), "output")
-            messages.append(Message("tool", text, answers=str(item.get("call_id", ""))))
+            answers = fields.identity(item.get("call_id"), "call_id")
+            messages.append(Message("tool", text, answers=answers))
         case "reasoning":
             pass
         case other:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ import orjson
 
 from coterie.extras.gateway import anthropic, chat, fields, responses
 from coterie.extras.gateway.http import Asked, Reply
+from coterie.extras.gateway.length import refuse_too_long
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 from coterie.extras.gateway.session import Call, Session
 
@@ -68,14 +70,15 @@ async def _responses(asked: Asked, key: Key) -> Reply:
     body, known = fields.read_body(asked.body), key.session.responses
     earlier: tuple[Message, ...] = ()
     if (name := body.get("previous_response_id")) is not None:
-        if str(name) not in known:
-            raise Refused(404, "previous_response_id names no response of this episode")
-        earlier = known[str(name)]
+        role, earlier = known.get(str(name), ("", ()))
+        if not earlier or (key.role and key.role != role):
+            raise Refused(404, "previous_response_id names no response that this key may read")
     request = responses.read(body, earlier)
 
     def remember(answer: Answer) -> None:
         if body.get("store") is not False:
-            known[f"resp_{answer.id}"] = (*request.messages, answer.message())
+            messages = (*request.messages, answer.message())
+            known[f"resp_{answer.id}"] = _role(key, request), messages
 
     return await _sampled(asked, key, request, responses.write, responses.events, remember)
 
@@ -106,8 +109,20 @@ async def _sampled(
         remember: called with the answer before it is sent.
     """
     role = _role(key, request)
-    if not request.messages or request.messages[-1].speaker == "assistant":
-        raise Refused(400, "the last message must be somebody else's than the assistant's")
+    if not request.messages:
+        raise Refused(400, "there is no message: send at least one")
+    if request.messages[-1].speaker == "assistant":
+        raise Refused(
+            400,
+            "the last message is the assistant's, and answers cannot be begun for it here: end "
+            "with a message of somebody else",
+        )
+    key.session.check(role)
+    try:
+        await refuse_too_long(key.session.codecs.get(role), role, request)
+    except Refused:
+        key.session.refuse(role)
+        raise
     name = hashlib.blake2b(asked.path.encode() + b"\0" + asked.body).digest()
     retry = asked.headers.get("x-stainless-retry-count", "0") != "0"
     call = key.session.ask(role, request, name, asked.here, retry=retry)
@@ -160,7 +175,11 @@ async def _streamed(
 
 
 def _reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
-    return Reply(status, orjson.dumps(value), headers=headers or {})
+    try:
+        body = orjson.dumps(value)
+    except TypeError:  # a number that has more than 64 bits, in the arguments of a call
+        body = json.dumps(value).encode()
+    return Reply(status, body, headers=headers or {})
 
 
 def refusal(status: int, sentence: str) -> Reply:

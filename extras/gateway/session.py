@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coterie.datatypes import TokenCodec
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 from coterie.extras.gateway.settings import GatewaySettings
 
@@ -53,8 +54,14 @@ class Situation:
 class Session:
     """Lives in the gateway's event loop, and is touched nowhere else."""
 
-    def __init__(self, roles: Sequence[str], settings: GatewaySettings) -> None:
-        self.roles = tuple(roles)
+    def __init__(
+        self,
+        roles: Sequence[str],
+        settings: GatewaySettings,
+        codecs: Mapping[str, TokenCodec] | None = None,
+    ) -> None:
+        """``codecs``: of the roles, which say how much their contexts hold."""
+        self.roles, self.codecs = tuple(roles), dict(codecs or {})
         self.counts: Counter[str] = Counter()
         """Calls that were ``replayed``, ``abandoned`` (nobody waits for the answer) or
         ``refused`` (a budget is used up)."""
@@ -63,8 +70,8 @@ class Session:
         """Ends the program."""
         self.calls: dict[str, list[Call]] = {role: [] for role in roles}
         """All that were sampled, by turn."""
-        self.responses: dict[str, tuple[Message, ...]] = {}
-        """The conversations that ``previous_response_id`` can name."""
+        self.responses: dict[str, tuple[str, tuple[Message, ...]]] = {}
+        """(role, conversation) that ``previous_response_id`` can name."""
         self._settings = settings
         self._queues: dict[str, deque[Call]] = {role: deque() for role in roles}
         self._recent: dict[tuple[str, bytes], Call] = {}
@@ -87,14 +94,13 @@ class Session:
         Raises:
             Refused: the episode has ended, or a budget is used up.
         """
-        if self.ended is not None:
-            raise Refused(409, "this episode has ended")
+        self._check_alive()
         known = self._recent.get((role, name))
         if retry and known is not None:
             self.counts["replayed"] += 1
             known.waiting.append(here)
             return known
-        self._check_budget(role)
+        self.check(role)
         self._asked[role] += 1
         call = Call(request, asyncio.get_running_loop().create_future(), [here])
         # Nobody may be left to look at an answer that is a refusal.
@@ -103,6 +109,20 @@ class Session:
         self._queues[role].append(call)
         self._changed.set()
         return call
+
+    def check(self, role: str) -> None:
+        """Refuse a further call of the role where it may have none.
+
+        Raises:
+            Refused: the episode has ended, or a budget is used up.
+        """
+        self._check_alive()
+        self._check_budget(role)
+
+    def refuse(self, role: str) -> None:
+        """Count a call that is refused: it is one of those that the role may have."""
+        self._asked[role] += 1
+        self.counts["refused"] += 1
 
     def answer(self, answers: Sequence[tuple[str, Call, Answer | Refused]]) -> None:
         """Hand the program the answers of roles to calls; one that has ended meanwhile gets
@@ -156,6 +176,10 @@ class Session:
                 self.counts["abandoned"] += 1
                 _settle(queue.popleft(), Refused(409, "nobody waits for this"))
         return self.ended is not None or any(self._queues.values())
+
+    def _check_alive(self) -> None:
+        if self.ended is not None:
+            raise Refused(409, "this episode has ended")
 
     def _check_budget(self, role: str) -> None:
         most, tokens = self._settings.max_calls, self._settings.max_tokens

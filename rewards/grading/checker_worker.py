@@ -79,7 +79,7 @@ def math_verify_checker() -> Check:
 
     def check(answer: str, problem: Problem) -> dict[str, Any]:
         stated = parse(answer, parsing_timeout=None)  # type: ignore[arg-type]
-        right = verify(parsed(problem.gold), stated, timeout_seconds=None)
+        right = any(verify(parsed(gold), stated, timeout_seconds=None) for gold in problem.golds)
         shown = next((part for part in stated if isinstance(part, str)), None)
         return {"number": float(right), "answer": shown}
 
@@ -96,7 +96,7 @@ def serve(check: Check, questions: TextIO, replies: TextIO, deadline_s: float) -
     print("ready", file=replies, flush=True)
     for line in questions:
         answer, fields = json.loads(line)
-        fields["choices"] = tuple(fields["choices"])
+        fields |= {name: tuple(fields[name]) for name in ("choices", "alternatives")}
         signal.setitimer(signal.ITIMER_REAL, deadline_s + GRACE_S)
         try:
             reply = check(answer, Problem(**fields))

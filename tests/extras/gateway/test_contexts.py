@@ -228,3 +228,75 @@ def test_a_program_hears_the_thought_that_the_prompt_opened() -> None:
     assert reply.text == "<think>\nhm 5"
     assert text(shown(contexts, says("a"), reply, says("b"))).endswith("hm 5|b")
     assert contexts.counts["bridged"] == 1
+
+
+def called(*arguments: str) -> str:
+    return "".join(
+        f'<tool_call>\n{{"name": "add", "arguments": {given}}}\n</tool_call>' for given in arguments
+    )
+
+
+ONE = '{"a": 1}'
+DRAFT, CALL = called("{}"), called(ONE)
+MARKS = ['{"t": "}</tool_call> x"}', '{"t": "<tool_call>{}</tool_call>"}']
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "left", "arguments"),
+    [
+        # What stands in a thought is a draft.
+        ("q", f"<think>{DRAFT}</think>{CALL}", f"<think>{DRAFT}</think>", [ONE]),
+        ("q", f"<think>{DRAFT} and", f"<think>{DRAFT} and", []),
+        ("q", f"[THINK]{DRAFT}[/THINK]x", f"[THINK]{DRAFT}[/THINK]x", []),
+        ("q", f"{DRAFT}</think>{CALL}", f"{DRAFT}</think>", [ONE]),
+        # The prompt may have opened it.
+        ("q<think>\n", f"{DRAFT} so", f"{DRAFT} so", []),
+        ("q<think>\n", f"{DRAFT}</think>{CALL}", f"{DRAFT}</think>", [ONE]),
+        ("q<think>\n\n</think>\n\n", CALL, "", [ONE]),
+        # Arguments are JSON, whatever they hold.
+        ("q", called(*MARKS), "", MARKS),
+        ("q", called('{"t": "a </think> b"}'), "", ['{"t": "a </think> b"}']),
+        ("q", called('{"t": "<think>"}', "{}"), "", ['{"t": "<think>"}', "{}"]),
+        ("q", f"one {DRAFT} two", "one  two", ["{}"]),
+        ("q", f"<tool_call>{{oops</tool_call>{DRAFT}", "<tool_call>{oops</tool_call>", ["{}"]),
+    ],
+)
+def test_which_calls_are_read(before: str, said: str, left: str, arguments: list[str]) -> None:
+    contexts = Contexts(BytesCodec())
+    reply = answer(contexts, ask(says(before), tools=(TOOL,)), sampled(said))
+    # An introduction of the tools stands before the question.
+    assert [call.arguments for call in reply.calls] == arguments
+    assert reply.text == left
+    assert contexts.counts["malformed"] == ("oops" in said)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ['{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}', '{"a": 1} extra', '{"a": 1', "{" * 3000],
+)
+def test_calls_that_are_no_json_stay_text(contexts: Contexts, given: str) -> None:
+    text = f'<tool_call>{{"name": "add", "arguments": {given}}}</tool_call>'
+    reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
+    assert (reply.text, reply.calls) == (text, ())
+    assert contexts.counts["malformed"] == 1
+
+
+def test_one_call_where_a_program_takes_no_more(contexts: Contexts) -> None:
+    ids = sampled(f"so {DRAFT}{CALL} then")
+    request = ask(says("q"), tools=(TOOL,), one_call=True)
+    reply = answer(contexts, request, ids)
+    assert (reply.text, [call.arguments for call in reply.calls]) == ("so", ["{}"])
+    # All of it stays in the context.
+    result = Message("tool", "3", answers=reply.calls[0].id)
+    after = shown(contexts, says("q"), reply, result, tools=(TOOL,))
+    assert text(ids) in text(after)
+
+
+def test_the_ids_of_answers_cannot_be_guessed(contexts: Contexts) -> None:
+    request = ask(says("q"))
+    names = [contexts.close(request, contexts.open(request), sampled("a"), limit=9).id
+             for _ in range(40)]  # fmt: skip
+    assert len(set(names)) == 40
+    assert all(len(name) >= 24 for name in names)
+    # No two have a start in common, as numbers that are counted up would.
+    assert len({name[:8] for name in names}) == 40

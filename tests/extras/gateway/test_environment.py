@@ -1,5 +1,6 @@
 """Programs as an environment like all others: the contract, PettingZoo's tests, training."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from safetensors.torch import load_file
 
 from coterie.datatypes import UserError
 from coterie.envs import check_env, make, spec
+from coterie.extras.gateway.gateway import gateway
 from coterie.train import main
 
 from .conftest import chat, client, said, user
@@ -168,3 +170,16 @@ def test_it_is_made_by_its_name(module: str) -> None:
     with pytest.raises(UserError, match="speaks in token ids"):
         make(f"harness:{module}:run", view="text")
     check_env(env)
+
+
+def test_an_episode_in_which_nobody_is_asked_keeps_no_other_waiting(make: Make) -> None:
+    """None is waited for after its end."""
+    env = make(lambda endpoints, problem: 1.0)
+
+    async def play() -> int:
+        await env.areset(seed=1)
+        await env.astep({})
+        return len(gateway().gate(asyncio.get_running_loop(), 1.0)._playing)
+
+    assert asyncio.run(play()) == 0
+    env.close()

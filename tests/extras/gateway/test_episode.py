@@ -10,12 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 
-from coterie.datatypes import Completion, Policy, Prompt, Sampling, UserError
+from coterie.datatypes import Completion, Episode, Policy, Prompt, Sampling, UserError
 from coterie.envs import ConversationEnv, Outcome
 from coterie.envs.bytes_codec import END
 from coterie.envs.token_view import TokenView
 from coterie.extras.gateway.messages import Refused
 from coterie.extras.gateway.outcome import Played
+from coterie.rollouts.collect import check_paid
 
 from .conftest import CODEC, babbling, chat, client, run, said, saying, user
 
@@ -28,6 +29,21 @@ async def twice(endpoints: Any, problem: Any) -> str:
         reply = await chat(to, messages)
         messages += [said(reply["content"]), user("Again:")]
         return (await chat(to, messages))["content"]
+
+
+class Rude(str):
+    """Text that may not be touched."""
+
+    def strip(self, *_: Any) -> Any:
+        raise RuntimeError("hands off")
+
+    partition = split = __eq__ = strip
+    __hash__ = str.__hash__
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
 
 
 class Twice(ConversationEnv):
@@ -106,21 +122,60 @@ def test_a_text_is_graded(make: Make) -> None:
         ({"alice": [1.0, "x"]}, "gave alice 2 rewards, and it had 1 answers"),
         ({"alice": ["x"]}, "not a finite"),
         ([1.0], "by role"),
+        (float("inf"), "not a finite"),
+        ({"alice": None}, "the reward of alice is None"),
+        (Rude("Answer: 2"), ""),
+        (Rude("Answer: 3"), ""),
+        (Unprintable(), "gave a Unprintable; it must"),
+        ({"alice": Unprintable()}, "the reward of alice is a Unprintable"),
+        ({Rude("alice"): 0.5}, ""),
+        ({3: 1.0}, "by role"),
     ],
 )
-def test_a_result_that_pays_nobody_is_refused(make: Make, result: Any, words: str) -> None:
+def test_a_result_that_pays_nobody_fails_its_episode(make: Make, result: Any, words: str) -> None:
     async def program(endpoints: Any, problem: Any) -> Any:
         async with client(endpoints) as to:
             await chat(to, [user("x")])
         return result
 
-    with pytest.raises(UserError, match=words):
-        run(make(program), {"alice": saying("y")})
+    episode = run(make(program), {"alice": saying("y")})
+    (row,) = episode.trajectories
+    assert row.trainable is not bool(words)
+    if words:
+        assert words in row.status
+        assert "\n" not in row.status
+        assert episode.info["unpaid"] == episode.info["failed"] == 1.0
+        assert row.reward == 0.0
+    else:
+        assert row.status == "ok"
+        assert row.reward == {"Answer: 2": 1.0, "Answer: 3": 0.0}.get(str(result), 0.5)
 
 
-def test_a_program_that_asks_nobody_anything_has_no_rows(make: Make) -> None:
+def test_an_episode_in_which_nobody_is_asked_fails(make: Make) -> None:
     episode = run(make(lambda endpoints, problem: 1.0), {"alice": saying("y")})
     assert episode.trajectories == ()
+    assert episode.info["failure"] == "the program asked no role anything"
+    assert episode.info["failed"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("episodes", "unpaid", "stops"),
+    [(1, 0, False), (1, 1, True), (4, 1, False), (4, 2, True), (20, 1, False), (20, 2, True),
+     (64, 6, False), (64, 7, True)],
+)  # fmt: skip
+def test_a_tenth_of_episodes_that_pay_nobody_stops_a_run(
+    episodes: int, unpaid: int, stops: bool
+) -> None:
+    def episode(place: int) -> Episode:
+        info = {"failure": f"reason {place % 2}", "unpaid": 1.0} if place < unpaid else {}
+        return Episode("p", 1, 1, "train", (), info)
+
+    played = [episode(place) for place in range(episodes)]
+    if not stops:
+        assert check_paid(played) is played
+        return
+    with pytest.raises(UserError, match=rf"^reason 0\. So ended {unpaid} of {episodes} episodes"):
+        check_paid(played)
 
 
 def test_a_function_that_is_no_coroutine(make: Make) -> None:

@@ -2,15 +2,22 @@
 
 import asyncio
 import gc
+import os
+import resource
+import shlex
+import signal
+import subprocess
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from coterie.datatypes import Problem, UserError
@@ -132,3 +139,155 @@ def test_a_command(make: Make, tmp_path: Path, ending: str, reward: float, words
 def test_a_command_that_is_none_is_refused(make: Make, line: str) -> None:
     with pytest.raises(UserError, match="env 'command:"):
         make(line)
+
+
+def played(shell: str) -> Ended:
+    """How a command of the shell ends."""
+    return play(read_command(f"sh -c {shlex.quote(shell)}"))[0]
+
+
+@pytest.mark.parametrize(
+    ("shell", "words"),
+    [
+        ("ln -s /etc/hostname $COTERIE_ANSWER", "no file that can be read: a link"),
+        ("ln -s /dev/zero $COTERIE_ANSWER", "no file that can be read: a link"),
+        ("mkfifo $COTERIE_ANSWER", "no regular file"),
+        ("mkdir $COTERIE_ANSWER", "no regular file"),
+        # It takes no place on the disk.
+        ("truncate -s 3G $COTERIE_ANSWER", "more than 1,048,576 bytes"),
+    ],
+)
+def test_an_answer_that_is_no_small_file_fails_its_episode(shell: str, words: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ended = played(f"{shell}; echo 7")
+    assert words in ended.failure
+    assert ended.result is None
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
+
+
+def test_an_answer_whose_folder_is_gone_is_the_output() -> None:
+    assert played('rm -r "$(dirname $COTERIE_ANSWER)"; echo 7') == Ended("7")
+
+
+def processes(mark: str) -> list[int]:
+    """Those whose command line has ``mark``."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError):
+                words = (folder / "cmdline").read_bytes()
+                state = (folder / "stat").read_bytes().rpartition(b")")[2].split()[0]
+                found += [int(folder.name)] if mark.encode() in words and state != b"Z" else []
+    return found
+
+
+LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lists no processes")
+LEAVING = {
+    "a session": "setsid sleep {mark} & echo 7",
+    "its parent": "(setsid sh -c 'sleep {mark} & sleep {mark}' &) ; echo 7",
+    "no outputs": "setsid sleep {mark} >/dev/null 2>&1 </dev/null & echo 7",
+}
+
+
+@LINUX
+@pytest.mark.parametrize("how", LEAVING)
+def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
+    mark = f"4{time.time_ns() % 10**8}"
+    assert played(LEAVING[how].format(mark=mark)) == Ended("7")
+    assert processes(mark) == []
+
+
+@LINUX
+def test_nothing_comes_back_behind_the_clean_up(tmp_path: Path) -> None:
+    note = tmp_path / "folder"
+    again = 'while :; do mkdir -p "$(dirname $COTERIE_ANSWER)"; done'
+    assert (
+        played(f"dirname $COTERIE_ANSWER > {note}; setsid sh -c '{again}' & echo 7").failure == ""
+    )
+    time.sleep(0.2)
+    assert not Path(note.read_text().strip()).exists()
+
+
+@LINUX
+def test_a_command_that_is_stopped_ends_with_all_that_it_started() -> None:
+    mark = f"5{time.time_ns() % 10**8}"
+
+    async def stopped() -> None:
+        command = read_command(f"sh -c 'setsid sleep {mark} & setsid sleep {mark}; sleep {mark}'")
+        stop = command(ENDPOINTS, PROBLEM, lambda ended: None)
+        while len(processes(f"sleep\0{mark}")) < 2:
+            await asyncio.sleep(0.02)
+        stop()
+        await asyncio.wait(asyncio.all_tasks() - {asyncio.current_task()})
+
+    asyncio.run(stopped())
+    assert processes(mark) == []
+
+
+HOLDER = """
+import asyncio, os, signal, sys
+from coterie.datatypes import Problem
+from coterie.extras.gateway.programs import Endpoints, read_command
+
+async def main():
+    command = read_command(sys.argv[1])
+    command(Endpoints("http://127.0.0.1:1", {"": "key"}), Problem(id="p", question="q", gold="7"),
+            lambda ended: None)
+    while not os.path.exists(sys.argv[2]):
+        await asyncio.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+@LINUX
+def test_where_the_trainer_is_killed_its_commands_end_and_leave_no_folder(tmp_path: Path) -> None:
+    mark, note = f"6{time.time_ns() % 10**8}", tmp_path / "note"
+    shell = f"dirname $COTERIE_ANSWER > {note}.part; mv {note}.part {note}; setsid sleep {mark}"
+    command = f"sh -c {shlex.quote(shell)}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    holder = [sys.executable, "-c", HOLDER, command, str(note)]
+    killed = subprocess.run(holder, env=environment, check=False, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    folder, limit = Path(note.read_text().strip()), time.monotonic() + 20
+    while (processes(mark) or folder.exists()) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert processes(mark) == []
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(("shell", "code"), [("exit 3", 3), ("kill -9 $$", -9), ("kill $$", -15)])
+def test_a_command_ends_as_it_does_by_itself(shell: str, code: int) -> None:
+    assert played(f"echo why >&2; {shell}").failure == f"the program ended with {code}: why"
+
+
+class Unclosed(httpx2.AsyncClient):
+    """Closed by Python when it is found, as clients of SDKs are."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.itself = self
+
+    def __del__(self) -> None:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop().create_task(self.aclose())
+
+
+def test_clients_that_are_not_closed_end_quietly(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def program(endpoints: Any, problem: Any) -> float:
+        gc.collect()  # finds those of the episode before
+        await asyncio.sleep(0.01)
+        headers = {"authorization": f"Bearer {endpoints.api_key}"}
+        body = {"model": "alice", "messages": [{"role": "user", "content": "x"}]}
+        to = Unclosed(base_url=endpoints.base_url, headers=headers)
+        assert (await to.post("/chat/completions", json=body)).status_code == 200
+        return 1.0
+
+    for _ in range(3):
+        (row,) = run(make(program), {"alice": saying("y")}).trajectories
+        assert row.as_learned().trainable
+    gc.collect()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []

@@ -17,7 +17,7 @@ from coterie.train import main
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
-import json, urllib.request
+import itertools, json, urllib.request
 
 
 def ask(endpoints, role, text):
@@ -40,6 +40,23 @@ run.roles = ("alice", "bob")
 
 def none(endpoints, problem):
     run(endpoints, problem)
+
+
+def none_of_one(endpoints, problem):
+    ask(endpoints, "alice", problem.question)
+
+
+NUMBER = itertools.count(1)
+
+
+def now_and_then(endpoints, problem):
+    run(endpoints, problem)
+    return {"alice": 0.5, "bob": float("nan") if next(NUMBER) in (3, 20) else 1.0}
+
+
+def asks_bob(endpoints, problem):
+    ask(endpoints, "bob", problem.question)
+    return 1.0
 
 
 def by_turn(endpoints, problem):
@@ -214,6 +231,56 @@ def test_a_program_that_never_works_is_one_sentence(
     assert "before it asked anything" in capsys.readouterr().err
 
 
+def test_a_reward_that_is_no_number_fails_its_episode_alone(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    flags = ["--env", "harness:planner:now_and_then", "--roles", "alice", "bob", "--threads", "1"]
+    flags += ["--rollout.problems-per-step", "4", "--rollout.replicas", "4", "--eval.no-enabled"]
+    assert main([*flags, "--steps", "2", "--run-dir", str(run)]) == 0
+    episodes = lines(run / "episodes.jsonl")
+    failed = [episode for episode in episodes if episode["info"]["unpaid"]]
+    assert (len(episodes), len(failed)) == (32, 2)
+    for row in failed[0]["trajectories"]:
+        assert "the reward of bob is nan, not a finite number" in row["status"]
+        assert row["reward"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("env", "sentence"),
+    [
+        ("command:true", "none of the 4 episodes of the first step asked a role that learns"),
+        ("harness:planner:asks_bob", "asked a role that learns (alice)"),
+        ("command:echo", "asked a role that learns"),
+    ],
+)
+def test_a_program_that_asks_nobody_who_learns_is_one_sentence(
+    env: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--env", env, "--roles", "alice", "bob", "--agents.bob.no-trained", *SMALL]
+    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+
+
+def test_a_command_that_pays_no_number_is_one_sentence(folder: Path, tmp_path: Path) -> None:
+    """And nothing of the programs that play beside is left to be done."""
+    (folder / "nan.py").write_text(COMMAND.replace("print(", "print('{\"rewards\": NaN}') or str("))
+    env = f"command:{sys.executable} {folder / 'nan.py'}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))}
+    flags = ["--env", env, "--roles", "alice", "bob", *SMALL, "--run-dir", str(tmp_path / "run")]
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "train.py"), *flags],
+        env=environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "the reward of alice is nan, not a finite number. So ended" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_program_that_returns_nothing_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -222,3 +289,5 @@ def test_a_program_that_returns_nothing_is_one_sentence(
     said = capsys.readouterr().err
     assert "harness:planner:none gave None; it must give a text to grade" in said
     assert said.count("\n") == 1
+    assert __main__.main(["check", "harness:planner:none_of_one"]) == 1
+    assert "none_of_one gave None; it must give a text" in capsys.readouterr().err

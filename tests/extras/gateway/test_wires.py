@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coterie.extras.gateway import anthropic, chat, responses
+from coterie.extras.gateway import anthropic, chat, fields, responses
 from coterie.extras.gateway.messages import Answer, Message, Refused, Tool, ToolCall
 
 CALL = ToolCall("c1", "add", '{"a": 1, "b": 2}')
@@ -182,3 +182,166 @@ def test_what_a_program_says_of_sampling_is_read(read: Any) -> None:
     for name, bad in (("temperature", "hot"), ("temperature", 3), ("top_p", -1), ("top_p", True)):
         with pytest.raises(Refused, match=f"{name} must be a number from 0 to"):
             read({**body, name: bad})
+
+
+def usual(**more: Any) -> dict[str, Any]:
+    """A body that every wire reads."""
+    return {"model": "m", "messages": [{"role": "user", "content": "u"}], "input": "u", **more}
+
+
+@pytest.mark.parametrize(
+    ("wire", "body", "most"),
+    [
+        (chat, {"max_completion_tokens": None, "max_tokens": 4}, 4),
+        (chat, {"max_tokens": None, "max_completion_tokens": 4}, 4),
+        (chat, {"max_tokens": 9, "max_completion_tokens": 4}, 4),
+        (chat, {"max_tokens": 4, "max_completion_tokens": 9}, 4),
+        (chat, {"max_tokens": None, "max_completion_tokens": None}, None),
+        (responses, {"max_output_tokens": None}, None),
+        (anthropic, {"max_tokens": None}, None),
+    ],
+)
+def test_the_lowest_limit_that_is_named_holds(wire: Any, body: Any, most: int | None) -> None:
+    assert wire.read(usual(**body)).max_tokens == most
+
+
+def fields_of(wire: Any) -> list[str]:
+    """Every optional field that a wire knows."""
+    known = [*wire._WIRE.read, *wire._WIRE.only, *wire._WIRE.ignored]
+    return [name for name in known if name not in ("model", "messages", "input")]
+
+
+@pytest.mark.parametrize("wire", [chat, anthropic, responses])
+def test_null_is_as_if_a_field_were_not_there(wire: Any) -> None:
+    read = wire.read(usual())
+    for name in [*fields_of(wire), "no_such_field"]:
+        assert wire.read(usual(**{name: None})) == read, name
+
+
+def test_null_inside_of_messages_and_tools_is_nothing() -> None:
+    function = {"name": "add", "description": None, "parameters": None}
+    call = {"id": None, "type": None, "function": {"name": "add", "arguments": None}}
+    talk = [
+        {"role": "user", "content": [{"type": None, "text": "u"}]},
+        {"role": "assistant", "content": None, "tool_calls": [call], "audio": None},
+        {"role": "tool", "content": None, "tool_call_id": None},
+    ]
+    read = chat.read(usual(messages=talk, tools=[{"type": None, "function": function}]))
+    assert read.tools == (Tool("add", "", "{}"),)
+    expected = (
+        Message("user", "u"),
+        Message("assistant", "", (ToolCall("", "add", "{}"),)),
+        Message("tool", ""),
+    )
+    assert read.messages == expected
+    use = {"type": "tool_use", "id": None, "name": "add", "input": None}
+    result = {"type": "tool_result", "tool_use_id": None, "content": None}
+    talk = [
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [result]},
+    ]
+    tools = [{"type": None, "name": "add", "description": None, "input_schema": None}]
+    read = anthropic.read(usual(messages=talk, tools=tools))
+    assert (read.messages, read.tools) == (expected, (Tool("add", "", "{}"),))
+    items = [
+        {"type": None, "role": "user", "content": "u"},
+        {"type": "function_call", "call_id": None, "name": "add", "arguments": None},
+        {"type": "function_call_output", "call_id": None, "output": None},
+    ]
+    tools = [{"type": None, "name": "add", "description": None, "parameters": None}]
+    read = responses.read(usual(input=items, tools=tools))
+    assert (read.messages, read.tools) == (expected, (Tool("add", "", "{}"),))
+
+
+@pytest.mark.parametrize("wire", [chat, anthropic, responses])
+@pytest.mark.parametrize(
+    "name", ["seed", "top_k", "min_p", "frequency_penalty", "presence_penalty"]
+)
+def test_a_setting_of_sampling_that_is_not_obeyed_is_counted(wire: Any, name: str) -> None:
+    assert wire.read(usual(**{name: 3})).ignored
+    assert not wire.read(usual()).ignored
+
+
+def test_settings_that_ask_for_nothing_are_not_counted() -> None:
+    nothing = {"frequency_penalty": 0.0, "presence_penalty": 0, "repetition_penalty": 1.0,
+               "top_k": -1, "min_p": 0, "verbosity": "medium"}  # fmt: skip
+    assert not chat.read(usual(**nothing)).ignored
+    assert chat.read(usual(reasoning_effort="low")).ignored
+    assert responses.read(usual(reasoning={"effort": "low"})).ignored
+    assert not responses.read(usual(reasoning={"effort": None})).ignored
+    assert responses.read(usual(text={"format": {"type": "text"}, "verbosity": "low"})).ignored
+    assert anthropic.read(usual(output_config={"effort": "low"})).ignored
+
+
+@pytest.mark.parametrize(
+    ("wire", "body", "words"),
+    [
+        (chat, {"top_logprobs": 3}, "top_logprobs is not supported"),
+        (chat, {"web_search_options": {}}, "web_search_options is not"),
+        (chat, {"guided_json": {}}, "guided_json is not"),
+        (chat, {"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs is not"),
+        (chat, {"max_output_tokens": 3}, "max_output_tokens is not"),
+        (chat, {"function_call": {"name": "f"}}, "function_call is not"),
+        (chat, {"a b\nc": 1}, "'a b.nc' is not"),
+        (chat, {"stream": "false"}, "stream must be true or false"),
+        (chat, {"parallel_tool_calls": 0}, "parallel_tool_calls must be true or false"),
+        (chat, {"messages": [{"role": "assistant", "function_call": {}, "refusal": "no"}]},
+         "the refusal of a message"),
+        (chat, {"messages": [{"role": "tool", "content": {"sum": 3}}]}, "text, or a list of parts"),
+        (chat, {"messages": [{"role": "tool", "content": 3}]}, "text, or a list of parts"),
+        (chat, {"messages": [{"role": "tool", "content": ["a"]}]}, "text, or a list of parts"),
+        (chat, {"messages": [{"role": "tool", "tool_call_id": 7}]}, "tool_call_id must be text"),
+        (anthropic, {"max_completion_tokens": 3}, "max_completion_tokens is not"),
+        (anthropic, {"mcp_servers": []}, "mcp_servers is not"),
+        (anthropic, {"output_config": {"format": {}}}, "output_config is not supported.*format"),
+        (anthropic, {"thinking": {"type": "enabled", "budget_tokens": 9}}, "thinking is not"),
+        (anthropic, {"tools": [{"type": "bash_20250124", "name": "bash"}]}, "tools must be func"),
+        (anthropic, {"messages": [{"role": "user", "content": [
+            {"type": "tool_result", "content": {"sum": 3}}]}]}, "text, or a list of parts"),
+        (responses, {"max_tokens": 3}, "max_tokens is not"),
+        (responses, {"stop": "x"}, "stop is not"),
+        (responses, {"truncation": "auto"}, "truncation is not"),
+        (responses, {"text": {"format": {"type": "json_object"}}}, "text is not.*format"),
+        (responses, {"include": ["message.output_text.logprobs"]}, "include is not"),
+        (responses, {"input": [{"type": "function_call_output", "output": {"sum": 3}}]},
+         "text, or a list of parts"),
+    ],
+)  # fmt: skip
+def test_what_would_be_ignored_is_refused(wire: Any, body: Any, words: str) -> None:
+    with pytest.raises(Refused, match=words) as refused:
+        wire.read(usual(**body))
+    assert refused.value.status == 400
+    assert "\n" not in refused.value.sentence
+
+
+def test_whether_several_tools_may_be_called() -> None:
+    function = {"name": "add"}
+    for wire, tools, one, none in (
+        (chat, [{"function": function}], {"parallel_tool_calls": False}, {"tool_choice": "none"}),
+        (responses, [function], {"parallel_tool_calls": False}, {"tool_choice": "none"}),
+        (
+            anthropic,
+            [function],
+            {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}},
+            {"tool_choice": {"type": "none"}},
+        ),
+    ):
+        assert not wire.read(usual(tools=tools)).one_call
+        assert wire.read(usual(tools=tools, **one)).one_call
+        assert wire.read(usual(tools=tools, **none)).tools == ()
+
+
+@pytest.mark.parametrize("body", [b'{"model": "\\ud83d"}', b'{"a": ["\\uDE00\\uD83D"]}',
+                                  b'{"\\udfff": 1}', b'{"a": "\\ud83d\\\\ude00"}'])  # fmt: skip
+def test_half_a_surrogate_pair_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused, match="half of a surrogate pair") as refused:
+        fields.read_body(body)
+    assert refused.value.status == 400
+
+
+def test_a_surrogate_pair_is_a_character() -> None:
+    assert fields.read_body(b'{"a": "\\ud83d\\ude00", "b": "\\\\ud83d"}') == {
+        "a": "\U0001f600",
+        "b": "\\ud83d",
+    }

@@ -1,0 +1,144 @@
+"""Runs one command, and ends all that it started: ``python launcher.py FOLDER WORD ...``.
+
+It is run as a file, by itself, and imports nothing that starts slowly. On Linux what a command
+leaves behind, in whatever session or group, becomes a child of this process, which kills it when
+the command ends, when standard input is closed, or when whoever holds its other end dies. Then it
+ends as the command did. ``FOLDER`` is the command's; it is removed if the command was stopped.
+"""
+
+import os
+import select
+import signal
+import sys
+import time
+
+_DEATH, _SUBREAPER = 1, 36
+"""Of prctl(2): a signal at the parent's end; be the parent of orphans."""
+_SWEEP_S = 5.0
+
+
+def main(folder: str, words: list[str]) -> int:
+    """Run the command ``words``; the status to exit with."""
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)  # standard input says when to end
+    _prctl(_SUBREAPER, 1)
+    command = os.fork()
+    if command == 0:
+        _become(words)
+    status: int | None = None
+    while status is None:
+        ready, _, _ = select.select([0, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            status = _reap(command)
+        if 0 in ready and not os.read(0, 4096):
+            break
+    # Nobody else holds the other end of the outputs when all have ended.
+    _end_all(command)
+    if status is None:
+        from shutil import rmtree
+
+        rmtree(folder, ignore_errors=True)
+        return 1
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _become(words: list[str]) -> None:
+    """Be the command, in a session of its own."""
+    try:
+        os.setsid()
+        _prctl(_DEATH, signal.SIGKILL)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python itself ignores them
+            signal.signal(number, signal.SIG_DFL)
+        os.execvp(words[0], words)
+    except OSError as error:
+        os.write(2, f"{words[0]}: {error.strerror}\n".encode(errors="replace"))
+    finally:
+        os._exit(127)
+
+
+def _reap(command: int) -> int | None:
+    """The status of the command, if it has ended; all else that has ended is forgotten."""
+    status = None
+    while True:
+        try:
+            pid, ended = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return status
+        if pid == 0:
+            return status
+        if pid == command:
+            status = ended
+
+
+def _end_all(command: int) -> None:
+    """Kill the command's group and, where processes can be listed, all descendants."""
+    limit = time.monotonic() + _SWEEP_S
+    _kill(-command)
+    while time.monotonic() < limit:
+        _reap(0)
+        left = _descendants()
+        for pid in left:
+            _kill(pid)
+        if not left:
+            return
+        time.sleep(0.002)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:  # it has ended
+        return
+
+
+def _descendants() -> list[int]:
+    """Processes below this one; none where the system does not list them."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+    for name in names:
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                # Behind the name, which may hold anything: the state, and the parent.
+                state, parent = file.read().rpartition(b")")[2].split()[:2]
+        except (OSError, ValueError):
+            continue
+        if state != b"X":
+            children.setdefault(int(parent), []).append(int(name))
+    found: list[int] = []
+    waiting = [os.getpid()]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _prctl(option: int, value: int) -> None:
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        from ctypes import CDLL
+
+        CDLL(None).prctl(option, value, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        return
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

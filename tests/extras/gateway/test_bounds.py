@@ -1,0 +1,273 @@
+"""What one program may take from the others: time, memory, connections; and what keys open."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.extras.gateway import places
+from coterie.extras.gateway.environment import GatewayEnv
+from coterie.extras.gateway.length import refuse_too_long
+from coterie.extras.gateway.messages import Message, Refused, Request, Tool, ToolCall
+from coterie.extras.gateway.programs import FunctionProgram
+from coterie.extras.gateway.settings import GatewaySettings
+
+from .conftest import chat, client, run, saying, user
+
+Make = Callable[..., Any]
+
+
+class Small(BytesCodec):
+    """Its context holds 20,000 bytes."""
+
+    context = 20_000
+
+    def __init__(self) -> None:
+        self.counted = 0
+
+    def at_least(self, text: str) -> int:
+        self.counted += len(text.encode())
+        return len(text.encode())
+
+
+def too_long(codec: Any, *messages: Message, **more: Any) -> str:
+    """Why a request is refused."""
+    try:
+        asyncio.run(refuse_too_long(codec, "alice", Request(messages, **more)))
+    except Refused as refused:
+        return f"{refused.status} {refused.sentence}"
+    return ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"text": "x" * 8_000_000},
+        {"text": "é" * 2_000_000},
+        {"calls": (ToolCall("1", "f", '{"a": "' + "x" * 3_000_000 + '"}'),)},
+    ],
+)
+def test_what_no_context_holds_is_refused_before_it_is_tokens(said: Any) -> None:
+    codec = Small()
+    sentence = too_long(codec, Message("assistant", **said), Message("user", "so?"))
+    assert sentence.startswith("400 ")
+    assert "more than the 20,000 tokens of alice's context" in sentence
+    assert codec.counted < 60_000
+
+
+def test_tools_and_many_messages_count() -> None:
+    many = [Message("user", "x" * 900) for _ in range(30)]
+    assert "more than the 20,000" in too_long(Small(), *many)
+    tool = Tool("f", "d" * 30_000, "{}")
+    assert "more than the 20,000" in too_long(Small(), Message("user", "u"), tools=(tool,))
+
+
+def test_what_may_fit_is_not_refused() -> None:
+    assert too_long(Small(), Message("user", "x" * 19_990)) == ""
+    # Templates leave out blanks around a message.
+    assert too_long(Small(), Message("user", " " * 90_000 + "x")) == ""
+    assert too_long(BytesCodec(), Message("user", "x" * 90_000)) == ""
+    assert too_long(None, Message("user", "x" * 90_000)) == ""
+
+
+def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
+    statuses: list[int] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            for text in ("x" * 400_000, "x", "x" * 400_000, "x"):
+                body = {"model": "alice", "messages": [user(text)]}
+                statuses.append((await to.post("/chat/completions", json=body)).status_code)
+        return 1.0
+
+    settings, codecs = GatewaySettings(max_calls=3), {"alice": Small()}
+    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
+    episode = run(env, {"alice": saying("y")})
+    assert statuses == [400, 200, 400, 429]
+    assert [len(row.turns) for row in episode.trajectories] == [1]
+    assert episode.info["refused"] == 3.0
+
+
+def test_idle_connections_of_a_program_keep_nobody_out(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "MOST_UNKNOWN", 8)
+    monkeypatch.setattr(places, "MOST_CONNECTIONS", 64)
+    held: list[socket.socket] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        url = urlsplit(endpoints.base_url)
+        held.extend(socket.create_connection((url.hostname, url.port)) for _ in range(100))
+        async with client(endpoints) as to:
+            for _ in range(5):
+                await chat(to, [user("x")])
+        return 1.0
+
+    try:
+        episode = run(make(program), {"alice": saying("y")})
+        assert episode.info["failed"] == 0.0
+        assert sum(len(row.turns) for row in episode.trajectories) == 5
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def test_an_answer_is_gone_on_with_by_a_key_of_its_role_alone(make: Make) -> None:
+    seen: list[tuple[str, int]] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            first = await to.post("/responses", json={"model": "bob", "input": "x"})
+            name = first.json()["id"]
+        for role in ("alice", "bob", ""):
+            async with client(endpoints[role] if role else endpoints) as to:
+                body = {"model": "bob", "input": "y", "previous_response_id": name}
+                seen.append((role, (await to.post("/responses", json=body)).status_code))
+        async with client(endpoints["alice"]) as to:
+            await chat(to, [user("z")])
+        return 1.0
+
+    run(make(program, "alice", "bob"), dict.fromkeys(("alice", "bob"), saying("y")))
+    assert seen == [("alice", 404), ("bob", 200), ("", 200)]
+
+
+@pytest.mark.parametrize("path", ["/chat/completions", "/messages", "/responses"])
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_a_name_that_is_no_text_is_a_400(make: Make, path: str, stream: str) -> None:
+    statuses: list[int] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints["alice"]) as to:
+            talk = '"messages": [{"role": "user", "content": "u"}], "input": "u"'
+            body = f'{{"model": "\\ud800", "stream": {stream}, {talk}}}'
+            reply = await to.post(path, content=body)
+            statuses.append(reply.status_code)
+            await chat(to, [user("x")])
+        return 1.0
+
+    (row,) = run(make(program), {"alice": saying("y")}).trajectories
+    assert (row.status, statuses) == ("ok", [400])
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [('{"n": 1180591620717411303424}', 1 << 70), ('{"n": 7}', 7)]
+)
+def test_numbers_of_any_size_are_arguments(make: Make, given: str, kept: int) -> None:
+    inputs: list[Any] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            body = {"model": "alice", "messages": [user("u")], "tools": [{"name": "f"}]}
+            reply = await to.post("/messages", json=body)
+            inputs.extend(block["input"]["n"] for block in reply.json()["content"])
+        return 1.0
+
+    call = f'<tool_call>{{"name": "f", "arguments": {given}}}</tool_call>'
+    run(make(program), {"alice": saying(call)})
+    assert inputs == [kept]
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([], "there is no message: send at least one."),
+        ([user("x"), {"role": "assistant", "content": "The"}], "answers cannot be begun for it"),
+    ],
+)
+def test_requests_that_nothing_can_answer(make: Make, messages: Any, words: str) -> None:
+    said: list[str] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            body = {"model": "alice", "messages": messages}
+            reply = await to.post("/chat/completions", json=body)
+            assert reply.status_code == 400
+            said.append(reply.json()["error"]["message"])
+            await chat(to, [user("x")])
+        return 1.0
+
+    run(make(program), {"alice": saying("y")})
+    assert words in said[0]
+
+
+CLOSING = """
+import asyncio, sys, time
+from coterie.datatypes import Problem
+from coterie.extras.gateway.gateway import gateway
+from coterie.extras.gateway.kinds import spec
+
+env = spec(sys.argv[1], sys.argv[1].partition(":")[2], {}).factory()
+
+async def play():
+    await env.areset(seed=1, options={"problem": Problem(id="p", question="q", gold="7")})
+
+async def begin():
+    task = asyncio.create_task(play())
+    await asyncio.sleep(0.5)
+    task.cancel()
+
+asyncio.run(begin())
+if sys.argv[2:] == ["holds"]:
+    gateway().loop.call_soon_threadsafe(time.sleep, 60)
+sys.exit(3)
+"""
+HANGING = """
+import asyncio, httpx2, time
+
+async def waits(endpoints, problem):
+    await asyncio.sleep(60)
+
+async def calls(endpoints, problem):
+    headers = {"authorization": f"Bearer {endpoints.api_key}"}
+    async with httpx2.AsyncClient(base_url=endpoints.base_url, headers=headers) as to:
+        body = {"model": "alice", "messages": [{"role": "user", "content": "x"}], "stream": True}
+        await to.post("/chat/completions", json=body)
+
+def sleeps(endpoints, problem):
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["harness:hanging:waits", "harness:hanging:calls", "harness:hanging:sleeps",
+     "command:sleep 61", "command:sh -c 'setsid sleep 62 & sleep 62'"],
+)  # fmt: skip
+def test_a_gateway_that_is_closed_while_a_program_hangs_says_nothing(
+    program: str, tmp_path: Path
+) -> None:
+    (tmp_path / "hanging.py").write_text(HANGING)
+    root = Path(__file__).parents[3]
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSING, program],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 3)
+
+
+def test_a_gateway_whose_loop_is_held_ends_too(tmp_path: Path) -> None:
+    (tmp_path / "hanging.py").write_text(HANGING)
+    root = Path(__file__).parents[3]
+    quick = CLOSING.replace(
+        "env = spec", "import coterie.extras.gateway.gateway as g; g._CLOSING_S = 0.5\nenv = spec"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", quick, "command:sleep 63", "holds"],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert (done.stderr, done.returncode) == ("", 3)
