@@ -44,6 +44,8 @@ class Table:
     """What stands for what the paper took."""
     why_not: str = ""
     """Why there is no miniature of it; empty: there is."""
+    note: str = ""
+    """What a reader must know of its rows, printed below it."""
 
 
 @dataclass(frozen=True)

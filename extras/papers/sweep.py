@@ -87,7 +87,7 @@ def sweep(settings: Sweep) -> None:
             # Find a flag that train.py does not have before the first run starts.
             parse(flags)
     if settings.dry_run:
-        _tell(waiting, settings)
+        _tell(waiting, paper_table, settings)
         return
     _keep(settings)
     for place, job in enumerate(waiting, 1):
@@ -98,8 +98,10 @@ def sweep(settings: Sweep) -> None:
     _show(paper_table, values, settings, console)
 
 
-def _tell(waiting: Sequence[SweepCommand], settings: Sweep) -> None:
+def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) -> None:
     """Print every command; for the papers' models also memory and hours."""
+    if paper_table.note:
+        print(f"# {paper_table.note}")
     total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
         print(shlex.join(["python", *job.command()]))
@@ -264,10 +266,8 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
         wide=4,
     ):
         console.print(table)
-    if paper_table.instead:
-        console.print(
-            f"In place of the paper's: {paper_table.instead}.", soft_wrap=True, markup=False
-        )
+    for note in _notes(paper_table):
+        console.print(note, soft_wrap=True, markup=False)
     path = settings.out / f"{settings.shown}.json"
     content = {
         "table": settings.name,
@@ -278,6 +278,11 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
     }
     write_json(path, content)
     console.print(f"written: {path}", soft_wrap=True, markup=False)
+
+
+def _notes(paper_table: Table) -> list[str]:
+    instead = f"In place of the paper's: {paper_table.instead}."
+    return [*([instead] if paper_table.instead else []), *filter(None, [paper_table.note])]
 
 
 def _content(values: Values) -> dict[str, Any]:
