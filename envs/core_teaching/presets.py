@@ -253,7 +253,10 @@ MINIATURE = miniature(
     },
     instead={
         "problems.train": Setting(
-            "chains", _OURS, paper="GSM8K, MATH, AIME, GPQA", departs="problems that tiny models read"
+            "chains",
+            _OURS,
+            paper="GSM8K, MATH, AIME, GPQA",
+            departs="problems that tiny models read",
         ),
         "env.explore_mode": Setting(
             "leave-one-out",

@@ -127,9 +127,8 @@ def _rows_at_scale(pair: str, variant: Variant, data: str) -> Iterator[Variant]:
             yield replace(row, flags=(*row.flags, *_TRUSTED.get(name, ())))
         return
     exploring = "sd-e2" in variant.flags
-    preset = (
-        f"sd-e2-{'' if pair == 'qwen' else pair + '-'}{data}" if exploring else f"core-{pair}-{data}"
-    )
+    first_pair = "" if pair == "qwen" else f"{pair}-"
+    preset = f"sd-e2-{first_pair}{data}" if exploring else f"core-{pair}-{data}"
     scale = Scale(preset, _PRESET | {"carol": ("bob",)})
     ending = [] if exploring else variant.name.split("-", 3)[3:]
     label = variant.label.replace("carol", "bob")
@@ -167,6 +166,6 @@ AT_SCALE = {
 for _name in _ABLATED:
     AT_SCALE[_name] = replace(
         AT_SCALE[_name],
-        note="Equation 3 pays nothing to six traces under a cap of ten, so the row CoRe is also the "
+        note="Equation 3 pays nothing to six traces under a cap of ten: the row CoRe is also the "
         "paper's row without exploration",
     )

@@ -114,7 +114,10 @@ def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) 
             total += hours
             print(f"  {line}")
     if settings.preset:
-        print(f"\ntrainings: at most {total:,.0f} hours in all; comparisons are not planned")
+        print(
+            f"\ntrainings with their evaluations: at most {total:,.0f} hours in all; comparisons "
+            "are not planned"
+        )
 
 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
@@ -127,7 +130,11 @@ def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
         for device in planned.devices
     ]
     fits = "" if planned.fits else " (does not fit: --plan names the flags)"
-    return f"# {', '.join(parts)}{fits}; at most {planned.hours:,.0f} hours", planned.hours
+    total, measuring = planned.hours, ""
+    if evaluation := planned.evaluation:
+        total += evaluation.hours
+        measuring = f", {evaluation.answers:,} answers of evaluation among them"
+    return f"# {', '.join(parts)}{fits}; at most {total:,.0f} hours{measuring}", total
 
 
 def tables(*, at_scale: bool = False) -> dict[str, Table]:

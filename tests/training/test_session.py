@@ -110,6 +110,16 @@ def test_options_train(opened: Opened, train: Train, flags: tuple[str, ...]) -> 
     assert len(train(opened(*flags))) == 2
 
 
+def test_training_tells_the_environment_the_epoch(opened: Opened, train: Train) -> None:
+    """CoRe's cross-model term has no weight in the first epoch: eight problems, then another."""
+    flags = ("--preset", "core-tiny", "--env.delta-cm", "0", "--problems.epoch-size", "8")
+    first, second = train(opened(*flags))
+    for role in ("alice", "bob"):
+        assert first[f"paid/{role}/cross_model"] == 0
+        assert second[f"paid/{role}/cross_model"] > 0
+        assert second[f"reward/{role}/cross_model"] > 0
+
+
 def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(
     opened: Opened, train: Train
 ) -> None:
