@@ -44,6 +44,8 @@ def _columns(first: str, second: str) -> Columns:
     }
 
 
+# Figures 3 and 4: the base pair's oracle, SD-E2's oracle, and the team that CoRe trained.
+_TEAM = ("team @1", "team @2")
 _BOB, _CAROL = _pair("alice", "bob"), _pair("alice", "carol")
 _INSTEAD = "chains for GSM8K, MATH, AIME and GPQA; the tiny pair for 3B and 4B models"
 
@@ -53,6 +55,7 @@ TABLES = {
         tuple(_BOB[k] for k in ("core", "sd-e2", "alone")),
         _columns("alice", "bob"),
         base="Base",
+        bars=_TEAM,
         instead=_INSTEAD,
     ),
     "core-2": Table(
@@ -60,6 +63,7 @@ TABLES = {
         tuple(_CAROL[k] for k in ("core", "sd-e2", "alone")),
         _columns("alice", "carol"),
         base="Base",
+        bars=_TEAM,
         instead=_INSTEAD,
     ),
     "core-3": Table("Hyper-parameters", why_not="it lists settings; they are --preset core-..."),

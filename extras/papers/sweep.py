@@ -284,7 +284,17 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
         "rows": _content(values),
     }
     write_json(path, content)
-    console.print(f"written: {path}", soft_wrap=True, markup=False)
+    files = [path, *(_bars(values, column, settings) for column in paper_table.bars)]
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+
+
+def _bars(values: Values, column: str, settings: Sweep) -> Path:
+    """Draw a column of the table, a bar for each row."""
+    from coterie.comparison.pictures import draw_bars
+
+    means = {label: t_interval(row[column]) for label, row in values.items() if column in row}
+    path = settings.out / f"{settings.shown}-{column.replace(' @', '-')}.png"
+    return draw_bars(means, path, f"{column}, mean over seeds, 95 % (t)")
 
 
 def _notes(paper_table: Table) -> list[str]:
