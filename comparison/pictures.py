@@ -11,6 +11,7 @@ from coterie.comparison.figures import Figures
 from coterie.comparison.output import figure_cell
 from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.metrics.intervals import Estimate
 
 
 @contextmanager
@@ -84,7 +85,7 @@ def _whose(row: Figures) -> str:
     return next(iter(row.system.used)) if len(row.system.used) == 1 else ""
 
 
-def draw_bars(figures: Mapping[str, Resampled], path: Path, x_label: str) -> Path:
+def draw_bars(figures: Mapping[str, Resampled | Estimate], path: Path, x_label: str) -> Path:
     """Draw one bar per system with its interval."""
     labels = list(figures)[::-1]
     # A bootstrap interval need not contain the point estimate.

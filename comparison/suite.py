@@ -10,6 +10,7 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.comparison.cross_play import cross_play
+from coterie.comparison.examples import examples
 from coterie.comparison.inherited import (
     Inherited,
     checking,
@@ -46,6 +47,7 @@ from coterie.evaluation.cascade import ThresholdChoice
 from coterie.rewards.confidence import ThresholdSource
 from coterie.teams.graders import check_graders
 from coterie.training.asking_defaults import sentence as fitting_sentence
+from coterie.training.disk import write_or_keep
 from coterie.training.model_defaults import as_flag
 from coterie.training.plain import to_plain
 
@@ -236,6 +238,9 @@ def compare(settings: SuiteComparison) -> None:
         files.append(
             draw_rows(suite_scores.figures, settings.out / f"{suite_scores.name}.png", title)
         )
+    if text := examples(answered):
+        files.append(settings.out / "examples.md")
+        write_or_keep(files[-1], text, "--out")
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 

@@ -44,6 +44,10 @@ class Table:
     """What stands for what the paper took."""
     why_not: str = ""
     """Why there is no miniature of it; empty: there is."""
+    bars: tuple[str, ...] = ()
+    """Columns that are also drawn as bars, a bar for each row; the paper has such a figure."""
+    note: str = ""
+    """What a reader must know of its rows, printed below it."""
 
 
 @dataclass(frozen=True)

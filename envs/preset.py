@@ -1,7 +1,7 @@
 """What a preset is, as data: each setting with where it stands, and why."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -48,6 +48,53 @@ class Preset:
     """Who learns; empty: whoever learns in this environment by default."""
     own: bool = False
     """Whether its models are ours and not the paper's."""
+    of: str = ""
+    """Name of the preset with the paper's models that this one repeats with the tiny team."""
+    at_default: Mapping[str, str] = field(default_factory=dict)
+    """Settings of that preset that stay at the tiny team's default -> why."""
+
+
+def miniature(
+    of: str,
+    full: Preset,
+    *,
+    at_default: Mapping[str, str],
+    instead: Mapping[str, Setting],
+    more: Mapping[str, Setting] | None = None,
+) -> Preset:
+    """The preset ``full`` with the tiny team: every setting the paper's, but for those named here.
+
+    Args:
+        of: name of ``full``.
+        full: a preset with the paper's models.
+        at_default: settings that stay at the tiny team's default -> why.
+        instead: settings with another value; ``paper`` and ``departs`` say what stands in the
+            paper and why the miniature departs from it.
+        more: what only the miniature has to say.
+
+    Raises:
+        ValueError: ``full`` has no such setting.
+    """
+    names = {*full.settings, *(path for algo in full.algos.values() for path in algo)}
+    if unknown := {*at_default, *instead} - names:
+        raise ValueError(f"preset {of} sets no {', '.join(sorted(unknown))}")
+
+    def smaller(settings: Mapping[str, Setting]) -> dict[str, Setting]:
+        return {
+            path: instead.get(path, setting)
+            for path, setting in settings.items()
+            if path not in at_default
+        }
+
+    return replace(
+        full,
+        models={},
+        settings={**smaller(full.settings), **(more or {})},
+        algos={name: smaller(settings) for name, settings in full.algos.items()},
+        own=True,
+        of=of,
+        at_default=at_default,
+    )
 
 
 # The papers name AdamW and no decay rates.

@@ -7,11 +7,12 @@ from typing import Any
 from rich.console import Console
 
 from coterie.evaluation.evaluation import Outcomes
-from coterie.evaluation.table import comparison
+from coterie.evaluation.table import comparison, without_zero
 from coterie.teams.team import Team
 from coterie.training.baseline import Baseline
 from coterie.training.examiner import Examiner
-from coterie.training.rundir import RunDirectory
+from coterie.training.records import paid_shares
+from coterie.training.rundir import METRICS, RunDirectory
 from coterie.training.summary import Tally, summary
 
 
@@ -58,6 +59,8 @@ class Conclusion:
         facts = {"steps": steps, "dropped_prompts": self.dropped, "config": dict(self.config)}
         facts |= {"alone": asdict(alone)} if alone.metrics else {}
         facts |= {"places": places} if (places := self.places()) else {}
+        paid = paid_shares(self.run.read_log(METRICS), self.team.trained)
+        facts |= {"paid": paid} if paid else {}
         result = summary(first, last, wall_s, tally.tokens, between) | facts
         self.run.write_json("summary.json", result)
         if last:
@@ -65,11 +68,27 @@ class Conclusion:
             self.console.print(comparison(first, last, rows, alone.metrics, between))
             if alone.metrics:
                 tell(self.console, alone.sentence)
+        if paid:
+            tell(self.console, paid_sentence(paid))
         tell(
             self.console,
             f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "
             f"all of it is in {self.run.path}",
         )
+
+
+def paid_sentence(paid: Mapping[str, Mapping[str, float]]) -> str:
+    """The line below the table: which share of each role's answers a reward term paid.
+
+    >>> paid_sentence({"exploration": {"alice": 0.25, "bob": 0.5}})
+    'answers that a term paid, alice bob: exploration .25 .50 (last tenth of the steps)'
+    """
+    roles = next(iter(paid.values()))
+    terms = ", ".join(
+        " ".join((term, *(without_zero(share, 2) for share in by_role.values())))
+        for term, by_role in paid.items()
+    )
+    return f"answers that a term paid, {' '.join(roles)}: {terms} (last tenth of the steps)"
 
 
 def tell(console: Console, sentence: str) -> None:

@@ -128,7 +128,8 @@ def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, fl
 
 
 def reward_metrics(rows: Iterable[Trajectory]) -> dict[str, float]:
-    """Mean reward and mean of each term, by role, over the rows that answered."""
+    """By role, over the rows that answered: mean reward, mean of each term, and the share of rows
+    that a term paid (``paid/ROLE/TERM``), which shows a term that never has an effect."""
     values: dict[str, list[float]] = {}
     for row in rows:
         if row.status != "ok":
@@ -136,10 +137,27 @@ def reward_metrics(rows: Iterable[Trajectory]) -> dict[str, float]:
         values.setdefault(f"reward/{row.role}", []).append(row.reward)
         for name, value in row.reward_terms.items():
             values.setdefault(f"reward/{row.role}/{name}", []).append(value)
+            values.setdefault(f"paid/{row.role}/{name}", []).append(float(value != 0))
         for name, value in row.info.items():
             if isinstance(value, bool | int | float | np.number):
                 values.setdefault(f"measured/{row.role}/{name}", []).append(float(value))
     return {name: sum(items) / len(items) for name, items in values.items()}
+
+
+def paid_shares(
+    lines: Sequence[Mapping[str, Any]], roles: Iterable[str]
+) -> dict[str, dict[str, float]]:
+    """Term -> role -> share of its rows that the term paid, the mean over the last tenth of the
+    logged steps; nothing where all of a role's reward is one term."""
+    last = lines[-max(1, len(lines) // 10) :]
+    shares: dict[str, dict[str, float]] = {}
+    for role in roles:
+        prefix = f"paid/{role}/"
+        terms = {name.removeprefix(prefix) for line in last for name in line if prefix in name}
+        for term in sorted(terms) if len(terms) > 1 else ():
+            values = [line[prefix + term] for line in last if prefix + term in line]
+            shares.setdefault(term, {})[role] = sum(values) / len(values)
+    return shares
 
 
 def troubles(

@@ -24,7 +24,7 @@ from coterie.envs.core_teaching import presets as core
 from coterie.envs.corea_deferral import presets as corea
 from coterie.envs.eapo_consultation import presets as eapo
 from coterie.envs.preset import Preset, Setting
-from coterie.envs.presets import published
+from coterie.envs.presets import known, published
 from coterie.envs.sd_e2 import presets as sd_e2
 from coterie.experts.naming import is_player
 from coterie.extras.ops.plan import GIB, Plan, plan
@@ -87,6 +87,8 @@ def table(kind: str, *names: str) -> str:
             return _presets(paper)
         case "preset-defaults", (paper,):
             return _markdown(("flag", "preset", "default", "stands in", "why"), _over(paper))
+        case "preset-miniature", (name,):
+            return _markdown(("flag", "paper", "here", "why"), _shrunk(name))
         case "preset-departures", (paper,):
             return _markdown(("", "paper", "here", "why"), _departures(paper))
         case _:
@@ -299,6 +301,22 @@ def _departures(paper: str) -> list[tuple[str, ...]]:
     return rows + [
         (departure.what, departure.paper, departure.here, departure.why)
         for departure in PAPERS[paper].DEPARTURES
+    ]
+
+
+def _shrunk(name: str) -> list[tuple[str, ...]]:
+    """Return rows of what a miniature changes of its paper's preset."""
+    small, full = known()[name], known()[known()[name].of]
+    paper, ours = settings_of(full, full.algo), settings_of(small, small.algo)
+    rows = [
+        (_flag(path), _value(paper[path].value), _value(_default(small, path)), why)
+        for path, why in small.at_default.items()
+        if path in paper
+    ]
+    return rows + [
+        (_flag(path), setting.paper, _value(setting.value), setting.departs)
+        for path, setting in ours.items()
+        if setting != paper.get(path)
     ]
 
 

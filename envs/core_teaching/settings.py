@@ -60,7 +60,8 @@ class CoreTeachingSettings:
     alpha_only_if_wrong: bool = False
     """Give partial credit to wrong answers only: a correct trace then earns 1, not 1 + alpha."""
     partial_on_numbers: bool = False
-    """Give partial credit for shared digits where the gold answer is a number."""
+    """Give partial credit where the gold answer is a number, too. A number is one token, so only a
+    shared sign or unit earns any."""
     w_explore: tuple[float, ...] = (0.0,)
     """w_2: weight of exploration by epoch; the last value holds from then on."""
     explore_mode: ExploreMode = "leave-one-out"

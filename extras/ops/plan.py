@@ -12,7 +12,7 @@ from typing import Any, Literal
 from coterie.algorithms.batching import keeping
 from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
 from coterie.extras.ops.footprint import Load, footprint
-from coterie.extras.ops.plan_hours import RolePlan, hours, rows_of
+from coterie.extras.ops.plan_hours import EvaluationPlan, RolePlan, evaluations, hours, rows_of
 from coterie.models.damage import in_one_sentence
 from coterie.models.family import tokens_kept
 from coterie.models.locate import hub_snapshot, local_folder
@@ -90,6 +90,8 @@ class Plan:
     hours: float
     """Upper bound on the hours of sampling and learning; see
     :mod:`coterie.extras.ops.plan_hours`."""
+    evaluation: EvaluationPlan | None = None
+    """None without evaluations, or where only reading a problem set tells its size."""
 
     @property
     def fits(self) -> bool:
@@ -112,7 +114,8 @@ def plan(settings: TrainSettings, card: float | None = None, prompt: int | None 
         for role, agent in local_models(settings.agents).items()
     }
     devices = tuple(_devices(settings, roles, card))
-    return Plan(devices, roles, hours(settings, roles, {d.device: d.card for d in devices}))
+    cards = {device.device: device.card for device in devices}
+    return Plan(devices, roles, hours(settings, roles, cards), evaluations(settings, roles, cards))
 
 
 def config_of(spec: ModelSpec) -> Any:

@@ -1,17 +1,20 @@
 """Estimate how long a run takes: operations and memory traffic divided by the speed of the card.
 
-The estimate is an upper bound, as every answer has its maximum length; evaluation is left out.
+The estimate is an upper bound, as every answer has its maximum length.
 """
 
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coterie import envs
+from coterie.datatypes.plugins import load
 from coterie.envs.contract import role_of
+from coterie.evaluation.evaluation import Evaluation
 from coterie.extras.ops.footprint import Footprint
 from coterie.models.spec import ModelSpec
+from coterie.problems.sizes import measured
 from coterie.training.train_settings import TrainSettings
 
 CARDS = (
@@ -63,7 +66,7 @@ def hours(
     """
     sampling = learning = imitating = 0.0
     for model in roles.values():
-        _, peak, bandwidth = _speeds(model.device, cards.get(model.device))
+        _, peak, _ = _speeds(model.device, cards.get(model.device))
         memory = model.memory
         if not model.rows:
             continue
@@ -77,15 +80,61 @@ def hours(
             learning += work / speed
             # A worked solution is at most as long as an answer, and is read once.
             imitating += model.imitated * model.longest * once * memory.parameters / speed
-        side = min(model.rows, settings.vllm.max_sequences)
-        # Each decoding step reads the weights once for all rows, and the cache of each row.
-        read = memory.parameters * (4 if model.device == "cpu" else 2)
-        read += side * model.longest / 2 * memory.cache_per_token
-        passes = math.ceil(model.rows / side) * model.answer
-        sampling += passes * read / (_OF_BANDWIDTH * bandwidth)
-        sampling += model.rows * model.prompt * 2 * memory.parameters / (_OF_PEAK * peak)
+        sampling += _sampling_s(settings, model, cards)
     seconds = settings.run.steps * (sampling + learning) + settings.warmup.steps * imitating
     return seconds / 3600
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """The evaluations of a run: before and after training, and between."""
+
+    times: int
+    problems: int
+    answers: int
+    """Answers of models in all of them together."""
+    hours: float
+
+
+def evaluations(
+    settings: TrainSettings, roles: Mapping[str, RolePlan], cards: Mapping[str, int | None]
+) -> EvaluationPlan | None:
+    """The evaluations of a run; None without any, or where only reading a set tells its size.
+
+    Args:
+        settings: settings of the run.
+        roles: role -> its model's work per step; a role answers as many problems as any other.
+        cards: device -> memory in bytes.
+    """
+    spec = envs.spec(settings.choice.env)
+    sets = settings.problems.eval or (settings.problems.train,)
+    problems = measured(sets, settings.problems.held_out)
+    if not settings.eval.enabled or problems is None or spec.evaluation is None:
+        return None
+    evaluation: Evaluation = load(spec.evaluation, f"env {spec.name!r}")
+    times = 2 + (settings.run.steps // settings.eval.every if settings.eval.every else 0)
+    each = problems * evaluation.answers(settings.choice.roles, settings.env)
+    longest = getattr(settings.env, "eval_max_new_tokens", 0)
+    share = math.ceil(each / max(len(roles), 1))
+    seconds = 0.0
+    for model in roles.values():
+        more = max(longest - model.answer, 0)
+        asked = replace(model, rows=share, answer=model.answer + more, longest=model.longest + more)
+        seconds += _sampling_s(settings, asked, cards)
+    return EvaluationPlan(times, problems, times * each, times * seconds / 3600)
+
+
+def _sampling_s(settings: TrainSettings, model: RolePlan, cards: Mapping[str, int | None]) -> float:
+    """Seconds to sample the rows of a model at their longest."""
+    _, peak, bandwidth = _speeds(model.device, cards.get(model.device))
+    memory = model.memory
+    side = min(model.rows, settings.vllm.max_sequences)
+    # Each decoding step reads the weights once for all rows, and the cache of each row.
+    read = memory.parameters * (4 if model.device == "cpu" else 2)
+    read += side * model.longest / 2 * memory.cache_per_token
+    passes = math.ceil(model.rows / side) * model.answer
+    prefill = model.rows * model.prompt * 2 * memory.parameters / (_OF_PEAK * peak)
+    return passes * read / (_OF_BANDWIDTH * bandwidth) + prefill
 
 
 def _readings(settings: TrainSettings) -> float:

@@ -72,7 +72,14 @@ def _time(settings: TrainSettings, run_plan: Plan) -> Iterator[str]:
     )
     yield ""
     yield f"{before}{steps:,} steps: at most {run_plan.hours:,.1f} hours on {named},"
-    yield "with every answer at its limit, without evaluation"
+    yield "with every answer at its limit"
+    if evaluation := run_plan.evaluation:
+        yield (
+            f"{evaluation.times} evaluations of {evaluation.problems:,} problems: "
+            f"{evaluation.answers:,} answers, at most {evaluation.hours:,.1f} hours"
+        )
+    elif settings.eval.enabled:
+        yield "evaluations are not planned: only reading the problems tells how many there are"
 
 
 def why_not(settings: TrainSettings, run_plan: Plan, card: float | None = None) -> str:

@@ -87,7 +87,7 @@ def sweep(settings: Sweep) -> None:
             # Find a flag that train.py does not have before the first run starts.
             parse(flags)
     if settings.dry_run:
-        _tell(waiting, settings)
+        _tell(waiting, paper_table, settings)
         return
     _keep(settings)
     for place, job in enumerate(waiting, 1):
@@ -98,8 +98,10 @@ def sweep(settings: Sweep) -> None:
     _show(paper_table, values, settings, console)
 
 
-def _tell(waiting: Sequence[SweepCommand], settings: Sweep) -> None:
+def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) -> None:
     """Print every command; for the papers' models also memory and hours."""
+    if paper_table.note:
+        print(f"# {paper_table.note}")
     total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
         print(shlex.join(["python", *job.command()]))
@@ -112,7 +114,10 @@ def _tell(waiting: Sequence[SweepCommand], settings: Sweep) -> None:
             total += hours
             print(f"  {line}")
     if settings.preset:
-        print(f"\ntrainings: at most {total:,.0f} hours in all; comparisons are not planned")
+        print(
+            f"\ntrainings with their evaluations: at most {total:,.0f} hours in all; comparisons "
+            "are not planned"
+        )
 
 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
@@ -125,7 +130,11 @@ def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
         for device in planned.devices
     ]
     fits = "" if planned.fits else " (does not fit: --plan names the flags)"
-    return f"# {', '.join(parts)}{fits}; at most {planned.hours:,.0f} hours", planned.hours
+    total, measuring = planned.hours, ""
+    if evaluation := planned.evaluation:
+        total += evaluation.hours
+        measuring = f", {evaluation.answers:,} answers of evaluation among them"
+    return f"# {', '.join(parts)}{fits}; at most {total:,.0f} hours{measuring}", total
 
 
 def tables(*, at_scale: bool = False) -> dict[str, Table]:
@@ -264,10 +273,8 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
         wide=4,
     ):
         console.print(table)
-    if paper_table.instead:
-        console.print(
-            f"In place of the paper's: {paper_table.instead}.", soft_wrap=True, markup=False
-        )
+    for note in _notes(paper_table):
+        console.print(note, soft_wrap=True, markup=False)
     path = settings.out / f"{settings.shown}.json"
     content = {
         "table": settings.name,
@@ -277,7 +284,22 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
         "rows": _content(values),
     }
     write_json(path, content)
-    console.print(f"written: {path}", soft_wrap=True, markup=False)
+    files = [path, *(_bars(values, column, settings) for column in paper_table.bars)]
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+
+
+def _bars(values: Values, column: str, settings: Sweep) -> Path:
+    """Draw a column of the table, a bar for each row."""
+    from coterie.comparison.pictures import draw_bars
+
+    means = {label: t_interval(row[column]) for label, row in values.items() if column in row}
+    path = settings.out / f"{settings.shown}-{column.replace(' @', '-')}.png"
+    return draw_bars(means, path, f"{column}, mean over seeds, 95 % (t)")
+
+
+def _notes(paper_table: Table) -> list[str]:
+    instead = f"In place of the paper's: {paper_table.instead}."
+    return [*([instead] if paper_table.instead else []), *filter(None, [paper_table.note])]
 
 
 def _content(values: Values) -> dict[str, Any]:

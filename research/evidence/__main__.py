@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="of --again")
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from evidence import consulting, contests, controls, peers, real_models
+    from evidence import consulting, contests, controls, peers, published, real_models
     from evidence.runs import again, train_all
 
     if asked.tables:
@@ -42,6 +42,7 @@ def main() -> None:
             contest_tables,
             control_tables,
             peer_tables,
+            published_tables,
             real_tables,
         )
 
@@ -50,10 +51,11 @@ def main() -> None:
         control_tables.write()
         consulting_tables.write()
         real_tables.write()
+        published_tables.write()
         return
     asked.out.mkdir(parents=True, exist_ok=True)
     # A protocol is a module with RESULTS, planned, stored and train.
-    protocols = (peers, contests, controls, consulting, real_models)
+    protocols = (peers, contests, controls, consulting, real_models, published)
     if asked.again:
         print(again(protocols, asked.again, asked.seed, asked.out))
         return

@@ -36,7 +36,7 @@ _REREAD = (
 )
 ARMS = {
     **{arm: (*_OTHER, arm) for arm in OTHERS},
-    "both-core": (*_CORE, "--preset", "core-tiny", *_REREAD),
+    "both-core": (*_CORE, "--preset", "core-gated", *_REREAD),
     "both-own": (*_CORE, "--env.k-cold", "2", "--env.k-hinted", "1"),
     "expected": _CORE,
 }

@@ -28,7 +28,7 @@ RUNGS = {
 MODELS = {"disjoint": ("--agents.alice.model", "tiny:gina", "--agents.bob.model", "tiny:hugo")}
 """Of the roles, where they are not the environment's."""
 ALONE = (
-    *("--preset", "core-tiny", "--env.k-hinted", "0", "--group-by", "problem+role"),
+    *("--preset", "core-gated", "--env.k-hinted", "0", "--group-by", "problem+role"),
     *("--env.alpha", "0", "--env.w-explore", "0", "--env.lambda-cm", "0", "--env.lambda-ta", "0"),
     *("--env.r-teach", "0"),
 )
@@ -42,7 +42,7 @@ ARMS = {
         *("--algo.distillation.likeliest", "64", "--algo.distillation.fade", "1"),
     ),
     "own-hint": (*ALONE, "--env.k-cold", "3", "--env.reread-hint", "own", *DISTILLED),
-    "core": ("--preset", "core-tiny"),
+    "core": ("--preset", "core-gated"),
 }
 TAUGHT = "expected"
 """The arm that is compared with plain."""

@@ -176,7 +176,7 @@ def test_a_new_mechanism_of_the_loss_edits_two_files(checkout) -> None:
     assert tree.edited() == {data, loss}
 
     assert "pull must not be negative" in tree.train("--algo.pull", "-1", code=2).stderr
-    runs = (tree.trained("--preset", "core-tiny", "--algo.pull", pull) for pull in ("0", "1"))
+    runs = (tree.trained("--preset", "core-gated", "--algo.pull", pull) for pull in ("0", "1"))
     weights = [(run / "final/alice/model.safetensors").read_bytes() for run in runs]
     assert weights[0] != weights[1]
 
@@ -213,10 +213,10 @@ def test_a_protocol_goes_with_its_folder_and_its_name(checkout, tmp_path: Path) 
     names.write_text(text, encoding="utf-8")
 
     shown = tree.train("--help").stdout
-    assert "core-tiny" in shown
+    assert "core-gated" in shown
     assert "sd-e2" not in shown
     assert "corea" not in shown
-    tree.trained("--preset", "core-tiny")
+    tree.trained("--preset", "core-gated")
 
 
 @pytest.mark.slow

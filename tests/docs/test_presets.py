@@ -126,15 +126,11 @@ ENVS = {
 @pytest.mark.parametrize("env", ENVS)
 def test_a_number_beside_a_flag_is_its_value(env: str) -> None:
     text = TABLE.sub("", (DOCS / f"{env}.md").read_text(encoding="utf-8"))
-    # The page tells of CoRe, which the environment is no more without a preset.
-    name = (
-        "core-tiny"
-        if env == "core-teaching"
-        else next(n for n in PRESETS if BY_NAME[n] == ENVS[env])
-    )
+    name = next(n for n in PRESETS if BY_NAME[n] == ENVS[env])
     default, preset = (
         {path.replace("_", "-"): value for path, value in leaves(run)} for run in run_of(name)
     )
+    # The page tells of CoRe's rewards, which are the paper's.
     default = preset if env == "core-teaching" else default
     named = [(flag, value) for value, _, flag in BEFORE.findall(text)]
     named += [(flag, later) for _, later, flag in BEFORE.findall(text) if later]

@@ -37,7 +37,7 @@ each_env = pytest.mark.parametrize("name", ALL)
 def build(scorer: Any, sums: Any) -> MakeView:
     def make(view: Any, name: str = "core-teaching", **changed: Any) -> Any:
         # Two rounds, so that agents come and go.
-        preset = "core-tiny" if name == "core-teaching" else None
+        preset = "core-gated" if name == "core-teaching" else None
         settings = None
         if name == EAPO:
             settings = EapoConsultationSettings(**{"max_new_tokens": 1000, "budget": 3, **changed})

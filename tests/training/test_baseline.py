@@ -38,7 +38,7 @@ def test_beside_no_other(flags: tuple[str, ...]) -> None:
 
 
 def test_beside_none_of_a_preset_or_another_environment() -> None:
-    for flags in (("--preset", "core-tiny"), ("--env", "sd-e2", "--algo", "grpo")):
+    for flags in (("--preset", "core-gated"), ("--env", "sd-e2", "--algo", "grpo")):
         assert not baseline(parse(flags)).metrics
     chosen = ("--preset", "core-qwen-gsm8k", "--agents.alice.model", "tiny:alice")
     assert not baseline(parse([*chosen, "--agents.bob.model", "tiny:bob"])).metrics

@@ -95,7 +95,7 @@ def test_what_is_named_wins(real: str, tmp_path: Path) -> None:
     run = parse(["--config", str(file)])
     assert (run.env.max_new_tokens, run.env.prompt_style) == (99, "answer")
     # A preset that is no paper's names some, and the model decides the rest.
-    run = run_of("core-teaching", real, "--preset", "core-tiny")
+    run = run_of("core-teaching", real, "--preset", "core-gated")
     assert (run.env.k_cold, run.env.max_new_tokens, run.problems.train) == (2, 512, "chains")
 
 

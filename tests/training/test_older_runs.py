@@ -52,7 +52,7 @@ def test_an_environments_setting_is_as_it_was(env: str, setting: str, before: ob
 
 
 def test_a_run_from_before_peer_distillation_goes_on_without_it() -> None:
-    settings = parse(["--preset", "core-tiny"])
+    settings = parse(["--preset", "core-gated"])
     plain = settings.plain()
     del plain["algo"]["distillation"]
     for name in PEERS:

@@ -9,7 +9,7 @@ from coterie import envs
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
-from coterie.envs.presets import published
+from coterie.envs.presets import known, published
 from coterie.experts.naming import read_player
 from coterie.experts.settings import ServerSettings
 from coterie.problems.hub import HUB_SETS
@@ -99,9 +99,8 @@ def test_presets_that_an_environment_does_not_take(
         envs.make(env, **given)
 
 
-def test_core_with_the_tiny_team() -> None:
-    """arXiv:2601.21600, section 5 and table 3: two rounds, and all of its rewards."""
-    run, usual = parse(["--preset", "core-tiny"]), parse([])
+def test_core_with_the_tiny_team_where_right_traces_alone_are_paid_for_distance() -> None:
+    run, usual = parse(["--preset", "core-gated"]), parse([])
     assert usual.env == CoreTeachingSettings() != run.env
     published = {"k_cold": 2, "k_hinted": 1, "teacher": "best", "alpha": 0.3, "lambda_ta": 0.2}
     published |= {"w_explore": (0.2, 0.05), "lambda_cm": (0.0, 0.1), "r_teach": 0.15}
@@ -109,6 +108,67 @@ def test_core_with_the_tiny_team() -> None:
     assert run.env == dataclasses.replace(CoreTeachingSettings(), **published)
     assert run.algo.distillation == Distillation() != usual.algo.distillation
     assert (run.run.group_by, usual.run.group_by) == ("problem", "problem+role")
+
+
+MINIATURES = {name: preset for name, preset in known().items() if preset.of}
+
+
+@pytest.mark.parametrize("name", MINIATURES)
+def test_a_miniature_is_the_papers_preset_but_for_what_it_lists(name: str) -> None:
+    small, full = MINIATURES[name], known()[MINIATURES[name].of]
+    assert (small.paper, small.env, small.algo, small.own) == (
+        full.paper,
+        full.env,
+        full.algo,
+        True,
+    )
+    for algo in ("", *full.algos):
+        ours = {**small.settings, **small.algos.get(algo, {})}
+        theirs = {**full.settings, **full.algos.get(algo, {})}
+        assert {*theirs} - {*ours} <= {*small.at_default}
+        for path, setting in ours.items():
+            if setting != theirs.get(path):
+                assert setting.paper, path
+                assert setting.departs, path
+    assert all(small.at_default.values())
+    # What a run is told is what the table of departures is made from.
+    run, paper = settings_of(name), settings_of(small.of)
+    for path in {*small.settings} & {*full.settings}:
+        part, _, setting = path.partition(".")
+        if part != "agents" and small.settings[path] == full.settings[path]:
+            assert getattr(getattr(run, part), setting) == getattr(getattr(paper, part), setting)
+
+
+def test_core_as_published_with_the_tiny_team() -> None:
+    """arXiv:2601.21600, section 5, table 3, equations 2 to 7 and 20."""
+    run = settings_of("core-tiny")
+    check(
+        run,
+        """
+        env: {k_cold: 2, k_hinted: 1, hint_probability: 0.75, alpha: 0.3, partial_on_numbers: true,
+              w_explore: [0.2, 0.05], explore_mode: leave-one-out, explore_correct_only: false,
+              explore_pool: question, lambda_cm: [0.0, 0.1], eta: 0.1, trace_accuracy: v2,
+              cross_requires_correct: false, lambda_ta: 0.2, r_teach: 0.15, lambda_b: 0.8,
+              delta: 0.03, delta_cm: 0.03, reread: none}
+        learner: {weight_decay: 0.01, warmup: 0.1, schedule: cosine, max_grad_norm: 1,
+                  importance_correction: none}
+        rollout: {temperature: 0.7, top_p: 0.9, learner_temperature: 1.0}
+        problems: {epoch_size: 2640}
+        algo: {baseline: group-mean, scale: group-std, ddof: 0, epsilon: 1e-8,
+               surrogate: {level: token, low: 0.2, high: 0.2, dual: null}, kl_coefficient: 0.04,
+               kl_estimator: k3, reduction: sequence-mean}
+        """,
+    )
+    assert run.algo.distillation == Distillation()
+    assert run.run.group_by == "problem"
+    # Two epochs.
+    assert run.run.steps * run.rollout.problems_per_step == 2 * run.problems.epoch_size
+
+
+@pytest.mark.parametrize(("algo", "kl"), [("gspo-paper", 0.0), ("sapo-paper", 0.04), ("sapo", 0.0)])
+def test_which_losses_of_appendix_c_have_a_divergence(algo: str, kl: float) -> None:
+    """Equation 22 adds it, equation 21 does not; SAPO as its authors publish it has none."""
+    assert settings_of("core-qwen-gsm8k", algo).algo.kl_coefficient == kl
 
 
 def test_core_beside_rereading_is_the_arm_that_was_measured() -> None:

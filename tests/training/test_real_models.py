@@ -27,7 +27,7 @@ def test_a_team_of_different_architectures_trains(
         *("--agents.alice.model", str(checkpoint(first)), "--agents.alice.tuning", tuning),
         *("--agents.bob.model", str(checkpoint(second)), "--agents.bob.tuning", tuning),
         # Their random answers are all wrong: pay for looking like the answer, so that rewards vary.
-        *("--preset", "core-tiny", "--env.alpha", "1"),
+        *("--preset", "core-gated", "--env.alpha", "1"),
         *("--env.partial-on-numbers", "--env.max-new-tokens", "12"),
         *("--env.explore-mode", "mean-pairwise", "--env.no-explore-correct-only"),
         *("--env.delta", "0", "--algo", "grpo"),

@@ -84,7 +84,7 @@ def test_a_run_says_so_when_answers_are_garbage(
 def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(
     opened: Callable[..., Session], train: Callable[..., Any]
 ) -> None:
-    session = opened("--preset", "core-tiny", "--steps", "9")
+    session = opened("--preset", "core-gated", "--steps", "9")
     update = session.update
 
     def poisoned(batch: StepBatch, credit: Credit) -> dict[str, float]:

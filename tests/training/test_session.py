@@ -87,7 +87,7 @@ def test_two_adapters_learn_on_one_base_that_stays_as_it_is(opened: Opened, trai
 
 
 def test_three_roles_train_too(opened: Opened, train: Train) -> None:
-    steps = train(opened("--preset", "core-tiny", "--roles", "alice", "bob", "carol"))
+    steps = train(opened("--preset", "core-gated", "--roles", "alice", "bob", "carol"))
     assert all(steps[1][f"learner/{role}/grad_norm"] > 0 for role in ("alice", "bob", "carol"))
     assert steps[0]["credit/group_size"] == 9
 
@@ -95,11 +95,11 @@ def test_three_roles_train_too(opened: Opened, train: Train) -> None:
 @pytest.mark.parametrize(
     "flags",
     [
-        ("--preset", "core-tiny", "--env.k-hinted", "0"),
+        ("--preset", "core-gated", "--env.k-hinted", "0"),
         ("--env.k-cold", "3", "--env.k-hinted", "2", "--group-by", "problem+role"),
-        ("--preset", "core-tiny", "--env.teacher", "rotating", "--env.teacher-lift", "0.1"),
-        ("--preset", "core-tiny", "--env.teacher", "difficulty-routed"),
-        ("--preset", "core-tiny", "--env.explore-mode", "literal"),
+        ("--preset", "core-gated", "--env.teacher", "rotating", "--env.teacher-lift", "0.1"),
+        ("--preset", "core-gated", "--env.teacher", "difficulty-routed"),
+        ("--preset", "core-gated", "--env.explore-mode", "literal"),
         ("--env.teacher", "prefer-peer", "--env.prompt-style", "strategies"),
         ("--learner.epochs", "2", "--learner.minibatches", "2", "--algo.kl-coefficient", "0.01"),
         ("--rollout.temperature", "0.8", "--rollout.top-p", "0.9", "--rollout.top-k", "20"),
@@ -108,6 +108,16 @@ def test_three_roles_train_too(opened: Opened, train: Train) -> None:
 )
 def test_options_train(opened: Opened, train: Train, flags: tuple[str, ...]) -> None:
     assert len(train(opened(*flags))) == 2
+
+
+def test_training_tells_the_environment_the_epoch(opened: Opened, train: Train) -> None:
+    """CoRe's cross-model term has no weight in the first epoch: eight problems, then another."""
+    flags = ("--preset", "core-tiny", "--env.delta-cm", "0", "--problems.epoch-size", "8")
+    first, second = train(opened(*flags))
+    for role in ("alice", "bob"):
+        assert first[f"paid/{role}/cross_model"] == 0
+        assert second[f"paid/{role}/cross_model"] > 0
+        assert second[f"reward/{role}/cross_model"] > 0
 
 
 def test_dynamic_sampling_goes_on_until_enough_problems_are_informative(

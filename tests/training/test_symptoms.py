@@ -69,7 +69,7 @@ def test_answers_are_counted() -> None:
 
 @pytest.fixture
 def settings() -> Subject:
-    return subject(["--preset", "core-tiny"])
+    return subject(["--preset", "core-gated"])
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,32 @@ def test_rows_of_two_scripts(run: Any, tmp_path: Path, drawn: None) -> None:
     }
 
 
+def test_questions_on_which_policies_differ_are_shown(
+    run: Any, tmp_path: Path, drawn: None
+) -> None:
+    """Table 7 of arXiv:2601.21600: what each answered where one alone is right, and nobody."""
+    policies = ("--policies", f"gold={GOLD}", f"wrong={WRONG}", "--problems", CHAINS)
+    run(*policies, "--suite", "core", "--questions", "5")
+    lines = (tmp_path / "out" / "examples.md").read_text().splitlines()
+    assert lines[0].startswith("# core, chains?min")
+    assert lines[2] == "## gold alone is right: 5 questions"
+    assert lines[4] == "| question | right answer | gold | wrong |"
+    rows = [line.strip("| ").split(" | ") for line in lines[6:] if line]
+    assert len(rows) == 3
+    for _, right, first, second in rows:
+        assert first == right != second
+    assert "nobody" not in "\n".join(lines)
+
+
+def test_text_of_models_is_no_markdown(run: Any, tmp_path: Path, drawn: None) -> None:
+    problems = tmp_path / "q.jsonl"
+    line = {"question": "Is <b>1|2</b> a [link](x)?", "answer": "no | `yes`", "kind": "text"}
+    problems.write_text(json.dumps(line))
+    run("--policies", f"a={WRONG}", f"b={WRONG}", "--suite", "core", "--problems", str(problems))
+    (row,) = [x for x in (tmp_path / "out/examples.md").read_text().splitlines() if "link" in x]
+    assert row.startswith("| Is \\<b\\>1\\|2\\</b\\> a \\[link\\](x)? | no \\| \\`yes\\` |")
+
+
 def test_nothing_is_sampled_twice_and_more_can_be_added(
     run: Any, tmp_path: Path, asked: list[tuple[str, int]]
 ) -> None:

@@ -22,7 +22,7 @@ def trace(answer: int | str, work: str = "7 + 8 = 5 - 3 =") -> str:
 
 RIGHT, WRONG = trace(2), trace(3)
 
-CORE: CoreTeachingSettings = settings_of("core-teaching", preset="core-tiny")
+CORE: CoreTeachingSettings = settings_of("core-teaching", preset="core-gated")
 """CoRe's two rounds and rewards."""
 # Exploration and trace accuracy off: what is left can be added up at a glance.
 PLAIN = replace(CORE, hint_probability=1.0, w_explore=(0.0,), lambda_cm=(0.0,), lambda_ta=0.0)

@@ -93,7 +93,7 @@ def test_a_start_that_rows_share_counts_once() -> None:
         # Six traces of one problem.
         (("--preset", "sd-e2-gsm8k"), "alice", 6, 1 / 6),
         # Of three traces a role two are cold; the third may see a hint. 16 problems a step.
-        (("--preset", "core-tiny"), "alice", 48, 2 / 3),
+        (("--preset", "core-gated"), "alice", 48, 2 / 3),
         # Three cold traces, and no second round.
         ((), "bob", 48, 1 / 3),
         # A policy of 16 replicas, and 32 problems.

@@ -1,5 +1,6 @@
 """Papers' tables in miniature: what they run, that it can be run, and what becomes of it."""
 
+import dataclasses
 import importlib
 import json
 import re
@@ -122,6 +123,45 @@ def test_at_the_papers_size_nothing_of_the_tiny_team_is_left() -> None:
             assert AT_SCALE_VARIANTS[variant.name].flags == variant.flags
 
 
+def test_table_4_of_core_has_its_second_pair_and_three_larger_models() -> None:
+    """arXiv:2601.21600, appendix D."""
+    models = {
+        "sd-e2-qwen-7b-gsm8k": ["Qwen/Qwen2.5-7B-Instruct"],
+        "sd-e2-phi-7b-gsm8k": ["microsoft/Phi-3-small-8k-instruct"],
+        "sd-e2-ministral-8b-gsm8k": ["mistralai/Ministral-3-8B-Reasoning-2512"],
+    }
+    pair = ["microsoft/Phi-4-mini-reasoning", "mistralai/Ministral-3-3B-Reasoning-2512"]
+    models |= dict.fromkeys(("sd-e2-reasoning-gsm8k", "core-reasoning-gsm8k"), pair)
+    table = AT_SCALE["core-4"]
+    assert [v.name for v in table.variants[:5]] == [*models]
+    assert (table.each, len(table.variants)) == (5, 4 * 5)
+    for variant in table.variants[:5]:
+        run = parse([*variant.flags, "--seed", "1", "--run-dir", "x"])
+        assert [agent.model for agent in run.agents.values()] == models[variant.name]
+    # The miniature is of the second pair, too.
+    assert [v.name for v in TABLES["core-4"].variants[1:]] == [
+        "core-alice-carol-sd-e2",
+        "core-alice-carol",
+    ]
+
+
+@pytest.mark.parametrize(("table", "data"), [("core-5", 1), ("core-6", 3)])
+def test_no_training_at_the_papers_size_repeats_another(
+    table: str, data: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Equation 3 pays nothing to six traces under a cap of ten: without it CoRe is the same run."""
+    runs = [parse([*v.flags, "--seed", "1", "--run-dir", "x"]) for v in AT_SCALE[table].variants]
+    kept = {(*dataclasses.astuple(run.env), run.problems.train, run.choice.preset) for run in runs}
+    assert len(kept) == len(runs)
+    paying = [run for run in runs if run.env.explore_mode == "leave-one-out"]
+    assert len(paying) == data
+    assert all(run.env.w_explore == (0.2, 0.05) for run in paying)
+    assert not [run for run in runs if not any(run.env.w_explore)]
+    flags = ("--preset", "--dry-run", "--seeds", "0", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", table, *flags]) == 0
+    assert capsys.readouterr().out.startswith("# Equation 3 pays nothing to six traces")
+
+
 @pytest.mark.parametrize(
     ("name", "flags"),
     [
@@ -172,8 +212,9 @@ def test_a_dry_run_at_the_papers_size_plans_every_run(
     # 32 billion weights in float32 with gradients and both moments: 16 bytes each are 488 GiB.
     taken = int(re.findall(r"cuda\S* (\d+) of 40 GiB \(does not fit", plans[0])[0])
     assert 488 <= taken <= 700
-    assert re.search(r"at most [\d,]+ hours$", plans[0])
-    assert re.fullmatch(r"trainings: at most [\d,]+ hours in all; .* not planned", lines[-1])
+    # Before and after: 500 problems, two roles, ten answers each.
+    assert re.search(r"at most [\d,]+ hours, 20,000 answers of evaluation among them$", plans[0])
+    assert re.fullmatch(r"trainings with .*: at most [\d,]+ hours in all; .*", lines[-1])
     assert not (tmp_path / "sweep.json").exists()
 
 

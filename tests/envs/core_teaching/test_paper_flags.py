@@ -1,0 +1,65 @@
+"""Every flag that separates CoRe's reading from ours changes what a trace earns, by hand.
+
+The scorer of these tests puts traces at distance .6 where their first letters differ, else at 0.
+"""
+
+from typing import Any
+
+import pytest
+
+from coterie.datatypes import Problem
+
+from .scripted import RESCUE, RIGHT, WRONG, Played, trace
+
+CITY = Problem(id="c", question="?", gold="new york city", kind="text")
+MINUS = Problem(id="m", question="3 - 6 =", gold="-3", kind="number")
+
+
+@pytest.mark.parametrize(("eta", "paid"), [(0.1, 0.1 * 0.45), (0.2, 0.0)])
+def test_eta_is_what_a_partners_best_trace_must_earn(make: Any, eta: float, paid: float) -> None:
+    # Nobody of bob's is right. His best names one word of three: F1 .5, of which alpha .3 is .15.
+    answers = {**dict.fromkeys(RESCUE, trace("paris")), "bob_0": trace("york")}
+    answers["alice_0"] = "9" + trace("new york city")
+    env = make(lambda_cm=(0.1,), eta=eta)
+    assert Played(env, answers, problem=CITY).terms("cross_model")["alice_0"] == pytest.approx(paid)
+
+
+@pytest.mark.parametrize(("margin", "paid"), [(0.15, 0.045), (0.5, 0.01), (0.6, 0.0)])
+def test_delta_cm_is_the_margin_to_a_partner(make: Any, margin: float, paid: float) -> None:
+    answers = {**RESCUE, "alice_0": "9" + RIGHT}
+    terms = Played(make(lambda_cm=(0.1,), delta_cm=margin), answers).terms("cross_model")
+    assert terms["alice_0"] == pytest.approx(paid)
+
+
+@pytest.mark.parametrize(("correct_only", "paid"), [(True, 0.0), (False, 0.1 * 0.45)])
+def test_equation_6_pays_wrong_traces(make: Any, correct_only: bool, paid: float) -> None:
+    answers = {**RESCUE, "alice_0": "9" + WRONG}
+    env = make(lambda_cm=(0.1,), cross_requires_correct=correct_only)
+    assert Played(env, answers).terms("cross_model")["alice_0"] == pytest.approx(paid)
+
+
+@pytest.mark.parametrize(("on_numbers", "paid"), [(True, 0.3 * 2 / 3), (False, 0.0)])
+def test_equation_2_gives_partial_credit_on_numbers(
+    make: Any, on_numbers: bool, paid: float
+) -> None:
+    # 3 for -3: one of the tokens "-" and "3" is shared, F1 = 2 * 1 / (1 + 2).
+    answers = dict.fromkeys(RESCUE, trace(3))
+    env = make(partial_on_numbers=on_numbers)
+    terms = Played(env, answers, problem=MINUS).terms("exploitation")
+    assert terms["alice_0"] == pytest.approx(paid)
+
+
+@pytest.mark.parametrize(("version", "paid"), [("v1", 0.25), ("v2", 0.75)])
+def test_both_versions_of_equation_5(make: Any, version: str, paid: float) -> None:
+    # bob_1 is the one right trace of four in the first round: c rho and c (1 - rho).
+    terms = Played(make(lambda_ta=1.0, trace_accuracy=version), RESCUE).terms("trace_accuracy")
+    assert terms["bob_1"] == pytest.approx(paid)
+    assert terms["alice_0"] == 0
+
+
+@pytest.mark.parametrize(("pool", "paid"), [("question", 0.0), ("model", 0.45)])
+def test_who_a_trace_is_compared_with(make: Any, pool: str, paid: float) -> None:
+    # bob_0 begins as alice_0 does; among her own traces she is alone.
+    answers = {**RESCUE, "alice_0": "9" + WRONG, "bob_0": "9" + WRONG}
+    env = make(w_explore=(1.0,), explore_pool=pool, explore_correct_only=False)
+    assert Played(env, answers).terms("exploration")["alice_0"] == pytest.approx(paid)
