@@ -130,7 +130,7 @@ class Episode:
     info: Mapping[str, Any] = field(default_factory=dict)
     """Episode-level measurements of the environment; plain data."""
     gold: str | None = None
-    """The problem's reference answers, joined by ``or``; None where the episode was given no problem."""
+    """The problem's reference answers, joined by ``or``; None where it was given no problem."""
     kind: str | None = None
     """How answers to it are compared (:data:`AnswerKind`)."""
     problem_shown: bool = True
