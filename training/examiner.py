@@ -66,9 +66,11 @@ class Examiner:
             episodes = await self._collector.collect(
                 tasks_for(problems, seed=seed, mode=mode, replicas=replicas)
             )
-            rows = [row for episode in episodes for row in episode.trajectories]
-            self.failed.update(row.status for row in rows if row.status != "ok")
-            self.answers += len(rows)
+            # Each agent of an episode once, however many rows its contexts made.
+            agents = [{row.agent: row.status for row in e.trajectories} for e in episodes]
+            statuses = [status for by_agent in agents for status in by_agent.values()]
+            self.failed.update(status for status in statuses if status != "ok")
+            self.answers += len(statuses)
             self.episodes += episodes
             return episodes
 

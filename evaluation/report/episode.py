@@ -34,6 +34,7 @@ def shown_episode(
         tags: those that it has.
     """
     info = info_of(record)
+    agent_traces = [_trace(row, decoder, reading) for row in traces(record)]
     placed = (*_PLACED, *(drawing.measured for drawing in reading.drawings))
     state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
@@ -51,9 +52,22 @@ def shown_episode(
             "cascade": [_pairs(_mapping(answer)) for answer in _list(info.get("cascade"))],
             "drawings": [shown for d in reading.drawings if (shown := _drawing(d, info))],
             "facts": _pairs({k: v for k, v in info.items() if k not in placed}),
-            "traces": [_trace(row, decoder, reading) for row in traces(record)],
+            "reward": _mean_reward(agent_traces),
+            "traces": agent_traces,
         }
     )
+
+
+def _mean_reward(shown: Sequence[Shown]) -> float | None:
+    """Mean reward of the agents that learn from the episode, of all where none does. An agent
+    counts once, however many rows its contexts made."""
+    learning = [trace for trace in shown if trace["loss"]]
+    by_agent: dict[str, list[float]] = {}
+    for trace in learning or shown:
+        if trace["reward"] is not None:
+            by_agent.setdefault(trace["agent"], []).append(trace["reward"])
+    means = [math.fsum(rewards) / len(rewards) for rewards in by_agent.values()]
+    return math.fsum(means) / len(means) if means else None
 
 
 def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:

@@ -260,11 +260,6 @@ function haystack(place) {
   return haystacks[place];
 }
 
-function meanReward(traces) {
-  const rewards = traces.map((trace) => trace.reward).filter((reward) => reward !== null);
-  return rewards.length ? rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length : null;
-}
-
 function filter() {
   const wanted = tagButtons.filter((button) => button.ariaPressed === "true").map((button) => button.dataset.tag);
   const text = search.value.trim().toLowerCase();
@@ -272,9 +267,8 @@ function filter() {
     wanted.every((tag) => episode.tags.includes(tag)) && (!text || haystack(place).includes(text)) ? [place] : []);
   list.replaceChildren(...visible.map((place) => {
     const episode = data.episodes[place];
-    const mean = meanReward(episode.traces.filter((trace) => trace.loss)) ?? meanReward(episode.traces);
     const button = make("button", "", make("span", "", episode.problem.replaceAll("\n", " / ")),
-      make("small", "", [`step ${episode.step}`, `reward ${signed(mean)}`, ...episode.tags].join(" · ")));
+      make("small", "", [`step ${episode.step}`, `reward ${signed(episode.reward)}`, ...episode.tags].join(" · ")));
     button.type = "button";
     button.dataset.place = place;
     button.addEventListener("click", () => { select(place); reveal(); });
@@ -361,7 +355,7 @@ document.querySelectorAll("svg.curve").forEach((svg, place) => {
     cursor.setAttribute("x2", x);
     cursor.style.visibility = "visible";
     const name = margin ? `steps ${Math.ceil(step - margin)} to ${Math.min(last, Math.floor(step + margin))}` : `step ${step}`;
-    readout.textContent = name + ": " + series.filter((one) => one.steps.includes(step)).map((one) => `${one.name} ${one.values[one.steps.indexOf(step)]}`).join(", ");
+    readout.textContent = name + ": " + series.filter((one) => one.steps.includes(step)).map((one) => `${one.name} ${one.values.filter((_, at) => one.steps[at] === step).join(" → ")}`).join(", ");
   };
   svg.addEventListener("pointermove", show);
   svg.addEventListener("pointerdown", show);

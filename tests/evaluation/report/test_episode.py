@@ -54,6 +54,20 @@ def test_several_turns_with_something_given_back(show: Make, episode: Make, trac
     assert shown["pieces"][3]["tokens"] == [" 7"]
 
 
+def test_the_reward_of_an_episode_counts_an_agent_once(
+    show: Make, episode: Make, trace: Make
+) -> None:
+    made = [("alice_0", 0.2), ("bob_0", 0.6), ("bob_0", 0.6), ("bob_0", 0.6)]
+    rows = [trace(agent, "7 # 0 =", " 7", reward=reward) for agent, reward in made]
+    assert show(episode(1, "p", *rows))["reward"] == pytest.approx(0.4)  # by rows 0.5
+    # Where somebody learns, theirs is shown; where nobody does, that of all.
+    rows[0] |= {"advantage": None}
+    assert show(episode(1, "p", *rows))["reward"] == pytest.approx(0.6)
+    frozen = [row | {"advantage": None} for row in rows]
+    assert show(episode(1, "p", *frozen))["reward"] == pytest.approx(0.4)
+    assert show(episode(1, "p", *[row | {"reward": None} for row in rows]))["reward"] is None
+
+
 @pytest.mark.parametrize(
     "changes", [{"advantage": None}, {"loss_weight": 0.0}, {"status": "failed: deadline"}]
 )

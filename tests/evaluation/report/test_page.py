@@ -191,6 +191,16 @@ def test_evaluations_between_steps_are_drawn(run: Run) -> None:
     assert first["series"] == [{"name": "alice", "steps": [0, 2, 4], "values": [0.25, 0.5, 1.0]}]
 
 
+def test_a_warm_up_has_its_own_dot_and_the_legend_its_value(run: Run) -> None:
+    path = run()
+    moments = {"before": 0.25, "warmed_up": 0.75, "after": 1.0}
+    change(path / "summary.json", **{when: {"pass@1/bob": v} for when, v in moments.items()})
+    html = written(path)
+    first = data_of(html)["charts"][0]
+    assert first["series"] == [{"name": "bob", "steps": [0, 0, 4], "values": [0.25, 0.75, 1.0]}]
+    assert "bob 0.25 → 0.75 warmed up → 1" in html
+
+
 @pytest.mark.parametrize(
     ("settings", "kept", "said"),
     [
