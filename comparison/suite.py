@@ -51,6 +51,8 @@ from coterie.training.plain import to_plain
 _CONVENTIONS = {
     "avg": "over all questions; macro: over sets of problems",
     "over_best": "less the best single policy, which every resample chooses anew",
+    "differences": "second less first, paired by question",
+    "seconds": "until an answer is there, while a batch of episodes is played",
     "ece": "10 bins [a, b), the last closed; valid confidences only",
     "money": "for a thousand answers",
 }
@@ -73,7 +75,8 @@ class SuiteComparison(Asking):
     of the fixed roles."""
     teams: tuple[str, ...] = ()
     """Teams to compare, NAME=RUN each. A run that trained several roles plays all of them, frozen
-    roles included; any other model plays every role."""
+    roles included; untrained:RUN plays with the models that the run began with; any other model
+    plays every role."""
     cross_play: tuple[str, ...] = ()
     """Play all pairings of these over the roles, or over the seats of one role, NAME=WHAT or WHAT
     each: a matrix, in games also wins and ratings."""

@@ -13,7 +13,7 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Resampled
-from coterie.evaluation.table import Line, lines
+from coterie.evaluation.table import Line, interval_text, lines, without_zero
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES, EVALUATIONS, ENVIRONMENT = "episodes.jsonl", "evaluations.jsonl", "environment.json"
@@ -183,4 +183,7 @@ def _cell(value: float | None, interval: list[float | None] | None) -> str:
     if value is None:
         return ""
     low, high = interval or (None, None)
-    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.2f} {high:.2f}]")
+    shown = without_zero(value, 3)
+    if low is None or high is None:
+        return shown
+    return f"{shown} {interval_text(value, low, high)}"

@@ -270,7 +270,7 @@ def test_an_environment_that_is_not_at_hand_shows_the_stored_summary(run: Run) -
         intervals={"before": {"reward/team": [0.2, 0.3]}, "after": {}},
     )
     html = written(path)
-    assert '0.250 <span class="interval">[0.20 0.30]</span>' in html
+    assert '.250 <span class="interval">[.20 .30]</span>' in html
     assert "<td>0.750</td>" in html
 
 
@@ -280,7 +280,7 @@ def test_outcomes_of_another_version_are_survived(run: Run) -> None:
         (path / "evaluation" / f"{name}.json").write_text('{"scores": [1, 2]}')
     (path / "summary.json").write_text('{"after": {"pass@1/alice": 0.5}}')
     html = written(path)
-    assert "<td>0.500</td>" in html
+    assert "<td>.500</td>" in html
 
 
 def test_a_missing_tokenizer_is_said_once(run: Run) -> None:

@@ -125,7 +125,7 @@ def test_models_card_and_settings_are_sent_to_a_private_repository(hub, tmp_path
     card = hub.files["README.md"].decode()
     for part in (
         'license: "apache-2.0"',
-        "| pass@1/alice | 0.250 | 0.750 |",
+        "| pass@1/alice | .250 | .750 |",
         "| command | `python train.py --seed 3` |",
         "| commit | abc |",
         "| training problems | `chains?mix=0.5,0.5,0&min_length=5&max_length=5`, SHA-256 `f00` |",
