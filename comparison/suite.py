@@ -270,8 +270,9 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
         suite = replace(suite, problems=settings.problems)
     elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
         suite = replace(suite, problems=paper.problems.eval or (paper.problems.train,))
-    suite = replace(suite, role=settings.role or suite.role)
     roles = _roles(suite)
+    only = roles[0] if len(roles) == 1 and (settings.policies or settings.verifier) else ""
+    suite = replace(suite, role=settings.role or suite.role or only)
     needed = [suite.role, *["expert"] * bool(suite.workflow)]
     if unknown := [role for role in needed if role and role not in roles]:
         raise UserError(

@@ -29,7 +29,8 @@ class Examiner:
         self.evaluation = evaluation
         self.roles = roles
         self._collector = collector
-        self._problems = held_out
+        self.problems = held_out
+        """The evaluation's problems; empty: nothing is evaluated."""
         self._env_settings = env_settings
         self._settings = settings
         self._seed = seed
@@ -76,13 +77,13 @@ class Examiner:
 
         self.failed.clear()
         self.answers, self.episodes = 0, []
-        return await self.evaluation.examine(play, self._problems, self.roles, self._env_settings)
+        return await self.evaluation.examine(play, self.problems, self.roles, self._env_settings)
 
     def expected(self, name: str) -> int:
         """About how many answers of models the evaluation called ``name`` takes."""
         if name in ("before", "warmed-up") and self._stored(f"evaluation/{name}.json") is not None:
             return 0
-        return len(self._problems) * self.evaluation.answers(self.roles, self._env_settings)
+        return len(self.problems) * self.evaluation.answers(self.roles, self._env_settings)
 
     async def evaluate(self, name: str) -> Outcomes | None:
         """The outcomes called ``name``, stored with the run; None without evaluation problems.
@@ -92,7 +93,7 @@ class Examiner:
         Raises:
             UserError: the stored outcomes are damaged.
         """
-        if not self._problems:
+        if not self.problems:
             return None
         file = f"evaluation/{name}.json"
         outcomes = self._stored(file) if name != "after" else None

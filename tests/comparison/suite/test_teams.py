@@ -144,6 +144,11 @@ def test_the_untrained_team_of_a_run_plays_beside_it(run: Any, tmp_path: Path) -
         assert sentence in run(flag, f"x={where}", *flags, code=2)
 
 
+def test_a_single_role_need_not_be_named(run: Any) -> None:
+    results, _ = run("--policies", f"a={GOLD}", "--suite", "solo", *CHAINS)
+    assert results["suites"]["solo"]["rows"]["a"]["avg"]["value"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
