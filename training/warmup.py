@@ -24,6 +24,13 @@ from coterie.rewards.grading.answers import Checker
 from coterie.teams.settings import AgentSettings
 from coterie.training.settings import MOST_PROBLEMS
 
+_FORMS = {
+    "\\boxed": "\\boxed{}",
+    "<final_answer>": "<final_answer>",
+    "Answer:": "a line `Answer: ...`",
+}
+"""What stands in a prompt, and in an answer -> the form that it asks for."""
+
 NOBODY = "none"
 """The value of ``--agents.ROLE.warmup`` for a role that is left out."""
 
@@ -118,6 +125,19 @@ def answer_of(problem: Problem, checker: Checker, asked: str = "") -> str | None
         return solution
     is_right = stated.answer is None and checker.check(whole, problem).correct
     return whole if is_right else None
+
+
+def other_form(problem: Problem, asked: str, checker: Checker) -> str:
+    """The form of answer that ``asked`` wants, where the worked solution states its answer in
+    another one; else empty."""
+    solution = solution_of(problem)
+    if solution is None or problem.kind in ("code", "judged"):
+        return ""
+    # A prompt that ends in "Answer:" begins the answer, whatever its form.
+    instructions = asked.rstrip().removesuffix("Answer:")
+    mark = next((mark for mark in _FORMS if mark in instructions), "")
+    other = mark not in solution and checker.check(solution, problem).correct
+    return _FORMS[mark] if other else ""
 
 
 def _last_line(asked: str, gold: str) -> str:
