@@ -40,7 +40,8 @@ class Report:
         never = f" Never asked: {', '.join(self.never_asked)}." if self.never_asked else ""
         return (
             f"{self.episodes} episodes with random answers: mean reward {means}; "
-            f"{self.signal:.0%} of the seeds reward two ways to answer differently.{same}{never}"
+            f"with {self.signal:.0%} of the seeds two different sets of answers got different rewards"
+            f"{'' if self.signal else ', so nothing can be learned from random answers'}.{same}{never}"
         )
 
 
