@@ -56,7 +56,7 @@ def test_a_whole_one(author: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert verdict == "of_an_author:Whole keeps the contract. Its roles: me."
     assert re.fullmatch(
         r"16 episodes with random answers: mean reward me \d+\.\d{3}; with 100% of the seeds two "
-        r"ways to answer differently\.",
+        r"sets of answers got different rewards\.",
         report,
     )
 
