@@ -130,7 +130,10 @@ def sources() -> dict[str, Path]:
 def _file(module: str) -> Path | None:
     """The source of an imported module; None where it has none."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    return Path(file).resolve() if isinstance(file, str) and file.endswith(".py") else None
+    # Libraries put objects among the modules that name a file without having one.
+    if not isinstance(file, str) or not file.endswith(".py") or not Path(file).is_file():
+        return None
+    return Path(file).resolve()
 
 
 class _Registered(NamedTuple):

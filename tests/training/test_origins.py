@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -182,6 +184,9 @@ def test_a_reward_whose_source_changes_is_told_and_goes_on(
     (folder / "shop_to_change.py").write_text(PLUGIN)
     (folder / "prices_beside.py").write_text("PRICE = 1.0\n")
     monkeypatch.syspath_prepend(folder)
+    monkeypatch.chdir(folder)
+    # As torch has it: no module, and its file is not there.
+    monkeypatch.setitem(sys.modules, "nowhere.classes", SimpleNamespace(__file__="_nowhere.py"))
     flags = ["--env", "shop_to_change:Shop", "--agents.seller.model", "tiny:alice", "--steps", "1"]
     flags += ["--eval.no-enabled", "--rollout.problems-per-step", "2", "--run-dir", str(run)]
     opened(flags).__exit__()
