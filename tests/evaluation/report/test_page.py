@@ -271,7 +271,7 @@ def test_an_environment_that_is_not_at_hand_shows_the_stored_summary(run: Run) -
     )
     html = written(path)
     assert '.250 <span class="interval">[.20 .30]</span>' in html
-    assert "<td>0.750</td>" in html
+    assert "<td>.750</td>" in html
 
 
 def test_outcomes_of_another_version_are_survived(run: Run) -> None:
