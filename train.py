@@ -38,6 +38,8 @@ def _train(argv: Sequence[str]) -> int:
 
     problems = checked()
     print(settings.headline(), flush=True)
+    if line := settings.loss_line():
+        print(line, flush=True)
     from coterie.datatypes.arguments import command
     from coterie.training.commands import Interruptible, Stop
     from coterie.training.session import open_session

@@ -39,7 +39,7 @@ class Figures:
     money: float | None
     """Cost of a thousand answers; None without prices."""
     seconds: float
-    """Seconds per answer."""
+    """Mean wait for an answer in seconds, while a whole batch is sampled."""
 
     @property
     def marked(self) -> bool:
@@ -94,6 +94,16 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
             )
         )
     return figures
+
+
+def differences(rows: Sequence[Figures]) -> dict[tuple[str, str], Resampled]:
+    """(first, second) -> how much the second row's average is above the first's, paired by
+    question, for every pair of ``rows``."""
+    # All rows have the same resamples of the same questions.
+    return {
+        (first.system.name, second.system.name): difference(first.micro, second.micro)
+        for first, second in combinations(rows, 2)
+    }
 
 
 def resampled(

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from coterie.evaluation.table import as_json, without_zero
+from coterie.evaluation.table import as_json, interval_text, without_zero
 from coterie.training.disk import write_or_keep
 
 _LABEL = 32
@@ -84,8 +84,10 @@ def figure_cell(value: float | None, decimals: int = 3, sign: str = "") -> str:
 
 
 def interval_cell(figure: Figure, sign: str = "") -> str:
-    """The interval of ``figure`` with two decimals."""
-    return f"\\[{figure_cell(figure.low, 2, sign)} {figure_cell(figure.high, 2, sign)}]"
+    """The interval of ``figure``, its bracket escaped from markup."""
+    if math.isnan(figure.low):
+        return "\\[– –]"
+    return f"\\{interval_text(figure.value, figure.low, figure.high, sign)}"
 
 
 def figure_with_interval(figure: Figure | None, sign: str = "") -> str:

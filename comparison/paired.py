@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from coterie import envs
-from coterie.comparison.output import make_table, write_json
+from coterie.comparison.output import figure_cell, figure_with_interval, make_table, write_json
 from coterie.comparison.settings import check_positive
 from coterie.datatypes import UserError, check_literals, fits, user_path
 from coterie.datatypes.arguments import command, program
@@ -146,13 +146,13 @@ def _content(runs: Runs, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _value(metric: Resampled) -> str:
-    return "undefined" if math.isnan(metric.value) else f"{metric.value:.3f}"
+    return "undefined" if math.isnan(metric.value) else figure_cell(metric.value)
 
 
 def _change(change: Resampled) -> str:
     if math.isnan(change.value):
         return "undefined"
-    return f"{change.value:+.3f} \\[{change.low:+.2f} {change.high:+.2f}]"
+    return figure_with_interval(change, "+")
 
 
 def _short_names(paths: tuple[Path, ...]) -> list[str]:

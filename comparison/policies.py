@@ -24,6 +24,9 @@ from coterie.teams.settings import AgentSettings
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
 """Valid names of suites and policies; they are used as file names."""
 
+UNTRAINED = "untrained:"
+"""Before a run's directory: the models that it began with."""
+
 # Reserved: names of other rows in the same tables.
 _TAKEN = ("vote", "agreement", "routing", "cascade", "verifier")
 
@@ -50,11 +53,14 @@ def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
     """Resolve and check the policy that ``what`` names, without loading it.
 
     A run's directory means the policy that it trained for ``role`` (default: ``name``), or its only
-    trained policy.
+    trained policy; ``untrained:RUN`` means the model from which it trained that policy.
 
     Raises:
         UserError: a run that has not ended, or a model that is not available.
     """
+    begun: Path | None = None
+    if what.startswith(UNTRAINED):
+        what, begun = _begun_with(what, role or name)
     members, run = pool_members(what), None
     if is_player(what):
         members = [
@@ -65,7 +71,8 @@ def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
         what, run = _trained(what, role or name)
         members = [what]
     check_models({name: AgentSettings(what, trained=False)})
-    return NamedPolicy(name, what, [m if is_player(m) else _identity(m) for m in members], run)
+    identity = [m if is_player(m) else _identity(m) for m in members]
+    return NamedPolicy(name, what, identity, begun or run)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,8 @@ class NamedTeam:
     @property
     def runs(self) -> list[Path]:
         """Paths of its players: runs or models."""
-        return [user_path(what) for what in self.players.values() if not is_player(what)]
+        named = [what for what in self.players.values() if not is_player(what)]
+        return [user_path(what.removeprefix(UNTRAINED)) for what in named]
 
     def player(self, role: str) -> NamedPolicy | None:
         """The policy of ``role``, or None.
@@ -187,6 +195,21 @@ def _frozen(what: str | None, role: str) -> str | None:
         return what if agent["trained"] else str(agent["model"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return what
+
+
+def _begun_with(what: str, role: str) -> tuple[str, Path]:
+    """(the model with which the run ``what`` began to train ``role``, the run)."""
+    run = user_path(what.removeprefix(UNTRAINED))
+    try:
+        agents = json.loads((run / "config.json").read_text(encoding="utf-8"))["agents"]
+        models = {name: str(agent["model"]) for name, agent in agents.items()}
+        trained = [name for name, agent in agents.items() if agent["trained"]]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise UserError(f"{what}: {run} is not a run; name the directory of --run-dir") from None
+    own = role if role in models else trained[0] if len(trained) == 1 else ""
+    if not own:
+        raise UserError(f"{what}: the run has no role {role}; its roles are {', '.join(models)}")
+    return models[own], run
 
 
 def _trained(what: str, role: str) -> tuple[str, Path | None]:

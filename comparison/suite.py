@@ -54,6 +54,8 @@ from coterie.training.plain import to_plain
 _CONVENTIONS = {
     "avg": "over all questions; macro: over sets of problems",
     "over_best": "less the best single policy, which every resample chooses anew",
+    "differences": "second less first, paired by question",
+    "seconds": "until an answer is there, while a batch of episodes is played",
     "ece": "10 bins [a, b), the last closed; valid confidences only",
     "money": "for a thousand answers",
 }
@@ -76,7 +78,8 @@ class SuiteComparison(Asking):
     of the fixed roles."""
     teams: tuple[str, ...] = ()
     """Teams to compare, NAME=RUN each. A run that trained several roles plays all of them, frozen
-    roles included; any other model plays every role."""
+    roles included; untrained:RUN plays with the models that the run began with; any other model
+    plays every role."""
     cross_play: tuple[str, ...] = ()
     """Play all pairings of these over the roles, or over the seats of one role, NAME=WHAT or WHAT
     each: a matrix, in games also wins and ratings."""
@@ -274,8 +277,9 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
         suite = replace(suite, problems=settings.problems)
     elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
         suite = replace(suite, problems=paper.problems.eval or (paper.problems.train,))
-    suite = replace(suite, role=settings.role or suite.role)
     roles = _roles(suite)
+    only = roles[0] if len(roles) == 1 and (settings.policies or settings.verifier) else ""
+    suite = replace(suite, role=settings.role or suite.role or only)
     needed = [suite.role, *["expert"] * bool(suite.workflow)]
     if unknown := [role for role in needed if role and role not in roles]:
         raise UserError(

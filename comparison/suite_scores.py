@@ -8,13 +8,21 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from coterie.comparison.figures import Figures, are_binary, measure_rows, pairs, passes
+from coterie.comparison.figures import (
+    Figures,
+    are_binary,
+    differences,
+    measure_rows,
+    pairs,
+    passes,
+)
 from coterie.comparison.plan import Job, Questions
 from coterie.comparison.responses import Responses
 from coterie.comparison.settings import Asking
 from coterie.comparison.suite_tables import (
     accuracy_table,
     calibration_tables,
+    difference_table,
     pair_table,
     pass_table,
 )
@@ -117,8 +125,11 @@ def score(
         f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
         f"{settings.samples} samples of each{answered[0].counted}"
     )
+    single = differences([row for row in rows if row.system.alone])
+    deployable = differences([row for row in rows if not row.system.oracle])
     tables = [
         accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
+        *([difference_table(single)] if single else []),
         pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
         *([pair_table(apart, "one answer each")] if apart else []),
         *calibration_tables(known),
@@ -133,6 +144,7 @@ def score(
             for answers, systems_of_set in zip(answered, systems_by_set)
         },
         "rows": {row.system.name: _row(row) for row in rows},
+        "differences": {f"{second} - {first}": d for (first, second), d in deployable.items()},
         "pass@k": {
             "policies": passing.policies,
             "team": passing.team,

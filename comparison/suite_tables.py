@@ -49,10 +49,30 @@ def accuracy_table(rows: Sequence[Figures], title: str, *, sets: int) -> Table:
     table.add_section()
     for label, cells in oracles:
         table.add_row(label, *cells)
-    legend = "over best policy: less the best single policy; *: the interval leaves out 0"
     per = "/1k: price of 1,000 answers; " if priced else ""
     means = "macro: mean over sets; " if macro else ""
-    return with_legend(table, legend, f"{means}tokens: sampled; {per}s: seconds of one answer")
+    return with_legend(
+        table,
+        "over best policy: less the best single policy, so a single one is at most 0",
+        f"*: the interval leaves out 0; {means}{per}tokens: sampled",
+        "s: seconds until an answer is there, while --batch episodes are played at once",
+    )
+
+
+def difference_table(pairs: Mapping[tuple[str, str], Resampled]) -> Table:
+    """One line per pair of systems: the second less the first, paired by question."""
+
+    def line(first: str, second: str, change: Resampled) -> tuple[str, list[str]]:
+        mark = "*" if change.low > 0 or change.high < 0 else " "
+        cells = [figure_cell(change.value, 3, "+"), interval_cell(change, "+") + mark]
+        return short_label(f"{second} - {first}"), cells
+
+    return make_table(
+        "differences of avg, paired by question (*: the interval leaves out 0)",
+        "pair",
+        ("difference", "95 %"),
+        [line(*names, change) for names, change in pairs.items()],
+    )
 
 
 def pass_table(passes: PassAtK, title: str) -> Table:

@@ -93,12 +93,47 @@ def load(path: str, title: str) -> Any:
     module_name = MOVED.get(module_name, module_name)
     try:
         target: Any = importlib.import_module(module_name)
+        if module_name.partition(".")[0] != "coterie":
+            _loaded.add(module_name)
         for part in filter(None, attribute.split(".")):
             target = getattr(target, part)
     except (Exception, SystemExit) as error:
         form = "" if colon else " Is a colon missing? It is written module:attribute."
         raise UserError(f"{title} cannot be loaded: {_cause(error)}.{form}") from error
     return target
+
+
+_loaded: set[str] = set()
+"""Modules that :func:`load` has imported, without Coterie's own."""
+
+
+def sources() -> dict[str, Path]:
+    """Module -> its file, of every plug-in so far and of what it imports from its own folder or
+    package; what is installed elsewhere is left out."""
+    found: dict[str, Path] = {}
+    for name in _loaded:
+        top = name.partition(".")[0]
+        if (file := _file(name)) is None:
+            continue
+        package = getattr(sys.modules.get(top), "__path__", None) is not None
+        for other in list(sys.modules):
+            if other.partition(".")[0] in ("coterie", "__main__", "conftest"):
+                continue
+            path = _file(other)
+            if path is None or ("site-packages" in path.parts and other.partition(".")[0] != top):
+                continue
+            if other.partition(".")[0] == top or (not package and path.parent == file.parent):
+                found[other] = path
+    return found
+
+
+def _file(module: str) -> Path | None:
+    """The source of an imported module; None where it has none."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    # Libraries put objects among the modules that name a file without having one.
+    if not isinstance(file, str) or not file.endswith(".py") or not Path(file).is_file():
+        return None
+    return Path(file).resolve()
 
 
 class _Registered(NamedTuple):

@@ -84,12 +84,13 @@ def measure(episode: Episode) -> dict[str, float | None]:
 
     ``reward/ROLE`` and its mean over roles, ``reward/team``; ``reward/ROLE/TERM`` where there are
     several terms; ``measured/ROLE/NAME``; ``episode/NAME`` for numbers and booleans in
-    ``Outcome.episode``; ``failed/team``, the share of the traces that are missing, 1 where there is
+    ``Outcome.episode``; ``failed/team``, the share of the agents that failed, 1 where there is
     none.
     """
     by_role: dict[str, list[Trajectory]] = {}
     # Each agent once, however many rows its contexts made.
-    for row in {row.agent: row for row in episode.trajectories}.values():
+    agents = {row.agent: row for row in episode.trajectories}.values()
+    for row in agents:
         by_role.setdefault(row.role, []).append(row)
     answered = {role: [row for row in rows if row.status == "ok"] for role, rows in by_role.items()}
     rewards = {role: _mean(row.reward for row in rows) for role, rows in answered.items()}
@@ -110,7 +111,7 @@ def measure(episode: Episode) -> dict[str, float | None]:
     for name, value in episode.info.items():
         if _is_number(value):
             metrics[f"episode/{name}"] = float(value)
-    failed = _mean(row.status != "ok" for row in episode.trajectories)
+    failed = _mean(row.status != "ok" for row in agents)
     metrics["failed/team"] = 1.0 if failed is None else failed
     return metrics
 

@@ -50,6 +50,14 @@ def without_zero(value: float, decimals: int = 2, sign: str = "") -> str:
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
 
 
+def interval_text(value: float, low: float, high: float, sign: str = "") -> str:
+    """The interval ``[.51 .59]`` of ``value``, with two decimals: with three, as the value has,
+    where two would leave the value outside; ``sign`` as of :func:`without_zero`."""
+    inside = round(low, 2) <= round(value, 3) <= round(high, 2)
+    decimals = 2 if inside or math.isnan(value) else 3
+    return f"[{without_zero(low, decimals, sign)} {without_zero(high, decimals, sign)}]"
+
+
 HEADINGS = ("held out, cold", "before", "after", "change")
 WARMED_UP = "warmed up"
 _COLOURS = {"better": "green", "worse": "red"}
@@ -146,8 +154,9 @@ def _cell(measured: Resampled | None) -> str:
         return ""
     if math.isnan(measured.value):
         return f"undefined (n={measured.count})"
-    low, high = measured.interval()
-    return f"{without_zero(measured.value, 3)} [{without_zero(low)} {without_zero(high)}]"
+    return (
+        f"{without_zero(measured.value, 3)} {interval_text(measured.value, *measured.interval())}"
+    )
 
 
 def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
@@ -155,12 +164,8 @@ def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
     change = difference(first, last)
     if math.isnan(change.value):
         return "", ""
-    low, high = change.interval()
     better_or_worse = verdict(change, row)
     # A row that says nothing of better and worse has no colour.
-    text = f"{without_zero(change.value, 3, '+')} [{_signed(low)} {_signed(high)}]"
+    interval = interval_text(change.value, *change.interval(), "+")
+    text = f"{without_zero(change.value, 3, '+')} {interval}"
     return text, better_or_worse if better_or_worse in _COLOURS else ""
-
-
-def _signed(value: float) -> str:
-    return without_zero(value, sign="+")

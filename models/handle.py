@@ -257,11 +257,11 @@ class ModelHandle:
             dtype: what full weights are rounded to; None: they are written as they are held.
         """
         folder = Path(directory)
-        folder.mkdir(parents=True, exist_ok=True)
         module: Any = self.module
         if self.adapter is None:
             # Parameters themselves: one that is tied is gathered, and stored, once.
             state = gather(module.state_dict(keep_vars=True))
+            folder.mkdir(parents=True, exist_ok=True)
             if self.ranks.rank == 0:
                 self._writer.write(folder, state)
                 if dtype not in (None, module.dtype):
@@ -270,6 +270,7 @@ class ModelHandle:
         from peft import get_peft_model_state_dict
 
         state = gather(get_peft_model_state_dict(module, adapter_name=self.adapter))
+        folder.mkdir(parents=True, exist_ok=True)
         if self.ranks.rank:
             return
         store(state, folder / "adapter_model.safetensors")

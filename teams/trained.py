@@ -67,28 +67,31 @@ class TrainedRole:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
         return self.learner.divergences(trajectories)
 
-    def save(self, directory: Path) -> dict[str, Any]:
+    def save(self, directory: Path | str) -> dict[str, Any]:
         """Write the weights (or the adapter) as they are held, and the optimiser's moments, so that
         training can go on; returns what else that needs, as JSON has it. Of several ranks the first
         writes."""
-        self.loaded.handle.save(directory)
+        folder = Path(directory)
+        # Nothing is created before all that is to be written is there.
         tensors, plain = self.state_dict()
+        self.loaded.handle.save(folder)
         if self.loaded.handle.ranks.rank == 0:
-            store(tensors, directory / _MOMENTS)
+            store(tensors, folder / _MOMENTS)
         return plain
 
-    def export(self, directory: Path) -> None:
+    def export(self, directory: Path | str) -> None:
         """Write the weights (or the adapter) as they compute, for others to read."""
         self.loaded.handle.save(directory, self.loaded.handle.dtype)
 
-    def load(self, directory: Path, plain: dict[str, Any]) -> None:
+    def load(self, directory: Path | str, plain: dict[str, Any]) -> None:
         """The inverse of :meth:`save`.
 
         Raises:
             OtherFormat: it was trained in another number format.
         """
-        self.loaded.handle.load_weights(directory)
-        self.load_state_dict(load_file(directory / _MOMENTS), plain)
+        folder = Path(directory)
+        self.loaded.handle.load_weights(folder)
+        self.load_state_dict(load_file(folder / _MOMENTS), plain)
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """The optimiser's own moments by parameter name, and counters."""

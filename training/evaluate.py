@@ -40,7 +40,7 @@ from coterie.training.command_line import choose, read_run
 from coterie.training.conclusion import tell
 from coterie.training.disk import write_or_keep
 from coterie.training.examiner import Examiner
-from coterie.training.model_defaults import fitted, fitting
+from coterie.training.model_defaults import fitted
 from coterie.training.preflight import check_environment
 from coterie.training.role_sampling import role_sampling
 from coterie.training.rundir import RunDirectory
@@ -97,7 +97,7 @@ def evaluate(argv: Sequence[str]) -> int:
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
     answers = again.samples * len(problems.evaluation) * each
-    with stage(console, "evaluating", answers, lines=bool(fitting(settings, settings.agents))):
+    with stage(console, "evaluating", answers):
         asked = _examine(settings, again, run, evaluation, problems.evaluation)
         outcomes, failed = asyncio.run(asked)
     measured = [

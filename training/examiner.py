@@ -29,7 +29,8 @@ class Examiner:
         self.evaluation = evaluation
         self.roles = roles
         self._collector = collector
-        self._problems = held_out
+        self.problems = held_out
+        """The evaluation's problems; empty: nothing is evaluated."""
         self._env_settings = env_settings
         self._settings = settings
         self._seed = seed
@@ -66,21 +67,23 @@ class Examiner:
             episodes = await self._collector.collect(
                 tasks_for(problems, seed=seed, mode=mode, replicas=replicas)
             )
-            rows = [row for episode in episodes for row in episode.trajectories]
-            self.failed.update(row.status for row in rows if row.status != "ok")
-            self.answers += len(rows)
+            # Each agent of an episode once, however many rows its contexts made.
+            agents = [{row.agent: row.status for row in e.trajectories} for e in episodes]
+            statuses = [status for by_agent in agents for status in by_agent.values()]
+            self.failed.update(status for status in statuses if status != "ok")
+            self.answers += len(statuses)
             self.episodes += episodes
             return episodes
 
         self.failed.clear()
         self.answers, self.episodes = 0, []
-        return await self.evaluation.examine(play, self._problems, self.roles, self._env_settings)
+        return await self.evaluation.examine(play, self.problems, self.roles, self._env_settings)
 
     def expected(self, name: str) -> int:
         """About how many answers of models the evaluation called ``name`` takes."""
         if name in ("before", "warmed-up") and self._stored(f"evaluation/{name}.json") is not None:
             return 0
-        return len(self._problems) * self.evaluation.answers(self.roles, self._env_settings)
+        return len(self.problems) * self.evaluation.answers(self.roles, self._env_settings)
 
     async def evaluate(self, name: str) -> Outcomes | None:
         """The outcomes called ``name``, stored with the run; None without evaluation problems.
@@ -90,7 +93,7 @@ class Examiner:
         Raises:
             UserError: the stored outcomes are damaged.
         """
-        if not self._problems:
+        if not self.problems:
             return None
         file = f"evaluation/{name}.json"
         outcomes = self._stored(file) if name != "after" else None

@@ -20,6 +20,7 @@ from coterie.evaluation.table import without_zero
 from coterie.training.events import EventFile
 from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
 from coterie.training.sinks import Sink
+from coterie.training.stage import Lines
 
 _ROOM_FOR_BAR = 100
 
@@ -27,8 +28,8 @@ _ROOM_FOR_BAR = 100
 class Logbook:
     """Writes the scalars of every step to all logs.
 
-    On a terminal there is a bar with the numbers that matter; elsewhere one line every tenth of
-    the run.
+    On a terminal there is a bar with the numbers that matter; elsewhere a line after the first step
+    and every tenth of the run.
     """
 
     def __init__(
@@ -94,8 +95,8 @@ class Logbook:
         self._scalars(step, metrics)
         numbers = _in_short({name: metrics.get(name) for name in self._headline})
         self._bar.update(self._task, completed=step, numbers=numbers)
-        tenth = max(1, self._last // 10)
-        if not self._console.is_terminal and (step % tenth == 0 or step == self._first):
+        tenth = 10 * step // self._last > 10 * (step - 1) // self._last
+        if not self._console.is_terminal and (tenth or step == self._first):
             seconds = time.perf_counter() - self._since
             left = seconds / (step - self._first + 1) * (self._last - step)
             self._console.print(
@@ -103,6 +104,7 @@ class Logbook:
                 f"{left:.0f} s left",
                 soft_wrap=True,
             )
+            Lines.heard = time.monotonic()
 
     def part(self, text: str) -> None:
         """Show the current part of a step on the bar; with an empty ``text``, nothing."""

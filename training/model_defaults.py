@@ -163,10 +163,12 @@ def sentence(settings: TrainSettings, given: Collection[str] = ()) -> str:
 
 
 def sizes_in_words(agents: Iterable[AgentSettings]) -> str:
-    """The numbers of weights of all models, each once."""
+    """The numbers of weights of all models, each once; an unknown one comes last, where "weights"
+    follows it."""
     models = [agent for agent in agents if not is_player(agent.model)]
     counted = [count_weights(agent.model, agent.revision) for agent in models]
-    return " and ".join(dict.fromkeys(map(size_in_words, counted)))
+    known = sorted(counted, key=lambda weights: not weights)
+    return " and ".join(dict.fromkeys(map(size_in_words, known)))
 
 
 def size_in_words(weights: int | None) -> str:

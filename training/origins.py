@@ -1,11 +1,13 @@
-"""Origins of a run's weights and problems, which must be the same when it is resumed."""
+"""Origins of a run: its weights and problems, which must be the same when it is resumed, and the
+sources of plug-ins, whose changes are reported."""
 
-from collections.abc import Iterator, Mapping
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from coterie.datatypes import UserError, user_path
-from coterie.models.checksums import sha256_of
+from coterie.datatypes import UserError, plugins, user_path
+from coterie.models.checksums import file_sha256, sha256_of
 from coterie.models.locate import DESCRIBING, hub_snapshot, local_folder
 from coterie.models.spec import ModelSpec
 from coterie.teams.models import model_spec
@@ -20,7 +22,8 @@ ENVIRONMENT = "environment.json"
 def write_environment(
     run: RunDirectory, agents: Mapping[str, AgentSettings], problems: Mapping[str, str]
 ) -> None:
-    """Write ``environment.json`` with packages, models and problems, unless it exists.
+    """Write ``environment.json`` with packages, models, problems and sources of plug-ins, unless it
+    exists.
 
     Args:
         run: whose models are on this disk by now.
@@ -28,7 +31,7 @@ def write_environment(
         problems: fingerprints of its sources.
     """
     if not (run.path / ENVIRONMENT).is_file():
-        origins = {"problems": dict(problems), "models": _models(agents)}
+        origins = {"problems": dict(problems), "models": _models(agents), "plugins": _plugins()}
         run.write_json(ENVIRONMENT, {"begun": beginning(), **surroundings(), **origins})
 
 
@@ -66,6 +69,42 @@ def check_unchanged(
             f"{changed[0]} has changed since the run {run.path} began; restore it, or start a new "
             "run with another --run-dir"
         )
+
+
+def report_changed_plugins(run: RunDirectory, tell: Callable[[str], None]) -> None:
+    """Say which sources of plug-ins (environments, reward terms, algorithms) are others than those
+    that the run began with.
+
+    Args:
+        run: to resume; its ``environment.json`` can be read.
+        tell: shows a sentence.
+    """
+    stored: Any = run.read_json(ENVIRONMENT)
+    before = (stored or {}).get("plugins")
+    if not isinstance(before, dict):
+        return
+    changed = [name for name, digest in before.items() if _digest_of(str(name)) != digest]
+    if changed:
+        several = len(changed) > 1
+        tell(
+            f"{', '.join(changed)} {'have' if several else 'has'} changed since the run {run.path} "
+            "began: from here on it learns by the new source"
+        )
+
+
+def _plugins() -> dict[str, str]:
+    """Module -> SHA-256 of its source, of every plug-in that this process has loaded."""
+    files = dict(sorted(plugins.sources().items()))
+    return dict(zip(files, sha256_of(files.values())))
+
+
+def _digest_of(module: str) -> str | None:
+    """SHA-256 of the source that ``import module`` would find; None where there is none."""
+    try:
+        found = importlib.util.find_spec(module)
+        return None if found is None or not found.origin else file_sha256(Path(found.origin))
+    except (ImportError, OSError, ValueError, AttributeError):
+        return None
 
 
 def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coterie.algorithms.batching import by_agent
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite
 from coterie.datatypes import Episode, Trajectory, UserError
 from coterie.envs.contract import as_unicode
@@ -113,9 +114,11 @@ def _literal(text: str) -> str:
 
 
 def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, float]:
-    """Metrics of a step's sampling; ``tokens``: sampled in this step. ``rollout/failed``: rows that
-    failed, and episodes without any."""
-    failed_rows = sum(row.status != "ok" for row in batch.played)
+    """Metrics of a step's sampling; ``tokens``: sampled in this step. ``rollout/failed``: agents
+    that failed, and episodes without any row."""
+    played = batch.played
+    # An agent has failed in all of its contexts or in none.
+    failed_agents = sum(played[places[0]].status != "ok" for places in by_agent(played))
     empty = sum(not episode.trajectories for episode in batch.episodes)
     return {
         "rollout/tokens": float(tokens),
@@ -123,25 +126,36 @@ def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, fl
         "rollout/learner_tokens_total": float(tally.learner_tokens),
         "rollout/rounds": float(batch.rounds),
         "rollout/stale": float(batch.stale),
-        "rollout/failed": float(failed_rows + empty),
+        "rollout/failed": float(failed_agents + empty),
     }
 
 
-def reward_metrics(rows: Iterable[Trajectory]) -> dict[str, float]:
-    """By role, over the rows that answered: mean reward, mean of each term, and the share of rows
-    that a term paid (``paid/ROLE/TERM``), which shows a term that never has an effect."""
-    values: dict[str, list[float]] = {}
-    for row in rows:
-        if row.status != "ok":
-            continue
-        values.setdefault(f"reward/{row.role}", []).append(row.reward)
-        for name, value in row.reward_terms.items():
-            values.setdefault(f"reward/{row.role}/{name}", []).append(value)
-            values.setdefault(f"paid/{row.role}/{name}", []).append(float(value != 0))
-        for name, value in row.info.items():
-            if isinstance(value, bool | int | float | np.number):
-                values.setdefault(f"measured/{row.role}/{name}", []).append(float(value))
-    return {name: sum(items) / len(items) for name, items in values.items()}
+def reward_metrics(rows: Sequence[Trajectory]) -> dict[str, float]:
+    """Mean reward, mean of each term and of each number that was measured, by role, over the agents
+    that answered, and the share of them that a term paid (``paid/ROLE/TERM``), which shows a term
+    that never has an effect. An agent counts once, however many rows its contexts made."""
+    answered = [row for row in rows if row.status == "ok"]
+    by_name: dict[str, list[float]] = defaultdict(list)
+    for places in by_agent(answered):
+        # Rows of an agent have equal rewards, unless a penalty on length tells them apart.
+        own: dict[str, list[float]] = defaultdict(list)
+        for place in places:
+            for name, value in _numbers(answered[place]):
+                own[name].append(value)
+        for name, values in own.items():
+            by_name[name].append(sum(values) / len(values))
+    return {name: sum(values) / len(values) for name, values in by_name.items()}
+
+
+def _numbers(row: Trajectory) -> Iterator[tuple[str, float]]:
+    """The numbers of a row by the names of their metrics."""
+    yield f"reward/{row.role}", row.reward
+    for name, value in row.reward_terms.items():
+        yield f"reward/{row.role}/{name}", value
+        yield f"paid/{row.role}/{name}", float(value != 0)
+    for name, value in row.info.items():
+        if isinstance(value, bool | int | float | np.number):
+            yield f"measured/{row.role}/{name}", float(value)
 
 
 def paid_shares(

@@ -32,7 +32,7 @@ from coterie.training.conclusion import Conclusion, tell
 from coterie.training.examiner import Examiner
 from coterie.training.hosts import Players, hosts
 from coterie.training.keeper import Keeper
-from coterie.training.origins import check_unchanged, write_environment
+from coterie.training.origins import check_unchanged, report_changed_plugins, write_environment
 from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.recorder import StepRecorder
 from coterie.training.role_sampling import learner_temperature, role_sampling
@@ -101,6 +101,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
         directory.own()
         try:
             check_unchanged(directory, settings.agents, problems.fingerprints)
+            report_changed_plugins(directory, print)
             if (newest := saved.latest(directory.checkpoints)) is not None:
                 checkpoint.check(newest, print)
         except UserError:
@@ -225,6 +226,8 @@ def _assemble(
     )
     closing.callback(lambda: _on_loop(runner, sampler.aclose()))
     warmup = WarmUp(team, problems.worked, make_env, settings.warmup, scorer.check)
+    for sentence in warmup.other_forms().values():
+        say(sentence)
     evaluation = settings.eval
     examiner = Examiner(
         evaluation_of(envs.spec(choice.env)),

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -173,8 +173,11 @@ class Session(AbstractContextManager["Session"]):
         observer = self.runtime.observer
         if name == "before":
             observer.look_at_settings()
+        if not self._examiner.problems:
+            return None
         answers, title = self._examiner.expected(name), f"evaluating {_MOMENTS[name]}"
-        with stage(self.console, title, answers, lines=self.runtime.slow):
+        # Outcomes that an earlier start has stored take no time.
+        with stage(self.console, title, answers) if answers else nullcontext():
             outcomes = self.ask(self._examiner.evaluate(name))
         if failures := self._examiner.failures():
             tell(self.console, failures)

@@ -1,7 +1,8 @@
 """Progress of a long stage of a run: its count, the time gone and the time left.
 
-On a terminal there is a bar; elsewhere a line at the start, at each tenth, and wherever no line was
-written for seconds. A thread shows it, since the event loop stands still while models compute.
+On a terminal there is a bar; elsewhere a line at the start, at each tenth, and after a minute of
+silence. A part of a step has a line only then. A thread shows it, since the event loop stands still
+while models compute.
 """
 
 import math
@@ -17,9 +18,8 @@ from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse
 
 PERIOD_S = 0.25
 """Seconds between two readings of the count."""
-SILENCE_S = 4.0
-"""Between two lines at most, elsewhere than on a terminal: a busy machine adds to it, and five
-seconds are what a user waits before he wonders. About a part of a step it is the least, too."""
+SILENCE_S = 60.0
+"""Longest silence elsewhere than on a terminal."""
 
 
 @contextmanager
@@ -29,8 +29,6 @@ def stage(
     total: float,
     *,
     lines: bool = True,
-    first: bool = True,
-    least_s: float = 0.0,
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> Iterator[None]:
@@ -41,8 +39,6 @@ def stage(
         title: of the stage.
         total: about how many units it takes; 0: unknown.
         lines: whether to write lines where there is no terminal.
-        first: whether to write a line at the start.
-        least_s: fewest seconds between two lines, and before the first.
         counted: pulses that count it; of several, the one that is furthest.
         unit: of the total.
     """
@@ -50,7 +46,7 @@ def stage(
         with _bar(console, title, total, counted):
             yield
     elif lines:
-        with _lines(console, title, total, counted, unit, first=first, least_s=least_s):
+        with _lines(console, title, total, counted, unit):
             yield
     else:
         yield
@@ -66,13 +62,13 @@ def stage_of_step(
     counted: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> AbstractContextManager[None]:
-    """Show a part of a step like :func:`stage`. A short part shows nothing; on a terminal the
-    run's own ``bar`` shows it."""
+    """Show a part of a step after a minute of silence; on a terminal the run's own ``bar`` shows
+    it at once. Arguments as of :func:`stage`."""
     if not lines:
         return nullcontext()
     if console.is_terminal:
         return nullcontext() if bar is None else _in_bar(bar, title, total, counted)
-    return _lines(console, title, total, counted, unit, first=False, least_s=SILENCE_S)
+    return _lines(console, title, total, counted, unit, part=True)
 
 
 def learning(
@@ -145,14 +141,13 @@ def _lines(
     counted: Sequence[Pulse],
     unit: str,
     *,
-    first: bool,
-    least_s: float,
+    part: bool = False,
 ) -> Iterator[None]:
     def say(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    due = Lines(say, title, total, unit, least_s=least_s)
-    if first:
+    due = Lines(say, title, total, unit, tenths=not part)
+    if not part:
         due.begin()
     with _watching(due.show, counted):
         yield
@@ -161,8 +156,8 @@ def _lines(
 class Lines:
     """When a line is due, and what it says."""
 
-    heard: float = -math.inf
-    """When this process wrote the last of all such lines, by ``clock``: parts of steps that are
+    heard: float = math.nan
+    """When this process wrote its last line of progress, by ``clock``: parts of steps that are
     short each are together a long silence."""
 
     def __init__(
@@ -172,11 +167,14 @@ class Lines:
         total: float,
         unit: str,
         *,
-        least_s: float = 0.0,
+        tenths: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``tenths``: whether a line is due at each tenth, or after a silence only."""
         self._say, self._title, self._total, self._unit = say, title, total, unit
-        self._least_s, self._clock, self._tenth = least_s, clock, 0
+        self._tenths, self._clock, self._tenth = tenths, clock, 0
+        if math.isnan(Lines.heard):
+            Lines.heard = clock()
 
     def begin(self) -> None:
         """The line at the start."""
@@ -186,8 +184,8 @@ class Lines:
     def show(self, done: float, seconds: float) -> None:
         """Write a line, if one is due: ``done`` of the total after so many ``seconds``."""
         tenth = min(9, int(10 * done / self._total)) if self._total else 0
-        waited = self._clock() - Lines.heard
-        if waited < SILENCE_S and (tenth <= self._tenth or waited < self._least_s):
+        due = self._tenths and tenth > self._tenth
+        if not due and self._clock() - Lines.heard < SILENCE_S:
             return
         self._tenth = max(tenth, self._tenth)
         count = f"{min(done, self._total):.0f}/{self._total:.0f} {self._unit}  "

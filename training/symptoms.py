@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Trajectory
 from coterie.models.number_format import native_bfloat16
 from coterie.teams.settings import AgentSettings
@@ -49,13 +50,14 @@ class AnswerCounts:
 
 def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> AnswerCounts:
     """Count the answers of ``roles``; those of the same ``row.groups[group_key]`` are compared, or
-    without that key those of the same problem and role."""
-    rows = [
-        (episode.problem_id, row)
-        for episode in episodes
-        for row in episode.trajectories
-        if row.role in roles and row.trainable
-    ]
+    without that key those of the same problem and role. An agent has one answer, however many rows
+    its contexts made."""
+    agents: list[tuple[str, list[Trajectory]]] = []
+    for episode in episodes:
+        own = [row for row in episode.trajectories if row.role in roles and row.trainable]
+        agents += [(episode.problem_id, [own[i] for i in places]) for places in by_agent(own)]
+    # What an agent is measured by stands in each of its rows.
+    rows = [(problem, contexts[0]) for problem, contexts in agents]
     groups: dict[Any, list[bool]] = defaultdict(list)
     for problem, row in rows:
         if "correct" in row.info:
@@ -65,7 +67,9 @@ def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -
     return AnswerCounts(
         asked=len(rows),
         unstated=sum(_states_none(row) for _, row in rows),
-        broken_off=sum("length" in row.finish[-1:] for _, row in rows),
+        broken_off=sum(
+            any("length" in row.finish[-1:] for row in contexts) for _, contexts in agents
+        ),
         groups=len(compared),
         all_right=sum(map(all, compared)),
         all_wrong=sum(not any(right) for right in compared),

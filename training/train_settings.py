@@ -15,7 +15,7 @@ import tyro
 
 from coterie import algorithms, envs
 from coterie.agents.engine.settings import VllmSettings
-from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
 from coterie.datatypes import UserError
 from coterie.datatypes.extras import extras, load_all
 from coterie.envs.registry import ask
@@ -91,6 +91,25 @@ class TrainSettings:
             f"{self.choice.env} with {self.choice.algo}: training {', '.join(learners)}; "
             f"loading torch, then {', '.join(models)}"
         )
+
+    def loss_line(self) -> str:
+        """A line on what an author's own algorithm or advantage is joined by in the loss; empty for
+        algorithms of the table, and where nothing joins it."""
+        algo = self.algo
+        if self.choice.algo in ALGORITHMS and not algo.advantage:
+            return ""
+        parts = {
+            "peer distillation": ("distillation.beta", algo.distillation.beta),
+            "a KL penalty": ("kl-coefficient", algo.kl_coefficient),
+            "a KL penalty in the reward": ("kl-in-reward", algo.kl_in_reward),
+            "an entropy bonus": ("entropy-coefficient", algo.entropy_coefficient),
+            "a penalty on long answers": ("overlong-limit", algo.overlong_limit),
+        }
+        shown = [f"{what} (--algo.{f} {value:g})" for what, (f, value) in parts.items() if value]
+        if not shown:
+            return ""
+        own = algo.advantage or self.choice.algo
+        return f"Beside {own} there is in the loss: {', '.join(shown)}; 0 turns a part off"
 
 
 @lru_cache(maxsize=1)

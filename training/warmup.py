@@ -22,6 +22,13 @@ from coterie.rewards.grading.checkers import LONGEST
 from coterie.teams.settings import AgentSettings
 from coterie.training.settings import MOST_PROBLEMS
 
+_FORMS = {
+    "\\boxed": "\\boxed{}",
+    "<final_answer>": "<final_answer>",
+    "Answer:": "a line `Answer: ...`",
+}
+"""What stands in a prompt, and in an answer -> the form that it asks for."""
+
 NOBODY = "none"
 """The value of ``--agents.ROLE.warmup`` for a role that is left out."""
 
@@ -123,6 +130,19 @@ def answer_of(problem: Problem, check: Check, asked: str = "") -> str | None:
     # A checker of one's own shows the end of a text that states nothing by the default's rules.
     states_none = stated.answer in (None, solution.strip()[-LONGEST:])
     return whole if states_none and check(whole, problem).correct else None
+
+
+def other_form(problem: Problem, asked: str, check: Check) -> str:
+    """The form of answer that ``asked`` wants, where the worked solution states its answer in
+    another one; else empty."""
+    solution = solution_of(problem)
+    if solution is None or problem.kind in ("code", "judged"):
+        return ""
+    # A prompt that ends in "Answer:" begins the answer, whatever its form.
+    instructions = asked.rstrip().removesuffix("Answer:")
+    mark = next((mark for mark in _FORMS if mark in instructions), "")
+    other = mark not in solution and check(solution, problem).correct
+    return _FORMS[mark] if other else ""
 
 
 def _last_line(asked: str, gold: str) -> str:

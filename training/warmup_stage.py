@@ -17,7 +17,11 @@ from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import RunDirectory
 from coterie.training.stage import learning
-from coterie.training.warmup import Check, WarmupSettings, answer_of
+from coterie.training.warmup import Check, WarmupSettings, answer_of, other_form
+
+_LOOKED_AT = 32
+"""Worked solutions whose form is compared with the prompt's."""
+_PAGE = "docs/problems.md"
 
 
 class WarmUp:
@@ -42,6 +46,22 @@ class WarmUp:
         self._env = make_env() if streams else None
         self.last, self._count = settings.steps, settings.problems_per_step
         """Steps of imitation; 0: none."""
+
+    def other_forms(self) -> dict[str, str]:
+        """Role -> a sentence, where worked solutions end in another form than its prompt asks
+        for."""
+        sentences: dict[str, str] = {}
+        for role, stream in self._streams.items():
+            problems = [stream.at(place) for place in range(_LOOKED_AT)]
+            forms = [other_form(p, self._asked(role, p)[1], self._check) for p in problems]
+            if count := sum(map(bool, forms)):
+                form = next(filter(None, forms))
+                sentences[role] = (
+                    f"{count} of {_LOOKED_AT} worked solutions of {role} end in another form than "
+                    f"its prompt asks for, {form}, so imitation teaches that other form: leave out "
+                    f"their last line, and the right one is added ({_PAGE})"
+                )
+        return sentences
 
     def steps(
         self,
@@ -111,12 +131,17 @@ class WarmUp:
 
     def _row(self, role: str, problem: Problem) -> Trajectory:
         codec: TokenCodec = self._team.codecs[role]
-        given = opening_prompts(self._env, problem)[role]
-        asked = codec.decode(np.asarray(given, dtype=np.int64))
+        given, asked = self._asked(role, problem)
         answer = answer_of(problem, self._check, asked)
         assert answer is not None, f"{problem.id} was left out"
         # After a prompt of plain text a word begins with its space.
         lead = "" if asked[-1:].isspace() else " "
         # Where the template opens a thought, the solution stands behind it, as an answer must.
         text = behind_thought(opened_by(codec, given), lead + answer)
-        return worked_row(codec, list(given), text, role=role, problem=problem.id)
+        return worked_row(codec, given, text, role=role, problem=problem.id)
+
+    def _asked(self, role: str, problem: Problem) -> tuple[list[int], str]:
+        """(the tokens, the text) of the prompt with which ``role`` is asked ``problem``."""
+        codec: TokenCodec = self._team.codecs[role]
+        given = opening_prompts(self._env, problem)[role]
+        return list(given), codec.decode(np.asarray(given, dtype=np.int64))

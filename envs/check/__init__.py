@@ -38,9 +38,11 @@ class Report:
         means = ", ".join(f"{role} {mean:.3f}" for role, mean in self.rewards.items())
         same = " Every seed gives the same episode." if self.same_every_time else ""
         never = f" Never asked: {', '.join(self.never_asked)}." if self.never_asked else ""
+        hopeless = "" if self.signal else ", so nothing can be learned from random answers"
         return (
-            f"{self.episodes} episodes with random answers: mean reward {means}; "
-            f"{self.signal:.0%} of the seeds reward two ways to answer differently.{same}{never}"
+            f"{self.episodes} episodes with random answers: mean reward {means}; with "
+            f"{self.signal:.0%} of the seeds two sets of answers got different rewards{hopeless}."
+            f"{same}{never}"
         )
 
 

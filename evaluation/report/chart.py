@@ -39,6 +39,8 @@ class DrawnLine:
     """The smoothed values at both ends, for people who read instead of looking."""
     dots: list[tuple[float, float]]
     """Places of the values that are marked."""
+    warmed_up: str = ""
+    """The second of two evaluations at the first step, between which models were warmed up."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
     for place, series in enumerate(panel.series):
         smooth = series.values if panel.dots else running_mean(series.values)
         colour = colours.index(series.name) if series.name in colours else place
+        warmed_up = panel.dots and len(series.steps) > 1 and series.steps[0] == series.steps[1]
         lines.append(
             DrawnLine(
                 series.name,
@@ -91,6 +94,7 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
                 [(x(step), y(value)) for step, value in zip(series.steps, series.values)]
                 if panel.dots
                 else [],
+                figure(smooth[1]) if warmed_up else "",
             )
         )
     return Chart(

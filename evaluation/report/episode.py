@@ -34,6 +34,7 @@ def shown_episode(
         tags: those that it has.
     """
     info = info_of(record)
+    agent_traces = [_trace(row, decoder, reading) for row in traces(record)]
     placed = (*_PLACED, *(drawing.measured for drawing in reading.drawings))
     state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
@@ -51,9 +52,22 @@ def shown_episode(
             "cascade": [_pairs(_mapping(answer)) for answer in _list(info.get("cascade"))],
             "drawings": [shown for d in reading.drawings if (shown := _drawing(d, info))],
             "facts": _pairs({k: v for k, v in info.items() if k not in placed}),
-            "traces": [_trace(row, decoder, reading) for row in traces(record)],
+            "reward": _mean_reward(agent_traces),
+            "traces": agent_traces,
         }
     )
+
+
+def _mean_reward(shown: Sequence[Shown]) -> float | None:
+    """Mean reward of the agents that learn from the episode, of all where none does. An agent
+    counts once, however many rows its contexts made."""
+    learning = [trace for trace in shown if trace["loss"]]
+    by_agent: dict[str, list[float]] = {}
+    for trace in learning or shown:
+        if trace["reward"] is not None:
+            by_agent.setdefault(trace["agent"], []).append(trace["reward"])
+    means = [math.fsum(rewards) / len(rewards) for rewards in by_agent.values()]
+    return math.fsum(means) / len(means) if means else None
 
 
 def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
@@ -100,6 +114,9 @@ def _trace(row: Record, decoder: RoleTokenizers, reading: Reading) -> Shown:
     agent = str(row.get("agent", ""))
     status, advantage = str(row.get("status", "")), _number(row.get("advantage"))
     weight = _number(row.get("loss_weight"))
+    # What the learner got: rows that failed or that belong to nobody who learns have none.
+    learned = status == "ok" and advantage is not None and weight != 0
+    pieces = _pieces(row, agent.rpartition("_")[0] or agent, decoder, learned=learned)
     return {
         "agent": agent,
         "role": agent.rpartition("_")[0] or agent,
@@ -111,17 +128,42 @@ def _trace(row: Record, decoder: RoleTokenizers, reading: Reading) -> Shown:
         ],
         "advantage": advantage,
         "weight": weight,
-        # What the learner got: rows that failed or that belong to nobody who learns have none.
-        "loss": status == "ok" and advantage is not None and weight != 0,
+        "loss": learned,
+        "update": _update(status, advantage, weight, pieces),
         "confidence": _number(info.get("confidence")),
         "answer": None if info.get("answer") is None else str(info["answer"]),
         "marks": [[m.text, m.tone] for m in marks if info.get(m.measured) == m.value],
-        "pieces": _pieces(row, agent.rpartition("_")[0] or agent, decoder),
+        "pieces": pieces,
         "info": _pairs(info),
     }
 
 
-def _pieces(row: Record, role: str, decoder: RoleTokenizers) -> list[Shown]:
+def _update(
+    status: str, advantage: float | None, weight: float | None, pieces: Sequence[Shown]
+) -> str:
+    """One sentence on what the update does with the sampled tokens of a trace."""
+    if status != "ok":
+        return f"not learned: {status}"
+    if advantage is None:
+        return "not learned: it entered no update"
+    value = f"advantage {advantage:+.3g}".replace("-", "−") if advantage else "advantage 0"
+    if weight == 0:
+        return f"not learned: {value}, loss weight 0"
+    if weight not in (None, 1):
+        value += f", loss weight {weight:g}"
+    learned = [piece for piece in pieces if piece.get("loss")]
+    count = sum(len(piece["tokens"]) for piece in learned)
+    several = f"the {count} underlined tokens" if count else "its tokens"
+    tokens, become = ("the underlined token", "becomes") if count == 1 else (several, "become")
+    reward = f"{tokens} {become} {'more' if advantage > 0 else 'less'} likely"
+    if not advantage:
+        reward = f"the reward equals what it was compared with, so it does not move {tokens}"
+    if any(any(piece["told"]) for piece in learned):
+        reward += "; single tokens have an advantage of their own on top"
+    return f"{value}: {reward}"
+
+
+def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -> list[Shown]:
     """What was given and what was sampled, in turn.
 
     Sampled turns have their tokens one by one with the log-probability of each; where the
@@ -153,6 +195,7 @@ def _pieces(row: Record, role: str, decoder: RoleTokenizers) -> list[Shown]:
                 if place < len(bonuses)
                 else [],
                 "finish": finish[place] if place < len(finish) else "",
+                "loss": learned and [start, end] not in _list(row.get("untrained")),
             }
         )
         seen = end

@@ -59,7 +59,6 @@ function tokens(piece) {
 
 // What the update does with a turn's tokens: which way, and how strongly.
 function paintLoss(block, trace, told) {
-  if (!trace.loss) return;
   const paint = (element, advantage) => {
     element.style.setProperty("--hue", advantage < 0 ? "var(--minus)" : "var(--plus)");
     element.style.setProperty("--strength", advantage ? (0.12 + 0.5 * Math.min(1, Math.abs(advantage * trace.weight) / 2)).toFixed(3) : 0);
@@ -78,7 +77,7 @@ function sampledPiece(piece, trace, turn) {
   const least = order.filter(([value]) => Math.exp(value) < 0.9).slice(0, 3).map(([value, place]) => `${quoted(piece.tokens[place])} ${chance(value)}`);
   const mean = piece.logprobs.length ? piece.logprobs.reduce((sum, value) => sum + value, 0) / piece.logprobs.length : 0;
   const block = textBlock(label, ...tokens(piece));
-  paintLoss(block, trace, piece.told);
+  if (piece.loss) paintLoss(block, trace, piece.told);
   const probe = make("p", "small", "");
   probe.textContent = [plural(piece.tokens.length, "token"), `mean log p ${signed(mean)}`, piece.finish && `ended: ${piece.finish}`].filter(Boolean).join(" · ")
     + (least.length ? " · least likely: " + least.join(", ") : "");
@@ -95,7 +94,7 @@ function sampledPiece(piece, trace, turn) {
   block.addEventListener("pointerover", show);
   block.addEventListener("click", show);
   block.addEventListener("pointerleave", () => { block.querySelector(".hold")?.classList.remove("hold"); probe.textContent = standing; });
-  return make("div", `piece sampled ${trace.loss ? "loss" : ""} ${colour(trace.role)}`, make("span", "", `turn ${turn}: sampled`), block, probe);
+  return make("div", `piece sampled ${piece.loss ? "loss" : ""} ${colour(trace.role)}`, make("span", "", `turn ${turn}: sampled`), block, probe);
 }
 
 const LABELS = { given: "given", written: "written", text: "" };
@@ -139,22 +138,13 @@ function confidence(trace) {
   return make("div", "confidence", make("span", "", "confidence"), meter, make("b", "", trace.confidence.toFixed(2)));
 }
 
-function lossLine(trace) {
-  if (trace.status !== "ok") return "no advantage, no loss: " + trace.status;
-  if (trace.advantage === null) return "no advantage: it entered no update";
-  if (!trace.weight) return `advantage ${signed(trace.advantage)}, loss weight 0: no loss`;
-  const count = trace.pieces.reduce((sum, piece) => sum + (piece.kind === "sampled" ? piece.tokens.length : 0), 0);
-  const where = count ? ` on the ${plural(count, "token")} underlined` : "";
-  return `advantage ${signed(trace.advantage)}${trace.weight === 1 ? "" : `, loss weight ${trace.weight}`}: loss${where}`;
-}
-
 function card(trace) {
   const items = [...trace.marks];
   if (trace.status !== "ok") items.unshift(["failed", "bad"]);
   if (trace.answer !== null) items.push(["answer " + trace.answer, ""]);
   return make("section", "card" + (trace.loss ? "" : " mute"),
     make("h5", colour(trace.role), make("span", "", make("i", ""), trace.agent), make("b", "", "reward " + signed(trace.reward))),
-    marks(items), confidence(trace), ...terms(trace), make("p", "small", lossLine(trace)), ...pieces(trace),
+    marks(items), confidence(trace), ...terms(trace), make("p", "small", trace.update), ...pieces(trace),
     pairs("All measurements", trace.info));
 }
 
@@ -260,11 +250,6 @@ function haystack(place) {
   return haystacks[place];
 }
 
-function meanReward(traces) {
-  const rewards = traces.map((trace) => trace.reward).filter((reward) => reward !== null);
-  return rewards.length ? rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length : null;
-}
-
 function filter() {
   const wanted = tagButtons.filter((button) => button.ariaPressed === "true").map((button) => button.dataset.tag);
   const text = search.value.trim().toLowerCase();
@@ -272,9 +257,8 @@ function filter() {
     wanted.every((tag) => episode.tags.includes(tag)) && (!text || haystack(place).includes(text)) ? [place] : []);
   list.replaceChildren(...visible.map((place) => {
     const episode = data.episodes[place];
-    const mean = meanReward(episode.traces.filter((trace) => trace.loss)) ?? meanReward(episode.traces);
     const button = make("button", "", make("span", "", episode.problem.replaceAll("\n", " / ")),
-      make("small", "", [`step ${episode.step}`, `reward ${signed(mean)}`, ...episode.tags].join(" · ")));
+      make("small", "", [`step ${episode.step}`, `reward ${signed(episode.reward)}`, ...episode.tags].join(" · ")));
     button.type = "button";
     button.dataset.place = place;
     button.addEventListener("click", () => { select(place); reveal(); });
@@ -361,7 +345,7 @@ document.querySelectorAll("svg.curve").forEach((svg, place) => {
     cursor.setAttribute("x2", x);
     cursor.style.visibility = "visible";
     const name = margin ? `steps ${Math.ceil(step - margin)} to ${Math.min(last, Math.floor(step + margin))}` : `step ${step}`;
-    readout.textContent = name + ": " + series.filter((one) => one.steps.includes(step)).map((one) => `${one.name} ${one.values[one.steps.indexOf(step)]}`).join(", ");
+    readout.textContent = name + ": " + series.filter((one) => one.steps.includes(step)).map((one) => `${one.name} ${one.values.filter((_, at) => one.steps[at] === step).join(" → ")}`).join(", ");
   };
   svg.addEventListener("pointermove", show);
   svg.addEventListener("pointerdown", show);

@@ -13,7 +13,7 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Resampled
-from coterie.evaluation.table import Line, lines
+from coterie.evaluation.table import Line, interval_text, lines, without_zero
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES, EVALUATIONS, ENVIRONMENT = "episodes.jsonl", "evaluations.jsonl", "environment.json"
@@ -37,7 +37,8 @@ class RunData:
     begun: Mapping[str, Any] = field(default_factory=dict)
     """When, by which command and at which commit it began, as far as that was noted."""
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-    """What was measured on held-out problems, by step: before (0), between and after."""
+    """What was measured on held-out problems, by step: before and after the warm-up (both 0),
+    between and after."""
 
     def setting(self, *keys: str, default: Any = None) -> Any:
         """A setting by its path; ``default`` where the run's configuration has none."""
@@ -89,17 +90,20 @@ def _evaluations(
     path: Path, summary: Mapping[str, Any], metrics: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
     between = _metrics(path, []) if path.is_file() else []
-    by_step = {
-        metrics_at["step"]: {
+    by_time = {
+        (metrics_at["step"], "between"): {
             name.removeprefix("eval/"): value for name, value in metrics_at.items()
         }
         for metrics_at in between
     }
     last = metrics[-1]["step"] if metrics else 0
-    for step, when in ((0, "before"), (last, "after")):
+    # The warm-up takes no step of training, so it has two points at step 0.
+    for step, when in ((0, "before"), (0, "warmed_up"), (last, "after")):
         if isinstance(summary.get(when), dict):
-            by_step[step] = {**summary[when], "step": step}
-    return [by_step[step] for step in sorted(by_step)]
+            by_time.pop((step, "between"), None)
+            by_time[step, when] = {**summary[when], "step": step}
+    # Python sorts stably: equal steps stay in the order in which they were added.
+    return [by_time[time] for time in sorted(by_time, key=lambda time: time[0])]
 
 
 def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
@@ -179,4 +183,7 @@ def _cell(value: float | None, interval: list[float | None] | None) -> str:
     if value is None:
         return ""
     low, high = interval or (None, None)
-    return f"{value:.3f}" + ("" if low is None or high is None else f" [{low:.2f} {high:.2f}]")
+    shown = without_zero(value, 3)
+    if low is None or high is None:
+        return shown
+    return f"{shown} {interval_text(value, low, high)}"

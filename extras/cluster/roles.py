@@ -60,17 +60,17 @@ class RemoteRole:
         """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
         return self._do("divergences", trajectories)
 
-    def save(self, directory: Path) -> dict[str, Any]:
+    def save(self, directory: Path | str) -> dict[str, Any]:
         """See :meth:`coterie.teams.trained.TrainedRole.save`."""
-        return self._write("save", directory)
+        return self._write("save", Path(directory))
 
-    def export(self, directory: Path) -> None:
+    def export(self, directory: Path | str) -> None:
         """See :meth:`coterie.teams.trained.TrainedRole.export`."""
-        self._write("export", directory)
+        self._write("export", Path(directory))
 
-    def load(self, directory: Path, plain: dict[str, Any]) -> None:
+    def load(self, directory: Path | str, plain: dict[str, Any]) -> None:
         """The inverse of :meth:`save`."""
-        folder = directory.resolve()
+        folder = Path(directory).resolve()
         files = (
             folder if self._shared else {path.name: path.read_bytes() for path in folder.iterdir()}
         )

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from coterie.datatypes import user_path
 from coterie.evaluation.evaluation import Evaluation
 from coterie.evaluation.report.rundata import RunData, evaluation_for, result
 from coterie.evaluation.table import HEADINGS
@@ -11,6 +12,7 @@ from coterie.models.checksums import NAME as SUMS
 
 _SHIPPED = "apache-2.0"
 """Licence of the tiny models that ship with the repository."""
+_TINY = "tiny:"
 
 
 def model_card(
@@ -18,7 +20,7 @@ def model_card(
     repo: str,
     folders: Mapping[str, str],
     *,
-    adapters: bool,
+    adapters: Mapping[str, str],
     environment: Mapping[str, Any],
     licence: str | None,
 ) -> str:
@@ -28,25 +30,33 @@ def model_card(
         run: data of a finished run.
         repo: ``ORG/NAME``.
         folders: role -> its folder in the repository; empty for the root.
-        adapters: whether the models are LoRA adapters.
+        adapters: role whose model is a LoRA adapter -> the model that it belongs to.
         environment: the run's record of its packages and problems.
         licence: the hub's licence identifier. Default: tiny models have the licence of this
             repository, others that of their base models.
     """
     choice = run.config["choice"]
-    bases = {role: name_of(str(run.config["agents"][role]["model"])) for role in folders}
-    if licence is None and all(base.startswith("tiny:") for base in bases.values()):
+    trained_from = {role: str(run.config["agents"][role]["model"]) for role in folders}
+    origins = {**trained_from, **adapters}
+    bases = {role: name_of(origin) for role, origin in origins.items()}
+    on_hub = [base for role, base in bases.items() if is_on_hub(origins[role])]
+    if licence is None and all(base.startswith(_TINY) for base in bases.values()):
         licence = _SHIPPED
     facts = {
-        "library_name": "peft" if adapters else "transformers",
+        "library_name": "peft" if adapters.keys() == folders.keys() else "transformers",
         "license": licence,
-        "base_model": list(dict.fromkeys(base for base in bases.values() if base.count("/") == 1)),
+        "base_model": list(dict.fromkeys(on_hub)),
         "tags": ["coterie", "reinforcement-learning", "multi-agent", choice["env"]],
     }
     front = "\n".join(f"{name}: {json.dumps(fact)}" for name, fact in facts.items() if fact)
-    kind = "LoRA adapters" if adapters else "Models"
     models = [
-        (f"`{role}`", f"`{folder or '.'}`", f"`{bases[role]}`") for role, folder in folders.items()
+        (
+            f"`{role}`",
+            f"`{folder or '.'}`",
+            "LoRA adapter" if role in adapters else "whole model",
+            f"`{bases[role]}`",
+        )
+        for role, folder in folders.items()
     ]
     return f"""\
 ---
@@ -55,9 +65,9 @@ def model_card(
 
 # {repo.partition("/")[2]}
 
-{kind} trained with Coterie, in the environment `{choice["env"]}` with `{choice["algo"]}`.
+Trained with Coterie, in the environment `{choice["env"]}` with `{choice["algo"]}`.
 
-{_table(("role", "folder", "trained from"), models)}
+{_table(("role", "folder", "what it is", "trained from"), models)}
 
 ## Result
 
@@ -68,7 +78,7 @@ Before training, after it, and the change, on held-out problems with 95 % interv
 ## Use
 
 ```python
-{_use(repo, folders, bases, adapters=adapters)}
+{_use(repo, folders, adapters)}
 ```
 
 `{SUMS}` beside the weights has their checksums.
@@ -100,19 +110,33 @@ def _result(run: RunData, evaluation: Evaluation | None) -> list[tuple[str, ...]
     ]
 
 
-def _use(repo: str, folders: Mapping[str, str], bases: Mapping[str, str], *, adapters: bool) -> str:
-    role, folder = next(iter(folders.items()))
-    where = f'"{repo}"' + (f', subfolder="{folder}"' if folder else "")
-    lines = [
-        "from transformers import AutoModelForCausalLM, AutoTokenizer",
-        "",
-        f"tokenizer = AutoTokenizer.from_pretrained({where})",
-    ]
-    if not adapters:
-        return "\n".join([*lines, f"{role} = AutoModelForCausalLM.from_pretrained({where})"])
-    base = f'base = AutoModelForCausalLM.from_pretrained("{bases[role]}")'
-    wrapped = f"{role} = PeftModel.from_pretrained(base, {where})"
-    return "\n".join(["from peft import PeftModel", *lines, base, wrapped])
+def _use(repo: str, folders: Mapping[str, str], adapters: Mapping[str, str]) -> str:
+    """Python that loads every role's model and tokenizer."""
+    imports = ["from transformers import AutoModelForCausalLM, AutoTokenizer"]
+    if adapters:
+        imports.insert(0, "from peft import PeftModel")
+    if any(base.startswith(_TINY) for base in adapters.values()):
+        imports.insert(0, "from coterie.models.locate import TINY")
+    lines: list[str] = []
+    for role, folder in folders.items():
+        where = f'"{repo}"' + (f', subfolder="{folder}"' if folder else "")
+        lines += ["", f"{role}_tokenizer = AutoTokenizer.from_pretrained({where})"]
+        if role in adapters:
+            base = _base(adapters[role])
+            lines.append(f"{role}_base = AutoModelForCausalLM.from_pretrained({base}")
+            lines.append(f"{role} = PeftModel.from_pretrained({role}_base, {where})")
+        else:
+            lines.append(f"{role} = AutoModelForCausalLM.from_pretrained({where})")
+    return "\n".join([*imports, *lines])
+
+
+def _base(model: str) -> str:
+    """The argument that loads ``model``, its closing bracket, and a remark where it needs one."""
+    if model.startswith(_TINY):
+        return f'TINY / "{model.removeprefix(_TINY)}")  # ships with Coterie'
+    if is_on_hub(model):
+        return f'"{model}")'
+    return f'"PATH/{name_of(model)}")  # not on the hub: your copy of what it was trained from'
 
 
 def _origin(run: RunData, environment: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -147,7 +171,14 @@ def _licence(licence: str | None, bases: Mapping[str, str]) -> str:
     return f"That of what the models were trained from ({come_from}); see there."
 
 
+def is_on_hub(model: str) -> bool:
+    """Whether ``model`` is a hub id, rather than a tiny model or something on this disk."""
+    here = model.startswith((_TINY, ".", "/", "~")) or model.count("/") > 1
+    return not here and not user_path(model).exists()
+
+
 def name_of(model: str) -> str:
-    """A model's name; for a local folder, the last part of its path."""
-    is_folder = model.startswith((".", "/", "~")) or model.count("/") > 1
-    return model.rstrip("/").rpartition("/")[2] if is_folder else model
+    """A model's name; for a file or folder, the last part of its path."""
+    if model.startswith(_TINY) or is_on_hub(model):
+        return model
+    return model.rstrip("/").rpartition("/")[2]

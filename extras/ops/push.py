@@ -104,13 +104,14 @@ def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
     check_folder(folder, f"the run's folder {_FOLDER}")
     shutil.rmtree(folder, ignore_errors=True)
     folders = {role: role if len(roles) > 1 else "" for role in roles}
-    adapters = False
+    adapters: dict[str, str] = {}
     for role, place in folders.items():
         source = run.path / "final" / role
         shutil.copytree(source, folder / place, copy_function=_link, dirs_exist_ok=True)
         if (source / "adapter_config.json").is_file():
-            adapters = True
-            _complete_adapter(settings.agents[role], folder / place)
+            base = model_spec(settings.agents[role]).model
+            adapters[role] = base
+            _complete_adapter(settings.agents[role], name_of(base), folder / place)
     (folder / "run").mkdir()
     for name in (CONFIG, SUMMARY):
         shutil.copy(run.path / name, folder / "run" / name)
@@ -158,13 +159,13 @@ def send(folder: Path, repo: str, *, private: bool) -> str:
     return f"{api.endpoint}/{repo}"
 
 
-def _complete_adapter(agent: AgentSettings, place: Path) -> None:
+def _complete_adapter(agent: AgentSettings, base_name: str, place: Path) -> None:
     """Replace the local path of the adapter's base model by its public name, and add the base's
     tokenizer if the base is still on this machine."""
     config = place / "adapter_config.json"
     content = json.loads(config.read_text(encoding="utf-8"))
     config.unlink()  # it may be a hard link to the run's own file
-    content["base_model_name_or_path"] = name_of(agent.model)
+    content["base_model_name_or_path"] = base_name
     config.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     spec = model_spec(agent)
     if (base := local_folder(spec) or hub_snapshot(spec)) is not None:

@@ -6,7 +6,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.comparison.output import make_table
+from coterie.comparison.output import figure_cell, interval_cell, make_table
 from coterie.comparison.responses import Responses
 from coterie.evaluation.evaluation import column_means
 from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
@@ -57,8 +57,8 @@ def figures_table(figures_by_label: Mapping[str, Figures], title: str) -> Table:
             (
                 escape(label),
                 [
-                    f"{figures['avg@n'].value:.3f}",
-                    f"\\[{figures['avg@n'].low:.2f} {figures['avg@n'].high:.2f}]",
+                    figure_cell(figures["avg@n"].value),
+                    interval_cell(figures["avg@n"]),
                     f"{figures['pass@n'].value:.3f}",
                     f"{figures['variance'].between:.3f}",
                     f"{figures['variance'].within:.3f}",

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coterie.comparison.figures import measure_rows, pairs, passes, resampled
+from coterie.comparison.figures import differences, measure_rows, pairs, passes, resampled
 from coterie.comparison.responses import Responses
 from coterie.comparison.suite_scores import reliability, shares
-from coterie.comparison.suite_tables import pair_table
+from coterie.comparison.suite_tables import difference_table, pair_table
 from coterie.comparison.systems import System
 from coterie.evaluation.table import as_json
 
@@ -58,6 +58,24 @@ def test_the_difference_is_paired_and_knows_that_the_best_was_chosen() -> None:
     assert low < 0.15
     assert high <= 0.2 + 1e-9
     assert rows["own"].money is None
+
+
+def test_two_systems_are_compared_question_by_question() -> None:
+    # The second is right on one question more; both vary alike over the others.
+    first, second = [0.0, 1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0, 1.0]
+    rows = measure_rows(
+        [[system("a", first, alone=True), system("b", second, alone=True)]], {}, **HOW
+    )
+    ((pair, change),) = differences(rows).items()
+    assert pair == ("a", "b")
+    assert change.value == pytest.approx(0.2)
+    low, high = change.interval()
+    # Each resample has 0 to 5 of that question; unpaired the interval would reach below 0.
+    assert low == 0.0
+    assert high <= 0.8
+    shown = Console(width=80, file=io.StringIO())
+    shown.print(difference_table({pair: change}))
+    assert "b - a       +.200" in shown.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_marks_and_money() -> None:

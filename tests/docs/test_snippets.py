@@ -18,7 +18,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
 # Pages that train for longer than a moment.
-SLOW = ("README", "tutorial", "benchmarks", "teams", "new-environments", "doctor", "report")
+SLOW = (
+    "README",
+    "tutorial",
+    "benchmarks",
+    "teams",
+    "new-environments",
+    "doctor",
+    "report",
+    "recipes",
+)
 SAVED = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(
     r"^```(python|bash)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL

@@ -55,8 +55,8 @@ def test_a_whole_one(author: Path, capsys: pytest.CaptureFixture[str]) -> None:
     verdict, report = capsys.readouterr().out.splitlines()
     assert verdict == "of_an_author:Whole keeps the contract. Its roles: me."
     assert re.fullmatch(
-        r"16 episodes with random answers: mean reward me \d+\.\d{3}; 100% of the seeds reward two "
-        r"ways to answer differently\.",
+        r"16 episodes with random answers: mean reward me \d+\.\d{3}; with 100% of the seeds two "
+        r"sets of answers got different rewards\.",
         report,
     )
 
@@ -221,5 +221,5 @@ def test_a_forgotten_yield(author: Path, capsys: pytest.CaptureFixture[str]) -> 
     # Said to be meant, it is reported; and nobody is paid for anything here.
     assert main(["of_an_author:Forgetful", "--unasked", "solver"]) == 0
     report = capsys.readouterr().out.splitlines()[1]
-    assert "mean reward planner 0.000, solver 0.000; 0% of the seeds reward" in report
+    assert "mean reward planner 0.000, solver 0.000; with 0% of the seeds two" in report
     assert report.endswith("Never asked: solver.")

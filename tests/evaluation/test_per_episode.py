@@ -87,6 +87,9 @@ def test_an_agent_whose_contexts_made_several_rows_counts_once() -> None:
     # One seat won with three positions, the other lost with two.
     won, lost = trace("player_0", game=1.0), trace("player_1", game=-1.0)
     assert measure(episode(won, won, won, lost, lost))["reward/player"] == 0.0
+    # Of two agents one failed, in whatever number of contexts.
+    failed = trace("alice_0", status="failed: deadline")
+    assert measure(episode(failed, failed, failed, won))["failed/team"] == 0.5
 
 
 def test_the_lines_of_the_default() -> None:

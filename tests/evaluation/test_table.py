@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.evaluation.evaluation import Resampled, Row
-from coterie.evaluation.table import lines
+from coterie.evaluation.table import interval_text, lines
 
 
 def measured(value: float, spread: float = 0.0) -> Resampled:
@@ -33,3 +33,32 @@ def test_a_change_is_better_or_worse_or_neither(
 def test_what_is_undefined_has_no_change() -> None:
     (line,) = lines({"m": measured(float("nan"))}, {"m": measured(0.5)}, [Row("M", "m")])
     assert (line.before, line.change, line.verdict) == ("undefined (n=4)", "", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "sign", "shown"),
+    [
+        (0.553, 0.512, 0.594, "", "[.51 .59]"),
+        # Two decimals would print [1.00 1.00] beside .999, and [.00 .00] beside .002.
+        (0.9987, 0.9961, 1.0, "", "[.996 1.000]"),
+        (0.002, 0.0004, 0.0048, "", "[.000 .005]"),
+        (0.0063, -0.0004, 0.0122, "+", "[-.00 +.01]"),
+        (0.0046, 0.0012, 0.0049, "+", "[+.001 +.005]"),
+        (-0.996, -0.9991, -0.9951, "+", "[-.999 -.995]"),
+        (0.0, 0.0, 0.0, "", "[.00 .00]"),
+        (float("nan"), float("nan"), float("nan"), "", "[nan nan]"),
+    ],
+)
+def test_a_value_lies_in_its_interval_as_printed(
+    value: float, low: float, high: float, sign: str, shown: str
+) -> None:
+    assert interval_text(value, low, high, sign) == shown
+
+
+def test_rounding_takes_no_value_out_of_its_interval() -> None:
+    random = np.random.default_rng(0)
+    for value, down, up in random.uniform(0, 1, (500, 3)) ** 4:
+        low, high = value - down / 50, value + up / 50
+        texts = interval_text(value, low, high).strip("[]").split()
+        first, last = (float(text) for text in texts)
+        assert first <= round(value, 3) <= last

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,32 @@ async def test_without_learning_nobody_learns() -> None:
     assert not any(weight.requires_grad for weight in weights)
     async with team.open():
         assert await said(team, "alice") != ""
+
+
+async def test_a_trained_role_is_written_to_a_folder_named_by_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    team = build_team({"alice": AgentSettings("tiny:alice")}, learning=LEARNING)
+    trained = team.trained["alice"]
+    plain = trained.save("kept/alice")
+    trained.load("kept/alice", plain)
+    trained.export("for-others")
+    assert (tmp_path / "kept" / "alice" / "optimizer.safetensors").is_file()
+    assert (tmp_path / "for-others" / "model.safetensors").is_file()
+    assert not (tmp_path / "for-others" / "optimizer.safetensors").exists()
+    # Nothing is left where nothing can be written.
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    for wrong, error in ((3, TypeError), (None, TypeError), ("file", OSError), ("file/x", OSError)):
+        for write in (trained.save, trained.export):
+            with pytest.raises(error):
+                write(wrong)  # type: ignore[arg-type]
+    monkeypatch.setattr(trained, "state_dict", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        trained.save("half")
+    assert sorted(tmp_path.rglob("*")) == before
+    await team.aclose()
 
 
 async def test_any_part_of_a_team_may_be_frozen_on_engines_too(file_engine: Any) -> None:

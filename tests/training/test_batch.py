@@ -9,7 +9,7 @@ import numpy as np
 from coterie.algorithms import Algorithm, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import Episode, Trajectory
-from coterie.training.batch import StepBatch, sample_batch, without_stale
+from coterie.training.batch import StepBatch, sample_batch, with_divergences, without_stale
 
 from . import rows
 
@@ -123,3 +123,18 @@ def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
     assert [(r.role, r.weight_version) for r in kept.rows] == versions
     assert kept.stale == 1
     assert without_stale(batch, {"alice": 5, "bob": 1}, 0).stale == 3
+
+
+def test_the_divergence_of_an_agent_is_that_of_all_its_contexts() -> None:
+    class Learner:
+        def divergences(self, own: list[Trajectory]) -> np.ndarray:
+            return np.array([0.1, 0.3, 0.6])
+
+    played = [row("alice_0", "p", 1.0) for _ in range(3)]
+    members = ("p/0/alice_0", "p/0/alice_0", "p/1/alice_0")
+    played = [dataclasses.replace(r, member=m) for r, m in zip(played, members)]
+    algorithm = dataclasses.replace(get("rloo"), kl_in_reward=0.5)
+    rows, metrics = with_divergences(played, {"alice": Learner()}, algorithm)  # type: ignore[dict-item]
+    np.testing.assert_allclose([r.reward for r in rows], [0.8, 0.8, 0.7])
+    # (0.4 + 0.6) / 2; by rows it would be a third.
+    np.testing.assert_allclose(metrics["divergence"], 0.5)

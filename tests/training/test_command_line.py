@@ -168,3 +168,26 @@ def test_resume_takes_up_the_stored_settings(tmp_path: Path) -> None:
     resumed = parse(["--resume", str(tmp_path), "--steps", "9"])
     assert (resumed.choice.algo, resumed.env.k_cold, resumed.run.steps) == ("cispo", 3, 9)
     assert resumed.run.run_dir == tmp_path
+
+
+def test_what_joins_an_own_algorithm_in_the_loss_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine_algo.py").write_text(
+        "from coterie.algorithms import Algorithm\n"
+        "PLAIN = Algorithm(scale='none')\n"
+        "BENT = Algorithm(scale='none', entropy_coefficient=0.01)\n"
+        "def centred(rewards, groups):\n    return rewards - rewards.mean()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    line = parse(["--algo", "mine_algo:PLAIN"]).loss_line()
+    assert line == (
+        "Beside mine_algo:PLAIN there is in the loss: peer distillation "
+        "(--algo.distillation.beta 1); 0 turns a part off"
+    )
+    line = parse(["--algo", "mine_algo:BENT", "--algo.kl-coefficient", "0.5"]).loss_line()
+    assert "a KL penalty (--algo.kl-coefficient 0.5), an entropy bonus" in line
+    assert not parse(["--algo", "mine_algo:PLAIN", "--env", "solo"]).loss_line()
+    assert not parse(["--algo", "gspo"]).loss_line()
+    own = parse(["--algo", "gspo", "--algo.advantage", "mine_algo:centred"]).loss_line()
+    assert own.startswith("Beside mine_algo:centred there is in the loss: peer distillation")

@@ -37,6 +37,19 @@ def test_what_failed_is_a_dash_and_a_single_role_is_not_named(tmp_path):
     assert alone.startswith("step 1/330  reward 2.00  rollout/rounds 3.00  ")
 
 
+def test_a_pipe_has_the_first_step_and_ten_more(tmp_path):
+    for last, steps in ((16, 11), (19, 11), (330, 11), (7, 7)):
+        file = io.StringIO()
+        run = RunDirectory.create(tmp_path / str(last), {})
+        with Logbook(run, Console(file=file), first=1, last=last, headline=()) as book:
+            for step in range(1, last + 1):
+                book.step(step, {})
+        run.close()
+        said = file.getvalue().splitlines()
+        assert len(said) == len(set(said)) == steps
+        assert said[-1].startswith(f"step {last}/{last} ")
+
+
 def test_a_terminal_of_80_columns_shows_all_of_it(tmp_path):
     metrics = dict(zip(HEADLINE, (-0.25, 1.671, 0.5, 1.0)))
     said = logged(tmp_path, metrics, width=80, force_terminal=True, color_system=None)

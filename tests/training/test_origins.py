@@ -2,8 +2,10 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -158,3 +160,51 @@ def test_a_model_of_the_hub_that_moves_on_is_held_at_its_commit(
     shake(cache / "models--some--model" / "snapshots" / COMMITS[0])
     with pytest.raises(UserError, match="safetensors of alice's model has changed since"):
         resume()
+
+
+PLUGIN = """
+from dataclasses import dataclass
+from coterie.envs import ConversationEnv, Outcome
+from prices_beside import PRICE
+
+class Shop(ConversationEnv):
+    default_roles = ("seller",)
+
+    def conversation(self, problem, options, random):
+        yield {"seller_0": problem.question}
+        return Outcome(terms={agent: {"sold": PRICE} for agent in self.agents})
+"""
+
+
+def test_a_reward_whose_source_changes_is_told_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, run = tmp_path / "mine", tmp_path / "run"
+    folder.mkdir()
+    (folder / "shop_to_change.py").write_text(PLUGIN)
+    (folder / "prices_beside.py").write_text("PRICE = 1.0\n")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.chdir(folder)
+    # As torch has it: no module, and its file is not there.
+    monkeypatch.setitem(sys.modules, "nowhere.classes", SimpleNamespace(__file__="_nowhere.py"))
+    flags = ["--env", "shop_to_change:Shop", "--agents.seller.model", "tiny:alice", "--steps", "1"]
+    flags += ["--eval.no-enabled", "--rollout.problems-per-step", "2", "--run-dir", str(run)]
+    opened(flags).__exit__()
+    noted = json.loads((run / "environment.json").read_text())["plugins"]
+    assert {"shop_to_change", "prices_beside"} <= noted.keys()
+    assert all(len(digest) == 64 for digest in noted.values())
+    capsys.readouterr()
+    opened(["--resume", str(run)]).__exit__()
+    assert "has changed" not in capsys.readouterr().out
+    (folder / "prices_beside.py").write_text("PRICE = 2.0\n")
+    opened(["--resume", str(run)]).__exit__()
+    said = [line for line in capsys.readouterr().out.splitlines() if "changed" in line]
+    assert said == [
+        f"prices_beside has changed since the run {run} began: from here on it learns by the new "
+        "source"
+    ]
+    # A run of shipped parts alone has none.
+    other = tmp_path / "shipped"
+    opened(["--run-dir", str(other), *FLAGS]).__exit__()
+    shipped = json.loads((other / "environment.json").read_text())["plugins"]
+    assert not any(name.startswith("coterie") for name in shipped)

@@ -12,7 +12,7 @@ from coterie.algorithms import Credit
 from coterie.datatypes import Episode, UserError
 from coterie.training import saved
 from coterie.training.batch import StepBatch
-from coterie.training.records import rollout_metrics, troubles, why_no_signal
+from coterie.training.records import reward_metrics, rollout_metrics, troubles, why_no_signal
 from coterie.training.session import Session
 from coterie.training.summary import Tally
 
@@ -51,6 +51,34 @@ def test_an_episode_without_a_row_has_failed() -> None:
     played = [(row("alice"), row("bob", status=LOST)), ()]
     batch = StepBatch([Episode("p", 0, 0, "train", rows, {}) for rows in played], [], 1)
     assert rollout_metrics(batch, 1, Tally({}))["rollout/failed"] == 2
+
+
+def test_an_agent_with_two_contexts_counts_once() -> None:
+    """The judge of the first episode began its context anew, that of the second did not."""
+    long = [
+        row("judge", member="e1/judge_0", reward=0.9, reward_terms={"fair": 0.9}, info={"ok": True})
+        for _ in range(2)
+    ]
+    short = row(
+        "judge", member="e2/judge_0", reward=0.3, reward_terms={"fair": 0.3}, info={"ok": False}
+    )
+    # (0.9 + 0.3) / 2; by rows it would be (0.9 + 0.9 + 0.3) / 3 = 0.7.
+    assert reward_metrics([*long, short]) == pytest.approx(
+        {"reward/judge": 0.6, "reward/judge/fair": 0.6, "measured/judge/ok": 0.5}
+    )
+
+
+def test_rewards_that_a_penalty_tells_apart_are_averaged_within_an_agent_first() -> None:
+    rows = [row(member="e1/alice_0", reward=value) for value in (1.0, 0.5)]
+    rows.append(row(member="e2/alice_0", reward=0.25))
+    # ((1 + 0.5) / 2 + 0.25) / 2, as the advantages have it.
+    assert reward_metrics(rows) == {"reward/alice": 0.5}
+
+
+def test_an_agent_that_failed_in_two_contexts_failed_once() -> None:
+    lost = tuple(row("bob", status=LOST, member="e/bob_0") for _ in range(2))
+    batch = StepBatch([Episode("p", 0, 0, "train", lost, {})], [], 1)
+    assert rollout_metrics(batch, 1, Tally({}))["rollout/failed"] == 1
 
 
 def test_a_role_whose_answers_are_never_worth_more_than_another_is_told_of() -> None:

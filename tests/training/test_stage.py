@@ -1,10 +1,8 @@
 """How far a stage is, through a pipe and on a terminal."""
 
 import io
-import math
 import re
 import time
-from itertools import pairwise
 
 import pytest
 from rich.console import Console
@@ -91,54 +89,45 @@ class Clock:
         return self.now
 
 
-def watch(title: str, said: list[str], clock: Clock, until: float, **options: float) -> list[float]:
-    """Watch a stage of 1,000 parts that does one in a second, four times in each; when it wrote."""
-    lines = Lines(said.append, title, 1000, "answers", clock=clock, **options)
-    start, wrote = clock.now, []
-    if not options:
+def watch(title: str, said: list[str], clock: Clock, seconds: float, *, part: bool = False) -> None:
+    """Watch a stage of 1,000 answers that gives one a second, looking four times in each."""
+    lines = Lines(said.append, title, 1000, "answers", clock=clock, tenths=not part)
+    if not part:
         lines.begin()
-        wrote.append(start)
-    while clock.now < until:
-        clock.now += 0.25
-        before = len(said)
-        lines.show(clock.now - start, clock.now - start)
-        wrote += [clock.now] * (len(said) - before)
-    return wrote
-
-
-def test_a_pipe_is_never_silent_for_five_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Lines, "heard", -math.inf)
-    clock, said = Clock(), list[str]()
-    wrote = watch("evaluating", said, clock, clock.now + 200)
-    gaps = [b - a for a, b in pairwise(wrote)]
-    assert max(gaps) <= 5
-    # No flood either: a line in four seconds, and one more at each of two tenths.
-    assert len(said) <= 1 + 200 / 4 + 2
-    assert said[1] == "evaluating: 4/1000 answers  4 s, 996 s left"
-
-
-def test_short_parts_of_steps_are_no_long_silence_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock, said, wrote = Clock(), list[str](), list[float]()
-    monkeypatch.setattr(Lines, "heard", clock.now)
     start = clock.now
-    for number in range(40):
-        wrote += watch(f"step {number}", said, clock, clock.now + 1.5, least_s=4.0)
-    assert all(b - a <= 5 for a, b in pairwise([start, *wrote, clock.now]))
-    # Each of a second and a half: what takes less than four seconds in all says nothing.
-    assert said[0] == "step 2: 1/1000 answers  1 s, 999 s left"
+    while clock.now < start + seconds:
+        clock.now += 0.25
+        lines.show(clock.now - start, clock.now - start)
+
+
+def test_a_pipe_has_no_line_between_tenths_but_after_a_minute() -> None:
+    clock, said = Clock(), list[str]()
+    Lines.heard = clock.now
+    watch("evaluating", said, clock, 230)
+    # Tenths at 100 and 200 seconds; a minute after each line and before the next tenth another.
+    seconds = [re.search(r"answers  (\d+) s", line) for line in said[1:]]
+    assert [int(found[1]) for found in seconds if found] == [60, 100, 160, 200]
+    assert len(set(said)) == len(said)
+
+
+def test_parts_of_steps_have_a_line_a_minute_whatever_their_tenths() -> None:
+    clock, said = Clock(), list[str]()
+    Lines.heard = clock.now
+    for number in range(10):
+        watch(f"step {number}", said, clock, 15.0, part=True)
+    # 150 seconds in all: the third minute is not over.
+    assert [line.partition(":")[0] for line in said] == ["step 3", "step 7"]
 
 
 def test_a_stage_without_a_count_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, said = Clock(), list[str]()
-    monkeypatch.setattr(Lines, "heard", -math.inf)
+    monkeypatch.setattr(Lines, "heard", clock.now)
     lines = Lines(said.append, "checking settings", 0, "", clock=clock)
     lines.begin()
-    for second in range(1, 11):
+    for second in range(1, 130):
         clock.now += 1
         lines.show(0, second)
-    assert said == ["checking settings", "checking settings: 4 s", "checking settings: 8 s"]
+    assert said == ["checking settings", "checking settings: 60 s", "checking settings: 120 s"]
 
 
 def test_a_terminal_sees_a_step_learn_on_the_bar_of_the_run() -> None:

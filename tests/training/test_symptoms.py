@@ -67,6 +67,21 @@ def test_answers_are_counted() -> None:
     assert count([episode("p", row("p", "me"))], ["me"], "problem+role") == AnswerCounts(1)
 
 
+def test_an_agent_with_several_contexts_is_one_answer_and_no_group() -> None:
+    def contexts(agent: str, *finish: str, **info: Any) -> list[Trajectory]:
+        own = (row("p", "alice", reason, **info) for reason in finish)
+        return [dataclasses.replace(each, member=f"p/{agent}") for each in own]
+
+    none = {"correct": False, "answer": None}
+    alone = episode("p", *contexts("alice_0", "length", "stop", **none))
+    assert count([alone], ["alice"], "problem+role") == AnswerCounts(1, unstated=1, broken_off=1)
+    # Beside another agent the two are one group, in which one is right.
+    other = contexts("alice_1", "stop", "stop", correct=True, answer="2")
+    both = episode("p", *alone.trajectories, *other)
+    counts = AnswerCounts(2, unstated=1, broken_off=1, groups=1)
+    assert count([both], ["alice"], "problem+role") == counts
+
+
 @pytest.fixture
 def settings() -> Subject:
     return subject(["--preset", "core-gated"])

@@ -18,7 +18,7 @@ from coterie.training.command_line import parse
 from coterie.training.commands import Stop
 from coterie.training.preflight import preflight
 from coterie.training.session import Session, open_session
-from coterie.training.warmup import answer_of
+from coterie.training.warmup import answer_of, other_form
 
 WARM = ("--warmup.steps", "4", "--warmup.problems-per-step", "4", "--warmup.lr", "1e-3")
 SOLO = (
@@ -71,6 +71,56 @@ def test_a_solution_ends_as_the_checker_reads_it(
 ) -> None:
     problem = Problem("p", "7 + 2?", "9", "number", meta={"solution": solution})
     assert answer_of(problem, Checker().check, asked) == answer
+
+
+@pytest.mark.parametrize(
+    ("solution", "asked", "form"),
+    [
+        ("Half of 54.\nAnswer: 27", r"Put it within \boxed{}.", r"\boxed{}"),
+        ("Half of 54.\n#### 27", r"Put it within \boxed{}.", r"\boxed{}"),
+        (
+            r"Half of 54: \boxed{27}",
+            "End with a line Answer: and a number.",
+            "a line `Answer: ...`",
+        ),
+        (
+            "Half of 54.\nAnswer: 27",
+            "Close with <final_answer>...</final_answer>",
+            "<final_answer>",
+        ),
+        (r"Half of 54: \boxed{27}", r"Put it within \boxed{}.", ""),
+        ("Half of 54.\nAnswer: 27", "Answer: what is half of 54?", ""),
+        # The right line is added to it.
+        ("54 / 2 = 27", r"Put it within \boxed{}.", ""),
+        # No form is asked for.
+        ("Half of 54.\nAnswer: 27", "What is half of 54?", ""),
+        ("", r"Put it within \boxed{}.", ""),
+    ],
+)
+def test_a_solution_in_another_form_than_the_prompt_asks_for_is_noticed(
+    solution: str, asked: str, form: str
+) -> None:
+    problem = Problem("p", "Half of 54?", "27", "number", meta={"solution": solution})
+    assert other_form(problem, asked, Checker().check) == form
+
+
+def test_a_run_says_that_imitation_will_teach_another_form(
+    tmp_path: Path, opened: Callable[..., Session], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {"question": f"{n} + 1?", "answer": str(n + 1), "solution": f"Add.\nAnswer: {n + 1}"}
+        for n in range(40)
+    ]
+    path = tmp_path / "other-form.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = (*SOLO, *WARM, "--problems.train", str(path))
+    opened(*flags, "--env.prompt", "{question}\nPut the answer within \\boxed{}.")
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        "32 of 32 worked solutions of solver end in another form than its prompt asks for" in said
+    )
+    opened(*flags, "--env.prompt", "{question}\nEnd with a line Answer: N.")
+    assert "another form" not in capsys.readouterr().out
 
 
 def test_a_program_is_imitated_in_a_fence() -> None:

@@ -119,6 +119,36 @@ def test_teams_side_by_side_have_all_rows(run: Any) -> None:
     )
 
 
+def test_the_untrained_team_of_a_run_plays_beside_it(run: Any, tmp_path: Path) -> None:
+    """A run that taught its receiver to be right, from one that never was; its caller is frozen."""
+    began = Path("runs/wires")
+    shutil.copytree(TINY / "bob", began / "final" / "receiver")
+    agents = {"caller": {"model": GOLD, "trained": False}}
+    agents["receiver"] = {"model": WRONG, "trained": True}
+    (began / "config.json").write_text(json.dumps({"agents": agents}))
+    flags = ("--suite", "wires:WIRE", *CHAINS, "--role", "receiver")
+    results, shown = run("--teams", "before=untrained:runs/wires", f"after={GOLD}", *flags)
+    suite = results["suites"]["wire"]
+    assert suite["rows"]["before"]["avg"]["value"] == 0.0
+    assert suite["differences"]["after - before"]["value"] == 1.0
+    assert "after - before" in shown
+    assert "over best policy: less the best single policy, so a single one is at most 0" in shown
+    for flag, sentence in (
+        ("--teams", "not a run; name the directory of --run-dir"),
+        ("--policies", "the run has no role x; its roles are caller, receiver"),
+    ):
+        where = "untrained:runs/none" if flag == "--teams" else "untrained:runs/two"
+        agents["caller"]["trained"] = True
+        Path("runs/two").mkdir(exist_ok=True)
+        Path("runs/two/config.json").write_text(json.dumps({"agents": agents}))
+        assert sentence in run(flag, f"x={where}", *flags, code=2)
+
+
+def test_a_single_role_need_not_be_named(run: Any) -> None:
+    results, _ = run("--policies", f"a={GOLD}", "--suite", "solo", *CHAINS)
+    assert results["suites"]["solo"]["rows"]["a"]["avg"]["value"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [

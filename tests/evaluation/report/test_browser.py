@@ -180,7 +180,7 @@ def test_a_trace_shows_its_terms_confidence_and_loss(opened: Open) -> None:
     assert card.locator(".terms tr").all_text_contents() == ["exploitation+1", "rescue+0.3"]
     text = card.text_content()
     assert "reward 0: exploration" in text
-    assert "advantage −0.5, loss weight 0.8: loss on the 2 tokens underlined" in text
+    assert "advantage −0.5, loss weight 0.8: the 2 underlined tokens become less likely" in text
     page.locator("button[data-tag=deferred]").click()
     meter = page.locator(".card").nth(1).locator("meter")
     assert meter.get_attribute("aria-label") == "stated confidence"
@@ -220,7 +220,7 @@ def test_an_environment_without_problems_shows_its_own_state(
     assert title(page) == "7 # 0"
     assert page.locator(".gold").count() == 0
     assert "unused" not in page.locator("#list").inner_text()
-    assert "no advantage: it entered no update" in page.locator(".card").inner_text()
+    assert "not learned: it entered no update" in page.locator(".card").inner_text()
 
 
 def test_an_environment_s_drawing_keeps_its_lines(

@@ -64,6 +64,18 @@ def test_evaluations_are_marked_one_by_one() -> None:
     assert drawn.lines[0].raw == drawn.lines[0].smooth
 
 
+def test_a_warm_up_has_a_dot_at_either_end_of_it() -> None:
+    lines = [{"step": step, "right": right} for step, right in ((0, 0.0), (0, 0.4), (8, 0.5))]
+    (panel,) = held_out(lines, [])
+    drawn = chart(panel, []).lines[0]
+    (x_before, y_before), (x_after, y_after), _ = drawn.dots
+    assert x_before == x_after
+    assert y_before > y_after
+    assert (drawn.first, drawn.warmed_up, drawn.last) == ("0", "0.4", "0.5")
+    (unwarmed,) = held_out(lines[1:], [])
+    assert chart(unwarmed, []).lines[0].warmed_up == ""
+
+
 @pytest.mark.parametrize(
     ("ticks", "labels"),
     [

@@ -33,6 +33,52 @@ def test_a_trace_is_shown_token_by_token(show: Make, episode: Make, trace: Make)
     assert shown["marks"] == [["right", "good"]]
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"advantage": 0.5}, "advantage +0.5: the 2 underlined tokens become more likely"),
+        (
+            {"advantage": -1.25, "loss_weight": 0.5},
+            "advantage −1.25, loss weight 0.5: the 2 underlined tokens become less likely",
+        ),
+        (
+            {"advantage": 0.0},
+            "advantage 0: the reward equals what it was compared with, so it does not move the 2 "
+            "underlined tokens",
+        ),
+        (
+            {"advantage": 0.0, "token_bonus": [[0.5, 0.0]]},
+            "advantage 0: the reward equals what it was compared with, so it does not move the 2 "
+            "underlined tokens; single tokens have an advantage of their own on top",
+        ),
+        ({"advantage": 1.0, "loss_weight": 0.0}, "not learned: advantage +1, loss weight 0"),
+        ({"advantage": None}, "not learned: it entered no update"),
+        ({"status": "failed: deadline"}, "not learned: failed: deadline"),
+    ],
+)
+def test_what_the_update_does_is_one_sentence(
+    show: Make, episode: Make, trace: Make, changes: dict[str, Any], sentence: str
+) -> None:
+    row = trace("alice_0", "7 # 0 =", " 7 </result>", loss_weight=1.0)
+    (shown,) = show(episode(3, "7 # 0 =", row | changes))["traces"]
+    assert shown["update"] == sentence
+
+
+def test_a_turn_that_is_not_learned_is_not_underlined(
+    show: Make, episode: Make, trace: Make
+) -> None:
+    row = trace("alice_0", "7 # 0 =", " 7 # 0 = 7", advantage=1.0, loss_weight=1.0)
+    start, end = row["turns"][0]
+    row |= {"turns": [[start, start + 2], [end - 1, end]], "logprobs": [[-0.1, -0.2], [-0.3]]}
+    row |= {"finish": ["stop", "eos"], "untrained": [[start, start + 2]]}
+    (shown,) = show(episode(1, "p", row))["traces"]
+    assert [piece["loss"] for piece in shown["pieces"] if piece["kind"] == "sampled"] == [
+        False,
+        True,
+    ]
+    assert shown["update"] == "advantage +1: the underlined token becomes more likely"
+
+
 def test_what_a_hint_adds_to_each_token(show: Make, episode: Make, trace: Make) -> None:
     row = trace("alice_0", "7 # 0 =", " 7 </result>")
     for stored, bonus in (([[0.25, -1]], [0.25, -1]), ([], []), ([[None, 1]], [0, 1])):
@@ -52,6 +98,20 @@ def test_several_turns_with_something_given_back(show: Make, episode: Make, trac
     assert [piece["kind"] for piece in shown["pieces"]] == ["given", "sampled"] * 2
     assert shown["pieces"][2]["text"] == " 0 ="
     assert shown["pieces"][3]["tokens"] == [" 7"]
+
+
+def test_the_reward_of_an_episode_counts_an_agent_once(
+    show: Make, episode: Make, trace: Make
+) -> None:
+    made = [("alice_0", 0.2), ("bob_0", 0.6), ("bob_0", 0.6), ("bob_0", 0.6)]
+    rows = [trace(agent, "7 # 0 =", " 7", reward=reward) for agent, reward in made]
+    assert show(episode(1, "p", *rows))["reward"] == pytest.approx(0.4)  # by rows 0.5
+    # Where somebody learns, theirs is shown; where nobody does, that of all.
+    rows[0] |= {"advantage": None}
+    assert show(episode(1, "p", *rows))["reward"] == pytest.approx(0.6)
+    frozen = [row | {"advantage": None} for row in rows]
+    assert show(episode(1, "p", *frozen))["reward"] == pytest.approx(0.4)
+    assert show(episode(1, "p", *[row | {"reward": None} for row in rows]))["reward"] is None
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,16 @@ def test_evaluations_between_steps_are_drawn(run: Run) -> None:
     assert first["series"] == [{"name": "alice", "steps": [0, 2, 4], "values": [0.25, 0.5, 1.0]}]
 
 
+def test_a_warm_up_has_its_own_dot_and_the_legend_its_value(run: Run) -> None:
+    path = run()
+    moments = {"before": 0.25, "warmed_up": 0.75, "after": 1.0}
+    change(path / "summary.json", **{when: {"pass@1/bob": v} for when, v in moments.items()})
+    html = written(path)
+    first = data_of(html)["charts"][0]
+    assert first["series"] == [{"name": "bob", "steps": [0, 0, 4], "values": [0.25, 0.75, 1.0]}]
+    assert "bob 0.25 → 0.75 warmed up → 1" in html
+
+
 @pytest.mark.parametrize(
     ("settings", "kept", "said"),
     [
@@ -260,8 +270,8 @@ def test_an_environment_that_is_not_at_hand_shows_the_stored_summary(run: Run) -
         intervals={"before": {"reward/team": [0.2, 0.3]}, "after": {}},
     )
     html = written(path)
-    assert '0.250 <span class="interval">[0.20 0.30]</span>' in html
-    assert "<td>0.750</td>" in html
+    assert '.250 <span class="interval">[.20 .30]</span>' in html
+    assert "<td>.750</td>" in html
 
 
 def test_outcomes_of_another_version_are_survived(run: Run) -> None:
@@ -270,7 +280,7 @@ def test_outcomes_of_another_version_are_survived(run: Run) -> None:
         (path / "evaluation" / f"{name}.json").write_text('{"scores": [1, 2]}')
     (path / "summary.json").write_text('{"after": {"pass@1/alice": 0.5}}')
     html = written(path)
-    assert "<td>0.500</td>" in html
+    assert "<td>.500</td>" in html
 
 
 def test_a_missing_tokenizer_is_said_once(run: Run) -> None:

@@ -2,10 +2,13 @@
 
 import base64
 import json
+import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from peft import LoraConfig, get_peft_model
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.__main__ import main
 from coterie.models.checksums import changed_files, write_checksums
@@ -122,7 +125,7 @@ def test_models_card_and_settings_are_sent_to_a_private_repository(hub, tmp_path
     card = hub.files["README.md"].decode()
     for part in (
         'license: "apache-2.0"',
-        "| pass@1/alice | 0.250 | 0.750 |",
+        "| pass@1/alice | .250 | .750 |",
         "| command | `python train.py --seed 3` |",
         "| commit | abc |",
         "| training problems | `chains?mix=0.5,0.5,0&min_length=5&max_length=5`, SHA-256 `f00` |",
@@ -160,8 +163,46 @@ def test_an_adapter_names_its_base_and_has_its_tokenizer(tmp_path):
     card = (run / "hub" / "README.md").read_text()
     assert 'library_name: "peft"' in card
     assert "license:" not in card
-    assert "PeftModel.from_pretrained(base" in card
+    assert "PeftModel.from_pretrained(alice_base" in card
     assert str(TINY) not in card
+
+
+def test_the_card_loads_an_adapter_and_a_whole_model_side_by_side(tmp_path, monkeypatch):
+    run = ended(tmp_path / "run", "--agents.alice.tuning", "lora")
+    base = AutoModelForCausalLM.from_pretrained(TINY / "alice")
+    for role, model in {"alice": get_peft_model(base, LoraConfig(r=2)), "bob": None}.items():
+        folder = run / "final" / role
+        shutil.rmtree(folder)
+        shutil.copytree(TINY / "bob", folder) if model is None else model.save_pretrained(folder)
+        write_checksums(folder)
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 0
+    card = (run / "hub" / "README.md").read_text()
+    assert "| `alice` | `alice` | LoRA adapter | `tiny:alice` |" in card
+    assert "| `bob` | `bob` | whole model | `tiny:bob` |" in card
+    assert 'library_name: "transformers"' in card
+    assert "base_model" not in card  # no tiny model is on the hub
+    # The card's code runs where the repository is.
+    code = card.partition("```python\n")[2].partition("```")[0]
+    made = {}
+    exec(code.replace("org/name", str(run / "hub")), made)
+    assert type(made["alice"]).__name__.startswith("PeftModel")
+    assert made["bob"].config.vocab_size == len(made["bob_tokenizer"])
+
+
+def test_the_card_of_an_adapter_that_went_on_names_the_model_below_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    AutoModelForCausalLM.from_pretrained(TINY / "alice").save_pretrained("models/small")
+    AutoTokenizer.from_pretrained(TINY / "alice").save_pretrained("models/small")
+    first = get_peft_model(AutoModelForCausalLM.from_pretrained("models/small"), LoraConfig(r=2))
+    first.save_pretrained("runs/first/final/alice")
+    flags = ("--agents.alice.model", "runs/first/final/alice", "--train-role", "alice")
+    run = ended(tmp_path / "run", *flags, adapter=True)
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 0
+    written = json.loads((run / "hub" / "adapter_config.json").read_text())
+    assert written["base_model_name_or_path"] == "small"
+    card = (run / "hub" / "README.md").read_text()
+    assert '"PATH/small")  # not on the hub' in card
+    assert "base_model" not in card
 
 
 @pytest.mark.parametrize(
