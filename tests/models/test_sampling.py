@@ -119,7 +119,7 @@ class Table:
     def drop(self, *places: object) -> None: ...
 
 
-def test_a_row_does_not_depend_on_its_batch(role, monkeypatch) -> None:
+def test_a_row_does_not_depend_on_its_batch(role, near, monkeypatch) -> None:
     monkeypatch.setattr(Sampler, "_decoder", lambda self: Table())
     sampler = Sampler(role.handle, role.codec.decode, role.codec.eos_ids)
     rows = [
@@ -141,7 +141,7 @@ def test_a_row_does_not_depend_on_its_batch(role, monkeypatch) -> None:
         alone = sampler.sample([single])[0]
         assert mine.tokens.tolist() == alone.tokens.tolist() == other.tokens.tolist()
         assert mine.finish_reason == alone.finish_reason == other.finish_reason
-        assert mine.logprobs.tolist() == alone.logprobs.tolist() == other.logprobs.tolist()
+        near(mine.logprobs, alone.logprobs)
     # Same prompt, another seed: another answer.
     assert together[0].tokens.tolist() != together[1].tokens.tolist()
 
