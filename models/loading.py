@@ -13,6 +13,7 @@ from coterie.models.codec import HFCodec
 from coterie.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.models.family import cap_scores, pin_rope
 from coterie.models.handle import ModelHandle, Switch
+from coterie.models.instructions import fit_instructions
 from coterie.models.locate import check_model, hub_snapshot, local_folder
 from coterie.models.lora import add_adapter
 from coterie.models.number_format import number_format_of
@@ -59,6 +60,7 @@ def load_team(
         raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
     for role, spec in specs.items():
         check_model(spec, role=role, trained=role in trained)
+    fit_instructions(specs.values())
     load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}

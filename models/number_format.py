@@ -27,7 +27,7 @@ def number_format_of(spec: ModelSpec) -> NumberFormat:
         return NumberFormat(spec.dtype, "asked for")
     if not _on_cpu(spec.device):
         return NumberFormat("bfloat16", "on a GPU")
-    if _is_tiny(spec):
+    if is_tiny(spec):
         return NumberFormat("float32", f"at most {TINY_BYTES >> 20} MiB of weights")
     flag = native_bfloat16()
     if flag is None:
@@ -54,7 +54,7 @@ def _on_cpu(device: str) -> bool:
     return device == "cpu"
 
 
-def _is_tiny(spec: ModelSpec) -> bool:
+def is_tiny(spec: ModelSpec) -> bool:
     """Whether its files on this disk are that small; a model of the hub counts as large."""
     folder = local_folder(spec)
     if folder is None or not folder.is_dir():

@@ -137,6 +137,42 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory):
     return cache(lambda name: write_checkpoint(tmp_path_factory.mktemp(name), name))
 
 
+_ROUNDINGS = 2 * 2 * 7 * 64 * 2.0**-24
+"""What rounding does, at most, to two float32 computations: each is two layers of seven products,
+sums of up to 64 terms, and a processor chooses their order. 1e-4 of the largest entry."""
+
+
+@pytest.fixture(scope="session")
+def near() -> Callable[..., None]:
+    """(ours, expected, passes=1): float32 tensors, or dictionaries of them, that are equal but for
+    rounding, on any processor; a gradient has gone through two ``passes``."""
+
+    def check(ours: Any, expected: Any, passes: int = 1) -> None:
+        if isinstance(expected, dict):
+            assert ours.keys() == expected.keys()
+            for name in expected:
+                check(ours[name], expected[name], passes)
+            return
+        ours, expected = torch.as_tensor(ours), torch.as_tensor(expected)
+        scale = float(expected.abs().max()) or 1.0
+        torch.testing.assert_close(ours / scale, expected / scale, rtol=0, atol=passes * _ROUNDINGS)
+
+    return check
+
+
+@pytest.fixture
+def without_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Samplers draw from the whole vocabulary evenly, whatever the logits are, and score what they
+    draw: no rounding decides between two tokens."""
+
+    def draw(logits_BV: torch.Tensor, u_B: torch.Tensor, rules: Any) -> tuple[Any, Any]:
+        tokens_B = (u_B * logits_BV.shape[1]).long()
+        logp_BV = logits_BV.float().log_softmax(-1)
+        return tokens_B, logp_BV.gather(1, tokens_B[:, None])[:, 0]
+
+    monkeypatch.setattr("coterie.models.sampler.sample.choose", draw)
+
+
 @pytest.fixture(scope="session")
 def load_role(checkpoint: Callable[[str], Path]) -> Callable[..., LoadedRole]:
     """Loads a model for a role: one of the checkpoints above by its name, a folder, a tiny one."""

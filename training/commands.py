@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from coterie.models.instructions import use_common
+
 # What a user can mend: a disk that is full, a place that cannot be written or read.
 _OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)
 _OF_DISKS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
@@ -45,6 +47,7 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
     """
     open_streams()
     wait_briefly()
+    use_common()
     gc.set_threshold(*_GARBAGE)
     _keep_memory()
     try:

@@ -16,6 +16,7 @@ from rich.table import Table
 from coterie.datatypes import Trajectory
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.table import plain_number
+from coterie.models.instructions import described
 from coterie.training import STARTED
 
 _PACKAGES = (
@@ -25,11 +26,12 @@ _PACKAGES = (
 
 
 def surroundings() -> dict[str, Any]:
-    """Package versions, Python and the kind of machine; nothing that identifies the user."""
+    """Versions of packages, the kind of machine and its instructions; nothing names the user."""
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: installed for name in _PACKAGES if (installed := _version(name))},
+        "instructions": described(),
     }
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import UserError
+from coterie.models.instructions import use_fastest
 
 # For engines' processes only: they are spawned while these are set.
 _QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}
@@ -35,6 +36,7 @@ def engine_environment(
         on_gpu: whether any of them runs on a GPU.
         transfer: whether weights are passed by handles to GPU memory.
     """
+    use_fastest()
     # vLLM reads its own variables in this process too, at any later time.
     lasting = {
         "VLLM_LOGGING_LEVEL": settings.log,

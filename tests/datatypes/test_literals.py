@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -31,6 +32,12 @@ OURS = {
 SETTINGS_OF = {"cluster": "extras.cluster.settings"}
 
 
+def not_here() -> set[str]:
+    """Modules of environments whose package is not installed."""
+    kinds = [kind for extra in extras() for kind in extra.environments.values()]
+    return {kind.module for kind in kinds if not find_spec(kind.package)}
+
+
 def modules() -> Iterator[Any]:
     names = {path.name for path in Path(coterie.__file__).parent.iterdir() if path.is_dir()}
     rooms = sorted(names - {"extras", "__pycache__"})
@@ -40,7 +47,7 @@ def modules() -> Iterator[Any]:
         package = importlib.import_module(f"coterie.{room}")
         yield package
         for info in pkgutil.walk_packages(getattr(package, "__path__", ()), f"coterie.{room}."):
-            if not info.name.endswith("__main__"):
+            if not info.name.endswith("__main__") and info.name not in not_here():
                 yield importlib.import_module(info.name)
 
 

@@ -13,6 +13,12 @@ from coterie.envs.preset import Setting
 from coterie.envs.sd_e2 import presets as sd_e2
 
 ROOT = Path(__file__).resolve().parents[2]
+# The folders of the repository, not an environment that lies beside them.
+OURS = sorted(
+    path
+    for path in ROOT.iterdir()
+    if path.is_dir() and path.name[0] != "." and not (path / "pyvenv.cfg").is_file()
+)
 CORE, COREA, EAPO = "2601.21600", "2603.03752", "2509.23730"
 
 
@@ -59,7 +65,8 @@ def places(text: str) -> Iterator[str]:
 
 def citations() -> Iterator[tuple[str, str, str]]:
     """(where, paper, place): what follows a paper's number in the same sentence."""
-    files = [*ROOT.glob("*/**/*.py"), *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    code = (path for folder in OURS for path in folder.glob("**/*.py"))
+    files = [*code, *ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     for path in files:
         name = path.relative_to(ROOT).as_posix()
         text = " ".join(path.read_text(encoding="utf-8").replace("#", " ").split())

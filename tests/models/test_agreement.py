@@ -50,61 +50,62 @@ def test_logprobs_before_and_after_an_update(load_role, shake, name: str, lora) 
     sampler = Sampler(role.handle, role.codec.decode, ())
     assert sampler.fused == (name != "gemma2")
     rows = ragged_rows()
-    assert worst_gap(role, sampler, rows) < 1e-4
+    # Logits up to 10, of which rounding changes 1e-4 at most (``near``).
+    assert worst_gap(role, sampler, rows) < 1e-3
     before = sampler.sample(rows)[9]
     shake(role.handle, size=0.05)
-    assert worst_gap(role, sampler, rows) < 1e-4
+    assert worst_gap(role, sampler, rows) < 1e-3
     # The update is large enough that stale weights would have failed.
     assert np.abs(reference(role, rows[9], before) - before.logprobs).max() > 1e-2
 
 
 @pytest.mark.parametrize("name", ["qwen3", "phi3"])
-def test_the_generic_decoder_draws_the_same_tokens(load_role, name: str) -> None:
+def test_the_generic_decoder_computes_the_same(load_role, without_ties, near, name: str) -> None:
     role = load_role(name)
     rows = ragged_rows(temperature=0.8)
     fused = Sampler(role.handle, role.codec.decode, ()).sample(rows)
     generic = Sampler(role.handle, role.codec.decode, (), fused=False).sample(rows)
     for a, b in zip(fused, generic, strict=True):
         assert a.tokens.tolist() == b.tokens.tolist()
-        np.testing.assert_allclose(a.logprobs, b.logprobs, atol=1e-4)
+        near(a.logprobs, b.logprobs)
 
 
 @pytest.mark.parametrize("name", ["gemma2", "phi3"])
-def test_backbone_and_head_compose_to_the_model(load_role, name: str) -> None:
+def test_backbone_and_head_compose_to_the_model(load_role, near, name: str) -> None:
     handle = load_role(name).handle
     with torch.no_grad():
         ours = handle.head(handle.backbone(IDS, None, torch.arange(5)[None]))
         theirs = handle.causal_lm(input_ids=IDS).logits
-    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    near(ours, theirs)
 
 
-def test_a_cap_on_attention_scores_is_computed(checkpoint, load_role) -> None:
+def test_a_cap_on_attention_scores_is_computed(checkpoint, load_role, near) -> None:
     ours = load_role("gemma2").handle.causal_lm
     eager = AutoModelForCausalLM.from_pretrained(
         checkpoint("gemma2"), attn_implementation="eager", dtype=torch.float32
     )
     with torch.no_grad():
-        torch.testing.assert_close(ours(IDS).logits, eager(IDS).logits)
+        near(ours(IDS).logits, eager(IDS).logits)
 
 
-def test_rotary_frequencies_do_not_follow_the_batch(checkpoint, load_role) -> None:
+def test_rotary_frequencies_do_not_follow_the_batch(checkpoint, load_role, near) -> None:
     # Contexts of up to 128 tokens are allowed, so the frequencies are those for more than 16.
     ours = load_role("phi3-long").handle.causal_lm
     theirs = AutoModelForCausalLM.from_pretrained(checkpoint("phi3-long")).eval()
     ids = torch.arange(5, 29)[None]
     with torch.no_grad():
-        torch.testing.assert_close(ours(ids).logits, theirs(ids).logits, rtol=1e-5, atol=1e-5)
-        torch.testing.assert_close(ours(ids[:, :9]).logits, theirs(ids).logits[:, :9])
+        near(ours(ids).logits, theirs(ids).logits)
+        near(ours(ids[:, :9]).logits, theirs(ids).logits[:, :9])
         # A model left alone answers otherwise when the rest of the context is missing.
         assert (theirs(ids[:, :9]).logits - theirs(ids).logits[:, :9]).abs().max() > 1e-2
         short = load_role("phi3-long", context=16).handle.causal_lm
-        torch.testing.assert_close(short(ids[:, :9]).logits, theirs(ids[:, :9]).logits)
+        near(short(ids[:, :9]).logits, theirs(ids[:, :9]).logits)
 
 
-def test_padding_on_the_right_changes_nothing(load_role) -> None:
+def test_padding_on_the_right_changes_nothing(load_role, near) -> None:
     handle = load_role("qwen2").handle
     padded = torch.cat([IDS, torch.zeros(1, 6, dtype=torch.long)], 1)
     with torch.no_grad():
         alone = handle.backbone(IDS, None, torch.arange(5)[None])
         beside = handle.backbone(padded, None, torch.arange(11)[None])
-    torch.testing.assert_close(alone[0], beside[0, :5], rtol=1e-5, atol=1e-5)
+    near(alone[0], beside[0, :5])

@@ -104,9 +104,24 @@ def test_diverged_weights_are_reported() -> None:
         choose(torch.tensor([[0.0, torch.nan]]), torch.tensor([0.5]), NEUTRAL)
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_a_row_does_not_depend_on_its_batch(role, fused: bool) -> None:
-    sampler = Sampler(role.handle, role.codec.decode, role.codec.eos_ids, fused=fused)
+class Table:
+    """Implements :class:`coterie.models.sampler.decoder.Decoder`: logits by the newest token alone,
+    exact, so that rows of a batch have the same ones as a row alone."""
+
+    logits_VV = torch.randn(320, 320, generator=torch.Generator().manual_seed(0)) * 3
+
+    def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> torch.Tensor:
+        return self.step(torch.tensor([prompts[fork][-1] for fork in fork_B]))
+
+    def step(self, tokens_B: torch.Tensor) -> torch.Tensor:
+        return self.logits_VV[tokens_B]
+
+    def drop(self, *places: object) -> None: ...
+
+
+def test_a_row_does_not_depend_on_its_batch(role, near, monkeypatch) -> None:
+    monkeypatch.setattr(Sampler, "_decoder", lambda self: Table())
+    sampler = Sampler(role.handle, role.codec.decode, role.codec.eos_ids)
     rows = [
         row(9, 1),
         row(9, 2),
@@ -120,16 +135,27 @@ def test_a_row_does_not_depend_on_its_batch(role, fused: bool) -> None:
         role.handle,
         role.codec.decode,
         role.codec.eos_ids,
-        fused=fused,
         limits=BatchLimits(2, 10**6),
     ).sample(rows)
     for mine, other, single in zip(together, split, rows, strict=True):
         alone = sampler.sample([single])[0]
         assert mine.tokens.tolist() == alone.tokens.tolist() == other.tokens.tolist()
         assert mine.finish_reason == alone.finish_reason == other.finish_reason
-        np.testing.assert_allclose(mine.logprobs, alone.logprobs, atol=1e-5)
+        near(mine.logprobs, alone.logprobs)
     # Same prompt, another seed: another answer.
     assert together[0].tokens.tolist() != together[1].tokens.tolist()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_what_is_computed_for_a_row_does_not_depend_on_its_batch(
+    role, without_ties, near, fused: bool
+) -> None:
+    sampler = Sampler(role.handle, role.codec.decode, (), fused=fused)
+    rows = [row(9, 1), row(9, 2), row(2, 3), row(17, 4, 20), row(5, 5), row(9, 6, 3)]
+    for mine, single in zip(sampler.sample(rows), rows, strict=True):
+        alone = sampler.sample([single])[0]
+        assert mine.tokens.tolist() == alone.tokens.tolist()
+        near(mine.logprobs, alone.logprobs)
 
 
 def test_the_head_never_reads_a_slice(role) -> None:
@@ -146,7 +172,7 @@ def test_the_head_never_reads_a_slice(role) -> None:
     assert not any(slices)
 
 
-def test_ends(role) -> None:
+def test_ends(role, without_ties, near) -> None:
     rows = [row(4, seed, 30) for seed in range(40)]
     free = Sampler(role.handle, role.codec.decode, ()).sample(rows)
     assert {c.finish_reason for c in free} == {"length"}
@@ -159,12 +185,12 @@ def test_ends(role) -> None:
         # The end is kept, and nothing before it changes when neighbours leave the batch.
         assert after.tokens.tolist() == want.tolist()
         assert after.finish_reason == ("eos" if hits else "length")
-        np.testing.assert_allclose(after.logprobs, before.logprobs[: len(want)], atol=1e-5)
+        near(after.logprobs, before.logprobs[: len(want)])
         reasons.add(after.finish_reason)
     assert reasons == {"eos", "length"}
 
 
-def test_stop_strings_end_with_the_token_that_completes_them(role) -> None:
+def test_stop_strings_end_with_the_token_that_completes_them(role, without_ties) -> None:
     decode = role.codec.decode
     rows = [row(4, seed, 30) for seed in range(40)]
     free = Sampler(role.handle, decode, ()).sample(rows)
