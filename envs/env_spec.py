@@ -31,6 +31,8 @@ class EnvSpec:
     """Its settings -> whether it names contexts after which traces are read again
     (``Outcome.reread_after``), for ``--algo.distillation.beta``; None: nobody knows beforehand. A
     class that is named by its path may have it as an attribute."""
+    terms: Callable[[Any], Collection[str]] | None = None
+    """Its settings -> the reward terms that have a weight; None: all of them may."""
     shipped: bool = False
     """Whether it comes with this package, so that other processes know it by its name, too."""
     check: Callable[[Any, Any], Iterable[tuple[bool, str]]] | None = None

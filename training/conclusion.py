@@ -1,6 +1,6 @@
 """The end of a run: its models, ``summary.json`` and the table of results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ class Conclusion:
     """Stands beside the run's own figures."""
     dropped: int
     """Training problems that were left out, as their prompts are too long."""
+    terms: Collection[str] | None
+    """Reward terms that have a weight; None: all of them may."""
     places: Callable[[], Sequence[Mapping[str, str]]]
     """Gives the places of roles on a cluster; nothing without a cluster."""
 
@@ -59,7 +61,7 @@ class Conclusion:
         facts = {"steps": steps, "dropped_prompts": self.dropped, "config": dict(self.config)}
         facts |= {"alone": asdict(alone)} if alone.metrics else {}
         facts |= {"places": places} if (places := self.places()) else {}
-        paid = paid_shares(self.run.read_log(METRICS), self.team.trained)
+        paid = paid_shares(self.run.read_log(METRICS), self.team.trained, self.terms)
         facts |= {"paid": paid} if paid else {}
         result = summary(first, last, wall_s, tally.tokens, between) | facts
         self.run.write_json("summary.json", result)

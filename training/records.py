@@ -159,15 +159,24 @@ def _numbers(row: Trajectory) -> Iterator[tuple[str, float]]:
 
 
 def paid_shares(
-    lines: Sequence[Mapping[str, Any]], roles: Iterable[str]
+    lines: Sequence[Mapping[str, Any]],
+    roles: Iterable[str],
+    weighted: Collection[str] | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Term -> role -> share of its rows that the term paid, the mean over the last tenth of the
-    logged steps; nothing where all of a role's reward is one term."""
+    """Term -> role -> share of its agents that the term paid, the mean over the last tenth of the
+    logged steps; nothing where all of a role's reward is one term.
+
+    Args:
+        lines: the metrics of each step.
+        roles: those that learn.
+        weighted: the terms that have a weight; None: all of them may.
+    """
     last = lines[-max(1, len(lines) // 10) :]
     shares: dict[str, dict[str, float]] = {}
     for role in roles:
         prefix = f"paid/{role}/"
-        terms = {name.removeprefix(prefix) for line in last for name in line if prefix in name}
+        logged = {name.removeprefix(prefix) for line in last for name in line if prefix in name}
+        terms = logged if weighted is None else logged & {*weighted}
         for term in sorted(terms) if len(terms) > 1 else ():
             values = [line[prefix + term] for line in last if prefix + term in line]
             shares.setdefault(term, {})[role] = sum(values) / len(values)

@@ -1,7 +1,7 @@
 """The composition root: the parts of a run, each built from its own settings."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -270,10 +270,16 @@ def _assemble(
             config=config,
             alone=baseline(settings),
             dropped=dropped,
+            terms=_terms(settings),
             places=places,
         ),
         closing=closing.pop_all(),
     )
+
+
+def _terms(settings: TrainSettings) -> Collection[str] | None:
+    weighted = envs.spec(settings.choice.env).terms
+    return None if weighted is None else weighted(settings.env)
 
 
 def _learning(

@@ -189,5 +189,16 @@ def weights_at(settings: CoreTeachingSettings, epoch: int) -> TermWeights:
     )
 
 
+def weighted(settings: CoreTeachingSettings) -> list[str]:
+    """The reward terms that are worth something in some epoch, those of one's own included."""
+    epochs = range(1, 1 + max(len(settings.w_explore), len(settings.lambda_cm)))
+    weights = [weights_at(settings, epoch) for epoch in epochs]
+    known = [term.name for term in fields(TermWeights)]
+    return [
+        *(name for name in known if any(getattr(at, name) for at in weights)),
+        *(term_name(text) for text in settings.terms),
+    ]
+
+
 def _in_epoch(values: tuple[float, ...], epoch: int) -> float:
     return values[min(max(epoch, 1), len(values)) - 1]

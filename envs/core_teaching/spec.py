@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, weighted
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.settings import check_rereading
 
@@ -50,6 +50,7 @@ SPEC = EnvSpec(
     roles=("alice", "bob"),
     evaluation="coterie.envs.core_teaching.evaluation:EVALUATION",
     rereads=lambda settings: settings.reread != "none",
+    terms=weighted,
     check=check,
     defaults={
         # Half of the problems are one role's, and the other half practically never.

@@ -27,7 +27,7 @@ NEEDED = {
 OURS = {
     *("Ask", "Completion", "Finding", "Mark", "Move", "Problem", "ReturnEntry", "Variant"),
     *("Consultation", "EngineSpec", "Fading", "Message", "Phase", "Tag", "ThresholdChoice"),
-    *("_Bench", "Boundary", "MemoryPart"),
+    *("_Bench", "Boundary", "Columns", "MemoryPart"),
 }
 SETTINGS_OF = {"cluster": "extras.cluster.settings"}
 

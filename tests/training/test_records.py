@@ -12,7 +12,13 @@ from coterie.algorithms import Credit
 from coterie.datatypes import Episode, UserError
 from coterie.training import saved
 from coterie.training.batch import StepBatch
-from coterie.training.records import reward_metrics, rollout_metrics, troubles, why_no_signal
+from coterie.training.records import (
+    paid_shares,
+    reward_metrics,
+    rollout_metrics,
+    troubles,
+    why_no_signal,
+)
 from coterie.training.session import Session
 from coterie.training.summary import Tally
 
@@ -147,3 +153,15 @@ def test_weights_that_have_diverged_are_one_sentence_where_they_answer(
     handle.version += 1
     with pytest.raises(UserError, match=r"bob_0 cannot answer: .* its weights have diverged; "):
         session.sample(1)
+
+
+def test_the_share_of_answers_that_a_term_paid() -> None:
+    """The last tenth of ten steps is the last; a term without a weight is not shown."""
+    step = {"paid/alice/right": 0.5, "paid/alice/far": 0.25, "paid/alice/lift": 0.0}
+    lines = [dict.fromkeys(step, 1.0)] * 9 + [step]
+    assert paid_shares(lines, ["alice"], ["right", "far"]) == {
+        "far": {"alice": 0.25},
+        "right": {"alice": 0.5},
+    }
+    assert paid_shares(lines, ["alice"], ["right"]) == {}
+    assert set(paid_shares(lines, ["alice"])) == {"right", "far", "lift"}

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import Problem
+from coterie.envs import settings_of
+from coterie.envs.core_teaching.settings import CoreTeachingSettings, weighted
 
 from .scripted import RESCUE, RIGHT, WRONG, Played, trace
 
@@ -63,3 +65,11 @@ def test_who_a_trace_is_compared_with(make: Any, pool: str, paid: float) -> None
     answers = {**RESCUE, "alice_0": "9" + WRONG, "bob_0": "9" + WRONG}
     env = make(w_explore=(1.0,), explore_pool=pool, explore_correct_only=False)
     assert Played(env, answers).terms("exploration")["alice_0"] == pytest.approx(paid)
+
+
+def test_which_terms_have_a_weight() -> None:
+    assert weighted(CoreTeachingSettings()) == ["exploitation"]
+    # The cross-model term begins in the second epoch.
+    assert weighted(settings_of("core-teaching", preset="core-tiny")) == [
+        *("exploitation", "exploration", "cross_model", "trace_accuracy", "rescue")
+    ]
