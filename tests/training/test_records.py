@@ -70,7 +70,12 @@ def test_an_agent_with_two_contexts_counts_once() -> None:
     )
     # (0.9 + 0.3) / 2; by rows it would be (0.9 + 0.9 + 0.3) / 3 = 0.7.
     assert reward_metrics([*long, short]) == pytest.approx(
-        {"reward/judge": 0.6, "reward/judge/fair": 0.6, "measured/judge/ok": 0.5}
+        {
+            "reward/judge": 0.6,
+            "reward/judge/fair": 0.6,
+            "paid/judge/fair": 1,
+            "measured/judge/ok": 0.5,
+        }
     )
 
 
