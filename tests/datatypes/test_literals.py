@@ -27,7 +27,7 @@ NEEDED = {
 OURS = {
     *("Ask", "Completion", "Finding", "Mark", "Move", "Problem", "ReturnEntry", "Variant"),
     *("Consultation", "EngineSpec", "Fading", "Message", "Phase", "Tag", "ThresholdChoice"),
-    *("_Bench", "Boundary", "Columns", "Gold", "MemoryPart"),
+    *("_Bench", "Boundary", "Columns", "Gold", "MemoryPart", "Program"),
 }
 SETTINGS_OF = {"cluster": "extras.cluster.settings"}
 
