@@ -1,7 +1,8 @@
 """How close an answer comes to the gold answer by its words.
 
-Exact match and token F1 are those of SQuAD's evaluation (arXiv:1606.05250), with HotpotQA's rule
-for yes and no (arXiv:1809.09600); partial credit is CoRe's (arXiv:2601.21600).
+Exact match and token F1 are those of SQuAD's evaluation (arXiv:1606.05250), but that exact match
+reads numbers as DROP's does (arXiv:1903.00161), with HotpotQA's rule for yes and no
+(arXiv:1809.09600); partial credit is CoRe's (arXiv:2601.21600).
 """
 
 import re
@@ -24,6 +25,9 @@ _FRACTION = re.compile(r"([-+]?)\\[dt]?frac\{([-+]?\d{1,40})\}\{(\d{1,40})\}")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _VERDICTS = ("yes", "no", "noanswer")
+_DASHES = str.maketrans("−–—", "---")
+_NUMERAL = re.compile(r"(?:(?<!\S)[$€£(]?-[$€£]?)?(?:(?<!\w)\.)?\d+(?:[^\w\s]\d+)*")
+"""Digits with their sign and what stands between them: ``-3.14``, ``7-5``, ``1/2``, ``.5``."""
 
 
 def normalise(text: str) -> str:
@@ -32,8 +36,23 @@ def normalise(text: str) -> str:
 
 
 def exact_match(answer: str, gold: str) -> bool:
-    """Whether both are the same words in the same order, and there are any."""
-    return bool(normalise(answer)) and normalise(answer) == normalise(gold)
+    """Whether both are the same words in the same order, and there are any.
+
+    Numbers keep their signs, points and bars, which are punctuation to SQuAD: 314 is not 3.14, 5
+    not -5 and 12 not 1/2. The answer ``A`` is a word, though an article.
+    """
+    answer, gold = answer.translate(_DASHES), gold.translate(_DASHES)
+    words = _words(answer)
+    return bool(words) and words == _words(gold) and _numerals(answer) == _numerals(gold)
+
+
+def _words(text: str) -> str:
+    return normalise(text) or text.lower().translate(_PUNCTUATION).strip()
+
+
+def _numerals(text: str) -> list[str]:
+    found = _NUMERAL.findall(_THOUSANDS.sub("", text))
+    return [re.sub("[$€£(]", "", numeral) for numeral in found]
 
 
 def squad_f1(answer: str, golds: Sequence[str]) -> float:
