@@ -28,7 +28,8 @@ from coterie.rewards.consultation import (
     ],
 )
 def test_three_ways(rule: str, correct: bool, f1: float, formatted: bool, value: float) -> None:
-    got = answer_reward(rule, correct=correct, f1=f1, formatted=formatted)  # type: ignore[arg-type]
+    credit = float(correct)
+    got = answer_reward(rule, credit=credit, f1=f1, formatted=formatted)  # type: ignore[arg-type]
     assert got == pytest.approx(value)
 
 

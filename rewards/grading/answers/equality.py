@@ -50,9 +50,19 @@ _PARENTHESES = "()[]"
 _ARRANGED = re.compile(
     r"\b(?:arrange|rank|sort|order)\s+(?:the|these|those|them|all|from)\b"
     r"|\bin (?:what|which) order\b"
-    r"|\b(?:list|write|put|give|state|name)\b[^.?!]{0,80}"
+    r"|\b(?:list|write|put|give|state|name|enter|submit|report|express|provide|return)\b[^.?!]{0,80}"
     r"(?:\bin\s+(?!any\b|no\b|some\b)(?:\w+\s+){0,2}order\b(?!\s+(?:to|that)\b)"
-    r"|\bfrom\s+(?:the\s+)?\w+(?:est|st)\s+to\s)",
+    r"|\bfrom\s+(?:the\s+)?\w+(?:est|st)\s+to\s)"
+    # "What is the correct order of the steps?", "Find the path of the ant.", "the next two terms"
+    r"|\b(?:what\s+(?:is|are|was|were)|find|give|determine|state|write|name)\s+(?:the|their|its|a|one)\s+"
+    r"(?:(?!of\b)\w+\s+){0,3}(?:order|ordering|ranking|sequence|path|route|itinerary|permutation)\b"
+    r"(?!\s+(?:statistics|magnitude))"
+    r"|\bnext\s+\w+\s+(?:terms|numbers)\b"
+    r"|\b(?:first|last)\s+\w+\s+(?:terms|numbers|digits|elements|members|values)\s+"
+    r"(?:of|in)\s+(?:the|this|a)\s+\w*\s?(?:sequence|progression|series|pattern)\b"
+    # "What are the roots, in increasing order?"
+    r"|,\s+in\s+(?:ascending|descending|increasing|decreasing|chronological|alphabetical|numerical)"
+    r"\s+order\s*[.?)]",
     re.IGNORECASE,
 )
 """Words that ask for a list in an order."""
@@ -242,8 +252,9 @@ def same(
 ) -> bool | None:
     """Compare part by part; None while an open pair of atoms could still decide.
 
-    Ordered parts need the same brackets. ``unordered`` lets square brackets hold a collection
-    (``[1, 2]`` for the list 1, 2); ``arranged`` compares its parts in their order.
+    Ordered parts need the same brackets. Three parts or more in square brackets may be a list
+    without brackets; ``unordered`` lets two be one (``[1, 2]`` for the list 1, 2). ``arranged``
+    compares the parts of a list in their order.
     """
     if gold.is_value and answer.is_value:
         return atom(gold, answer)
@@ -255,7 +266,10 @@ def same(
     if ends == {"<>", "()"}:
         # A vector, in either notation.
         ends = {"()"}
-    if unordered and ends == {",", "[]"}:
+    if ends == {",", "[]"} and len(gold.items) > 2:
+        # No interval has three ends; brackets in the gold answer say that order counts.
+        ends = {"," if unordered else gold.ends}
+    elif unordered and ends == {",", "[]"}:
         ends = {","}
     if len(ends) > 1 or len(gold.items) != len(answer.items):
         return False

@@ -25,6 +25,7 @@ _SPELLINGS = {
     r"\le ": "≤",
     r"\ge ": "≥",
     r"\cup ": "∪",
+    r"\to ": "→⟶",
     r"\in ": "∈",
     r"^\circ ": "°º˚",
     r"^\circ C": "℃",
@@ -155,6 +156,9 @@ _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^
 # "Tuesday", "No solution"; but abc is a product, as its letters are in their order.
 _BARE_WORDS = re.compile(r"[A-Za-z][a-z]{2,}(?: [a-z]{2,})*")
 _CAPITALS = re.compile(r"[A-Z]{2,}|[A-Z](?: [A-Z]){2,}")
+_ARROW = r"\\(?:long)?(?:right)?(?:to|arrow)(?![A-Za-z])|->"
+# "S-T-R"; "S - T - R" is a difference.
+_JOINED = re.compile(rf"[A-Z](?:-[A-Z]){{2,}}|[A-Z](?:\s?(?:{_ARROW})\s?[A-Z]){{2,}}")
 _SINGLE_LETTERS = re.compile(r"[A-Za-z]+")
 _FORMULA_ASKED = re.compile(
     r"\bin terms of\b|\b(?:expression|formula) (?:for|of|that)\b|\bas a (?:function|product) of\b",
@@ -259,15 +263,15 @@ def is_words(text: str) -> bool:
 def is_sequence(text: str) -> bool:
     """Whether an answer is letters whose order counts: a ranking, coins, moves, a strand, a code.
 
-    Capital letters alone are one (``HTH``, ``A C B``), and so is a text in which a letter comes
-    again (``aab``), which a product would write as a power.
+    Capital letters alone are one (``HTH``, ``A C B``, ``A-C-B``), and so is a text in which a
+    letter comes again (``aab``), which a product would write as a power.
 
     >>> is_sequence("HTH"), is_sequence("P V"), is_sequence("aab"), is_sequence("abc")
     (True, False, True, False)
     """
     text = plain(text)
     repeated = _SINGLE_LETTERS.fullmatch(text) is not None and len(set(text)) < len(text)
-    return repeated or _CAPITALS.fullmatch(text) is not None
+    return repeated or bool(_CAPITALS.fullmatch(text) or _JOINED.fullmatch(text))
 
 
 def asks_product(gold: str, question: str) -> bool:
@@ -276,7 +280,7 @@ def asks_product(gold: str, question: str) -> bool:
     >>> asks_product("IR", "Give the voltage in terms of $I$ and $R$.")
     True
     """
-    letters = plain(gold).replace(" ", "")
+    letters = plain(gold).replace(" ", "").replace("-", "")
     if _SINGLE_LETTERS.fullmatch(letters) is None or _FORMULA_ASKED.search(question) is None:
         return False
     return set(letters) <= set(_LETTER_ALONE.findall(question))
@@ -284,4 +288,6 @@ def asks_product(gold: str, question: str) -> bool:
 
 def sequence(text: str) -> str:
     """The letters of a sequence, without what may stand between them."""
-    return _JOINTS.sub("", plain(text))
+    text = plain(text)
+    joined = _JOINED.fullmatch(text.replace(" - ", "-"))
+    return re.sub(rf"{_ARROW}|[\s-]", "", text) if joined else _JOINTS.sub("", text)

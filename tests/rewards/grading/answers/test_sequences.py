@@ -18,6 +18,9 @@ aabb: aabb ; abab | a^2b^2
 TTH, HTT: HTT, TTH ; THT, HTT
 oak, elm: elm, oak ; kao, mel
 D, A, B: D, A, B | \text{D, A, B} ; A, B, D
+S-T-R: S-T-R | S – T – R | STR | S, T, R ; S-R-T | R-S-T
+S \to T \to R: S \to T \to R | S → T → R | S \rightarrow T \rightarrow R | S-T-R ; T \to S \to R
+STR: S-T-R ; S-R-T | S+T+R
 """
 PRODUCTS = r"""
 mgh: mgh | m \cdot g \cdot h | E = mgh ; mg + h
@@ -28,6 +31,8 @@ P V: V P ; P + V
 V = IR: RI | V = RI ; V = I + R
 A, C: C, A ; A, B
 xyz: zyx ; xy + z
+S-T: S-T | -T+S ; T-S
+S - T - R: S - R - T | S-(T+R) ; S - T + R
 """
 
 
@@ -64,7 +69,16 @@ def test_letters_are_a_product_where_the_question_asks_for_a_formula(checker: Ch
         ("List the three sums in increasing order.", True),
         ("In what order do they finish?", True),
         ("Write them from the largest to the smallest.", True),
+        ("What is the correct order of the three weights?", True),
+        ("Find the shortest path of the robot through the cells.", True),
+        ("What are the next three numbers?", True),
+        ("What are the first three terms of the geometric sequence?", True),
+        ("What are the three roots, in increasing order?", True),
+        ("Find all roots. Enter them in ascending order.", True),
         ("Find all solutions.", False),
+        ("Find all lengths of the paths. What is in the sequence?", False),
+        ("Find all numbers whose digits are in increasing order.", False),
+        ("Which numbers are in the sequence?", False),
         ("List all roots in any order.", False),
         ("They are written in increasing order. Find all values of it.", False),
         ("What do you add in order to get them? List all ordered pairs.", False),
@@ -76,3 +90,30 @@ def test_a_list_has_an_order_where_the_question_asks_for_one(
     asked = Problem("p", question, "2, 5, 9")
     assert checker.check(r"\boxed{2,5,9}", asked).correct
     assert checker.check(r"\boxed{9, 5, 2}", asked).correct == (not ordered)
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer", "right"),
+    [
+        ("4, 6, 9", "[4, 6, 9]", True),
+        ("4, 6, 9", "[9, 6, 4]", True),
+        ("4, 6, 9", "[4, 6, 8]", False),
+        ("['4', '6', '9']", "['4', '6', '9']", True),
+        ("[4, 6, 9]", "4, 6, 9", True),
+        # Brackets in the gold answer say that order counts.
+        ("[4, 6, 9]", "9, 6, 4", False),
+        # Two numbers in brackets may be an interval.
+        ("4, 6", "[4, 6]", False),
+        ("4, 6, 9", "(4, 6, 9)", False),
+    ],
+)
+def test_three_or_more_in_square_brackets_are_a_list(
+    gold: str, answer: str, right: bool, checker: Checker
+) -> None:
+    assert checker.check(rf"\boxed{{{answer}}}", Problem("p", "?", gold)).correct == right
+
+
+def test_a_list_in_square_brackets_keeps_the_order_that_is_asked_for(checker: Checker) -> None:
+    asked = Problem("p", "Sort the numbers 9, 4, 6.", "4, 6, 9")
+    assert checker.check("<answer>[4, 6, 9]</answer>", asked).correct
+    assert not checker.check("<answer>[9, 6, 4]</answer>", asked).correct
