@@ -31,7 +31,7 @@ _NAMES = frozenset(_NAMED_BY.split())
 """Columns that name the right option, without case and underscores."""
 _INDEX_NAMES = ("label", "labels")
 _FAMILY = re.compile(
-    r"(?P<stem>option|choice|opt|op|answer|ending|sol|alternative|candidate|)[ _-]?"
+    r"(?P<stem>option|choice|opt|op|answer|ans|ending|sol|alternative|candidate|)[ _-]?"
     r"(?P<label>[A-Za-z]|\d{1,2})",
     re.IGNORECASE,
 )
@@ -39,7 +39,8 @@ _DISTRACTOR = re.compile(r"(?:distractor|incorrect[ _]answer|wrong[ _]answer)[ _
 _MARKED = re.compile(r"\(?(?P<label>[A-Za-z]|\d{1,2})(?:\)|\s?[.:)])\s*(?P<text>.*)", re.DOTALL)
 _PIECE = re.compile(r"(?:^|[\s,;])\(?([A-Za-z])\s?[.):]\s*", re.DOTALL)
 _ALONE = re.compile(
-    r"(?:(?:option|choice|answer)\s+)?\(?(?P<label>[A-Za-z]|\d{1,2})\)?[.:)]?", re.IGNORECASE
+    r"(?:(?:option|choice|answer|ans)[\s_-]*)?\(?(?P<label>[A-Za-z]|\d{1,2})\)?[.:)]?",
+    re.IGNORECASE,
 )
 
 LABEL, TEXT, FROM_0, FROM_1 = "letter", "text", "index from 0", "index from 1"
@@ -146,7 +147,8 @@ def choose(
             if value is not None and (place := place_of(way, value, options)) is not None:
                 named.setdefault(place, f"{column!r} as {way}")
     if not named:
-        raise UnusableRowError("the answer names none of the options (a split without answers?)")
+        value = next((row[column] for column in readings if row.get(column) is not None), None)
+        raise UnusableRowError(_fault(value, options))
     if len(named) > 1:
         each = " and ".join(f"{LETTERS[place]} ({how})" for place, how in named.items())
         raise UnusableRowError(
@@ -194,6 +196,24 @@ def settle(
     return {
         column: _preferred(column, ways, cases, digits=digits) for column, ways in settled.items()
     }
+
+
+def _fault(value: Any, options: Options) -> str:
+    """Why no option is the right one."""
+    if value is None or value == "" or value == -1:
+        return "the answer names none of the options (a split without answers?)"
+    if isinstance(value, list):
+        parts, ways = value, (LABEL, TEXT)
+    else:
+        text = str(value).strip("[]() ")
+        parts, ways = re.split(r"[\s,;/&]+", text) if " " in text or "," in text else text, (LABEL,)
+    several = len(parts) > 1 and all(
+        any(place_of(way, part, options) is not None for way in ways) for part in parts
+    )
+    shown = repr(value)[:80]
+    if several:
+        return f"the answer {shown} names several options; a question has one right option"
+    return f"the answer {shown} names none of the options"
 
 
 def place_of(reading: Reading, value: Any, options: Options) -> int | None:
