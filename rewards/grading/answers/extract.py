@@ -56,6 +56,13 @@ _SENTENCE = re.compile(
     r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_SET_LINE = re.compile(
+    # "\\[ \\text{Answer: } 7 \\]", "$\\textbf{Answer: C}$"
+    r"^[ \t>*_#]{0,12}(?:\$\$?|\\\[|\\\()?\s{0,4}\\(?:text|textbf|mathrm|mathbf)\s?\{\s{0,4}"
+    r"(?:the\s)?(?:final\s|correct\s)?answer\s?(?:is\b|[:=])(?P<inside>[^{}\n]{0,256})\}"
+    r"(?P<rest>.{0,512})$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _HEADING = re.compile(
     rf"^[ \t>]{{0,8}}(?:(?:#{{1,6}}|\*\*|__)[ \t*_{_FLOURISHES}]{{0,8}}"
     r"(?:the[ \t])?(?:final[ \t]{1,4})?answer[ \t*_:：]{0,8}"
@@ -205,12 +212,17 @@ def _lines(text: str) -> list[Candidate]:
     for match in _ANSWER_LINE.finditer(text):
         rest = _closed(match).rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
         stated.append(Candidate(match.start(), _unexclaimed(rest), labelled=_is_label(match)))
+    for match in _SET_LINE.finditer(text):
+        rest = _unexclaimed(f"{match['inside']} {match['rest']}".strip())
+        stated.append(Candidate(match.start(), rest, labelled=True))
     for match in _HEADING.finditer(text):
         rest = _unexclaimed(_following(text, match.end()))
         stated.append(Candidate(match.start(), rest, labelled=True))
     for match in _SENTENCE.finditer(text):
         rest = _unexclaimed(_closed(match))
         stated.append(Candidate(match.start(), rest, labelled=_is_label(match)))
+    # "Final answer:" and, on the next line, "\\text{Answer: } 7"
+    stated = [replace(one, text=_LABEL.sub(r"\g<text>", one.text)) for one in stated]
     return [candidate for candidate in stated if candidate.text]
 
 

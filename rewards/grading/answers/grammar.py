@@ -100,12 +100,14 @@ class _Parser:
             raise _UnreadableError
 
     def sum(self) -> Formula:
-        """Terms between signs; one sign may stand in front."""
+        """Terms between signs; one sign may stand in front, and a minus after a plus."""
         minus = self.take("-")
         if not minus:
             self.take("+")
         total = negative(self.product()) if minus else self.product()
         while (minus := self.take("-")) or self.take("+"):
+            # "2 + -3i", as programs print it; "2--3" may be a range.
+            minus = minus or self.take("-")
             term = self.product()
             total = joined("sum", total, negative(term) if minus else term)
         return total

@@ -141,6 +141,11 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         (r"\\%", "%"),
         (r"\\#", "#"),
         (r"\^\s*\{\s*\\circ\s*\}", r"^\\circ"),
+        # An index may stand behind an exponent: x^2_1 is x_1^2.
+        (
+            r"(\^(?:\{[^{}]{1,32}\}|[0-9A-Za-z]))\s?(_(?:\{[^{}]{1,16}\}|[0-9A-Za-z]))",
+            r"\2\1",
+        ),
     )
 )
 

@@ -76,6 +76,12 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
         ("Is it **14**?", None), ("Step **14**", None), ("**14**: add.", None),
         ("The answer is Clara. She was first.", "Clara"),
         ("**14** or **15**", None), ("About **14** pens", None),
+        # Set as text within a formula.
+        ("**Final Answer:**\n\n$$\n\\text{ANSWER: } 36\n$$", "36"),
+        (r"\text{Answer: }36", "36"), (r"$\textbf{Answer: 36}$", "36 $"),
+        ("So\n" + r"\[ \text{The final answer is } 36", "36"),
+        (r"\text{Answer: 36 or 37}", "36 or 37"), (r"so \text{Answer: 36} it is", None),
+        (r"\text{Answer: } 36" + "\n" + r"\boxed{37}", "37"),
         # No statement, or none that can be read without a guess.
         (r"\boxed{7}. The answer is clearly right.", "7"), (r"\boxed 7^2", None),
         (r"\boxed 7x", None), ("Is this final?\n7", None), ("An answer is near.", None),
@@ -125,7 +131,7 @@ HOSTILE = {
     "digits": "9" * MILLION, "digits with commas": "9,999" * MANY, "text": r"\text{" * MANY,
     "html": "<div class='x'><b>1</b></div>" * MANY, "tag that never ends": "<answer " * MANY,
     "nulls": "\x00" * MILLION, "surrogates": "\ud800" * MANY, "carets": "9^{" * MANY,
-    "brackets": "(" * MANY + "[" * MANY,
+    "brackets": "(" * MANY + "[" * MANY, "set answers": r"\text{answer: " * MANY,
 }  # fmt: skip
 
 

@@ -62,6 +62,13 @@ def test_nothing_raises(text: str) -> None:
     refuses(text)
 
 
+def test_an_index_may_stand_behind_an_exponent() -> None:
+    assert plain("v^2_0") == plain("v_0^2") != plain("v^2")
+    assert plain(r"\mu^{3}_{AB}") == r"\mu_{AB}^{3}"
+    assert plain(r"\log^2_3 x") == r"\log_3^2 x"
+    assert plain("v_1^2") != plain("v_2^2")
+
+
 def test_typesetting_goes_and_meaning_stays() -> None:
     assert plain(r"\left( \dfrac{1}{2},\, 3 \right)") == r"( \frac{1}{2}, 3 )"
     assert plain(r"\(x\)") == "x"
@@ -106,9 +113,9 @@ def test_where_a_number_is_asked_for_the_question_tells_units() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "3 4", "x2", "a/2b", "--3", "2 + -3", "n!!", "x^y^z", r"\sqrt12", r"\frac12\lor\frac13",
-        r"\ne 3", r"x \ldots", r"\int_0^1 x dx", "3:4", "5 ?", "(1", "1)", "1,2", "x = 2",
-        "1e99999", "|x", r"\frac{1}{2", r"\lfloor 2 \rceil",
+        "", "3 4", "x2", "a/2b", "--3", "2 - -3", "2--3", "n!!", "x^y^z", r"\sqrt12",
+        r"\frac12\lor\frac13", r"\ne 3", r"x \ldots", r"\int_0^1 x dx", "3:4", "5 ?", "(1", "1)",
+        "1,2", "x = 2", "1e99999", "|x", r"\frac{1}{2", r"\lfloor 2 \rceil",
     ],
 )  # fmt: skip
 def test_what_the_grammar_does_not_know_is_not_read(text: str) -> None:
@@ -123,6 +130,7 @@ def test_what_the_grammar_does_not_know_is_not_read(text: str) -> None:
         (r"\sin 2x \cos x", r"\sin(2x) \cdot \cos(x)"), ("sqrt(3)", r"\sqrt3"),
         (r"{n \choose 2}", r"\binom n2"), ("(n-2) 2^{n}", r"(n-2) \cdot 2^n"),
         (r"1\frac45", r"\frac95"), (r"3 \times 10^{-2}", "0.03"), ("x_{1}'", "x_1'"),
+        ("4 + -3i", "4 - 3i"),
     ],
 )  # fmt: skip
 def test_two_ways_to_write_one_formula(text: str, other: str) -> None:
