@@ -47,6 +47,7 @@ AtomRule = Callable[[Shape, Shape], bool | None]
 _BASE = re.compile(r"\(?([0-9A-Fa-f]+)\)? ?_ ?(?:\{ ?([0-9]{1,3}|[a-z]{3,8}) ?\}|([0-9]))")
 _BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
 _PARENTHESES = "()[]"
+_HYPHENS = re.compile(r"[0-9]+(?: ?- ?[0-9]+)+")
 _ARRANGED = re.compile(
     r"\b(?:arrange|rank|sort|order)\s+(?:the|these|those|them|all|from)\b"
     r"|\bin (?:what|which) order\b"
@@ -56,7 +57,8 @@ _ARRANGED = re.compile(
     # "What is the correct order of the steps?", "Find the path of the ant.", "the next two terms"
     r"|\b(?:what\s+(?:is|are|was|were)|find|give|determine|state|write|name)\s+(?:the|their|its|a|one)\s+"
     r"(?:(?!of\b)\w+\s+){0,3}(?:order|ordering|ranking|sequence|path|route|itinerary|permutation)\b"
-    r"(?!\s+(?:statistics|magnitude))"
+    r"(?!['’]|\s+(?:of\s+)?(?:(?:the|a|an|this)\s+)?(?:statistics|magnitude|group|subgroup|element|matrix"
+    r"|pole|zero|reaction|differential|field|graph|curve)|\s+of\s+\$)"
     r"|\bnext\s+\w+\s+(?:terms|numbers)\b"
     r"|\b(?:first|last)\s+\w+\s+(?:terms|numbers|digits|elements|members|values)\s+"
     r"(?:of|in)\s+(?:the|this|a)\s+\w*\s?(?:sequence|progression|series|pattern)\b"
@@ -76,6 +78,9 @@ def same_words(gold: str, answer: str, question: str = "") -> bool | None:
     """
     if asks_product(gold, question[:MAX_QUESTION]):
         return None
+    if _HYPHENS.fullmatch(plain(gold)):
+        # A score, a route or a range: no difference is left as an answer.
+        return key(gold, fold=False) == key(answer, fold=False)
     if not is_words(gold) and not is_sequence(gold):
         return None
     written = shape(answer)

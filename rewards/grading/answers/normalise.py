@@ -160,6 +160,9 @@ _WRAPPERS = re.compile(
 _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")
 # "Tuesday", "No solution"; but abc is a product, as its letters are in their order.
 _BARE_WORDS = re.compile(r"[A-Za-z][a-z]{2,}(?: [a-z]{2,})*")
+# "Nora Emil", "red-blue-green"; "mgh-fd" is a difference of products.
+_NAME = r"(?=[A-Za-z]?[a-z]*[aeiouyAEIOUY])[A-Za-z][a-z]{2,}"
+_NAMES = re.compile(rf"{_NAME}(?: ?[- ] ?{_NAME})+")
 _CAPITALS = re.compile(r"[A-Z]{2,}|[A-Z](?: [A-Z]){2,}")
 _ARROW = r"\\(?:long)?(?:right)?(?:to|arrow)(?![A-Za-z])|->"
 # "S-T-R"; "S - T - R" is a difference.
@@ -262,6 +265,8 @@ def is_words(text: str) -> bool:
     text = plain(text)
     if _CLOCK.search(text) or text.casefold() in {"yes", "no", "true", "false"}:
         return True
+    if _NAMES.fullmatch(text):
+        return any(sorted(word) != list(word) for word in re.split("[- ]+", text.casefold()))
     return _BARE_WORDS.fullmatch(text) is not None and sorted(text) != list(text)
 
 

@@ -15,7 +15,7 @@ _TAIL = re.compile(
     rf"|(?P<reason>,?\s+(?:[-–—]{{1,2}}\s+)?\(?(?:{_REASON})\b)"
     rf"|(?P<result>,\s+(?:and\s+)?(?:{_RESULT})\b)"
     r"|(?P<which>,\s+(?:which|as|where)\b)"
-    r"|(?P<other>,\s+not\s+(?:[-$\\(]{0,3}[0-9]|\(?[A-J]\b))"
+    r"|(?P<other>(?:,\s+|\s+\()not\s+(?:[-$\\(]{0,3}[0-9]|\(?[A-J]\b))"
     r"|(?P<aside>\s+\((?:as|from|using|by|see|note|i\.e\.|that is|where|which)\s)"
     r"|(?P<check>\s+\((?=[^()=]{1,80}=[^()]{1,80}\)[\s.*]*\Z))"
 )

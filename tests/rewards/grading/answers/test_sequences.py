@@ -21,6 +21,11 @@ D, A, B: D, A, B | \text{D, A, B} ; A, B, D
 S-T-R: S-T-R | S – T – R | STR | S, T, R ; S-R-T | R-S-T
 S \to T \to R: S \to T \to R | S → T → R | S \rightarrow T \rightarrow R | S-T-R ; T \to S \to R
 STR: S-T-R ; S-R-T | S+T+R
+oak-elm-ash: oak-elm-ash | Oak-elm-ash | \text{oak-elm-ash} ; oak-ash-elm | elm-oak-ash
+Nora Emil Otto: Nora Emil Otto ; Emil Nora Otto
+Nora-Emil-Otto: Nora-Emil-Otto | Nora – Emil – Otto ; Nora-Otto-Emil
+6-2-7: 6-2-7 | 6–2–7 | 6 - 2 - 7 ; 6-7-2 | -3 | 627
+4-1: 4-1 | 4–1 ; 3 | 1-4
 """
 PRODUCTS = r"""
 mgh: mgh | m \cdot g \cdot h | E = mgh ; mg + h
@@ -32,6 +37,8 @@ V = IR: RI | V = RI ; V = I + R
 A, C: C, A ; A, B
 xyz: zyx ; xy + z
 S-T: S-T | -T+S ; T-S
+aek-bim: -bim+aek ; bim-aek
+mgh-fd: -fd+mgh | hgm - df ; fd-mgh
 S - T - R: S - R - T | S-(T+R) ; S - T + R
 """
 
@@ -75,6 +82,8 @@ def test_letters_are_a_product_where_the_question_asks_for_a_formula(checker: Ch
         ("What are the first three terms of the geometric sequence?", True),
         ("What are the three roots, in increasing order?", True),
         ("Find all roots. Enter them in ascending order.", True),
+        ("What is the order of the group? Find all primes that divide it.", False),
+        ("Find the sequence's three largest members.", False),
         ("Find all solutions.", False),
         ("Find all lengths of the paths. What is in the sequence?", False),
         ("Find all numbers whose digits are in increasing order.", False),

@@ -18,6 +18,7 @@ The answer is 45, in total, so he earns that much.
 The answer is 45 in all.
 The answer is 45 pens altogether.
 The answer is 45, not 50.
+Answer: 45 (not 50)
 **The answer is 45.** I am sure of it.
 The final answer is 45. Let me check this: 9 * 5 = 45.
 Final answer: 45. Nine bags of five hold that many.
@@ -31,6 +32,7 @@ The answer is 45!
 NOT_STATED = """
 The answer is 45 or 46
 The answer is not 45
+Answer: 45 (not certain)
 The answer is 45? No.
 The answer is 45 is wrong
 The answer is between 45 and 46
