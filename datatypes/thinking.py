@@ -14,21 +14,29 @@ import numpy.typing as npt
 from coterie.datatypes.policy import TokenCodec
 
 _NAME = r"(?:\w{1,16}:)?(?:think|thinking|thoughts?)"
-OPENING = (
-    rf"(?:<{_NAME}>|<\|(?:begin_of_|start_of_|begin_|start_)?{_NAME}\|>|(?-i:\[THINK\])|◁think▷"
-    r"|<\|inner_prefix\|>|<\|channel\|?>(?:analysis|commentary|thought)[^<\n]{0,80}(?:<\|message\|>)?"
-    r"|<\|im_start\|>think\b)"
+_TAG = r"(?:(?!end_|no_)\w{1,16}[:_])?(?:think|thinking|thoughts?)(?:_fast(?:er)?)?"
+
+
+def _not_quoted(marks: str) -> str:
+    """The pattern of ``marks`` that do not stand in backticks: such a mark is only spoken of."""
+    return rf"(?:(?<!`){marks}|{marks}(?!`))"
+
+
+OPENING = _not_quoted(
+    rf"(?:<{_TAG}>|<\|(?:begin_of_|start_of_|begin_|start_)?{_NAME}\|>|(?-i:\[THINK\])|◁think▷"
+    r"|<\|inner_prefix\|>|<\|im_start\|>think\b"
+    r"|<\|channel\|?>(?:analysis|commentary|thought)[^<`\n]{0,80}+(?:<\|message\|>)?+)"
 )
 """Pattern of the marks that open a thought wherever they stand; not case-sensitive."""
-CLOSING = (
-    rf"(?:</{_NAME}>|<\|(?:/|end_of_|end_){_NAME}\|>|</\|{_NAME}\|>|(?-i:\[/THINK\])|◁/think▷"
+CLOSING = _not_quoted(
+    rf"(?:</{_TAG}>|<\|(?:/|end_of_|end_){_NAME}\|>|</\|{_NAME}\|>|(?-i:\[/THINK\])|◁/think▷"
     r"|<\|inner_suffix\|>|<channel\|>|<\|im_start\|>answer\b"
-    r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final(?:<\|message\|>)?)"
+    r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final(?:<\|message\|>)?+)"
 )
 """Pattern of the marks that close one."""
 _AT_START = (
-    r"(?:reasoning|reason|rationale|analysis|reflection|scratch_?pad|inner_monologue|cot"
-    r"|chain_of_thought)"
+    r"(?:[a-z]{1,16}_)?(?:reasoning|reason|rationale|analysis|reflection|scratch_?pad|monologue|cot"
+    r"|thinking|thought)(?:_(?:process|trace|steps?))?"
 )
 """Names of tags that hold a thought where a text begins with them; elsewhere they are parts of an
 answer."""
@@ -75,7 +83,7 @@ def _thought(text: str) -> tuple[int, int]:
     and both the length of the text where its leading tag is never closed."""
     end = start = 0
     if name := leading_tag(text):
-        close = re.search(rf"</{name}>", text, re.IGNORECASE)
+        close = re.search(_not_quoted(rf"</{name}>"), text, re.IGNORECASE)
         if close is None:
             return len(text), len(text)
         end, start = close.span()
@@ -133,7 +141,7 @@ def closing_of(opened: str) -> str:
     ):
         if before in mark:
             return mark.replace(before, after)
-    match = re.match(rf"(<\|?|\[|◁)({_NAME}|{_AT_START})(\|?>|\]|▷)", mark, re.IGNORECASE)
+    match = re.match(rf"(<\|?|\[|◁)({_TAG}|{_AT_START})(\|?>|\]|▷)", mark, re.IGNORECASE)
     return f"{match[1]}/{match[2]}{match[3]}" if match else "</think>"
 
 

@@ -20,6 +20,8 @@ PAIRS = {
     "[THINK]": "[/THINK]",
     "<|think|>": "<|/think|>",
     "<seed:think>": "</seed:think>",
+    "<longcat_think>": "</longcat_think>",
+    "<think_faster>": "</think_faster>",
     "◁think▷": "◁/think▷",
     "<|begin_of_thought|>": "<|end_of_thought|>",
     "<|START_THINKING|>": "<|END_THINKING|>",
@@ -27,7 +29,15 @@ PAIRS = {
     "<|channel|>analysis<|message|>": "<|end|><|start|>assistant<|channel|>final<|message|>",
     "<|channel>thought\n": "<channel|>",
 }
-TAGS = {"<reasoning>": "</reasoning>", "<analysis>": "</analysis>", "<reason>": "</reason>"}
+TAGS = {
+    "<reasoning>": "</reasoning>",
+    "<analysis>": "</analysis>",
+    "<reason>": "</reason>",
+    "<REASONING_SCRATCHPAD>": "</REASONING_SCRATCHPAD>",
+    "<inner_monologue>": "</inner_monologue>",
+    "<thought_process>": "</thought_process>",
+    "<reasoning_steps>": "</reasoning_steps>",
+}
 
 
 @pytest.mark.parametrize("opening", [*PAIRS, *TAGS])
@@ -50,6 +60,26 @@ def test_a_tag_that_only_leads_is_a_part_of_an_answer_elsewhere() -> None:
     blocks = "<strategy><reasoning>1 + 2</reasoning> 3</strategy>"
     assert after_thinking(blocks) == blocks
     assert after_thinking(f"<reasoning>hm</reasoning>{blocks}") == blocks
+
+
+@pytest.mark.parametrize("opening", [*PAIRS, *TAGS])
+def test_a_mark_in_backticks_is_only_spoken_of(opening: str) -> None:
+    closing = (PAIRS | TAGS)[opening]
+    mark, end = opening.strip(), closing.removeprefix("<|end|><|start|>assistant")
+    # In the answer it opens nothing and closes nothing.
+    for said in (f"Without a `{mark}` block: 6", f"6\n(`{end}` ends it)"):
+        assert after_thinking(said) == said
+        assert after_thinking(f"{opening}perhaps 5{closing}{said}") == said
+    # In a thought it ends nothing.
+    assert after_thinking(f"{opening}\nthe `{end}` ends it, so perhaps 5") == ""
+    assert split_thinking(f"{opening}`{end}` ends it{closing}6") == (f"`{end}` ends it", "6")
+    # A fence that closes before the mark is no such backtick.
+    assert after_thinking(f"{opening}\n```\nf(5)\n```{closing}\n6") == "\n6"
+
+
+def test_names_of_other_tags_are_no_marks() -> None:
+    for said in ("6 <no_think> 7", "6 <rethink> 7", "6 <thinking_budget> 7", "<question>6"):
+        assert after_thinking(said) == said
 
 
 @pytest.mark.parametrize("opening", [*PAIRS, *TAGS])
