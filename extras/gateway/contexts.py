@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import TokenCodec
-from coterie.datatypes.thinking import as_said, opened_by
+from coterie.datatypes.thinking import CLOSING, OPENING, as_said, leading_tag, opened_by
 from coterie.extras.gateway.forks import Conversation, why_new
 from coterie.extras.gateway.messages import (
     Answer,
@@ -26,12 +26,9 @@ from coterie.extras.gateway.messages import (
 )
 from coterie.extras.gateway.rendering import Tokens, follow, render
 
-_OPEN_THINK = ("<think>", "[THINK]")
-_MARK = re.compile(r"<think>|\[THINK\]|</think>|\[/THINK\]|<tool_call>\s*(?=\{)")
-"""What the reading of calls depends on."""
-_CALL_END = re.compile(r"\s*</tool_call>")
-_LAST_IDS = 8
-"""Of a context: enough for the mark with which a template opens the thinking."""
+_CALL_END = re.compile(r"\s*(?:</tool_call>|(?=<tool_call>)|\Z)")
+"""A model that ends its turn behind a call, or goes on with the next one, may not close it."""
+_CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type"})
 
 
 def _no_number(word: str) -> Any:
@@ -120,9 +117,7 @@ class Contexts:
         said = as_said(opened_by(self.codec, opened.ids), said)
         calls: tuple[ToolCall, ...] = ()
         if request.tools:
-            before = self.codec.decode(opened.ids[-_LAST_IDS:]).rstrip()
-            thinking = before.endswith(_OPEN_THINK)
-            said, calls = self._calls(said, turn, thinking=thinking, one=request.one_call)
+            said, calls = self._calls(said, turn, one=request.one_call)
         answer = Answer(
             said,
             calls,
@@ -175,26 +170,25 @@ class Contexts:
         kind, origin = why_new(messages, request.tools, past)
         return Opened(ids, kind, name, len(messages), origin=origin)
 
-    def _calls(
-        self, text: str, turn: int, *, thinking: bool, one: bool
-    ) -> tuple[str, tuple[ToolCall, ...]]:
+    def _calls(self, text: str, turn: int, *, one: bool) -> tuple[str, tuple[ToolCall, ...]]:
         """(the text without them, calls); what cannot be read as one stays text, and so does what
         stands in a thought.
 
         Args:
-            text: what was sampled.
+            text: what was sampled, behind the thought that the prompt opened.
             turn: in which.
-            thinking: whether it begins in a thought.
             one: whether it ends behind the first call.
         """
         pieces: list[str] = []
         calls: list[ToolCall] = []
         begin = place = malformed = 0
-        while mark := _MARK.search(text, place):
+        tag = leading_tag(text)
+        marks, thinking = _marks(tag), bool(tag)
+        while mark := marks.search(text, place):
             place = mark.end()
-            if mark[0] in _OPEN_THINK:
+            if mark["opens"]:
                 thinking = True
-            elif not mark[0].startswith("<tool_call>"):
+            elif mark["closes"]:
                 # All before it was a thought, whether or not it was opened.
                 thinking, begin, malformed = False, 0, 0
                 pieces, calls = [], []
@@ -219,12 +213,21 @@ class Contexts:
         return hashlib.blake2b(whole, digest_size=5).hexdigest()[:9]
 
 
+def _marks(tag: str) -> re.Pattern[str]:
+    """What the reading of calls depends on, in a text that begins with ``tag``."""
+    closing = rf"{CLOSING}|</{tag}>" if tag else CLOSING
+    return re.compile(
+        rf"(?P<opens>(?i:{OPENING}))|(?P<closes>(?i:{closing}))|<tool_call>\s*(?=\{{)"
+    )
+
+
 def _read_call(text: str, place: int) -> tuple[str, str, int] | None:
     """(name, arguments, where the call ends) of a call whose JSON begins at ``place``; None if it
     is none."""
     try:
         call, place = _JSON.raw_decode(text, place)
-        name, given, end = call["name"], call.get("arguments", {}), _CALL_END.match(text, place)
+        end = _CALL_END.match(text, place)
+        name, given = call["name"], _arguments(call)
         if not (isinstance(name, str) and name and isinstance(given, dict) and end):
             return None
         arguments = json.dumps(given, sort_keys=True, ensure_ascii=False, allow_nan=False)
@@ -232,3 +235,17 @@ def _read_call(text: str, place: int) -> tuple[str, str, int] | None:
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
     return name, arguments, end.end()
+
+
+def _arguments(call: dict[str, Any]) -> Any:
+    """What a call gives its tool: an object, where it can be read.
+
+    Some models name it ``parameters``, write it as text, or leave it empty where a tool needs
+    nothing. A call with other keys has its arguments beside its name: it cannot be read.
+    """
+    if not _CALL_KEYS.issuperset(call) or {"arguments", "parameters"} <= call.keys():
+        return None
+    given = call.get("arguments", call.get("parameters"))
+    if isinstance(given, str):
+        given = _JSON.decode(given) if given.strip() else None
+    return {} if given is None else given

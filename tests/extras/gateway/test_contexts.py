@@ -250,14 +250,30 @@ MARKS = ['{"t": "}</tool_call> x"}', '{"t": "<tool_call>{}</tool_call>"}']
         ("q", f"[THINK]{DRAFT}[/THINK]x", f"[THINK]{DRAFT}[/THINK]x", []),
         ("q", f"{DRAFT}</think>{CALL}", f"{DRAFT}</think>", [ONE]),
         # The prompt may have opened it.
-        ("q<think>\n", f"{DRAFT} so", f"{DRAFT} so", []),
-        ("q<think>\n", f"{DRAFT}</think>{CALL}", f"{DRAFT}</think>", [ONE]),
+        ("q<think>\n", f"{DRAFT} so", f"<think>\n{DRAFT} so", []),
+        ("q<think>\n", f"{DRAFT}</think>{CALL}", f"<think>\n{DRAFT}</think>", [ONE]),
+        ("q<seed:think>", f"{DRAFT} so", f"<seed:think>{DRAFT} so", []),
+        # Families have other marks; one in backticks is only spoken of.
+        *(
+            ("q", f"{opens}{DRAFT}{closes}{CALL}", f"{opens}{DRAFT}{closes}", [ONE])
+            for opens, closes in (
+                ("<seed:think>", "</seed:think>"),
+                ("<|channel>thought\n", "<channel|>"),
+                ("<thought>\n", "</thought>"),
+                ("<reasoning>", "</reasoning>"),
+            )
+        ),
+        ("q", f"<reasoning>{DRAFT} so", f"<reasoning>{DRAFT} so", []),
+        ("q", f"No `<think>` here. {CALL}", "No `<think>` here.", [ONE]),
         ("q<think>\n\n</think>\n\n", CALL, "", [ONE]),
         # Arguments are JSON, whatever they hold.
         ("q", called(*MARKS), "", MARKS),
         ("q", called('{"t": "a </think> b"}'), "", ['{"t": "a </think> b"}']),
         ("q", called('{"t": "<think>"}', "{}"), "", ['{"t": "<think>"}', "{}"]),
         ("q", f"one {DRAFT} two", "one  two", ["{}"]),
+        # The turn, or the next call, ends one that is not closed.
+        ("q", CALL.removesuffix("\n</tool_call>"), "", [ONE]),
+        ("q", CALL.removesuffix("</tool_call>") + DRAFT, "", [ONE, "{}"]),
         ("q", f"<tool_call>{{oops</tool_call>{DRAFT}", "<tool_call>{oops</tool_call>", ["{}"]),
     ],
 )
@@ -276,6 +292,46 @@ def test_which_calls_are_read(before: str, said: str, left: str, arguments: list
 )
 def test_calls_that_are_no_json_stay_text(contexts: Contexts, given: str) -> None:
     text = f'<tool_call>{{"name": "add", "arguments": {given}}}</tool_call>'
+    reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
+    assert (reply.text, reply.calls) == (text, ())
+    assert contexts.counts["malformed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments"),
+    [
+        ('"name": "add", "parameters": {"a": 1}', ONE),
+        ('"type": "function", "name": "add", "arguments": {"a": 1}', ONE),
+        # As text, as the wire of chat completions has it.
+        (r'"name": "add", "arguments": "{\"a\": 1}"', ONE),
+        # A tool that needs nothing.
+        ('"name": "add"', "{}"),
+        ('"name": "add", "arguments": ""', "{}"),
+        ('"name": "add", "arguments": null', "{}"),
+    ],
+)
+def test_arguments_in_other_words(contexts: Contexts, given: str, arguments: str) -> None:
+    text = f"<tool_call>{{{given}}}</tool_call>"
+    reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
+    assert (reply.text, [call.arguments for call in reply.calls]) == ("", [arguments])
+    assert contexts.counts["malformed"] == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        # A tool that is called without what it was given would do something else.
+        '"name": "add", "a": 1',
+        '"name": "add", "input": {"a": 1}',
+        '"name": "add", "arguments": {}, "parameters": {"a": 1}',
+        r'"name": "add", "arguments": "{\"a\": 1"',
+        '"name": "add", "arguments": "1"',
+        '"name": "add", "arguments": 1',
+        r'"name": "add", "arguments": {"a": "C:\dir"}',
+    ],
+)
+def test_no_call_loses_its_arguments(contexts: Contexts, given: str) -> None:
+    text = f"<tool_call>{{{given}}}</tool_call>"
     reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
     assert (reply.text, reply.calls) == (text, ())
     assert contexts.counts["malformed"] == 1
