@@ -8,6 +8,7 @@ import ast
 import builtins
 import codeop
 import dis
+import importlib
 import re
 import textwrap
 import typing
@@ -15,6 +16,10 @@ from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import Any
 
+_EDITOR = (
+    *("collections", "heapq", "bisect", "itertools", "functools", "math", "operator", "string"),
+    *("random", "re", "datetime", "copy", "statistics", "fractions"),
+)
 _MOST_PARSED = 1 << 21
 """Characters that are parsed at most to find the ends of incomplete statements."""
 _CONTINUES = re.compile(r"(?:else|elif|except|finally)\b|[)\]}]|[ \t]|$")
@@ -294,6 +299,19 @@ def _without_demonstrations(
     return kept
 
 
+def _of_editor(names: set[str]) -> dict[str, Any]:
+    """Which of ``names`` LeetCode's editor has imported for a solution class: modules, and what is
+    in them."""
+    modules = {name: importlib.import_module(name) for name in _EDITOR}
+    found = {name: modules[name] for name in names & modules.keys()}
+    for name in names - modules.keys():
+        for module in modules.values():
+            if name in getattr(module, "__all__", dir(module)):
+                found[name] = getattr(module, name)
+                break
+    return found
+
+
 def load(statements: list[Statement], entry: str, space: dict[str, Any]) -> Any:
     """Run the statements in ``space`` and return the function.
 
@@ -304,8 +322,9 @@ def load(statements: list[Statement], entry: str, space: dict[str, Any]) -> Any:
         KeyError: no function has that name.
     """
     loads: set[str] = set().union(*(part.loads for part in statements))
-    # LeetCode's editors import what its signatures name.
     space.update({name: getattr(typing, name) for name in loads.intersection(typing.__all__)})
+    if any(part.has_method(entry) for part in statements):
+        space.update(_of_editor(loads - set(dir(builtins)) - space.keys()))
     for part in statements:
         try:
             exec(part.code, space)

@@ -24,6 +24,9 @@ _OPENS = re.compile(r"[ \t]*+(?:<(?:answer|code|python|solution)>|\[(?:PYTHON|BE
 _CLOSES = re.compile(r"(?:</(?:answer|code|python|solution)>|\[/PYTHON\]|\[DONE\])$")
 _RETURNS = re.compile(r"^[ \t]*(?:return|yield)\b", re.MULTILINE)
 _BEGINS = re.compile(r"(?:for|if|while|with|try|import|from)\b|[\w, ]+[-+*/]?=")
+_DEFINITION = re.compile(r"^(?:async[ \t]|def[ \t]|class[ \t]|@)", re.MULTILINE)
+_END = re.compile(r"(?:<\|\w{0,30}\|?>?|<｜[\w▁]{0,30}｜?>?|</s>|<eos>|<end_of_turn>)\Z")
+_MOST_MARKS = 16
 _QUOTED = re.compile(r"^[ \t]*+>[ \t]?")
 
 
@@ -52,7 +55,7 @@ def program_in(text: str, entry: str, prompt: str) -> Program | None:
         entry: name of the function under test.
         prompt: source that the program may continue.
     """
-    blocks = _blocks(text)
+    blocks = _blocks(_without_end(text))
     texts = [block.text for block in blocks]
     places = range(len(blocks))
     fenced = [place for place in places if blocks[place].fenced]
@@ -60,7 +63,7 @@ def program_in(text: str, entry: str, prompt: str) -> Program | None:
     names = [place for place in fenced if re.search(rf"\b{re.escape(entry)}\b", texts[place])]
     versions = [place for place in places if defines(texts[place], entry)]
     defining = [place for place in versions if not _is_stub(texts[place], entry)] or versions
-    if prompt and _goes_on(texts[0], least=2):
+    if prompt and _goes_on(_before(texts[0], entry), least=2):
         home, kind = 0, "continuation"
     elif defining:
         home = defining[-1]
@@ -85,6 +88,24 @@ def _is_stub(block: str, entry: str) -> bool:
     signature = rf"{head}[^\n]{{0,300}}:[ \t]*+(?:#[^\n]*+)?\n?[ \t]*+"
     body = rf"{signature}(?:\.\.\.|pass\b)[^\n]*+\n*+(?![ \t])"
     return last >= 0 and re.match(body, block[last:]) is not None
+
+
+def _before(block: str, entry: str) -> str:
+    """What may be the body of the prompt's function: all of a block that does not define the
+    function itself, or what stands before the first definition."""
+    first = _DEFINITION.search(block) if defines(block, entry) else None
+    return block[: first.start()] if first else block
+
+
+def _without_end(text: str) -> str:
+    """``text`` without marks of its end that are spelled out, the last one perhaps in part."""
+    for _ in range(_MOST_MARKS):
+        text = text.rstrip()
+        mark = _END.search(text, max(len(text) - 40, 0))
+        if mark is None:
+            break
+        text = text[: mark.start()]
+    return text
 
 
 def _goes_on(block: str, least: int) -> bool:

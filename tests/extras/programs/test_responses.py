@@ -123,6 +123,20 @@ RIGHT = {
     "an open bracket in words": "See (below\n\n" + GOOD + "\nThat's it :)",
     "text at the margin": 'def triple(x):\n    text = """\nmargin\n"""\n    return 3 * x\nSo',
     "code with an indentation": "The code is:\n\n    def triple(x):\n        return 3 * x\n\nDone.",
+    "imports before it": "from math import prod\n\ndef triple(x):\n    return prod((3, x))\n",
+    "imports and a fence": "import math\n\ndef triple(x):\n    return math.prod((3, x))\n```\n",
+    "imports and a helper": "import math\n\ndef times(n, x):\n    return math.prod((n, x))\n\n"
+    "def triple(x):\n    return times(3, x)",
+    "imports and a class": "import math\n\nclass Solution:\n    def triple(self, x):\n"
+    "        return math.prod((3, x))",
+    "a constant before it": "THREE = 3\n\ndef triple(x):\n    return THREE * x\n",
+    # The end of the text, spelled out.
+    "an end": GOOD.rstrip() + "<|endoftext|>",
+    "ends": GOOD.rstrip() + " </s>\n<|endoftext|>\n",
+    "half an end": GOOD.rstrip() + "<|im_",
+    "an end in an open fence": "```python\n" + GOOD.rstrip() + "<end_of_turn>",
+    "an end behind a body": "    return 3 * x<｜end▁of▁sentence｜>",
+    "an end that is a value": block("def triple(x):\n    return 3 * x if '</s>' else '<|a|>'"),
     "a decorator": "Here:\n@staticmethod\ndef triple(x):\n    return 3 * x\nDone it is.",
     # Continuations of the prompt.
     "a body": "    return 3 * x\n",
@@ -164,6 +178,12 @@ RIGHT = {
     ),
     "a solution class": block(
         "class Solution:\n    def triple(self, x: int) -> List[int]:\n        return 3 * x"
+    ),
+    "names that an editor imports": block(
+        "class Solution:\n    def triple(self, x: int) -> Optional[int]:\n"
+        "        counts = defaultdict(int)\n        counts[x] += 2\n"
+        "        return accumulate and heapq.nlargest(1, [counts[x]])[0] * x + math.prod([x])\n"
+        "    " + "# 2 * x + x\n"
     ),
     "a solution object": block(
         "class Times:\n    def triple(self, x):\n        return 3 * x\n\ntriple = Times().triple"
