@@ -58,7 +58,7 @@ class HFCodec:
         self._frame: ChatFrame | None = read_frame(tokenizer) if wants_template else None
         self._tokenizer = tokenizer
         template = str(tokenizer.chat_template) if self._frame is not None else ""
-        self.knows_tools = "<tool_call>" in template and "tools" in template
+        self.knows_tools = "tools" in template and _calls_as_json(tokenizer, template)
         """Whether the template tells of tools, and has them called as Hermes does."""
         ends = sorted(eos_ids)
         if tokenizer.eos_token_id is not None:
@@ -306,6 +306,18 @@ def read_frame(tokenizer: Any) -> ChatFrame:
         closing=closed.rpartition(_ANSWER)[2] if _ANSWER in closed else "",
         within=thoughtful.partition(_THOUGHT)[2].partition(_ANSWER)[0],
     )
+
+
+def _calls_as_json(tokenizer: Any, template: str) -> bool:
+    """Whether calls of tools are JSON between tags, and not tags themselves (Qwen3-Coder)."""
+    if "<tool_call>" not in template:
+        return False
+    call = {"name": "qTool0q", "arguments": {"qGiven0q": 1}}
+    calls = [{"id": "qCall0qqq", "type": "function", "function": call}]
+    asked = {"role": "user", "content": _USER}
+    turns = [asked, {"role": "assistant", "content": "", "tool_calls": calls}]
+    (shown,) = render(tokenizer, [turns], goes_on=False)
+    return re.search(r'<tool_call>\s*\{\s*"name":\s*"qTool0q"', shown.text or "") is not None
 
 
 def _between(text: str | None) -> tuple[str, str] | None:

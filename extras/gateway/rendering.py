@@ -23,9 +23,9 @@ def render(codec: TokenCodec, messages: Sequence[Message], tools: Sequence[Tool]
     """A whole conversation, as the role's chat template has it; where there is none, or it refuses,
     turn by turn as contexts grow."""
     if len(messages) > 1 or messages[0].speaker != "user" or tools:
-        shown_tools = tools if getattr(codec, "knows_tools", False) else ()
-        shown = messages if shown_tools or not tools else _introducing(messages, tools)
-        if (by_template := _by_template(codec, shown, shown_tools)) is not None:
+        known = getattr(codec, "knows_tools", False)
+        shown = messages if known else _introducing(messages, tools)
+        if (by_template := _by_template(codec, shown, tools if known else ())) is not None:
             return np.asarray(by_template, dtype=np.int64)
     ids: list[int] = []
     waiting: list[Message] = []
@@ -88,8 +88,11 @@ def _text_of(messages: Sequence[Message]) -> str:
 
 
 def _introducing(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-    """The same; the first message introduces the tools."""
-    first, *others = messages
+    """The same; the first message introduces the tools, and calls are text."""
+    first, *others = (
+        replace(message, text=_spoken(message), calls=()) if message.calls else message
+        for message in messages
+    )
     return [replace(first, text=_with_tools(first.text, tools)), *others]
 
 

@@ -291,8 +291,9 @@ def test_hostile_text_is_quick(name: str) -> None:
 
 TOOLS = (
     "{% if tools %}{{ tools | tojson }}<tool_call>{% endif %}{% for m in messages %}<|im_start|>"
-    "{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>"
-    "{{ c.function.arguments | tojson }}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
+    "{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": '
+    "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 
@@ -345,6 +346,21 @@ def test_tools_are_told_by_templates_that_know_them() -> None:
     called["function"]["arguments"] = {"a": "<|im_end|>"}  # type: ignore[index]
     assert codec.open_chat(turns, [tool]) is None
     assert codec.open_chat(TALK, [{**tool, "x": "<|im_end|>"}]) is None
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "<function={{ c.function.name }}><parameter=a>{{ c.function.arguments.a }}</parameter>",
+        "{{ c.function.name }}\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>",
+        "{{ c.missing.name }}",
+    ],
+)
+def test_templates_whose_calls_are_written_in_other_ways_know_no_tools(call: str) -> None:
+    """The gateway could not read such a call: it introduces the tools itself."""
+    start, end = TOOLS.index('\n{"name"'), TOOLS.index("\n</tool_call>")
+    codec = HFCodec(chatml(TOOLS[:start] + call + TOOLS[end:]))
+    assert not codec.knows_tools
 
 
 RESULT = {"role": "tool", "content": "5", "tool_call_id": "a1"}

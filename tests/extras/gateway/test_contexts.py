@@ -199,6 +199,14 @@ def test_a_new_conversation_is_rendered_by_the_template() -> None:
     assert written.endswith("s<user>u[0]")
     # A single question is what it is in any environment.
     assert text(shown(contexts, says("u"))) == "u"
+    # It would leave calls out.
+    made = Message("assistant", "so", (ToolCall("x", "add", ONE),))
+    written = text(shown(contexts, says("u"), made, Message("tool", "3", answers="x")))
+    call = f'<tool_call>{{"name": "add", "arguments": {ONE}}}</tool_call>'
+    assert written == f"<user>u<assistant>so\n{call}<tool>3[0]"
+    contexts.codec.knows_tools = True  # type: ignore[attr-defined]
+    written = text(shown(contexts, says("v"), made, Message("tool", "3", answers="x")))
+    assert written == "<user>v<assistant>so<tool>3[0]"
     # What it refuses becomes text.
     assert text(shown(contexts, system, says("refuse"))) == "s\nrefuse"
 
