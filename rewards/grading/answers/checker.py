@@ -16,6 +16,7 @@ from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
     compare,
+    in_the_order_asked,
     order_counts,
     same,
     same_text,
@@ -209,17 +210,23 @@ def _any_equal(
     problem: Problem,
 ) -> bool | None:
     unordered = problem.kind == "list"
-    verdicts = [
-        same(
-            gold,
-            answer,
-            atom,
-            unordered=unordered,
-            arranged=order_counts(gold, problem.question),
-        )
-        for gold in golds
-        for answer in answers
-    ]
+    verdicts: list[bool | None] = []
+    for gold in golds:
+        named = gold.name or any(item.name for item in gold.items)
+        arranged = order_counts(gold, problem.question)
+        for answer in answers:
+            ordered = None
+            if gold.ends == "," and not named:
+                ordered = in_the_order_asked(answer, problem.question)
+            verdicts.append(
+                same(
+                    gold,
+                    ordered or answer,
+                    atom,
+                    unordered=unordered,
+                    arranged=arranged or ordered is not None,
+                )
+            )
     if True in verdicts:
         return True
     return None if None in verdicts else False
