@@ -27,7 +27,13 @@ from coterie.rewards.grading.answers.normalise import one_number, plain, without
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.worked import in_one_unit, without_rounding, without_working
+from coterie.rewards.grading.answers.worked import (
+    in_one_unit,
+    without_repetition,
+    without_rounding,
+    without_scope,
+    without_working,
+)
 from coterie.rewards.overlap import exact_match
 
 MAX_RAW = 16 * MAX_LENGTH
@@ -141,6 +147,7 @@ class Checker:
         written = without_letter(answer)
         if problem.kind == "number":
             written = one_number(written)
+        written = without_repetition(without_scope(written, problem.gold))
         written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:
             written = without_working(written)

@@ -36,10 +36,10 @@ _ABROAD = (
 )
 """Words for the answer in other languages."""
 _ANSWER = (
-    r"(?:(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}){0,2}"
-    r"(?:answer|ans\b\.?|(?<=correct )(?:option|choice))"
+    r"(?:(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}|best[ \t]{1,4}){0,2}"
+    r"(?:answer|ans\b\.?|(?:(?<=correct )|(?<=best ))(?:option|choice))"
     r"(?:[ \t]to[ \t](?:this|the|your)[ \t](?:problem|question))?"
-    r"[ \t*_]{0,8}(?:[:：=]|is\b)"
+    r"(?:\.(?=[*_]{2})|[ \t*_]{0,8}(?:[:：=]|is\b))"
     rf"|(?:{_ABROAD})[ \t*_]{{0,8}}(?:[:：=]|是|为|は|es\b|est\b|ist\b|è\b|é\b))"
     r"[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
 )
@@ -51,9 +51,10 @@ _ANSWER_LINE = re.compile(
 )
 _SENTENCE = re.compile(
     # After another sentence only what begins like a value: "The answer is clearly right" is none.
-    rf"(?:(?<=[.!?)\]}}][ \t]){_LEAD}|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}})"
+    rf"(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
+    r"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{1,4})"
     rf"{_WHOSE}{_ANSWER}"
-    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])).*)$",
+    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _SET_LINE = re.compile(
@@ -105,12 +106,16 @@ _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
 _VERBS = frozenset(VERBS.split())
+_LEADS = (" is", " are", " equals")
 _DIGIT = re.compile(r"[0-9]")
 _DOUBT = re.compile(
     r"\?|\b(?:not|no|never|or|either|about|around|roughly|approximately|almost|nearly|maybe|perhaps"
-    r"|possibly|probably|least|most|if|wrong|incorrect|would|could|might|n't)\b",
+    r"|possibly|probably|least|most|if|wrong(?:ly)?|incorrect(?:ly)?|false(?:ly)?|would|could|might|n't"
+    r"|doubt(?:s|ful)?|nobody|nothing|none|neither|nor|unlikely|mistaken(?:ly)?|instead|excluded?"
+    r"|except|eliminated?|unless|rather)\b",
     re.IGNORECASE,
 )
+_TRUTH = re.compile(r"(?:yes|no|true|false)[.!]?", re.IGNORECASE)
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
@@ -301,13 +306,13 @@ def candidates(response: str) -> list[Candidate]:
 
 
 def bare(response: str) -> str | None:
-    """The whole text where it is nothing but a number, one capital letter or one ``[...]``."""
+    """The whole text where it is nothing but a number, yes or no, one capital letter or one
+    ``[...]``."""
     text = after_thinking(response).strip()
     if not text or len(text) > 512:
         return None
-    if _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or exact(plain(text)) is not None:
-        return text
-    return None
+    only = _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or _TRUTH.fullmatch(text)
+    return text if only or exact(plain(text)) is not None else None
 
 
 def last_stated(response: str) -> Candidate | None:
@@ -344,16 +349,30 @@ def _in_bold(text: str) -> Candidate | None:
     before, behind = line[: match.start()], line[match.end() :]
     if _DIGIT.search(before + behind) or _DOUBT.search(line) or behind.lstrip()[:1] == ":":
         return None
-    if before.strip() and _VERBS.isdisjoint(before.casefold().split()):
+    verbless = _VERBS.isdisjoint(before.casefold().split())
+    if before.strip() and verbless and not before.rstrip().endswith("="):
         # "Step **18**" is a heading.
         return None
     inside = value_stated(match["inside"].strip())
     if not _DIGIT.search(inside):
         return None
-    first = re.match(r"\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+)?", behind)
+    # "**58** in all" is no length in inches.
+    first = re.match(r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+)?", behind)
     unit = first[0] if first and exact(plain(inside)) is not None else ""
     with_unit = f"{inside}{unit}"
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
+
+
+def bold_at_end(response: str) -> str | None:
+    """What stands in bold at the end of a last line that only leads to it: ``So: **B. two**``,
+    ``The share is **5/8**.``"""
+    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
+    match = _BOLD.search(line)
+    if match is None or line.count("**") != 2 or len(line) > 512 or _DOUBT.search(line):
+        return None
+    before, behind = line[: match.start()].rstrip(), line[match.end() :]
+    leads = not before or before.endswith((":", "=")) or before.casefold().endswith(_LEADS)
+    return match["inside"] if leads and not behind.strip(" .!") else None
 
 
 def extract(response: str) -> str | None:
