@@ -22,7 +22,7 @@ from coterie.rewards.grading.answers.equality import (
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import last_stated
+from coterie.rewards.grading.answers.extract import Candidate, bold_at_end, last_stated
 from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
@@ -120,6 +120,8 @@ class Checker:
         if problem.kind == "choice":
             return _check_choice(response, problem)
         stated = last_stated(response)
+        if stated is None and problem.kind in ("qa", "text"):
+            stated = Candidate(0, bold) if (bold := bold_at_end(response)) else None
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
             return Verdict(False, None, "none")

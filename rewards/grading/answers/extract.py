@@ -115,7 +115,8 @@ _DOUBT = re.compile(
     r"|except|eliminated?|unless|rather)\b",
     re.IGNORECASE,
 )
-_TRUTH = re.compile(r"(?:yes|no|true|false)[.!]?", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!]\s+")
+_TRUTH = re.compile(r"\A(?:yes|no|true|false)[.!]?\Z", re.IGNORECASE)
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
@@ -339,15 +340,18 @@ def _short_answer(text: str) -> Candidate | None:
 
 
 def _in_bold(text: str) -> Candidate | None:
-    """The one value in bold in a last line that holds no other number: ``She makes **$18** a
-    day.``, ``**The total is 18.**``"""
+    """The one value in bold in a last line, where its sentence and what follows hold no other
+    number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**``"""
     start = text.rstrip().rfind("\n") + 1
     line = text[start:].strip()
     match = _BOLD.search(line)
     if match is None or line.count("**") != 2 or len(line) > 512:
         return None
     before, behind = line[: match.start()], line[match.end() :]
-    if _DIGIT.search(before + behind) or _DOUBT.search(line) or behind.lstrip()[:1] == ":":
+    if _DOUBT.search(line) or behind.lstrip()[:1] == ":":
+        return None
+    before = _SENTENCE_END.split(before)[-1]
+    if _DIGIT.search(before + behind):
         return None
     verbless = _VERBS.isdisjoint(before.casefold().split())
     if before.strip() and verbless and not before.rstrip().endswith("="):
@@ -368,9 +372,13 @@ def bold_at_end(response: str) -> str | None:
     ``The share is **5/8**.``"""
     line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
     match = _BOLD.search(line)
-    if match is None or line.count("**") != 2 or len(line) > 512 or _DOUBT.search(line):
+    if match is None or line.count("**") != 2 or len(line) > 512:
         return None
     before, behind = line[: match.start()].rstrip(), line[match.end() :]
+    # "no" is an answer where it stands alone.
+    doubtful = before + behind + " " + _TRUTH.sub("", match["inside"])
+    if _DOUBT.search(doubtful):
+        return None
     leads = not before or before.endswith((":", "=")) or before.casefold().endswith(_LEADS)
     return match["inside"] if leads and not behind.strip(" .!") else None
 

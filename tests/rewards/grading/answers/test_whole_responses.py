@@ -9,6 +9,7 @@ NUMBER = Problem("w", "How many jars are there in the shop?", "58", "number")
 MONEY = Problem("w", "How much money does she earn?", "5800", "number")
 TRUTH = Problem("w", "Is it so?", "no", "text")
 FUNCTION = Problem("w", "Find all functions $f$ with this property.", "f(x)=3x", "math")
+TOWN = Problem("w", "Which town does she mean?", "Graz", "qa")
 CHOICES = ("a cold front", "warm air", "two storms", "5/8")
 CHOICE = Problem("w", "What brings rain?", "A", "choice", choices=CHOICES)
 SHARE = Problem("w", "What share is it?", "D", "choice", choices=CHOICES)
@@ -18,6 +19,10 @@ RIGHT = [
     ("There are **58 jars** in total. 🫙🫙", NUMBER),
     ("We add the shelves. **The answer is 58.**", NUMBER),
     ("jars(shop) = **58**.", NUMBER),
+    ("40 + 18 = 58. The shop has **58** jars.", NUMBER),
+    ("40 + 18 = 58. **The shop has 58 jars.** I hope this helps!", NUMBER),
+    ("The town that she means is **Graz**.", TOWN),
+    ("It fails for 4.\nSo it is: **No**", TRUTH),
     ("Answer: fifty-eight (58)", NUMBER),
     ("Answer: 58 (fifty-eight)", NUMBER),
     ("**Answer.** $58$", NUMBER),
@@ -38,6 +43,12 @@ WRONG = [
     ("Nobody would say that it is **58**.", NUMBER),
     ("None of them is **58**.", NUMBER),
     ("They falsely claim that it is **58**.", NUMBER),
+    ("40 + 18 = 58. The shop has **58** jars. It had 40.", NUMBER),
+    ("40 + 18 = 58. The shop has **58** of 60 jars.", NUMBER),
+    ("It might have 40. The shop has **58** jars.", NUMBER),
+    ("She does not mean **Graz**.", TOWN),
+    ("It is **Graz** or **Linz**.", TOWN),
+    ("It is **Graz**, I think.", TOWN),
     ("Answer: fifty-eight (59)", NUMBER),
     ("Answer: 58 (59)", NUMBER),
     ("**Answer.** $58$ or $59$", NUMBER),
