@@ -315,16 +315,18 @@ def in_the_order_asked(answer: Shape, question: str) -> Shape | None:
 
     To "Find $p$ and $q$" ``q = 3, p = 4`` and ``(p, q) = (4, 3)`` are 4 and 3.
     """
-    if answer.ends == "()" and answer.name.startswith("("):
-        names = answer.name[1:-1].split(",")
+    if answer.ends == "()":
+        names = answer.name[1:-1].split(",") if answer.name.startswith("(") else []
     elif answer.ends == ",":
         names = [item.name for item in answer.items]
     else:
         return None
-    if len({*names}) != len(answer.items) or not all(map(_LETTER.fullmatch, names)):
+    if names and (len({*names}) != len(answer.items) or not all(map(_LETTER.fullmatch, names))):
         return None
     for listed in reversed(_LISTED.findall(question[:MAX_QUESTION].replace("$", ""))):
         order = [name.replace(" ", "") for name in _SEPARATOR.split(listed)]
+        if not names and len(order) == len(answer.items):
+            return Shape(answer.text, ",", answer.items)
         if sorted(order) == sorted(names):
             items = dict(zip(names, answer.items, strict=True))
             return Shape(answer.text, ",", tuple(items[name] for name in order))

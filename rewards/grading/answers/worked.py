@@ -120,8 +120,10 @@ def without_repetition(answer: str) -> str:
     if match is None or match["first"][0].isalpha() == match["second"][0].isalpha():
         return answer
     first, second = (value_of(part, "") for part in match.groups())
-    same = first and second and first.literal is not None and first.literal == second.literal
-    return match["first"] if same and first.percent == second.percent else answer
+    if first is None or second is None or first.literal is None:
+        return answer
+    same = (first.literal, first.percent) == (second.literal, second.percent)
+    return match["first"] if same else answer
 
 
 def without_scope(answer: str, gold: str) -> str:

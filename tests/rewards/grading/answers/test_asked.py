@@ -43,8 +43,8 @@ def test_dozens_stay_no_number_where_single_things_are_counted(checker: Checker)
 
 NAMED = r"""
 Determine the values of $u$ and $v$. => 7, 2
-+ u = 7, v = 2 | v = 2, u = 7 | (u, v) = (7, 2) | 7, 2 | u = 7 \text{ and } v = 2
-- u = 2, v = 7 | v = 7, u = 2 | (u, v) = (2, 7) | (v, u) = (7, 2)
++ (7, 2) | u = 7, v = 2 | v = 2, u = 7 | (u, v) = (7, 2) | 7, 2 | u = 7 \text{ and } v = 2
+- (2, 7) | u = 2, v = 7 | v = 7, u = 2 | (u, v) = (2, 7) | (v, u) = (7, 2)
 Find all real numbers $a, b,$ and $c$ that fit. => \frac14, -3, 6
 + a = \frac14, b = -3, c = 6 | c = 6, b = -3, a = 0.25 | (a, b, c) = (\frac14, -3, 6)
 - a = -3, b = \frac14, c = 6 | (a, b, c) = (6, -3, \frac14) | a = \frac14, b = -3
@@ -82,3 +82,18 @@ def test_a_function_of_an_angle_is_the_one_that_is_asked_for(checker: Checker) -
         assert checker.check(rf"\boxed{{{name} = \frac{{\sqrt7}}{{4}}}}", problem).correct, name
     for name in (r"\sin B", r"\cos A", r"\cos^2 B", r"\tan B"):
         assert not checker.check(rf"\boxed{{{name} = \frac{{\sqrt7}}{{4}}}}", problem).correct
+
+
+def test_a_power_of_the_imaginary_unit_is_work_left_to_do(checker: Checker) -> None:
+    problem = Problem("n", "Evaluate $i^{38}$.", "-1", "math")
+    turned = Problem("n", "Evaluate $i^{41}$.", "i", "math")
+    sum_ = Problem("n", "Evaluate $5 + i^{43}$.", "5-i", "math")
+    assert checker.check(r"\boxed{-1}", problem).correct
+    assert checker.check(r"\boxed{i}", turned).correct
+    assert checker.check(r"\boxed{-i+5}", sum_).correct
+    for answer in ("i^2", "i^{42}", "i^{-2}"):
+        assert not checker.check(rf"\boxed{{{answer}}}", problem).correct, answer
+    for answer in ("i^5", "i^{45}", "i^{-3}", "-i^3"):
+        assert not checker.check(rf"\boxed{{{answer}}}", turned).correct, answer
+    for answer in ("5+i^3", "5+i^{47}"):
+        assert not checker.check(rf"\boxed{{{answer}}}", sum_).correct, answer
