@@ -34,7 +34,7 @@ _UPRIGHT = re.compile(
 _TYPESETTING = re.compile(r"\\(?:mathrm|textrm|text|rm)\s?|[{}]|\\[,;: ]|(?<=[/^])\s+|\s+(?=[/^])")
 _IN_UNITS = re.compile(
     r"\bin\s+(?P<words>[a-z]{1,12}\s+per\s+[a-z]{3,12}|(?:(?:square|cubic)\s+)?(?:[a-z]{3,12}s|feet)"
-    r"|[a-z]{1,4}/[a-z]{1,4}|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³]|squared|cubed))"
+    r"|[a-z]{1,4}/[a-z]{1,4}|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³/]|squared|cubed))"
 )
 _IN_POWERS = re.compile(
     r"\bin\s+\$?(?P<words>[a-z]{1,4}(?:/[a-z]{1,4})?)\s?(?:\^\s?\{?(?P<power>[23])|(?P<raised>[²³]))"

@@ -28,6 +28,7 @@ _LETTER_LAST = re.compile(
     re.DOTALL,
 )
 _OTHER_LETTER = re.compile(r"(?:\A|[\s(*])(?-i:[A-J])(?:[.:)*]|\s(?:is|or|and)\b|\Z)")
+_NEXT_OPTION = re.compile(r"[.!*_\s]+\(?[A-J][.:)]\s")
 _EDGES = " .:,;)*"
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
@@ -91,6 +92,11 @@ def _worth(answer: Value, option: Value | None) -> bool:
     return answer.percent == option.percent and answer.unit in ("", option.unit)
 
 
+def _lists_options(text: str, value: str) -> bool:
+    """Whether the value of ``D. 5/8. C. 3/8`` is the first option of several."""
+    return _NEXT_OPTION.match(text.partition(value)[2]) is not None
+
+
 def _first_option(text: str) -> str:
     """The first sentence where what follows names no other option: ``B. Two. It rains then.``"""
     sentence, tail = first_sentence(text)
@@ -106,7 +112,8 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
     last = stated[: -_MOST_CANDIDATES - 1 : -1]
     for candidate in dict.fromkeys((c.text, c.labelled) for c in last):
         whole = Candidate(0, *candidate)
-        for text in dict.fromkeys((whole.text, whole.value, _first_option(whole.text))):
+        value = "" if _lists_options(whole.text, whole.value) else whole.value
+        for text in dict.fromkeys((whole.text, value, _first_option(whole.text))):
             letter = letter_of(text, choices)
             if letter is not None:
                 return text, letter

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
 from coterie.rewards.grading.answers.normalise import plain
-from coterie.rewards.grading.answers.statements import VERBS, value_stated
+from coterie.rewards.grading.answers.statements import VERBS, doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
 
 LONGEST = 1 << 17
@@ -348,7 +348,7 @@ def _in_bold(text: str) -> Candidate | None:
     if match is None or line.count("**") != 2 or len(line) > 512:
         return None
     before, behind = line[: match.start()], line[match.end() :]
-    if _DOUBT.search(line) or behind.lstrip()[:1] == ":":
+    if _DOUBT.search(line) or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
     before = _SENTENCE_END.split(before)[-1]
     if _DIGIT.search(before + behind):

@@ -103,13 +103,13 @@ def value_stated(text: str, *, labelled: bool = False) -> str:
 
 def _without_tail(text: str, labelled: bool) -> str:
     truth = _TRUTH.match(text)
-    if truth and not _doubted(text[truth.end() :]):
+    if truth and not doubted(text[truth.end() :]):
         return truth[1]
     match = _TAIL.search(text)
     if match is None:
         return text
     value, tail = text[: match.start()].strip(), text[match.end() :]
-    if not value or _doubted(tail):
+    if not value or doubted(tail):
         return text
     kind = match.lastgroup
     is_letter = _LETTER.fullmatch(value) is not None
@@ -145,11 +145,11 @@ def first_sentence(text: str) -> tuple[str, str]:
         value, tail = text[: match.start()].strip(), text[match.end() :]
         # "(B). Two" begins with no sentence.
         if _LETTER.fullmatch(value) is None:
-            return ("", "") if _doubted(tail) else (value, tail)
+            return ("", "") if doubted(tail) else (value, tail)
     return "", ""
 
 
-def _doubted(tail: str) -> bool:
+def doubted(tail: str) -> bool:
     """Whether what follows a value takes it back: ``No, it is 46``, ``not B? Then A``, ``yes``."""
     return bool(_TAKEN_BACK.search(tail) or _OTHER_TRUTH.match(tail) or "? " in tail)
 

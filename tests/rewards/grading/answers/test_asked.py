@@ -12,6 +12,7 @@ UNITS = [
     (r"Find the area in $\mathrm{~cm}^{2}$.", "cm^2", "cm cm^3 m^2", "math"),
     (r"Give the volume, in $\text{m}^3$.", "m^3", "m^2 cm^3", "number"),
     (r"Find the mass in $\mathrm{kg}$.", "kg", "g lb m", "number"),
+    (r"Find the density in $\mathrm{kg}/\mathrm{m}^3$.", "kg/m^3", "kg m^3 kg/m", "math"),
     ("Find the number of minutes that the trip takes.", "minutes", "hours s dollars", "number"),
     ("What is the total number of seconds?", "seconds", "minutes kg", "number"),
     ("Determine the number of lamps.", "lamps", "m hours", "number"),
