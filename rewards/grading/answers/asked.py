@@ -21,10 +21,20 @@ from coterie.rewards.grading.answers.units import (
     unit_of,
 )
 
-_HOW_MANY = re.compile(r"\bhow\s+many\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})", re.IGNORECASE)
+_HOW_MANY = re.compile(
+    r"\b(?:how\s+many|(?:find|determine|compute|calculate|give|state|what\s+is)\s+the\s+"
+    r"(?:total\s+|exact\s+|whole\s+)?number\s+of)\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})",
+    re.IGNORECASE,
+)
+_UPRIGHT = re.compile(
+    r"\$?\s?(?P<unit>\\(?:mathrm|text|textrm|rm)\s?\{[^{}$]{1,24}\}"
+    r"(?:\\(?:mathrm|text|textrm|rm)\s?\{[^{}$]{1,24}\}|\^\s?\{?\s?[23]\s?\}?|[\s~/]|\\[,;: ])*)\$?"
+)
+"""A unit in a formula: ``$\\mathrm{km} / \\mathrm{h}$``, ``$\\mathrm{~cm}^{2}$``."""
+_TYPESETTING = re.compile(r"\\(?:mathrm|textrm|text|rm)\s?|[{}]|\\[,;: ]|(?<=[/^])\s+|\s+(?=[/^])")
 _IN_UNITS = re.compile(
     r"\bin\s+(?P<words>[a-z]{1,12}\s+per\s+[a-z]{3,12}|(?:(?:square|cubic)\s+)?(?:[a-z]{3,12}s|feet)"
-    r"|[a-z]{1,4}/[a-z]{1,4}|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³]|squared|cubed))"
+    r"|[a-z]{1,4}/[a-z]{1,4}|[ckm]m|kg|ml)\b(?!\s*(?:[\^²³/]|squared|cubed))"
 )
 _IN_POWERS = re.compile(
     r"\bin\s+\$?(?P<words>[a-z]{1,4}(?:/[a-z]{1,4})?)\s?(?:\^\s?\{?(?P<power>[23])|(?P<raised>[²³]))"
@@ -54,7 +64,7 @@ and or if when that which
 """
 _STOPS = frozenset(_BEHIND.split())
 """Words that end what is counted."""
-_HOLDERS = "pair set box bag pack package packet case carton crate bundle"
+_HOLDERS = "dozen pair set box bag pack package packet case carton crate bundle"
 _CONTAINERS = frozenset(_HOLDERS.split())
 """What holds several of the things that are counted."""
 _MODIFIERS = 3
@@ -65,7 +75,7 @@ _MODIFIERS = 3
 def asked_units(question: str) -> frozenset[str]:
     """The units that a question asks for: measures by their names, ``%``, ``money``, and the empty
     name for what is only counted. Empty where it names none."""
-    question = question[:MAX_QUESTION]
+    question = _UPRIGHT.sub(_untypeset, question[:MAX_QUESTION])
     counted = (_first_unit(match["words"]) for match in _HOW_MANY.finditer(question))
     units = {unit for unit in counted if unit is not None}
     last = _SENTENCE.split(question.strip())[-1]
@@ -82,6 +92,10 @@ def asked_units(question: str) -> frozenset[str]:
     if _MONEY.search(question) and units.isdisjoint(CURRENCIES):
         units |= _currencies_named(question) or {"money"}
     return frozenset(units)
+
+
+def _untypeset(match: re.Match[str]) -> str:
+    return _TYPESETTING.sub("", match["unit"].replace("~", " ")).strip() + " "
 
 
 def contradicts(unit: str, question: str) -> bool:

@@ -16,17 +16,24 @@ from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
     compare,
+    in_the_order_asked,
     order_counts,
     same,
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import last_stated
+from coterie.rewards.grading.answers.extract import Candidate, bold_at_end, last_stated
 from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.worked import in_one_unit, without_rounding, without_working
+from coterie.rewards.grading.answers.worked import (
+    in_one_unit,
+    without_repetition,
+    without_rounding,
+    without_scope,
+    without_working,
+)
 from coterie.rewards.overlap import exact_match
 
 MAX_RAW = 16 * MAX_LENGTH
@@ -113,6 +120,8 @@ class Checker:
         if problem.kind == "choice":
             return _check_choice(response, problem)
         stated = last_stated(response)
+        if stated is None and problem.kind in ("qa", "text"):
+            stated = Candidate(0, bold) if (bold := bold_at_end(response)) else None
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
             return Verdict(False, None, "none")
@@ -140,6 +149,7 @@ class Checker:
         written = without_letter(answer)
         if problem.kind == "number":
             written = one_number(written)
+        written = without_repetition(without_scope(written, problem.gold))
         written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:
             written = without_working(written)
@@ -209,17 +219,23 @@ def _any_equal(
     problem: Problem,
 ) -> bool | None:
     unordered = problem.kind == "list"
-    verdicts = [
-        same(
-            gold,
-            answer,
-            atom,
-            unordered=unordered,
-            arranged=order_counts(gold, problem.question),
-        )
-        for gold in golds
-        for answer in answers
-    ]
+    verdicts: list[bool | None] = []
+    for gold in golds:
+        named = gold.name or any(item.name for item in gold.items)
+        arranged = order_counts(gold, problem.question)
+        for answer in answers:
+            ordered = None
+            if gold.ends == "," and not named:
+                ordered = in_the_order_asked(answer, problem.question)
+            verdicts.append(
+                same(
+                    gold,
+                    ordered or answer,
+                    atom,
+                    unordered=unordered,
+                    arranged=arranged or ordered is not None,
+                )
+            )
     if True in verdicts:
         return True
     return None if None in verdicts else False

@@ -4,8 +4,15 @@ import re
 from collections.abc import Sequence
 
 from coterie.rewards.grading.answers.canonical import canonical
-from coterie.rewards.grading.answers.extract import Candidate, after_thinking, bare, candidates
+from coterie.rewards.grading.answers.extract import (
+    Candidate,
+    after_thinking,
+    bare,
+    bold_at_end,
+    candidates,
+)
 from coterie.rewards.grading.answers.normalise import key, plain
+from coterie.rewards.grading.answers.statements import first_sentence
 from coterie.rewards.grading.answers.values import Value, value_of
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -15,6 +22,13 @@ _LETTER = re.compile(
     r"(?:\s?[.:)!]|\*\*)*(?P<rest>(?:[\s.:,;)*-].*)?)",
     re.IGNORECASE | re.DOTALL,
 )
+_LETTER_LAST = re.compile(
+    r"(?P<text>.+?)(?:,? (?:which is|i\.e\.,?|so|that is,?))?,? ?"
+    r"(?:\((?:option |choice )?(?P<bracketed>[A-Z])\)|(?:option|choice) \(?(?P<letter>[A-Z])\)?)",
+    re.DOTALL,
+)
+_OTHER_LETTER = re.compile(r"(?:\A|[\s(*])(?-i:[A-J])(?:[.:)*]|\s(?:is|or|and)\b|\Z)")
+_NEXT_OPTION = re.compile(r"[.!*_\s]+\(?[A-J][.:)]\s")
 _EDGES = " .:,;)*"
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
@@ -41,6 +55,11 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     named = _options(text, choices)
     if len(named) == 1:
         return named[0]
+    if last := _LETTER_LAST.fullmatch(text):
+        # "5/8, option D"
+        said = last["bracketed"] or last["letter"]
+        if said in allowed and _options(last["text"], choices) == [said]:
+            return said
     if match is None or letter not in allowed:
         return None
     # In "B - red" the dash sets off, in "B. -1" it is a sign.
@@ -73,6 +92,17 @@ def _worth(answer: Value, option: Value | None) -> bool:
     return answer.percent == option.percent and answer.unit in ("", option.unit)
 
 
+def _lists_options(text: str, value: str) -> bool:
+    """Whether the value of ``D. 5/8. C. 3/8`` is the first option of several."""
+    return _NEXT_OPTION.match(text.partition(value)[2]) is not None
+
+
+def _first_option(text: str) -> str:
+    """The first sentence where what follows names no other option: ``B. Two. It rains then.``"""
+    sentence, tail = first_sentence(text)
+    return "" if _OTHER_LETTER.search(tail) else sentence
+
+
 def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | None]:
     """(answer as written, letter) of the last stated answer that is an option.
 
@@ -82,7 +112,8 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
     last = stated[: -_MOST_CANDIDATES - 1 : -1]
     for candidate in dict.fromkeys((c.text, c.labelled) for c in last):
         whole = Candidate(0, *candidate)
-        for text in dict.fromkeys((whole.text, whole.value)):
+        value = "" if _lists_options(whole.text, whole.value) else whole.value
+        for text in dict.fromkeys((whole.text, value, _first_option(whole.text))):
             letter = letter_of(text, choices)
             if letter is not None:
                 return text, letter
@@ -93,5 +124,7 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
         # "C. green" and nothing else
         text = after_thinking(response).strip()
         letter = letter_of(text, choices) if "\n" not in text else None
+        if letter is None and (text := bold_at_end(response) or ""):
+            letter = letter_of(text, choices)
         return (text, letter) if letter else (None, None)
     return text, letter_of(text, choices)

@@ -29,7 +29,13 @@ from coterie.rewards.grading.answers.restated import (
     restates,
     restates_equation,
 )
-from coterie.rewards.grading.answers.structure import DERIVATIVE, Shape, equation, shape
+from coterie.rewards.grading.answers.structure import (
+    DERIVATIVE,
+    FUNCTION_OF_ANGLE,
+    Shape,
+    equation,
+    shape,
+)
 from coterie.rewards.grading.answers.tasks import (
     arranged_otherwise,
     falls_short,
@@ -68,6 +74,13 @@ _ARRANGED = re.compile(
     re.IGNORECASE,
 )
 """Words that ask for a list in an order."""
+_ANGLE_MARKS = re.compile(r"\\angle|[ {}()]")
+_LETTER = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?")
+_SEPARATOR = re.compile(r"\s*(?:,\s*and\b|,|\band\b)\s*")
+_LISTED = re.compile(
+    rf"(?<![A-Za-z\\]){_LETTER.pattern}(?:{_SEPARATOR.pattern}{_LETTER.pattern}(?![A-Za-z]))+"
+)
+"""Names in a row: ``a, b and c``."""
 
 
 def same_words(gold: str, answer: str, question: str = "") -> bool | None:
@@ -123,7 +136,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
         if names_variable(problem.question):
             return False
         gold, answer = _with_name(gold), _with_name(answer)
-    if _other_derivative(gold.name, answer.name, problem.question):
+    if _names_another(gold.name, answer.name, problem.question):
         return False
     alike = same_text(gold.text, answer.text)
     if alike and exact:
@@ -171,12 +184,19 @@ def differ(gold: str, answer: str) -> bool:
     return bool(gold and answer) and not same
 
 
-def _other_derivative(gold: str, answer: str, question: str) -> bool:
-    """Whether an answer names ``dx/dy`` to a question about ``dy/dx``."""
-    if gold or not answer.startswith("\\frac"):
+def _names_another(gold: str, answer: str, question: str) -> bool:
+    """Whether an answer names ``dx/dy`` to a question about ``dy/dx``, or ``\\cos A`` where the
+    question does not name it."""
+    if gold or not answer.startswith("\\"):
         return False
-    asked = {match.replace(" ", "") for match in DERIVATIVE.findall(plain(question[:MAX_QUESTION]))}
-    return bool(asked) and answer.replace(" ", "") not in asked
+    asked = plain(question[:MAX_QUESTION])
+    if answer.startswith("\\frac"):
+        derivatives = {match.replace(" ", "") for match in DERIVATIVE.findall(asked)}
+        return bool(derivatives) and answer.replace(" ", "") not in derivatives
+    if FUNCTION_OF_ANGLE.fullmatch(answer) is None:
+        return False
+    named = {_ANGLE_MARKS.sub("", match[0]) for match in FUNCTION_OF_ANGLE.finditer(asked)}
+    return _ANGLE_MARKS.sub("", answer) not in named
 
 
 def _with_name(part: Shape) -> Shape:
@@ -287,6 +307,30 @@ def same(
     if False in parts:
         return False
     return None if None in parts else True
+
+
+def in_the_order_asked(answer: Shape, question: str) -> Shape | None:
+    """The values of several names, in the order in which the question lists these names; None
+    where it lists no such names.
+
+    To "Find $p$ and $q$" ``q = 3, p = 4`` and ``(p, q) = (4, 3)`` are 4 and 3.
+    """
+    if answer.ends == "()":
+        names = answer.name[1:-1].split(",") if answer.name.startswith("(") else []
+    elif answer.ends == ",":
+        names = [item.name for item in answer.items]
+    else:
+        return None
+    if names and (len({*names}) != len(answer.items) or not all(map(_LETTER.fullmatch, names))):
+        return None
+    for listed in reversed(_LISTED.findall(question[:MAX_QUESTION].replace("$", ""))):
+        order = [name.replace(" ", "") for name in _SEPARATOR.split(listed)]
+        if not names and len(order) == len(answer.items):
+            return Shape(answer.text, ",", answer.items)
+        if sorted(order) == sorted(names):
+            items = dict(zip(names, answer.items, strict=True))
+            return Shape(answer.text, ",", tuple(items[name] for name in order))
+    return None
 
 
 def _is_point(shape: Shape) -> bool:

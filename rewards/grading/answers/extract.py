@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
 from coterie.rewards.grading.answers.normalise import plain
-from coterie.rewards.grading.answers.statements import VERBS, value_stated
+from coterie.rewards.grading.answers.statements import VERBS, doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
 
 LONGEST = 1 << 17
@@ -36,10 +36,10 @@ _ABROAD = (
 )
 """Words for the answer in other languages."""
 _ANSWER = (
-    r"(?:(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}){0,2}"
-    r"(?:answer|ans\b\.?|(?<=correct )(?:option|choice))"
+    r"(?:(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}|best[ \t]{1,4}){0,2}"
+    r"(?:answer|ans\b\.?|(?:(?<=correct )|(?<=best ))(?:option|choice))"
     r"(?:[ \t]to[ \t](?:this|the|your)[ \t](?:problem|question))?"
-    r"[ \t*_]{0,8}(?:[:：=]|is\b)"
+    r"(?:\.(?=[*_]{2})|[ \t*_]{0,8}(?:[:：=]|is\b))"
     rf"|(?:{_ABROAD})[ \t*_]{{0,8}}(?:[:：=]|是|为|は|es\b|est\b|ist\b|è\b|é\b))"
     r"[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
 )
@@ -51,9 +51,10 @@ _ANSWER_LINE = re.compile(
 )
 _SENTENCE = re.compile(
     # After another sentence only what begins like a value: "The answer is clearly right" is none.
-    rf"(?:(?<=[.!?)\]}}][ \t]){_LEAD}|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}})"
+    rf"(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
+    r"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{1,4})"
     rf"{_WHOSE}{_ANSWER}"
-    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])).*)$",
+    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _SET_LINE = re.compile(
@@ -105,12 +106,17 @@ _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
 _VERBS = frozenset(VERBS.split())
+_LEADS = (" is", " are", " equals")
 _DIGIT = re.compile(r"[0-9]")
 _DOUBT = re.compile(
     r"\?|\b(?:not|no|never|or|either|about|around|roughly|approximately|almost|nearly|maybe|perhaps"
-    r"|possibly|probably|least|most|if|wrong|incorrect|would|could|might|n't)\b",
+    r"|possibly|probably|least|most|if|wrong(?:ly)?|incorrect(?:ly)?|false(?:ly)?|would|could|might|n't"
+    r"|doubt(?:s|ful)?|nobody|nothing|none|neither|nor|unlikely|mistaken(?:ly)?|instead|excluded?"
+    r"|except|eliminated?|unless|rather)\b",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!]\s+")
+_TRUTH = re.compile(r"\A(?:yes|no|true|false)[.!]?\Z", re.IGNORECASE)
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
@@ -301,13 +307,13 @@ def candidates(response: str) -> list[Candidate]:
 
 
 def bare(response: str) -> str | None:
-    """The whole text where it is nothing but a number, one capital letter or one ``[...]``."""
+    """The whole text where it is nothing but a number, yes or no, one capital letter or one
+    ``[...]``."""
     text = after_thinking(response).strip()
     if not text or len(text) > 512:
         return None
-    if _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or exact(plain(text)) is not None:
-        return text
-    return None
+    only = _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or _TRUTH.fullmatch(text)
+    return text if only or exact(plain(text)) is not None else None
 
 
 def last_stated(response: str) -> Candidate | None:
@@ -334,26 +340,47 @@ def _short_answer(text: str) -> Candidate | None:
 
 
 def _in_bold(text: str) -> Candidate | None:
-    """The one value in bold in a last line that holds no other number: ``She makes **$18** a
-    day.``, ``**The total is 18.**``"""
+    """The one value in bold in a last line, where its sentence and what follows hold no other
+    number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**``"""
     start = text.rstrip().rfind("\n") + 1
     line = text[start:].strip()
     match = _BOLD.search(line)
     if match is None or line.count("**") != 2 or len(line) > 512:
         return None
     before, behind = line[: match.start()], line[match.end() :]
-    if _DIGIT.search(before + behind) or _DOUBT.search(line) or behind.lstrip()[:1] == ":":
+    if _DOUBT.search(line) or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
-    if before.strip() and _VERBS.isdisjoint(before.casefold().split()):
+    before = _SENTENCE_END.split(before)[-1]
+    if _DIGIT.search(before + behind):
+        return None
+    verbless = _VERBS.isdisjoint(before.casefold().split())
+    if before.strip() and verbless and not before.rstrip().endswith("="):
         # "Step **18**" is a heading.
         return None
     inside = value_stated(match["inside"].strip())
     if not _DIGIT.search(inside):
         return None
-    first = re.match(r"\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+)?", behind)
+    # "**58** in all" is no length in inches.
+    first = re.match(r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+)?", behind)
     unit = first[0] if first and exact(plain(inside)) is not None else ""
     with_unit = f"{inside}{unit}"
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
+
+
+def bold_at_end(response: str) -> str | None:
+    """What stands in bold at the end of a last line that only leads to it: ``So: **B. two**``,
+    ``The share is **5/8**.``"""
+    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
+    match = _BOLD.search(line)
+    if match is None or line.count("**") != 2 or len(line) > 512:
+        return None
+    before, behind = line[: match.start()].rstrip(), line[match.end() :]
+    # "no" is an answer where it stands alone.
+    doubtful = before + behind + " " + _TRUTH.sub("", match["inside"])
+    if _DOUBT.search(doubtful):
+        return None
+    leads = not before or before.endswith((":", "=")) or before.casefold().endswith(_LEADS)
+    return match["inside"] if leads and not behind.strip(" .!") else None
 
 
 def extract(response: str) -> str | None:

@@ -149,8 +149,19 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
     )
 )
 
-_SET_UPRIGHT = re.compile(r"(?<=[0-9}])\s*\\(?:text|textrm|mathrm|mbox)\s?\{[\s~]*([mgshlL])\}")
-_SPELLED = {"m": "meter", "g": "gram", "s": "second", "h": "hour", "l": "liter", "L": "liter"}
+_SET_UPRIGHT = re.compile(r"(?<=[0-9}])\s*\\(?:text|textrm|mathrm|mbox)\s?\{[\s~]*([mgshlLJNWV])\}")
+_SPELLED = {
+    "m": "meter",
+    "g": "gram",
+    "s": "second",
+    "h": "hour",
+    "l": "liter",
+    "L": "liter",
+    "J": "joule",
+    "N": "newton",
+    "W": "watt",
+    "V": "volt",
+}
 """An upright letter after a number is a unit: m is a variable in ``5m`` only."""
 _WRAPPERS = re.compile(
     r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|underline"

@@ -9,9 +9,10 @@ import re
 
 _REASON = r"because|since|due to|given that"
 _RESULT = r"so|thus|hence|therefore|meaning|making|leaving|giving"
+_STOP = re.compile(r"(?<=[^\s.!?])[.!][\"”'*_)\]$`]{0,4}\s+(?=[\"“'(*_]{0,3}[A-Z])")
+"""A sentence ends: "72. Note that ..."."""
 _TAIL = re.compile(
-    # A sentence ends: "72. Note that ..."
-    r"(?P<stop>(?<=[^\s.!?])[.!][\"”'*_)\]$`]{0,4}\s+(?=[\"“'(*_]{0,3}[A-Z]))"
+    rf"(?P<stop>{_STOP.pattern})"
     rf"|(?P<reason>,?\s+(?:[-–—]{{1,2}}\s+)?\(?(?:{_REASON})\b)"
     rf"|(?P<result>,\s+(?:and\s+)?(?:{_RESULT})\b)"
     r"|(?P<which>,\s+(?:which|as|where)\b)"
@@ -48,6 +49,7 @@ _NAME = re.compile(r"[A-Z][a-z]{3,}")
 _ITEM = re.compile(r"[\s*_]*[0-9][\s*_]*")
 """What may head an item of a list: ``1. First, ...``."""
 _STATED = re.compile(r"[0-9\\$]")
+_OTHER_TRUTH = re.compile(r"\W*(?:yes|no|true|false)\b(?!\s+\w)", re.IGNORECASE)
 _TRUTHS = frozenset({"yes", "no", "true", "false"})
 _TRUTH = re.compile(
     r"[\s*_]{0,4}(?:\\text\s?\{)?(yes|no|true|false)[*_]{0,3}\s?[,;]\s+", re.IGNORECASE
@@ -101,13 +103,13 @@ def value_stated(text: str, *, labelled: bool = False) -> str:
 
 def _without_tail(text: str, labelled: bool) -> str:
     truth = _TRUTH.match(text)
-    if truth and not _TAKEN_BACK.search(text[truth.end() :]):
+    if truth and not doubted(text[truth.end() :]):
         return truth[1]
     match = _TAIL.search(text)
     if match is None:
         return text
     value, tail = text[: match.start()].strip(), text[match.end() :]
-    if not value or _TAKEN_BACK.search(tail):
+    if not value or doubted(tail):
         return text
     kind = match.lastgroup
     is_letter = _LETTER.fullmatch(value) is not None
@@ -130,6 +132,26 @@ def _without_tail(text: str, labelled: bool) -> str:
         or (kind == "check" and not _comes_to(tail, value))
     )
     return text if unsure else value
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """The sentence that a text begins with, and what follows; twice nothing where there is none, or
+    where it is taken back.
+
+    >>> first_sentence("(B) Two storms. They meet.")
+    ('(B) Two storms', 'They meet.')
+    """
+    for match in _STOP.finditer(text[:_LONGEST]):
+        value, tail = text[: match.start()].strip(), text[match.end() :]
+        # "(B). Two" begins with no sentence.
+        if _LETTER.fullmatch(value) is None:
+            return ("", "") if doubted(tail) else (value, tail)
+    return "", ""
+
+
+def doubted(tail: str) -> bool:
+    """Whether what follows a value takes it back: ``No, it is 46``, ``not B? Then A``, ``yes``."""
+    return bool(_TAKEN_BACK.search(tail) or _OTHER_TRUTH.match(tail) or "? " in tail)
 
 
 def _comes_to(check: str, value: str) -> bool:

@@ -45,10 +45,15 @@ _INDEX = r"(?: ?_ ?(?:\{[^{}]{1,16}\}|[A-Za-z0-9]))?"
 _SYMBOL = rf"(?:[A-Za-z]|{'|'.join(map(re.escape, sorted(SYMBOLS, reverse=True)))})'{{0,3}}{_INDEX}"
 _VARIABLE = re.compile(_SYMBOL)
 DERIVATIVE = re.compile(r"\\frac ?\{ ?d ?[A-Za-z]? ?\} ?\{ ?d ?[A-Za-z] ?\}")
+_ANGLE = rf"(?:\\angle ?)?(?:[A-Z]{{3}}|{_SYMBOL})"
+FUNCTION_OF_ANGLE = re.compile(
+    rf"\\(?:sin|cos|tan|cot|sec|csc)(?: ?\^ ?\{{?[0-9]\}}?)? ?"
+    rf"(?:\{{ ?{_ANGLE} ?\}}|\( ?{_ANGLE} ?\)|{_ANGLE})(?![A-Za-z0-9])"
+)
 _NAME = re.compile(
     # P(X=1), x_1, f(x), f^{-1}(x); dy/dx; AB, \angle ABC, [ABC]; (x, y); "total area"
     rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
-    rf"|{DERIVATIVE.pattern}"
+    rf"|{DERIVATIVE.pattern}|{FUNCTION_OF_ANGLE.pattern}"
     rf"|(?:m? ?\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}|\[[A-Z]{{3,5}}\]|\|[A-Z]{{2}}\|"
     rf"|\( ?{_SYMBOL}(?: ?, ?{_SYMBOL}){{1,5}} ?\)"
     r"|(?P<words>[A-Za-z][a-z]{2,15}(?: [a-z]{3,15})?)"
@@ -186,6 +191,11 @@ def _named(text: str, depth: int) -> Shape | None:
         if not name and signs[0] == "=" and _VARIABLE.fullmatch(sides[1]):
             # 5 = x
             name, sides = sides[1].replace(" ", ""), sides[::-1]
+        if len(name) == 1 and re.search(
+            rf"(?:\A|(?<=[^\sA-Za-z\\])|(?<=[0-9]\s)){name}(?![A-Za-z_(])", sides[1]
+        ):
+            # "x = 4x" says nothing of x.
+            return None
         return replace(_shape(sides[1], depth - 1), name=name) if name else None
     if all(sign in _MORE for sign in signs):
         # 1 > x >= 0 is 0 <= x < 1.

@@ -16,8 +16,9 @@ foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton
 pound lb lbs|liter litre l|milliliter millilitre ml|gallon gal|quart|pint|acre|hectare
 second sec s|minute min|hour hr hrs h|day|week|month|year yr yrs|decade
 dollar usd buck|cent|euro eur|rupee rs|yuan|yen|peso|franc|ruble|degree deg|radian rad
-celsius centigrade c|fahrenheit f|kelvin k|mph|kph|kmph|watt|volt|joule|newton|hertz|byte|kb|mb|gb
-calorie
+celsius centigrade c|fahrenheit f|kelvin k|mph|kph|kmph|watt|volt|joule|newton|hertz hz|byte|kb|mb
+gb|calorie|pascal pa|ampere amp|coulomb|ohm|tesla|mole mol|kilojoule kj|kilowatt kw|kilopascal kpa
+nanometer nm|electronvolt ev|megahertz mhz
 """
 _COUNTED = """
 adult altogether animal apple bag ball balloon banana bead bean bird block bolt book bottle bouquet
@@ -52,6 +53,7 @@ _NEUTRAL = frozenset(["early", "earlier", "clockwise", "right"])
 """Directions that are no more positive than their opposites."""
 _ASKING = re.compile(r"(?<=[.?!])\s+")
 _QUARTERS = re.compile(r"\bhow many\s+(?:\w+\s+){0,3}quarters\b", re.IGNORECASE)
+_DOZENS = re.compile(r"\bhow many\s+(?:\w+\s+){0,2}dozens?\b", re.IGNORECASE)
 _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
 THING = "thing"
 """Stands for the unit of what is counted."""
@@ -124,6 +126,10 @@ _NAMES = {
 _MONEY = "dollar cent euro rupee yuan yen peso pound sterling franc won ruble real"
 CURRENCIES = frozenset(_MONEY.split())
 _LETTERS = frozenset("mgshlL")
+_CAPITALS = {"J": "joule", "N": "newton", "W": "watt", "V": "volt"}
+"""Units that one capital letter stands for, where the question names them."""
+_IN_FRACTIONS = {capital.casefold(): name for capital, name in _CAPITALS.items()}
+"""The same in ``N/m``."""
 SCALES = frozenset({"celsius", "fahrenheit", "kelvin"})
 """Of temperatures: their degrees are no measure of their own."""
 _THINGS = frozenset(_COUNTED.split())
@@ -140,6 +146,8 @@ def things_of(question: str) -> frozenset[str]:
     things -= _opposed(question[:MAX_QUESTION])
     if "quarter" in things and not _QUARTERS.search(question[:MAX_QUESTION]):
         things -= {"quarter"}
+    if _DOZENS.search(question[:MAX_QUESTION]):
+        things |= {"dozen"}
     # "8 more" answers "how many more".
     return things | {"more"} if _HOW_MUCH_MORE.search(question[:MAX_QUESTION]) else things
 
@@ -195,6 +203,7 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
         .casefold()
         .split()
     )
+    words = [_CAPITALS[letter]] if letter in _CAPITALS else words
     name = _name(words, match["group"] or match["digit"] or "", question or "")
     return (text, "") if name is None else (text[: before.start("gap")], name)
 
@@ -239,6 +248,8 @@ def _may_be_unit(letter: str, before: str, question: str) -> bool:
     name = _NAMES.get(letter.casefold())
     if letter in "CFK" and name in SCALES:
         return not SCALES.isdisjoint(scales_of(question))
+    if letter in _CAPITALS:
+        return _CAPITALS[letter] in things_of(question)
     named = before.endswith(" ") or name in things_of(question)
     return letter in _LETTERS and named
 
@@ -247,8 +258,11 @@ def _name(words: list[str], power: str, question: str) -> str | None:
     """The name of the measure; empty for a thing; None where a word is neither."""
     named: list[str] = []
     counted = shared = False
-    if words[-1:] == ["in"]:
-        words = [*words[:-1], "inch"]
+    # "in" is an inch where no word follows that it could stand before.
+    following = [*words[1:], "per"]
+    words = ["inch" if pair == ("in", "per") else pair[0] for pair in zip(words, following)]
+    if "per" in words:
+        words = [_IN_FRACTIONS.get(word, word) for word in words]
     for word in words:
         single = _singular(word)
         # "5 pages a day" are counted, by the day, as "5 a day" are.

@@ -239,6 +239,8 @@ def says_a_value(gold: Value, answer: Value) -> bool:
     """Whether ``answer`` leaves no more work than ``gold`` does; see above."""
     if not gold.is_number:
         return True
+    if _powers_of_i(answer.formula) and not _powers_of_i(gold.formula):
+        return False
     if gold.literal is not None and gold.formula[2] != "fraction":
         # 782/2 is a division left to do.
         literal = answer.literal
@@ -255,6 +257,10 @@ def says_a_value(gold: Value, answer: Value) -> bool:
         and _operations(answer.formula) <= _operations(gold.formula) + EXTRA_OPERATIONS
         and _pending(answer.formula) <= _pending(gold.formula)
     )
+
+
+def _powers_of_i(formula: Formula) -> bool:
+    return any(part[:2] == ("power", ("constant", "i")) for part in parts(formula))
 
 
 def _is_power_of_literals(formula: Formula) -> bool:

@@ -103,6 +103,42 @@ def in_one_unit(answer: str, question: str) -> str:
     return str(Fraction(total, ratio)) if asked == {large} else answer
 
 
+_TWICE = re.compile(r"(?P<first>[^()]{1,64}?) ?\((?P<second>[^()]{1,64})\)")
+_FOR_ALL = re.compile(
+    r",?\s*\(?(?:for (?:all|every|each|any)\b|\\forall(?![A-Za-z]))(?P<scope>[^=]{0,80})\Z"
+)
+_LIMITING = re.compile(r"\b(?:or|except|but|not|if|unless|and)\b")
+
+
+def without_repetition(answer: str) -> str:
+    """``fourteen (14)`` as ``fourteen``; any other answer as it is.
+
+    >>> without_repetition("fourteen (14)"), without_repetition("14 (15)")
+    ('fourteen', '14 (15)')
+    """
+    match = _TWICE.fullmatch(plain(answer)) if "(" in answer else None
+    if match is None or match["first"][0].isalpha() == match["second"][0].isalpha():
+        return answer
+    first, second = (value_of(part, "") for part in match.groups())
+    if first is None or second is None or first.literal is None:
+        return answer
+    same = (first.literal, first.percent) == (second.literal, second.percent)
+    return match["first"] if same else answer
+
+
+def without_scope(answer: str, gold: str) -> str:
+    r"""``f(x) = 3x`` of ``f(x) = 3x \text{ for all } x > 0``, where the gold answer names no scope.
+
+    >>> without_scope(r"f(x) = x, \forall x", "f(x)=x"), without_scope("x for all x < 1, or 2", "x")
+    ('f(x) = x', 'x for all x < 1, or 2')
+    """
+    text = plain(answer)
+    match = _FOR_ALL.search(text)
+    if match is None or _LIMITING.search(match["scope"]) or _FOR_ALL.search(plain(gold)):
+        return answer
+    return text[: match.start()]
+
+
 _ABOUT = re.compile(r"\\approx(?![A-Za-z])")
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.(?P<places>[0-9]{1,15}))?")
 _OPERATIONS: Mapping[str, Callable[..., float]] = {

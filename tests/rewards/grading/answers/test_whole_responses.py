@@ -1,0 +1,91 @@
+"""Where whole responses of chat models state their answer, and where they take it back."""
+
+import pytest
+
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers import Checker
+
+NUMBER = Problem("w", "How many jars are there in the shop?", "58", "number")
+MONEY = Problem("w", "How much money does she earn?", "5800", "number")
+TRUTH = Problem("w", "Is it so?", "no", "text")
+FUNCTION = Problem("w", "Find all functions $f$ with this property.", "f(x)=3x", "math")
+TOWN = Problem("w", "Which town does she mean?", "Graz", "qa")
+CHOICES = ("a cold front", "warm air", "two storms", "5/8")
+CHOICE = Problem("w", "What brings rain?", "A", "choice", choices=CHOICES)
+SHARE = Problem("w", "What share is it?", "D", "choice", choices=CHOICES)
+
+RIGHT = [
+    ("So she earns **$5,800.00** in one month.", MONEY),
+    ("There are **58 jars** in total. 🫙🫙", NUMBER),
+    ("We add the shelves. **The answer is 58.**", NUMBER),
+    ("jars(shop) = **58**.", NUMBER),
+    ("40 + 18 = 58. The shop has **58** jars.", NUMBER),
+    ("40 + 18 = 58. **The shop has 58 jars.** I hope this helps!", NUMBER),
+    ("The town that she means is **Graz**.", TOWN),
+    ("It fails for 4.\nSo it is: **No**", TRUTH),
+    ("Answer: fifty-eight (58)", NUMBER),
+    ("Answer: 58 (fifty-eight)", NUMBER),
+    ("**Answer.** $58$", NUMBER),
+    ("The claim fails for 4. Final answer: no.", TRUTH),
+    ("<think>It fails.</think>\nNo.", TRUTH),
+    (r"\boxed{f(x) = 3x \quad \text{for all } x > 0}", FUNCTION),
+    (r"\boxed{f(x) = 3x \text{ for every } x \in \mathbb{R}}", FUNCTION),
+    (r"\boxed{f(x) = 3x, \ \forall x \in \mathbb{R}^+}", FUNCTION),
+    ("The correct answer is **(A) a cold front**. Rain falls where it meets warm air.", CHOICE),
+    ("So the best answer is A. a cold front.", CHOICE),
+    ("Therefore, the answer is 5/8, option D.", SHARE),
+    ("The answer is 5/8 (D).", SHARE),
+    ("It is 5 of 8 parts.\nSo: **D. 5/8**", SHARE),
+    ("The share is **5/8**.", SHARE),
+]
+WRONG = [
+    ("I doubt that it is **58**.", NUMBER),
+    ("Nobody would say that it is **58**.", NUMBER),
+    ("None of them is **58**.", NUMBER),
+    ("They falsely claim that it is **58**.", NUMBER),
+    ("40 + 18 = 58. The shop has **58** jars. It had 40.", NUMBER),
+    ("40 + 18 = 58. The shop has **58** of 60 jars.", NUMBER),
+    ("It might have 40. The shop has **58** jars.", NUMBER),
+    ("The shop has **58** jars. Actually, sixty.", NUMBER),
+    ("The shop has **58** jars. Wait, sixty.", NUMBER),
+    ("The shop has **58** jars. I made a mistake.", NUMBER),
+    ("Answer: D. 5/8. B. warm air", SHARE),
+    ("Answer: D. 5/8. (A) a cold front. (B) warm air.", SHARE),
+    ("She does not mean **Graz**.", TOWN),
+    ("It is **Graz** or **Linz**.", TOWN),
+    ("It is **Graz**, I think.", TOWN),
+    ("Answer: fifty-eight (59)", NUMBER),
+    ("Answer: 58 (59)", NUMBER),
+    ("**Answer.** $58$ or $59$", NUMBER),
+    ("Answer: no, yes", TRUTH),
+    ("Answer: No. Yes.", TRUTH),
+    ("Answer: no; true", TRUTH),
+    ("The claim holds. Final answer: yes.", TRUTH),
+    ("Yes and no.", TRUTH),
+    (r"\boxed{f(x) = 3x \quad \text{for all } x > 0, \text{ or } f(x) = 0}", FUNCTION),
+    (r"\boxed{f(x) = cx \text{ for all } x}", FUNCTION),
+    (r"\boxed{f(x) = 3x \text{ for } x < 1}", FUNCTION),
+    ("The answer is A. a cold front. B. warm air", CHOICE),
+    ("The answer is A. a cold front. Wait, it is warm air.", CHOICE),
+    ("The answer is A. a cold front? Then B.", CHOICE),
+    ("The answer is A. a cold front. Option B is as good.", CHOICE),
+    ("The answer is A, not B? Then B.", CHOICE),
+    ("Therefore, the answer is 5/8, option A.", SHARE),
+    ("The answer is 5/8 (A).", SHARE),
+    ("I would exclude **A**.", CHOICE),
+    ("The wrong one is **A. a cold front**", CHOICE),
+    ("**A. a cold front** or **B. warm air**", CHOICE),
+    ("It is neither of these: **A. a cold front**", CHOICE),
+]
+
+
+@pytest.mark.parametrize(("response", "problem"), RIGHT)
+def test_a_stated_answer_is_found(checker: Checker, response: str, problem: Problem) -> None:
+    assert checker.check(response, problem).correct
+
+
+@pytest.mark.parametrize(("response", "problem"), WRONG)
+def test_what_is_doubted_or_one_of_two_is_not_paid(
+    checker: Checker, response: str, problem: Problem
+) -> None:
+    assert not checker.check(response, problem).correct
