@@ -71,6 +71,45 @@ def preset_settings(name: str) -> TrainSettings:
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 
+def preset_questions(name: str, given: Collection[str] = ()) -> dict[str, int]:
+    """How many questions and responses a paper measures with: the whole of a test set, of a set
+    that also trains what it holds out. Nothing for the tiny team's presets.
+
+    Args:
+        name: of the preset.
+        given: flags on the command line; ``--questions`` is about all sets.
+    """
+    if preset_called(name).own:
+        return {}
+    paper = preset_settings(name)
+    env = vars(paper.env) if paper.env else {}
+    samples = env.get("eval_traces") or env.get("eval_samples")
+    values = {"samples": samples} if samples else {}
+    if "--questions" not in given:
+        values |= {"questions": 0, "held_out": paper.problems.held_out or 0}
+    return values
+
+
+def preset_comparison(name: str) -> dict[str, Any]:
+    """The paper's own comparison: settings of ``benchmark.py`` by name.
+
+    Args:
+        name: of the preset.
+    """
+    return {path: setting.value for path, setting in preset_called(name).comparison.items()}
+
+
+def preset_problems(name: str) -> tuple[str, ...]:
+    """The sets that a paper measures on.
+
+    Args:
+        name: of the preset.
+    """
+    paper = preset_settings(name)
+    default = paper.problems.eval or (paper.problems.train,)
+    return preset_comparison(name).get("problems", default)
+
+
 def sampling(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[str, float]:
     """The common ``temperature`` and ``top_p``. Flags in ``given`` are left out, so the sources
     may differ in them.

@@ -16,7 +16,7 @@ from coterie.comparison.responses import Completions, Record, Responses, respons
 from coterie.comparison.settings import Asking
 from coterie.datatypes import Problem, UserError
 from coterie.problems.canonical import problem_key
-from coterie.problems.opening import open_source
+from coterie.problems.opening import open_source, trains_on
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import hold_out, sample
 from coterie.rewards.grading.checkers import DEFAULT
@@ -54,8 +54,12 @@ def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
     opened: list[Questions] = []
     for name in names:
         source = open_source(name, purpose="eval", seed=settings.seed)
-        count = settings.questions if source.size is None else min(settings.questions, source.size)
-        problems, _ = hold_out(source, _NOBODY, count, settings.seed)
+        count = settings.questions
+        if settings.held_out and (source.size is None or trains_on(name)):
+            count = settings.held_out
+        if source.size is not None:
+            count = min(count or source.size, source.size)
+        problems, _ = hold_out(source, _NOBODY, count or None, settings.seed)
         opened.append(Questions(name, problems, source.fingerprint))
     return opened
 

@@ -23,7 +23,10 @@ class Asking:
     problems: tuple[str, ...] = ()
     """Sets of problems to score on, each named as for train.py; several are pooled."""
     questions: int = 128
-    """Questions of each set; a smaller set is taken whole."""
+    """Questions of each set; a smaller set is taken whole. 0: the whole of each."""
+    held_out: int = 0
+    """Questions of a generator, or of a set that also trains, such as deepmath; 0: as --questions
+    says."""
     samples: int = 8
     """Responses to each question."""
     temperature: float = 1.0
@@ -54,7 +57,10 @@ class Asking:
         Raises:
             UserError: one sentence that names the flag.
         """
-        check_positive(self, "questions", "samples", "batch", "resamples", *positive)
+        for name in ("questions", "held_out"):
+            if getattr(self, name) < 0:
+                raise UserError(f"--{name.replace('_', '-')} must not be negative")
+        check_positive(self, "samples", "batch", "resamples", *positive)
         check_temperature(self.temperature)
         if not 0 < self.top_p <= 1:
             raise UserError("--top-p must be above 0 and at most 1")

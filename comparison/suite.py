@@ -15,6 +15,8 @@ from coterie.comparison.inherited import (
     Inherited,
     checking,
     inherited_settings,
+    preset_problems,
+    preset_questions,
     preset_settings,
     prompting,
     roles_of_runs,
@@ -116,9 +118,10 @@ class SuiteComparison(Asking):
     """Folder for responses, results.json and pictures; responses in it are used again."""
 
     def inherited(self, given: Collection[str]) -> dict[str, Any]:
-        """The settings of sampling and checking of the runs or the preset."""
+        """The settings of sampling and checking of the runs or the preset, and its questions."""
         sources = self.sources()
-        return sampling(sources, given) | checking(sources, given)
+        paper = preset_questions(self.preset, given) if self.preset else {}
+        return paper | sampling(sources, given) | checking(sources, given)
 
     def sources(self) -> list[Inherited]:
         """The runs or the preset that provide settings."""
@@ -275,8 +278,8 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     suite = replace(suite, settings={**fit, **suite.settings, **settings_inherited})
     if settings.problems:
         suite = replace(suite, problems=settings.problems)
-    elif settings.preset and (paper := preset_settings(settings.preset)).choice.env == suite.env:
-        suite = replace(suite, problems=paper.problems.eval or (paper.problems.train,))
+    elif settings.preset and preset_settings(settings.preset).choice.env == suite.env:
+        suite = replace(suite, problems=preset_problems(settings.preset))
     roles = _roles(suite)
     only = roles[0] if len(roles) == 1 and (settings.policies or settings.verifier) else ""
     suite = replace(suite, role=settings.role or suite.role or only)

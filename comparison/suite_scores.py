@@ -51,6 +51,7 @@ from coterie.evaluation.metrics.discrimination import (
 from coterie.evaluation.metrics.intervals import bootstrap
 from coterie.evaluation.metrics.means import Floats, mean_at_n, mean_present, variance
 from coterie.evaluation.metrics.passk import shapley_shares, subset_unions
+from coterie.evaluation.metrics.runs import averaged_over_sets, calibration_over_runs
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,10 @@ def score(
     binary = are_binary(alone)
     apart = pairs(alone, **drawn) if binary else []
     known = reliability(alone, **drawn)
+    runs = [
+        {n: calibration_over_runs(own.confidence_QN, own.correct_QN) for n, own in answers.items()}
+        for answers in alone
+    ]
     name = answered[0].suite
     questions = sum(len(systems_of_set[0].score_Q) for systems_of_set in systems_by_set)
     sets = len(systems_by_set)
@@ -140,8 +145,16 @@ def score(
                 "questions": len(answers.questions.problems),
                 "rows": {system.name: mean_present(system.score_Q) for system in systems_of_set},
                 "policies": reliability([answers.alone], **drawn),
+                "runs": own_runs,
             }
-            for answers, systems_of_set in zip(answered, systems_by_set)
+            for answers, systems_of_set, own_runs in zip(answered, systems_by_set, runs)
+        },
+        "runs": {
+            name: averaged_over_sets(
+                [own[name] for own in runs],
+                [len(answers.questions.problems) for answers in answered],
+            )
+            for name in alone[0]
         },
         "rows": {row.system.name: _row(row) for row in rows},
         "differences": {f"{second} - {first}": d for (first, second), d in deployable.items()},

@@ -37,6 +37,16 @@ class Deferral:
         threshold_Q = None if self.threshold_Q is None else self.threshold_Q[chosen_Q]
         return Deferral(self.cascade.of(chosen_Q), self.deferred_QS[chosen_Q], threshold_Q)
 
+    @staticmethod
+    def join(parts: "Sequence[Deferral]") -> "Deferral":
+        """The decisions on several sets, one after the other."""
+        thresholds = [part.threshold_Q for part in parts if part.threshold_Q is not None]
+        return Deferral(
+            Cascade.join([part.cascade for part in parts]),
+            np.concatenate([part.deferred_QS for part in parts]),
+            np.concatenate(thresholds) if len(thresholds) == len(parts) else None,
+        )
+
     def mixed(self, kept_QS: Floats, moved_QS: Floats) -> Floats:
         """Mix the values of kept and deferred questions by the probability of deferral."""
         return kept_QS + as_floats(self.deferred_QS) * (moved_QS - kept_QS)

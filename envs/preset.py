@@ -46,6 +46,8 @@ class Preset:
     """Algorithm -> what the paper sets of it."""
     train_role: tuple[str, ...] = ()
     """Who learns; empty: whoever learns in this environment by default."""
+    comparison: Mapping[str, Setting] = field(default_factory=dict)
+    """What the paper compares on and how: settings of ``benchmark.py``, by name."""
     own: bool = False
     """Whether its models are ours and not the paper's."""
     of: str = ""
@@ -91,6 +93,8 @@ def miniature(
         models={},
         settings={**smaller(full.settings), **(more or {})},
         algos={name: smaller(settings) for name, settings in full.algos.items()},
+        # The paper's sets and sizes; the tiny team is compared on its own.
+        comparison={},
         own=True,
         of=of,
         at_default=at_default,

@@ -2,7 +2,7 @@
 
 # Q questions, S responses of a role to each, N = Q S pairs of responses, R resamples, M columns
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from coterie.evaluation.metrics.deferral import (
 from coterie.evaluation.metrics.discrimination import discrimination, discrimination_columns
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.evaluation.metrics.runs import OverRuns, calibration_over_runs, over_runs
 from coterie.rewards.confidence import ThresholdSource
 
 Mask = npt.NDArray[np.bool_]
@@ -99,6 +100,26 @@ class Cascade:
             self.score_QS[chosen_Q],
             before[chosen_Q] if isinstance(before, np.ndarray) else before,
             self.small_always,
+        )
+
+    @staticmethod
+    def join(cascades: "Sequence[Cascade]") -> "Cascade":
+        """The questions of several cascades of the same models, one set after the other."""
+
+        def joined(parts: Sequence[ScoredResponses]) -> ScoredResponses:
+            return ScoredResponses(
+                np.concatenate([part.correct_QS for part in parts]),
+                np.concatenate([part.confidence_QS for part in parts]),
+                np.concatenate([part.cost_QS for part in parts]),
+            )
+
+        before = [np.broadcast_to(own.before_QS, own.score_QS.shape) for own in cascades]
+        return Cascade(
+            joined([own.small for own in cascades]),
+            joined([own.large for own in cascades]),
+            np.concatenate([own.score_QS for own in cascades]),
+            np.concatenate(before),
+            cascades[0].small_always,
         )
 
     @property
@@ -181,9 +202,9 @@ def measure(
     """Calibration of the score, and what the cascade gives when it defers so.
 
     ``accuracy_small``, ``accuracy_large``, ``ece``, ``auroc``, ``output_ratio``, ``accuracy``,
-    ``cost``, ``deferred``, ``random_gain`` (above random deferral of as many), ``saving`` and
-    ``loss`` (both against the large model alone); ``helped`` and ``harmed``, the shares of all
-    responses that deferral made right and made wrong.
+    ``cost``, ``cost_large``, ``deferred``, ``random_gain`` (above random deferral of as many),
+    ``saving`` and ``loss`` (both against the large model alone); ``helped`` and ``harmed``, the
+    shares of all responses that deferral made right and made wrong.
 
     Args:
         deferred_QS: from :meth:`Cascade.defer`, or the probability of being deferred.
@@ -216,12 +237,58 @@ def measure(
     }
 
 
+def average(sets: Sequence[Mapping[str, Resampled]]) -> dict[str, Resampled]:
+    """Every metric of :func:`measure` over several sets, each weighted by its questions.
+
+    ECE, AUROC and ``random_gain`` are means of the sets' own; ``saving`` is that of the mean costs.
+
+    Args:
+        sets: the metrics of each set, with as many resamples and independent ones.
+    """
+    counts = [next(iter(own.values())).count for own in sets]
+    weights = as_floats(counts) / sum(counts)
+
+    def mean(name: str) -> Resampled:
+        parts = [own[name] for own in sets]
+        drawn = sum(w * part.replicates for w, part in zip(weights, parts))
+        value = sum(w * part.value for w, part in zip(weights, parts))
+        return Resampled(float(value), np.asarray(drawn), sum(counts))
+
+    metrics = {name: mean(name) for name in sets[0]}
+    cost, large = metrics["cost"], metrics["cost_large"]
+    saved_R = 1.0 - ratio(cost.replicates, large.replicates)
+    metrics["saving"] = Resampled(float(1.0 - ratio(cost.value, large.value)), saved_R, sum(counts))
+    return metrics
+
+
+def measure_runs(cascade: Cascade, deferred_QS: npt.ArrayLike) -> dict[str, OverRuns]:
+    """Mean and standard deviation over runs of ``accuracy_small``, ``ece``, ``auroc``,
+    ``output_ratio``, and of the cascade's ``accuracy``, ``cost`` and ``deferred``.
+
+    Args:
+        deferred_QS: as of :func:`measure`.
+    """
+    deferred_QS = as_floats(deferred_QS)
+    small, large = cascade.small, cascade.large
+    right_QS = small.correct_QS + deferred_QS * (large.correct_QS - small.correct_QS)
+    more_QS = cascade.deferred_cost_QS - cascade.kept_cost_QS
+    cost_QS = cascade.kept_cost_QS + deferred_QS * more_QS
+    stated = calibration_over_runs(cascade.score_QS, small.correct_QS)
+    return {
+        "accuracy_small": stated.pop("accuracy"),
+        **stated,
+        "accuracy": over_runs(right_QS.mean(axis=0)),
+        "cost": over_runs(cost_QS.mean(axis=0)),
+        "deferred": over_runs(deferred_QS.mean(axis=0)),
+    }
+
+
 def _derive(means: Mapping[str, Floats]) -> dict[str, Floats]:
     """Metrics from column means, the same for the data and for every resample."""
     plain = {name: values[..., 0] for name, values in means.items() if name not in ("ece", "auroc")}
     small, large = plain["accuracy_small"], plain["accuracy_large"]
     return {
-        **{name: values for name, values in plain.items() if name != "cost_large"},
+        **plain,
         "ece": calibration_error(means["ece"]),
         "auroc": discrimination(means["auroc"]),
         "random_gain": plain["accuracy"] - (small + plain["deferred"] * (large - small)),

@@ -94,6 +94,17 @@ def open_source(
     )
 
 
+def trains_on(text: str) -> bool:
+    """Whether ``text`` names a known data set that trains on the problems that it measures with."""
+    if _is_file(text):
+        return False
+    head, options = read_options(text)
+    hub_set = HUB_SETS.get(head)
+    if hub_set is None or "split" in options:
+        return False
+    return hub_set.train == hub_set.eval and hub_set.train_percent is None
+
+
 def _open_hub(
     hub_set: HubSet,
     name: str,

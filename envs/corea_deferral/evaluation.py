@@ -152,7 +152,9 @@ def _by_bin(stated_N: Floats, right_N: Floats) -> list[tuple[float, float, float
 
 def _rename(measured: dict[str, Resampled], small: str, large: str) -> dict[str, Resampled]:
     names = {"accuracy_small": f"pass@1/{small}", "accuracy_large": f"pass@1/{large}"}
-    return {names.get(name, name): value for name, value in measured.items()}
+    return {
+        n: value for name, value in measured.items() if (n := names.get(name, name)) != "cost_large"
+    }
 
 
 READING = Reading(

@@ -3,7 +3,7 @@
 "Framework" is SimpleRL-reason v1, whose defaults the paper keeps (section 4.4).
 """
 
-from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting
+from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting, miniature
 
 _SETTINGS = {
     "env.traces": Setting(8, "section 4.4"),
@@ -74,6 +74,52 @@ _CREDIT = {
         1e-3, "section 4.4", "a bonus on entropy spreads confidences at random"
     ),
 }
+MEASURED = {
+    "deepmath": 500,
+    "math500": 500,
+    "gsm8k": 1319,
+    "olympiadbench": 674,
+    # All of it: without a split a fifth is left for CoRe to measure with.
+    "gpqa-main?split=train": 448,
+    "commonsenseqa": 1221,
+}
+"""Set -> its questions (section 4.1); DeepMath's are held out of what trains."""
+AVERAGES = {
+    "OOD Math": ("math500", "gsm8k", "olympiadbench"),
+    "OOD Non-Math": ("gpqa-main?split=train", "commonsenseqa"),
+}
+"""Table 1's columns -> their sets."""
+_COMPARISON = {
+    "problems": Setting((*MEASURED,), "section 4.1"),
+    "averages": Setting(
+        tuple(f"{name}={' '.join(sets)}" for name, sets in AVERAGES.items()), "table 1"
+    ),
+    "fit_problems": Setting("deepmath", "appendices A.1, A.2"),
+    "fit_questions": Setting(16_000, "appendices A.1, A.2; section 4.1"),
+    "probe_lr": Setting(5e-5, "appendix A.1"),
+    "probe_epochs": Setting(20, "appendix A.1"),
+    "probe_batch": Setting(
+        32,
+        "appendix A.1",
+        paper="a batch of 32 on each device, of how many is not said (appendix A.1)",
+        departs="one device fits a probe in minutes",
+    ),
+    "router_lr": Setting(5e-5, "appendix A.2"),
+    "router_epochs": Setting(2, "appendix A.2"),
+    "router_batch": Setting(
+        32,
+        "appendix A.2",
+        paper="8 on each device, accumulated over 4 steps, on how many devices is not said "
+        "(appendix A.2)",
+        departs="8 times 4, those of one device",
+    ),
+    "router_tuning": Setting(
+        "full",
+        "ours",
+        paper="supervised fine-tuning, of which weights is not said (appendix A.2)",
+        departs="the weights that the small model's training changes, too",
+    ),
+}
 _LARGE = "Qwen/Qwen2.5-32B-Instruct"
 # Name -> small model, nominal size ratio, steps and where they stand.
 _PAIRS = {
@@ -99,13 +145,46 @@ def _preset(
         },
         algos={"grpo": _CREDIT},
         train_role=train_role,
+        comparison=_COMPARISON,
     )
 
 
-PRESETS = {f"corea-{name}": _preset(*pair) for name, pair in _PAIRS.items()} | {
+PUBLISHED = {f"corea-{name}": _preset(*pair) for name, pair in _PAIRS.items()} | {
     # The large model of all cascades, trained in the same way.
     "corea-qwen-32b": _preset(*_PAIRS["qwen-7b"][:2], 50, "sections 4.2, 4.4", ("large",))
 }
+MINIATURE = miniature(
+    "corea-qwen-7b",
+    PUBLISHED["corea-qwen-7b"],
+    at_default={
+        **dict.fromkeys(
+            (
+                *("env.max_new_tokens", "learner.lr", "learner.betas"),
+                *("rollout.problems_per_step", "run.steps", "problems.limit", "problems.held_out"),
+            ),
+            TINY,
+        ),
+        "agents.tuning": "tiny models are trained whole",
+        "run.checkpoint_every": "tiny checkpoints are cheap",
+    },
+    instead={
+        "problems.train": Setting(
+            "recall",
+            "ours",
+            paper="DeepMath16K",
+            departs="what a tiny model can know or not know",
+        ),
+        "scoring.checker": Setting(
+            "default",
+            "ours",
+            paper="math_verify",
+            departs="answers are single digits, which both read alike, one of them in no time",
+        ),
+    },
+)
+"""COREA as published with the tiny team: the full-size preset in everything but its size."""
+
+PRESETS = PUBLISHED | {"corea-tiny": MINIATURE}
 
 DEPARTURES = (
     Departure(
@@ -142,9 +221,39 @@ DEPARTURES = (
     Departure(
         "sets that measure",
         "six (section 4.1)",
-        f"{_SETTINGS['problems.held_out'].value} held-out problems of DeepMath; the others by "
-        "`benchmark.py --suite corea`",
+        f"{_SETTINGS['problems.held_out'].value} held-out problems of DeepMath in a run; all six "
+        "by `benchmark.py corea --preset` and `benchmark.py suite --preset`",
         "a run has one threshold, and the paper one for each set",
+    ),
+    Departure(
+        "OlympiadBench",
+        "which part, and how many questions, is not said (section 4.1)",
+        "the 674 open-ended questions of mathematics in English without a picture",
+        "what averages over the sets in tables 1 and 2 imply",
+    ),
+    Departure(
+        "CommonsenseQA",
+        "1,221 questions, of which part is not said (section 4.1)",
+        "its validation part, which has so many",
+        "its test part has no labels",
+    ),
+    Departure(
+        "ECE",
+        "bins not said (eq. 7)",
+        "ten bins of equal width, closed on the left; responses without a confidence are left out",
+        "the usual number",
+    ),
+    Departure(
+        "schedule of probe and router",
+        "not said (appendices A.1, A.2)",
+        "constant, without decay of the router's weights",
+        "the optimizer is all that is named",
+    ),
+    Departure(
+        "hidden states of the probe",
+        "averaged, raw (appendix A.1)",
+        "averaged over question and response, then standardised",
+        "models have states of different scales; a linear layer can undo it",
     ),
     Departure(
         "router's prompt",

@@ -1,9 +1,12 @@
 """COREA's comparison of systems: ``python benchmark.py corea --corea runs/x --rlvr runs/y``."""
 
+# Q questions of all sets, S responses of each
+
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from rich.console import Console
@@ -12,6 +15,9 @@ from coterie.comparison.inherited import (
     Inherited,
     checking,
     inherited_settings,
+    preset_comparison,
+    preset_problems,
+    preset_questions,
     preset_settings,
     prompting,
     sampling,
@@ -29,13 +35,23 @@ from coterie.comparison.plan import (
 from coterie.comparison.policies import NamedPolicy, find_policy
 from coterie.comparison.responses import Responses, pool
 from coterie.comparison.settings import Asking
-from coterie.comparison.systems import System
+from coterie.comparison.systems import Deferral, System
 from coterie.datatypes import UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
-from coterie.evaluation.cascade import ThresholdChoice, measure
+from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
 from coterie.evaluation.metrics.means import Floats
+from coterie.evaluation.metrics.runs import averaged_over_sets
 from coterie.experts.naming import is_player
-from coterie.extras.papers.corea_systems import SYSTEMS, Measured, curve_content, systems, table
+from coterie.extras.papers.corea_systems import (
+    SYSTEMS,
+    Measured,
+    Runs,
+    at_thresholds,
+    curve_content,
+    runs_table,
+    systems_by_set,
+    table,
+)
 from coterie.rewards.confidence import ThresholdSource
 from coterie.teams.graders import check_graders
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
@@ -72,7 +88,10 @@ class CoreaComparison(Asking):
     systems: tuple[str, ...] = ()
     """Rows to show, by name; default: all that have their models."""
     problems: tuple[str, ...] = ("recall",)
-    """Sets of questions to score on, each named as for train.py; several are pooled."""
+    """Sets of questions to score on, each named as for train.py. Each has its own thresholds; a
+    figure over several is the mean of theirs, weighted by questions."""
+    averages: tuple[str, ...] = ()
+    """Means over some of the sets, each NAME=SETS, such as "OOD Math=math500 gsm8k"."""
     questions: int = 512
     """Questions of each set; a smaller set is taken whole."""
     fit_problems: str = ""
@@ -104,10 +123,23 @@ class CoreaComparison(Asking):
     """Learning rate of the router's fine-tuning; 5e-5 in the paper."""
     router_epochs: int = 10
     """Epochs of the router; 2 in the paper."""
+    router_batch: int = 32
+    """Questions of a step of the router."""
+    router_tuning: Literal["auto", "full", "lora"] = "auto"
+    """Weights of the router that are fine-tuned; auto: all of a tiny model, LoRA else."""
     probe_lr: float = 5e-5
     """Learning rate of the probe."""
+    probe_epochs: int = 20
+    """Epochs of the probe; the weights of the lowest held-out loss are kept."""
+    probe_batch: int = 32
+    """Responses of a step of the probe."""
     out: Path = Path("runs/corea-comparison")
     """Folder for responses, results.json and pictures; responses in it are used again."""
+
+    @property
+    def of_preset(self) -> dict[str, Any]:
+        """What the paper compares on and how; nothing without a preset."""
+        return preset_comparison(self.preset) if self.preset else {}
 
     def policies(self) -> dict[str, NamedPolicy]:
         """Return every model that the settings name."""
@@ -141,14 +173,18 @@ class CoreaComparison(Asking):
             values = {
                 "base": small,
                 "large": paper.agents["large"].model,
-                "problems": paper.problems.eval or (paper.problems.train,),
-                "questions": paper.problems.held_out or self.questions,
-                "samples": env.eval_traces,
                 "threshold": env.threshold_source,
                 "threshold_on_test": env.threshold_on_test,
                 "size_ratio": env.size_ratio,
                 "output_weight": env.output_weight,
+                "problems": preset_problems(self.preset),
+                "samples": env.eval_traces,
+                **preset_questions(self.preset, given),
+                **self.of_preset,
             }
+            if "--problems" in given:
+                # Means over the paper's sets, which are not asked.
+                values.pop("averages", None)
         sources = self._sources()
         drawn, asked = sampling(sources, given), prompting(sources, _ENV, given)
         asked.pop("eval_max_new_tokens", None)
@@ -167,7 +203,11 @@ def compare(settings: CoreaComparison) -> None:
         UserError: a setting or a model is invalid; raised before any model is loaded.
     """
     console = Console()
-    settings.check("max_new_tokens", "fit_questions")
+    settings.check(
+        *("max_new_tokens", "fit_questions", "router_epochs", "router_batch"),
+        *("probe_epochs", "probe_batch"),
+    )
+    groups = _groups(settings)
     policies = settings.policies()
     # Load one model at a time.
     settings.check_engine(*policies.values())
@@ -178,7 +218,7 @@ def compare(settings: CoreaComparison) -> None:
         fitted = further_questions(scored, settings.fit_problems, settings.fit_questions, settings)
         if fitted is None:
             wanted -= _without_fit(settings, needs_fit, console)
-    elif settings.fit_problems:
+    elif settings.fit_problems != settings.of_preset.get("fit_problems", ""):
         raise UserError("--fit-problems: no row is fitted here; leave it out, or name --rlvr RUN")
     check_graders(
         settings.scoring,
@@ -199,10 +239,10 @@ def compare(settings: CoreaComparison) -> None:
         settings,
         console,
     )
-    answered = {
-        name: pool([job.responses() for job in jobs_of_model])
-        for name, jobs_of_model in jobs.items()
+    by_model = {
+        name: [job.responses() for job in jobs_of_model] for name, jobs_of_model in jobs.items()
     }
+    answered = {name: pool(own) for name, own in by_model.items()}
     more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
     if fitted and fit_job:
         fitting_responses = fit_job.responses()
@@ -215,46 +255,93 @@ def compare(settings: CoreaComparison) -> None:
         settings.threshold_on_test,
     )
     costs = {"size_ratio": settings.size_ratio, "output_weight": settings.output_weight}
-    rows = [
-        system for system in systems(answered, choice, **costs, **more) if system.name in wanted
+    by_set = [
+        [system for system in rows if system.name in wanted]
+        for rows in systems_by_set(by_model, choice, **costs, **more)
     ]
-    _show(rows, scored, settings, console)
+    _show(by_set, scored, groups, settings, console)
+
+
+def _groups(settings: CoreaComparison) -> dict[str, list[int]]:
+    """Name -> places of the sets of each of ``--averages``.
+
+    Raises:
+        UserError: one has another form, or names a set that is not scored.
+    """
+    groups: dict[str, list[int]] = {}
+    for text in settings.averages:
+        name, _, sets = text.partition("=")
+        try:
+            named = shlex.split(sets)
+        except ValueError:
+            named = []
+        if not name.strip() or not named:
+            raise UserError(
+                f'--averages {text!r}: write NAME=SETS, such as "OOD Math=math500 gsm8k"'
+            )
+        if unknown := [each for each in named if each not in settings.problems]:
+            raise UserError(
+                f"--averages {name}: {unknown[0]} is not scored; name it with --problems, one of "
+                f"{', '.join(settings.problems)}"
+            )
+        if name in groups:
+            raise UserError(f"--averages names {name} twice")
+        groups[name] = [settings.problems.index(each) for each in dict.fromkeys(named)]
+    return groups
 
 
 def _show(
-    systems_shown: Sequence[System],
+    by_set: Sequence[Sequence[System]],
     scored: Sequence[Questions],
+    groups: Mapping[str, Sequence[int]],
     settings: CoreaComparison,
     console: Console,
 ) -> None:
     """Show the tables; write results.json and the pictures."""
-    problems = [problem for questions in scored for problem in questions.problems]
-    solvable_Q = np.array([bool(problem.meta.get("solvable", True)) for problem in problems])
-    results = _measured(systems_shown, settings)
-    console.print(table(results, f"{len(problems)} questions, {settings.samples} responses each"))
-    knowable: Measured = {}
-    if solvable_Q.any() and not solvable_Q.all():
-        knowable = _measured([system.of(solvable_Q) for system in systems_shown], settings)
-        console.print(table(knowable, f"the {int(solvable_Q.sum())} that can be known"))
-    set_Q = np.repeat(np.arange(len(scored)), [len(questions.problems) for questions in scored])
-    by_set = {
-        questions.name: _measured([system.of(set_Q == place) for system in systems_shown], settings)
-        for place, questions in enumerate(scored)
-        if len(scored) > 1
+    counts = [len(questions.problems) for questions in scored]
+    measured = [_measured(rows, settings, place) for place, rows in enumerate(by_set)]
+    runs = [_runs(rows) for rows in by_set]
+    results, spread = _mean(measured), _mean_of_runs(runs, counts)
+    several = f" of {len(scored)} sets" if len(scored) > 1 else ""
+    title = f"{sum(counts)} questions{several}, {settings.samples} responses each"
+    console.print(table(results, title))
+    if settings.samples > 1:
+        console.print(runs_table(spread, f"mean ± standard deviation of {settings.samples} runs"))
+    knowable = _knowable(by_set, scored, settings)
+    if knowable:
+        solvable = sum(bool(p.meta.get("solvable", True)) for q in scored for p in q.problems)
+        console.print(table(knowable, f"the {solvable} that can be known"))
+    by_name = {q.name: own for q, own in zip(scored, measured)} if len(scored) > 1 else {}
+    averages = {name: _mean([measured[i] for i in own]) for name, own in groups.items()}
+    for name, own in {**averages, **by_name}.items():
+        console.print(table(own, name))
+    rows_of_system = zip(*by_set, strict=True)
+    deferrals = {
+        rows[0].name: Deferral.join([row.deferral for row in rows if row.deferral])
+        for rows in rows_of_system
+        if rows[0].deferral
     }
-    for name, measured in by_set.items():
-        console.print(table(measured, name))
-    deferrals = {system.name: system.deferral for system in systems_shown if system.deferral}
+    deferring = {name: own for name, own in deferrals.items() if own.threshold_Q is not None}
     content = {
         "systems": results,
         "solvable": knowable,
-        "sets": by_set,
-        "curves": {
-            name: curve_content(deferral)
-            for name, deferral in deferrals.items()
-            if deferral.threshold_Q is not None
+        "sets": by_name,
+        "averages": averages,
+        "runs": {
+            "systems": spread,
+            "sets": {questions.name: own for questions, own in zip(scored, runs)},
+            "averages": {
+                name: _mean_of_runs([runs[i] for i in own], [counts[i] for i in own])
+                for name, own in groups.items()
+            },
         },
-        "conventions": {"ece": "10 bins [a, b), the last closed; valid confidences only"},
+        "curves": {name: curve_content(deferral) for name, deferral in deferring.items()},
+        "at threshold": {name: at_thresholds(deferral) for name, deferral in deferring.items()},
+        "conventions": {
+            "ece": "10 bins [a, b), the last closed; valid confidences only",
+            "several sets": "each has its own threshold; means weighted by questions",
+            "runs": "run s is the s-th response to every question",
+        },
         "config": to_plain(settings),
     }
     from coterie.extras.papers.corea_pictures import draw_cascades
@@ -262,6 +349,38 @@ def _show(
     files = [write_json(settings.out / "results.json", content)]
     files += draw_cascades(deferrals, settings.out)
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+
+
+def _mean(sets: Sequence[Measured]) -> Measured:
+    """Every system's metrics over several sets."""
+    return {
+        name: sets[0][name] if len(sets) == 1 else average([own[name] for own in sets])
+        for name in sets[0]
+    }
+
+
+def _mean_of_runs(sets: Sequence[Runs], questions: Sequence[int]) -> Runs:
+    """Every system's means and deviations over several sets."""
+    return {name: averaged_over_sets([own[name] for own in sets], questions) for name in sets[0]}
+
+
+def _knowable(
+    by_set: Sequence[Sequence[System]], scored: Sequence[Questions], settings: CoreaComparison
+) -> Measured:
+    """Metrics on the questions that can be known; none where that is all or nothing."""
+    solvable = [
+        np.array([bool(problem.meta.get("solvable", True)) for problem in questions.problems])
+        for questions in scored
+    ]
+    if all(own_Q.all() for own_Q in solvable) or not any(own_Q.any() for own_Q in solvable):
+        return {}
+    return _mean(
+        [
+            _measured([system.of(own_Q) for system in rows], settings, place)
+            for place, (rows, own_Q) in enumerate(zip(by_set, solvable))
+            if own_Q.any()
+        ]
+    )
 
 
 def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> set[str]:
@@ -362,7 +481,12 @@ def _fit(
     if "rlvr-probe" in wanted:
         from coterie.extras.papers.probe import probe_scores
 
-        options = {"seed": settings.seed, "learning_rate": settings.probe_lr}
+        options = {
+            "seed": settings.seed,
+            "learning_rate": settings.probe_lr,
+            "epochs": settings.probe_epochs,
+            "batch": settings.probe_batch,
+        }
         yield (
             "probe_QS",
             probe_scores(policies["rlvr"], fitting_responses, answered["rlvr"], **options),
@@ -380,14 +504,26 @@ def _fit(
                 seed=settings.seed,
                 learning_rate=settings.router_lr,
                 epochs=settings.router_epochs,
+                batch=settings.router_batch,
+                tuning=settings.router_tuning,
             ),
         )
 
 
-def _measured(systems_measured: Sequence[System], settings: CoreaComparison) -> Measured:
-    resampling = {"resamples": settings.resamples, "seed": settings.seed}
+def _measured(rows: Sequence[System], settings: CoreaComparison, place: int) -> Measured:
+    """Metrics of the systems on one set; ``place`` makes its resamples independent of others'."""
+    resampling = {"resamples": settings.resamples, "seed": settings.seed + place}
     return {
-        system.name: measure(system.deferral.cascade, system.deferral.deferred_QS, **resampling)
-        for system in systems_measured
-        if system.deferral
+        row.name: measure(row.deferral.cascade, row.deferral.deferred_QS, **resampling)
+        for row in rows
+        if row.deferral
+    }
+
+
+def _runs(rows: Sequence[System]) -> Runs:
+    """Means and deviations over runs of the systems on one set."""
+    return {
+        row.name: measure_runs(row.deferral.cascade, row.deferral.deferred_QS)
+        for row in rows
+        if row.deferral
     }

@@ -15,6 +15,8 @@ _BINS = 10
 # Systems that are one point of accuracy against cost, with their markers.
 _POINTS = {"llm": "s", "oracle": "*"}
 _WIDTH = 3.2
+# The largest threshold of COREA's figure 2.
+_MOST = 1.1
 
 
 def draw_cascades(systems: Mapping[str, Deferral], folder: Path) -> list[Path]:
@@ -100,25 +102,35 @@ def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
 
 
 def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
-    """Draw COREA's deferral rate and accuracy against its threshold."""
-    corea = systems.get("corea")
-    if corea is None or corea.threshold_Q is None:
+    """Draw accuracy, cost and deferral of every cascade against its threshold (COREA, figure 2)."""
+    drawn = {
+        name: deferral for name, deferral in systems.items() if deferral.threshold_Q is not None
+    }
+    if not drawn:
         return False
-    curve = corea.cascade.curve()
-    with drawing(path, figsize=(5.4, 3.6)) as axis:
-        for values_D, label, colour in (
-            (curve.deferred_D, "share deferred", "C1"),
-            (curve.accuracy_D, "accuracy", "C0"),
-        ):
-            axis.step(curve.threshold_D, values_D, where="pre", label=label, color=colour)
-        axis.axhline(curve.accuracy_large, color="0.6", linewidth=1, label="LLM alone")
-        for chosen in np.unique(corea.threshold_Q):
-            axis.axvline(chosen, color="C3", linestyle=":", label="chosen on the other half")
-        axis.set_xlabel("threshold")
-        axis.set_ylim(-0.02, 1.02)
-        handles, labels = axis.get_legend_handles_labels()
-        unique = dict(zip(labels, handles))
-        axis.legend(unique.values(), unique.keys(), fontsize=8)
+    with drawing(path, 1, 3, figsize=(13, 4)) as axes:
+        for place, (name, deferral) in enumerate(drawn.items()):
+            curve = deferral.cascade.curve()
+            style = {
+                "label": SYSTEMS[name],
+                "color": f"C{place % 10}",
+                "linewidth": 2.2 if name == "corea" else 1,
+                "linestyle": "-" if place < 10 else "--",
+                "zorder": 4 if name == "corea" else 3,
+            }
+            for axis, values_D in zip(axes, (curve.accuracy_D, curve.cost_D, curve.deferred_D)):
+                axis.step(curve.threshold_D, values_D, where="pre", **style)
+        chosen = drawn.get("corea", next(iter(drawn.values()))).threshold_Q
+        for axis, label in zip(axes, ("accuracy", "cost per question", "share deferred")):
+            for threshold in np.unique(np.asarray(chosen)):
+                axis.axvline(threshold, color="0.4", linestyle="--", linewidth=1)
+            axis.set_xlabel("threshold; dashed: chosen")
+            axis.set_ylabel(label)
+            axis.set_xlim(-0.02, _MOST + 0.02)
+        axes[0].axhline(
+            next(iter(drawn.values())).cascade.large.correct_QS.mean(), color="0.6", linewidth=1
+        )
+        axes[-1].legend(fontsize=6)
     return True
 
 

@@ -28,6 +28,7 @@ from coterie.evaluation.metrics.deferral import (
 )
 from coterie.evaluation.metrics.discrimination import within_question_auroc
 from coterie.evaluation.metrics.means import Floats
+from coterie.evaluation.metrics.runs import OverRuns
 from coterie.evaluation.table import Exact
 
 SYSTEMS: Mapping[str, str] = {
@@ -142,6 +143,45 @@ class Routing:
     output_Q: Floats
     """Number of tokens that the router wrote."""
 
+    def of(self, chosen_Q: slice) -> "Routing":
+        """The output for the chosen questions."""
+        return Routing(self.score_Q[chosen_Q], self.prompt_Q[chosen_Q], self.output_Q[chosen_Q])
+
+
+def systems_by_set(
+    answered: Mapping[str, Sequence[Responses]],
+    choice: ThresholdChoice,
+    *,
+    size_ratio: float,
+    output_weight: float,
+    probability_QS: Mapping[str, Floats],
+    probe_QS: Floats | None = None,
+    routing: Routing | None = None,
+) -> list[list[System]]:
+    """The systems on each set, with thresholds and recalibrations of that set alone.
+
+    Args:
+        answered: as of :func:`systems`, the responses to each set.
+        choice: how the threshold is chosen.
+        size_ratio: as of :func:`systems`, like all that follow; their Q counts the questions of
+            all sets, one set after the other.
+    """
+    by_set: list[list[System]] = []
+    start = 0
+    for place, large in enumerate(answered["large"]):
+        questions = slice(start, start := start + len(large.correct_QN))
+        rows = systems(
+            {name: own[place] for name, own in answered.items()},
+            choice,
+            size_ratio=size_ratio,
+            output_weight=output_weight,
+            probability_QS={name: values[questions] for name, values in probability_QS.items()},
+            probe_QS=None if probe_QS is None else probe_QS[questions],
+            routing=routing and routing.of(questions),
+        )
+        by_set.append(list(rows))
+    return by_set
+
 
 def systems(
     answered: Mapping[str, Responses],
@@ -246,7 +286,7 @@ def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
     A model with a confidence reward uses few values (for L1 the best is the median of its expected
     outcome, often 1), so no threshold can separate the many answers that share one value.
     """
-    return stated_QS + _TIE * (probability_QS - 1)
+    return stated_QS + _TIE * (probability_QS - stated_QS)
 
 
 def _answers(own: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
@@ -307,8 +347,29 @@ def curve_content(deferral: Deferral) -> dict[str, Any]:
     }
 
 
+def at_thresholds(deferral: Deferral) -> dict[str, dict[str, float]]:
+    """Accuracy, cost and deferral at thresholds from 0 to 1.1 (COREA, figure 2).
+
+    Above 1 everything is deferred: no confidence is larger.
+    """
+    cascade = deferral.cascade
+    points: dict[str, dict[str, float]] = {}
+    for threshold in THRESHOLDS:
+        at = Deferral(cascade, cascade.defer(np.full(len(cascade.score_QS), threshold)))
+        points[f"{threshold:g}"] = {
+            "accuracy": float(at.mixed(cascade.small.correct_QS, cascade.large.correct_QS).mean()),
+            "cost": float(at.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS).mean()),
+            "deferred": float(at.deferred_QS.mean()),
+        }
+    return points
+
+
+THRESHOLDS = tuple(place / 10 for place in range(12))
+
 Measured = Mapping[str, Mapping[str, Resampled]]
 """System -> metric -> value with its bootstrap resamples."""
+Runs = Mapping[str, Mapping[str, OverRuns]]
+"""System -> metric -> mean and standard deviation over runs."""
 
 
 def table(results: Measured, title: str) -> Table:
@@ -321,12 +382,28 @@ def table(results: Measured, title: str) -> Table:
             f"{(metrics['accuracy'].high - metrics['accuracy'].low) / 2:.3f}",
             f"{metrics['ece'].value:.3f}",
             f"{metrics['auroc'].value:.3f}",
+            f"{metrics['output_ratio'].value:.0%}",
             f"{metrics['cost'].value:.0f}",
             f"{metrics['deferred'].value:.0%}",
             f"{metrics['random_gain'].value:+.3f}" if cascading else "",
             f"{metrics['saving'].value:+.0%}",
         ]
 
-    headings = ("accuracy", "±", "ECE", "AUROC", "cost", "LLM", "over random", "saved")
+    headings = ("accuracy", "±", "ECE", "AUROC", "given", "cost", "LLM", "over random", "saved")
     lines = [(SYSTEMS[name], cells(metrics)) for name, metrics in results.items()]
     return make_table(title, "system", headings, lines)
+
+
+def runs_table(runs: Runs, title: str) -> Table:
+    """Mean and standard deviation over runs, one line per system; ECE and AUROC are those of the
+    small model's score."""
+    figures = {"accuracy": 3, "ece": 3, "auroc": 3, "cost": 0}
+
+    def cells(metrics: Mapping[str, OverRuns]) -> list[str]:
+        return [
+            f"{metrics[name].mean:.{decimals}f} ± {metrics[name].std:.{decimals}f}"
+            for name, decimals in figures.items()
+        ]
+
+    lines = [(SYSTEMS[name], cells(metrics)) for name, metrics in runs.items()]
+    return make_table(title, "system", ("accuracy", "ECE", "AUROC", "cost"), lines)

@@ -5,7 +5,6 @@ The probe predicts from the hidden states whether an answer is right.
 COREA (arXiv:2603.03752, appendix A.1): an MLP with 2048 and 1024 hidden units on the last layer's
 states, averaged over question and response; cross entropy on one response per question; a tenth
 held out; the weights with the lowest held-out loss are kept.
-held out, the weights with the lowest held-out loss kept.
 """
 
 # N responses, D hidden units, T tokens
@@ -31,7 +30,14 @@ _TOKENS_AT_ONCE = 8192
 
 
 def probe_scores(
-    policy: NamedPolicy, fitted: Responses, scored: Responses, *, seed: int, learning_rate: float
+    policy: NamedPolicy,
+    fitted: Responses,
+    scored: Responses,
+    *,
+    seed: int,
+    learning_rate: float,
+    epochs: int = 20,
+    batch: int = 32,
 ) -> Floats:
     """Fit a probe on one response to each question of ``fitted`` and return (Q, S) predictions for
     the responses of ``scored``; NaN where there is no response.
@@ -42,13 +48,20 @@ def probe_scores(
         scored: responses to predict.
         seed: seed of the fit.
         learning_rate: learning rate of the fit.
+        epochs: passes over the responses.
+        batch: responses of a step.
     """
     handle = _handle(policy)
     first = [[row[0]] for row in fitted.records]
     states_ND = pooled_states(handle, [tokens for tokens, _ in _tokens(first)])
     right_N = fitted.correct_QN[:, 0]
     probe = fit_probe(
-        states_ND, right_N[~np.isnan(right_N)], seed=seed, learning_rate=learning_rate
+        states_ND,
+        right_N[~np.isnan(right_N)],
+        seed=seed,
+        learning_rate=learning_rate,
+        epochs=epochs,
+        batch=batch,
     )
     with torch.no_grad():
         rows = [tokens for tokens, _ in _tokens(scored.records)]

@@ -8,6 +8,7 @@ eight responses as text. A number is used as it is; any other output goes to the
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import torch
@@ -26,7 +27,8 @@ _PROMPT = (
     "Question: {question} Instruction: Estimate and output the probability (0.0-1.0) that a small "
     "language model (<10B) can answer the question correctly."
 )
-_NUMBER = re.compile(r"\s{0,4}(\d(?:\.\d{1,8})?|\.\d{1,8})", re.ASCII)
+# Nothing that would make it another number may follow: 12, 1.5.2, 1/2, 80 %, .5-.7, 1e-3.
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?!\w|\s*[%/]|\.[0-9.]|\s*[,:-]\s*[0-9.])")
 _ANSWER_TOKENS = 8
 _IGNORED = -100
 
@@ -40,6 +42,8 @@ def routing_by(
     seed: int,
     learning_rate: float,
     epochs: int,
+    batch: int = 32,
+    tuning: Literal["auto", "full", "lora"] = "auto",
 ) -> Routing:
     """Fine-tune ``base`` on the accuracy of the responses ``fitted`` to ``questions``; return its
     outputs for ``scored``.
@@ -52,8 +56,10 @@ def routing_by(
         seed: seed of the fit.
         learning_rate: learning rate of the fit.
         epochs: passes over the questions.
+        batch: questions of a step.
+        tuning: weights that are fine-tuned.
     """
-    spec = model_spec(AgentSettings(base.model))
+    spec = model_spec(AgentSettings(base.model, tuning=tuning))
     model = load_team({"router": spec}, trained={"router"}, seed=seed)["router"]
     fit_router(
         model,
@@ -61,6 +67,7 @@ def routing_by(
         np.nan_to_num(mean_present(fitted.correct_QN, axis=1)).tolist(),
         learning_rate=learning_rate,
         epochs=epochs,
+        batch=batch,
         seed=seed,
     )
     return route(model, scored)
@@ -124,7 +131,7 @@ def route(model: LoadedRole, questions: Sequence[str]) -> Routing:
 
 
 def read_probability(text: str) -> float:
-    """Parse the number at the start of ``text``; NaN unless it lies in [0, 1]."""
+    """Parse the number at the start of ``text``; NaN unless it is one from 0 to 1, whole."""
     match = _NUMBER.match(text)
     value = float(match[1]) if match else float("nan")
     return value if 0 <= value <= 1 else float("nan")

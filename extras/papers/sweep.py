@@ -293,7 +293,7 @@ def _bars(values: Values, column: str, settings: Sweep) -> Path:
     from coterie.comparison.pictures import draw_bars
 
     means = {label: t_interval(row[column]) for label, row in values.items() if column in row}
-    path = settings.out / f"{settings.shown}-{column.replace(' @', '-')}.png"
+    path = settings.out / f"{settings.shown}-{column.replace(' @', '-').replace(' ', '-')}.png"
     return draw_bars(means, path, f"{column}, mean over seeds, 95 % (t)")
 
 

@@ -4,15 +4,18 @@ import numpy as np
 import pytest
 
 from coterie.comparison.responses import Responses
-from coterie.evaluation.cascade import ThresholdChoice, measure
-from coterie.evaluation.metrics.calibration import expected_calibration_error
+from coterie.comparison.systems import Deferral
+from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, average, measure
+from coterie.evaluation.metrics.calibration import calibration_columns, expected_calibration_error
 from coterie.evaluation.metrics.discrimination import auroc
 from coterie.extras.papers.corea_systems import (
     SYSTEMS,
     Routing,
+    at_thresholds,
     curve_figures,
     recalibrated,
     systems,
+    systems_by_set,
     ties_broken,
 )
 from coterie.extras.papers.router import read_probability
@@ -46,7 +49,7 @@ def test_equal_confidences_go_by_probability_and_others_never():
     finer = ties_broken(stated, np.array([[0.2, 1.0], [1.0, 1.0]]))
     # 1 - .0001 * .8; and below them .999, however probable.
     assert finer[0].tolist() == pytest.approx([0.99992, 1.0], abs=1e-12)
-    assert finer[1, 0] == 0.999 < finer[0, 0]
+    assert finer[1, 0] == pytest.approx(0.9990001, abs=1e-12)
     assert np.isnan(finer[1, 1])
 
 
@@ -127,4 +130,81 @@ def test_recalibration_mends_what_is_overconfident(method):
     [(" 0.75", 0.75), ("1", 1.0), (".5 or so", 0.5), ("1.5", NAN), ("high", NAN), ("", NAN)],
 )
 def test_what_a_router_writes_is_read(text, value):
+    assert read_probability(text) == pytest.approx(value, nan_ok=True)
+
+
+def test_a_tie_at_zero_stays_a_probability():
+    """A confidence of 0 is one; below it nothing could be binned."""
+    finer = ties_broken(np.array([[0.0, 0.0]]), np.array([[0.2, 1.0]]))
+    assert finer[0].tolist() == pytest.approx([0.00002, 0.0001], abs=1e-12)
+    assert calibration_columns(finer, np.zeros((1, 2))).shape == (1, 11)
+
+
+def test_each_set_has_its_own_threshold():
+    """Sure of .7 everywhere; the large model is right half the time on one set, .9 on the other."""
+    small = [answered([0.7] * 10, right) for right in ([1] * 5 + [0] * 5, [0] * 5 + [1] * 5)]
+    large = [answered([1.0] * 10, right) for right in ([1, 0] * 5, [1] * 9 + [0])]
+    choice = ThresholdChoice("large-pass@1", on_test=True)
+    costs = {"size_ratio": 2.0, "output_weight": 4.0, "probability_QS": {}}
+    by_set = systems_by_set({"corea": small, "large": large}, choice, **costs)
+    first, second = (next(s for s in rows if s.name == "corea").deferral for rows in by_set)
+    assert first is not None
+    assert second is not None
+    assert (first.threshold_Q == 0.5).all()
+    assert second.threshold_Q == pytest.approx(0.9)
+    assert (first.deferred_QS.mean(), second.deferred_QS.mean()) == (0, 1)
+    measured = [
+        measure(own.cascade, own.deferred_QS, resamples=4, seed=place)
+        for place, own in enumerate((first, second))
+    ]
+    together = average(measured)
+    # .5 kept and .9 deferred; 30 kept; 30 and 60 deferred; against 60 always.
+    assert together["accuracy"].value == pytest.approx(0.7)
+    assert together["cost"].value == pytest.approx((30 + 90) / 2)
+    assert together["saving"].value == pytest.approx(0)
+    assert together["deferred"].value == 0.5
+    joined = Deferral.join([first, second])
+    assert joined.cascade.kept_cost_QS.shape == (20, 2)
+    assert joined.threshold_Q == pytest.approx(np.repeat([0.5, 0.9], 10))
+
+
+def test_errors_of_two_sets_do_not_cancel():
+    """.2 too sure on one, .2 too unsure on the other: .2, where all responses together are right on
+    average."""
+    sets = [answered([stated] * 10, [1] * 5 + [0] * 5) for stated in (0.7, 0.3)]
+    error = [
+        measure(Cascade(own, own, own.confidence_QS), np.zeros((10, 2)), resamples=4, seed=0)
+        for own in (ScoredResponses(s.correct_QN, s.confidence_QN, np.ones((10, 2))) for s in sets)
+    ]
+    assert [own["ece"].value for own in error] == pytest.approx([0.2, 0.2])
+    assert average(error)["ece"].value == pytest.approx(0.2)
+
+
+def test_accuracy_and_cost_at_thresholds():
+    """Sure of .9 and right, of .2 and wrong; the large model is always right, for twice as much."""
+    small, large = answered([0.9, 0.2], [1, 0]), answered([1.0, 1.0], [1, 1])
+    costs = {"size_ratio": 2.0, "output_weight": 4.0, "probability_QS": {}}
+    rows = systems({"corea": small, "large": large}, ThresholdChoice("fixed"), **costs)
+    corea = next(system for system in rows if system.name == "corea").deferral
+    assert corea is not None
+    points = at_thresholds(corea)
+    assert [*points] == ["0", *(f"0.{n}" for n in range(1, 10)), "1", "1.1"]
+    assert points["0"] == {"accuracy": 0.5, "cost": 30, "deferred": 0}
+    assert points["0.2"] == points["0"]
+    assert points["0.3"] == {"accuracy": 1, "cost": 60, "deferred": 0.5}
+    assert points["1"] == points["1.1"] == {"accuracy": 1, "cost": 90, "deferred": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        # Other numbers than a probability, which only begin like one.
+        *[(text, NAN) for text in ("12", "10", "0.5.3", "1/2", "80%", "7 %", ".5-.7", "1e-3")],
+        *[(text, NAN) for text in ("0.57-0.7", "1,5", "0.2, 0.7", "-0.5", "1a", "½", "1½")],
+        *[("0.123456789", 0.123456789), ("1. So", 1.0), ("0, as", 0.0), (" .25\n", 0.25)],
+        ("(0.8", NAN),
+        ("0.8)", 0.8),
+    ],
+)
+def test_a_router_defers_on_what_is_no_probability(text, value):
     assert read_probability(text) == pytest.approx(value, nan_ok=True)
