@@ -137,7 +137,10 @@ def test_a_preset_is_the_papers() -> None:
     corea = read(CoreaComparison, "--preset", "corea-qwen-7b", "--questions", "9")
     assert (corea.base, corea.large) == ("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen2.5-32B-Instruct")
     assert (corea.max_new_tokens, corea.stop, corea.temperature) == (4096, (), 0.6)
-    assert (corea.problems, corea.questions, corea.samples) == (("deepmath",), 9, 10)
+    assert (corea.problems[:2], corea.questions, corea.samples) == (("deepmath", "math500"), 9, 10)
+    # A number for all sets, DeepMath's own among them.
+    assert corea.held_out == 0
+    assert read(CoreaComparison, "--preset", "corea-qwen-7b").held_out == 500
     assert (corea.threshold, corea.threshold_on_test) == ("large-pass@1", True)
     eapo = read(EapoComparison, "--preset", "eapo-r1-7b", "--env.reply-tokens", "99")
     assert eapo.base == "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B"
