@@ -57,7 +57,7 @@ def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[In
     """
     if preset_name:
         return [_from_settings(f"preset {preset_name}", preset_settings(preset_name))]
-    settings_of_runs = {run: _run_settings(run) for run in runs if run is not None}
+    settings_of_runs = {run: run_settings(run) for run in runs if run is not None}
     # A trained folder without recorded settings adds nothing.
     return [
         _from_settings(str(run), settings) for run, settings in settings_of_runs.items() if settings
@@ -224,7 +224,7 @@ def _agreed(
     return True
 
 
-def _run_settings(run: Path) -> TrainSettings | None:
+def run_settings(run: Path) -> TrainSettings | None:
     """The settings of a ``train.py`` run; None if ``run`` is not such a run."""
     if not (run / "config.json").is_file():
         return None

@@ -43,6 +43,7 @@ from coterie.comparison.suites import (
     settings_of,
     suite_called,
 )
+from coterie.comparison.trained_on import trained_on
 from coterie.comparison.verifier import verifying
 from coterie.datatypes import UserError
 from coterie.evaluation.cascade import ThresholdChoice
@@ -193,6 +194,9 @@ def compare(settings: SuiteComparison) -> None:
     settings.check_engine(*everybody.values())
     prices = read_prices(settings.prices, list(everybody))
     opened = [(suite, open_questions(suite.problems, settings)) for suite in suites]
+    asked = [questions for _, sets in opened for questions in sets]
+    for line in trained_on(list(everybody.values()), asked, settings.seed):
+        console.print(line, soft_wrap=True, markup=False, highlight=False)
     check_graders(
         settings.scoring,
         [p for _, sets in opened for questions in sets for p in questions.problems],

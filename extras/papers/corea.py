@@ -36,6 +36,7 @@ from coterie.comparison.policies import NamedPolicy, find_policy
 from coterie.comparison.responses import Responses, pool
 from coterie.comparison.settings import Asking
 from coterie.comparison.systems import Deferral, System
+from coterie.comparison.trained_on import trained_on
 from coterie.datatypes import UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
@@ -213,6 +214,8 @@ def compare(settings: CoreaComparison) -> None:
     settings.check_engine(*policies.values())
     wanted = _wanted(settings, policies)
     scored = open_questions(settings.problems, settings)
+    for sentence in trained_on(list(policies.values()), scored, settings.seed):
+        console.print(sentence, soft_wrap=True, markup=False, highlight=False)
     fitted: Questions | None = None
     if needs_fit := wanted & {*_FITTED}:
         fitted = further_questions(scored, settings.fit_problems, settings.fit_questions, settings)

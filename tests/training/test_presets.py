@@ -74,7 +74,9 @@ def test_an_environment_from_python_plays_what_train_plays(name: str) -> None:
     assert env.settings == parse(["--env", name]).env == envs.settings_of(name)
 
 
-@pytest.mark.parametrize("name", [*published(), "core-tiny", "core-reread", "eapo-tiny"])
+@pytest.mark.parametrize(
+    "name", [*published(), "core-tiny", "core-reread", "corea-tiny", "eapo-tiny"]
+)
 def test_a_preset_from_python_is_that_of_the_command_line(name: str) -> None:
     run = parse(["--preset", name])
     made: Any = envs.make(run.choice.env, preset=name, view="text")
@@ -163,6 +165,32 @@ def test_core_as_published_with_the_tiny_team() -> None:
     assert run.run.group_by == "problem"
     # Two epochs.
     assert run.run.steps * run.rollout.problems_per_step == 2 * run.problems.epoch_size
+
+
+def test_corea_as_published_with_the_tiny_team() -> None:
+    """arXiv:2603.03752, equations 1, 2 and 6, sections 4.3, 4.4 and 5.1."""
+    run, usual = settings_of("corea-tiny"), parse(["--env", "corea-deferral", "--algo", "grpo"])
+    check(
+        run,
+        """
+        env: {traces: 8, eval_traces: 10, confidence_reward: l1, p_hat: group, w_correct: 1,
+              w_format: 1, w_confidence: 1, stop: [], threshold_source: large-pass@1,
+              threshold_on_test: true, output_weight: 4}
+        learner: {weight_decay: 0.01, schedule: constant, max_grad_norm: 1, epochs: 1,
+                  minibatches: 4, importance_correction: none}
+        rollout: {temperature: 1, top_p: 1, top_k: 0}
+        eval: {temperature: 0.6, top_p: 1}
+        algo: {baseline: group-mean, scale: group-std, ddof: 1, epsilon: 1e-6,
+               combine: sum-then-normalise, surrogate: {low: 0.2, high: 0.2},
+               reduction: token-mean, kl_coefficient: 1e-4, kl_estimator: k3,
+               entropy_coefficient: 1e-3}
+        """,
+    )
+    assert run.env.size_ratio == 32 / 7
+    # What is not COREA but the tiny team.
+    assert (run.problems.train, run.run.steps, run.learner.lr) == ("recall", 900, 2e-3)
+    assert run.agents == usual.agents
+    assert run.env.max_new_tokens == usual.env.max_new_tokens
 
 
 @pytest.mark.parametrize(("algo", "kl"), [("gspo-paper", 0.0), ("sapo-paper", 0.04), ("sapo", 0.0)])
