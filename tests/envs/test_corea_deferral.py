@@ -57,7 +57,11 @@ def asked(observations):
 def test_training_asks_the_learners_only(begin):
     env, observations, infos = begin(traces=2)
     assert asked(observations) == ["small_0", "small_1"]
-    assert observations["small_0"]["text"] == f"7 + 8 - 3 = {SUFFIX}"
+    # Section 3.1, word for word.
+    assert observations["small_0"]["text"] == (
+        "7 + 8 - 3 = Please reason step by step, and put your final answer within \\boxed{}, then "
+        "output the confidence (0.0-1.0) that your answer is correct within \\confidence{}."
+    )
     assert infos["small_0"]["max_new_tokens"] == 40
     *_, done, _, _ = env.step({"small_0": say(2, 0.1), "small_1": say(3, 0.1)})
     assert all(done.values())
