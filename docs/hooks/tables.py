@@ -89,6 +89,14 @@ def table(kind: str, *names: str) -> str:
             return _markdown(("flag", "preset", "default", "stands in", "why"), _over(paper))
         case "preset-miniature", (name,):
             return _markdown(("flag", "paper", "here", "why"), _shrunk(name))
+        case "preset-comparison", (paper,):
+            return _markdown(
+                ("flag of `benchmark.py`", "preset", "stands in"),
+                [
+                    (f"`--{path.replace('_', '-')}`", _in_full(setting.value), setting.source)
+                    for path, setting in _compared(paper).items()
+                ],
+            )
         case "preset-departures", (paper,):
             return _markdown(("", "paper", "here", "why"), _departures(paper))
         case _:
@@ -298,10 +306,35 @@ def _departures(paper: str) -> list[tuple[str, ...]]:
         if settings[0].paper:
             values = dict.fromkeys(_value(setting.value) for setting in settings)
             rows.append((_flag(path), settings[0].paper, ", ".join(values), settings[0].departs))
+    rows += [
+        (_flag_of_comparison(path), setting.paper, _value(setting.value), setting.departs)
+        for path, setting in _compared(paper).items()
+        if setting.paper
+    ]
     return rows + [
         (departure.what, departure.paper, departure.here, departure.why)
         for departure in PAPERS[paper].DEPARTURES
     ]
+
+
+def _compared(paper: str) -> dict[str, Setting]:
+    """Return what a paper compares on and how."""
+    return {
+        path: setting
+        for preset in PAPERS[paper].PRESETS.values()
+        for path, setting in preset.comparison.items()
+    }
+
+
+def _in_full(value: Any) -> str:
+    """A value of a comparison; several words are quoted."""
+    if isinstance(value, tuple):
+        return " ".join(f'"{word}"' if " " in word else word for word in value)
+    return _value(value)
+
+
+def _flag_of_comparison(name: str) -> str:
+    return f"`benchmark.py --{name.replace('_', '-')}`"
 
 
 def _shrunk(name: str) -> list[tuple[str, ...]]:

@@ -159,11 +159,12 @@ MINIATURE = miniature(
     at_default={
         **dict.fromkeys(
             (
-                *("env.max_new_tokens", "learner.lr", "learner.betas"),
-                *("rollout.problems_per_step", "run.steps", "problems.limit", "problems.held_out"),
+                *("env.max_new_tokens", "learner.lr", "rollout.problems_per_step", "run.steps"),
+                *("problems.limit", "problems.held_out"),
             ),
             TINY,
         ),
+        "learner.betas": "the tiny team's",
         "agents.tuning": "tiny models are trained whole",
         "run.checkpoint_every": "tiny checkpoints are cheap",
     },

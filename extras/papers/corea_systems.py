@@ -373,7 +373,7 @@ Runs = Mapping[str, Mapping[str, OverRuns]]
 
 
 def table(results: Measured, title: str) -> Table:
-    """Build the table, one line per system."""
+    """Build the table, one line per system; ``gain`` is over random deferral of as many."""
 
     def cells(metrics: Mapping[str, Resampled]) -> list[str]:
         cascading = 0 < metrics["deferred"].value < 1
@@ -389,7 +389,7 @@ def table(results: Measured, title: str) -> Table:
             f"{metrics['saving'].value:+.0%}",
         ]
 
-    headings = ("accuracy", "±", "ECE", "AUROC", "given", "cost", "LLM", "over random", "saved")
+    headings = ("accuracy", "±", "ECE", "AUROC", "given", "cost", "LLM", "gain", "saved")
     lines = [(SYSTEMS[name], cells(metrics)) for name, metrics in results.items()]
     return make_table(title, "system", headings, lines)
 

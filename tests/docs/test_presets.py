@@ -98,6 +98,11 @@ def test_every_departure_stands_in_a_table(paper: str) -> None:
         for setting in settings_of(preset, preset.algo).values():
             assert setting.paper in listed
             assert setting.departs in listed
+        for setting in preset.comparison.values():
+            assert setting.source
+            assert bool(setting.paper) == bool(setting.departs)
+            assert setting.paper in listed
+            assert setting.departs in listed
 
 
 def test_the_presets_page_names_numbers_in_tables_only() -> None:
