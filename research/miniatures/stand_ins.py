@@ -33,6 +33,16 @@ ROWS: Mapping[str, Callable[[int], dict[str, Any]]] = {
         "question": f"Compute the limit of {i}.",
         "final_answer": str(i % 4),
     },
+    "HuggingFaceH4/MATH-500": lambda i: {"problem": f"Add {i} and 1.", "answer": str(i % 4)},
+    "Hothan/OlympiadBench": lambda i: {
+        "question": f"Compute the sum of {i}.",
+        "final_answer": [str(i % 4)],
+    },
+    "tau/commonsense_qa": lambda i: {
+        "question": f"Where is number {i}?",
+        "choices": {"label": list("ABCDE"), "text": [f"place {i} {n}" for n in range(5)]},
+        "answerKey": "ABCDE"[i % 5],
+    },
     "BytedTsinghua-SIA/DAPO-Math-17k": lambda i: {
         "prompt": [{"role": "user", "content": f"Solve it.\n\nHow many of {i}?\n\nRemember."}],
         "reward_model": {"ground_truth": str(i % 4), "style": "rule"},

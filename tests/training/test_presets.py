@@ -181,9 +181,9 @@ def test_corea_as_published_with_the_tiny_team() -> None:
         rollout: {temperature: 1, top_p: 1, top_k: 0}
         eval: {temperature: 0.6, top_p: 1}
         algo: {baseline: group-mean, scale: group-std, ddof: 1, epsilon: 1e-6,
-               combine: sum-then-normalise, surrogate: {low: 0.2, high: 0.2},
-               reduction: token-mean, kl_coefficient: 1e-4, kl_estimator: k3,
-               entropy_coefficient: 1e-3}
+               surrogate: {level: token, low: 0.2, high: 0.2, dual: null},
+               combine: sum-then-normalise, reduction: token-mean, kl_coefficient: 1e-4,
+               kl_estimator: k3, entropy_coefficient: 1e-3}
         """,
     )
     assert run.env.size_ratio == 32 / 7

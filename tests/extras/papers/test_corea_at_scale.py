@@ -5,14 +5,18 @@ from typing import Any
 
 import pytest
 
-from coterie.comparison.inherited import parse
+from coterie.comparison.inherited import inherited_settings, parse
+from coterie.comparison.plan import further_questions, open_questions
+from coterie.comparison.settings import Asking
 from coterie.comparison.suite import SuiteComparison, _fitted
 from coterie.comparison.suites import suite_called
 from coterie.envs.corea_deferral.presets import MEASURED
 from coterie.envs.corea_deferral.tables import AT_SCALE, TABLES
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.sweep_commands import comparing
-from coterie.problems.opening import trains_on
+from coterie.problems.canonical import problem_key
+from coterie.problems.opening import open_source, trains_on
+from coterie.problems.prepare import ProblemSettings, prepare
 from coterie.problems.split import sample
 from coterie.training.command_line import parse as parse_training
 
@@ -72,8 +76,6 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def _preset_alone(settings: Any) -> Any:
-    from coterie.comparison.inherited import inherited_settings
-
     return inherited_settings((), settings.preset)
 
 
@@ -177,11 +179,6 @@ def test_figures_4_and_9_train_four_models_with_and_without_the_reward() -> None
 
 def test_probe_and_router_learn_from_the_problems_that_the_run_trained_on(tmp_path: Path) -> None:
     """DeepMath16K is what trains (appendix A): the same choice, by the run's seed."""
-    from coterie.comparison.plan import further_questions, open_questions
-    from coterie.comparison.settings import Asking
-    from coterie.problems.opening import open_source
-    from coterie.problems.prepare import ProblemSettings, prepare
-
     path = tmp_path / "many.jsonl"
     path.write_text(
         "".join(f'{{"question": "{n} + 1 =", "answer": "{n + 1}"}}\n' for n in range(90))
@@ -193,7 +190,27 @@ def test_probe_and_router_learn_from_the_problems_that_the_run_trained_on(tmp_pa
     fitted = further_questions(scored, str(path), 30, settings)
     assert fitted is not None
     source = open_source(str(path), purpose="train", seed=5)
-    from coterie.problems.canonical import problem_key
-
     trained = sample(source, 30, 5, frozenset(problem_key(p) for p in prepared.evaluation))
     assert {p.id for p in fitted.problems} == {trained[i].id for i in range(trained.size or 0)}
+
+
+def test_whole_sets_and_what_deepmath_holds_out() -> None:
+    """Every stand-in has 620 rows: all of a test set, 500 of DeepMath, and GPQA's are not cut."""
+    from miniatures.stand_ins import ROWS_OF_A_SET, data_sets
+
+    with data_sets():
+        whole = open_questions(SETS, Asking(questions=0, held_out=500))
+        few = open_questions(SETS, Asking(questions=7))
+        cut = open_questions(["gpqa-main"], Asking(questions=0))
+    counts = [500, *[ROWS_OF_A_SET] * 5]
+    assert [len(questions.problems) for questions in whole] == counts
+    assert [len(questions.problems) for questions in few] == [7] * 6
+    # CoRe's fifth.
+    assert len(cut[0].problems) == ROWS_OF_A_SET // 5
+
+
+def test_a_generator_asks_as_many_as_a_run_holds_out() -> None:
+    sets = open_questions(["recall", "recall?max_length=3"], Asking(questions=4, held_out=9))
+    assert [len(questions.problems) for questions in sets] == [9, 9]
+    (default,) = open_questions(["recall"], Asking(questions=0))
+    assert len(default.problems) == 512
