@@ -4,7 +4,7 @@
 builds (section 3.1); it settles what the paper leaves open.
 """
 
-from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting
+from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting, miniature
 
 _REREAD = "lone traces that are read again, which are not in the paper, are the default"
 
@@ -148,7 +148,7 @@ def _reading(opens: bool, reply: int) -> dict[str, Setting]:
 
 
 _OURS = "ours, for the tiny team"
-TINY_TEAM = Preset(
+FADED = Preset(
     paper="arXiv:2509.23730",
     env="eapo-consultation",
     algo="dapo",
@@ -162,9 +162,9 @@ TINY_TEAM = Preset(
     },
     own=True,
 )
-"""EAPO with the tiny team: conversations and their rewards alone."""
+"""Conversations and rewards alone, with our schedule: help fades over 60 steps, then calls cost."""
 
-PRESETS = {
+PUBLISHED = {
     f"eapo-{name}": Preset(
         paper="arXiv:2509.23730",
         env="eapo-consultation",
@@ -174,7 +174,56 @@ PRESETS = {
         algos=_ALGO,
     )
     for name, (policy, opens, reply) in POLICIES.items()
-} | {"eapo-tiny": TINY_TEAM}
+}
+_FULL, _STEPS = "eapo-r1-7b", 100
+MINIATURE = miniature(
+    _FULL,
+    PUBLISHED[_FULL],
+    at_default={
+        **dict.fromkeys(
+            (
+                *("env.max_new_tokens", "env.expert_max_new_tokens", "learner.lr"),
+                *("rollout.problems_per_step", "rollout.max_prompt_tokens"),
+                *("problems.train", "problems.eval", "problems.held_out"),
+            ),
+            TINY,
+        ),
+        "env.prompt_style": "tiny models cannot read appendix G: behind it no expert is called in "
+        "1,024 conversations and no answer is right; behind one line .52 call, .25 are right",
+        "env.opens_thinking": "no tiny model thinks",
+        "env.reply_thinking_tokens": "the tiny expert does not think",
+        "env.eval_samples": "eight answers to each of 128 problems",
+        "env.draw_before_dispatch": "the same distribution; a reply that is thrown away costs "
+        "nothing",
+        "algo.generation_batch": "as many prompts as a step trains on: what is sampled beyond them "
+        "is paid for and dropped",
+        **dict.fromkeys(("algo.overlong_limit", "algo.overlong_buffer"), "tiny traces end"),
+        "run.checkpoint_every": "tiny checkpoints are cheap",
+    },
+    instead={
+        "env.reply_tokens": Setting(
+            64,
+            _OURS,
+            paper="the whole reply",
+            departs="the most that a tiny expert writes: its replies are whole",
+        ),
+        "env.anneal_steps": Setting(
+            _STEPS,
+            _OURS,
+            paper="the turn budget falls toward that of evaluation, by no named schedule",
+            departs="linearly over the whole run",
+        ),
+        "run.steps": Setting(
+            _STEPS,
+            _OURS,
+            paper="the number of steps is not said",
+            departs=TINY,
+        ),
+    },
+)
+"""EAPO as published with the tiny team: the full-size preset in everything but its size."""
+
+PRESETS = PUBLISHED | {"eapo-tiny": MINIATURE, "eapo-faded": FADED}
 
 DEPARTURES = (
     Departure(
