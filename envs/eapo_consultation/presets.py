@@ -124,16 +124,16 @@ EXPERT = (
     "server:http://127.0.0.1:8000/v1?model=expert&max_tokens=16384&max_reply_tokens=16384"
     "&strip_thinking=false"
 )
-# Policy, whether its chat template opens a thought, and what of a reply it can read: ten rounds of
-# three replies fit its context beside prompt and response.
+# Policy, and what of a reply it can read: ten rounds of three replies fit its context beside prompt
+# and response.
 POLICIES = {
-    "r1-7b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True, 3072),
-    "r1-14b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True, 3072),
-    "qwen3-8b": ("Qwen/Qwen3-8B", False, 512),
+    "r1-7b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 3072),
+    "r1-14b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", 3072),
+    "qwen3-8b": ("Qwen/Qwen3-8B", 512),
 }
 
 
-def _reading(opens: bool, reply: int) -> dict[str, Setting]:
+def _reading(reply: int) -> dict[str, Setting]:
     kept = {
         "paper": "the whole reply, thinking included, in think tags (appendix G)",
         "departs": "thirty whole thoughts fit no context; the reply comes first, then the end of "
@@ -141,7 +141,6 @@ def _reading(opens: bool, reply: int) -> dict[str, Setting]:
     }
     why = "the tiny expert's reply breaks off before its end, so that the policy has to go on"
     return {
-        "env.opens_thinking": Setting(opens, "the model's chat template", "no tiny model thinks"),
         "env.reply_tokens": Setting(reply, "appendix G", why, **kept),
         "env.reply_thinking_tokens": Setting(reply, "appendix G", "the tiny expert does not think"),
     }
@@ -170,10 +169,10 @@ PUBLISHED = {
         env="eapo-consultation",
         algo="dapo",
         models={"policy": policy, "expert": EXPERT},
-        settings={**_ENV, **_UNREAD, **_REST, **_reading(opens, reply)},
+        settings={**_ENV, **_UNREAD, **_REST, **_reading(reply)},
         algos=_ALGO,
     )
-    for name, (policy, opens, reply) in POLICIES.items()
+    for name, (policy, reply) in POLICIES.items()
 }
 _FULL, _STEPS = "eapo-r1-7b", 100
 MINIATURE = miniature(
@@ -190,7 +189,6 @@ MINIATURE = miniature(
         ),
         "env.prompt_style": "tiny models cannot read appendix G: behind it no expert is called in "
         "1,024 conversations and no answer is right; behind one line .52 call, .25 are right",
-        "env.opens_thinking": "no tiny model thinks",
         "env.reply_thinking_tokens": "the tiny expert does not think",
         "env.eval_samples": "eight answers to each of 128 problems",
         "env.draw_before_dispatch": "the same distribution; a reply that is thrown away costs "
