@@ -256,8 +256,22 @@ def _compared(paper_table: Table, comparisons: Sequence[SweepCommand]) -> Values
 
 def _at(content: Any, keys: Sequence[str]) -> float:
     for key in keys:
-        content = content.get(key) if isinstance(content, dict) else None
+        content = _entry(content, key) if isinstance(content, dict) else None
     return math.nan if content is None else float(content)
+
+
+def _entry(content: Mapping[str, Any], key: str) -> Any:
+    """Return one entry; a key that ends in ``#N`` is the Nth that begins so, but for the mean
+    ``sets``: a set may be a file of any name."""
+    start, mark, place = key.rpartition("#")
+    if not mark:
+        return content.get(key)
+    numbered = [
+        value
+        for name, value in content.items()
+        if name.startswith(start) and name != f"{start}sets"
+    ]
+    return numbered[int(place) - 1] if int(place) <= len(numbered) else None
 
 
 def _show(paper_table: Table, values: Values, settings: Sweep, console: Console) -> None:
