@@ -114,7 +114,13 @@ _ALGO = {
         "algo.generation_batch": Setting(
             96, "table 5", "a round more costs a tiny model little, and no group is thrown away"
         ),
-        "algo.overlong_limit": Setting(20480, "DAPO, at table 5's length", "tiny traces end"),
+        "algo.overlong_limit": Setting(
+            20480,
+            "DAPO, at table 5's length",
+            "tiny traces end",
+            paper="no penalty on length is named, and section 2.1 gives the whole reward",
+            departs="DAPO's recipe has it, for self-exploratory RL too; 0 leaves it out",
+        ),
         "algo.overlong_buffer": Setting(4096, "DAPO", "tiny traces end"),
         "algo.overlong_factor": Setting(1.0, "DAPO"),
     }
@@ -243,6 +249,30 @@ DEPARTURES = (
         "the rules of arXiv:2503.19470 with the paper's tags",
     ),
     Departure(
+        "what an expert reads",
+        "its query (section 2.3)",
+        "the prompt of evaluation, then its query",
+        "a reply then ends in an answer, as appendix G says it does",
+    ),
+    Departure(
+        "two queries to one expert at once",
+        "not forbidden",
+        "an error, which costs a round",
+        "replica i answers one query q(t, i) (section 2.3)",
+    ),
+    Departure(
+        "parallelism",
+        "sequence and tensor parallelism of 4 (table 5)",
+        "as many devices as a run is given",
+        "it changes the cost and not the result",
+    ),
+    Departure(
+        "programs",
+        "their scoring is not described (tables 4 and 7)",
+        "a program is right if it passes its tests; in place of F1 stands whether it does",
+        "two right programs need not share a word",
+    ),
+    Departure(
         "the expert",
         "QwQ-32B behind vLLM (section 3.1, appendix K)",
         "whatever answers on this machine's port 8000 as expert",
@@ -257,7 +287,25 @@ DEPARTURES = (
     Departure(
         "other subjects",
         "seven more sets (section 3.2, table 4)",
-        "`benchmark.py --suite eapo`, not the run's own evaluation",
+        "`benchmark.py sweep eapo-4`, `eapo-7`, not the run's own evaluation",
         "HLE and SimpleQA ask for a judge, HumanEval for leave to run programs",
+    ),
+    Departure(
+        "tables 4 and 7",
+        "how many answers, whose judgement and which part of EvalPlus and GPQA is not said",
+        "one answer, judged by the expert; HumanEval+; all 448 of GPQA main",
+        "the sets are whole, and GPQA's size is that of other papers",
+    ),
+    Departure(
+        "distillation",
+        "data, steps and rate are not said (table 1)",
+        "a hundred steps of the expert's solutions to DAPO-Math-17K, with the prompt of evaluation",
+        "the policy is scored with that prompt",
+    ),
+    Departure(
+        "LeaP",
+        "its limits are not said (table 1)",
+        "those of arXiv:2505.07787: four paths, blocks of 2,048 tokens, summaries of 256",
+        "the paper that it cites",
     ),
 )
