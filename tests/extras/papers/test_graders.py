@@ -91,7 +91,7 @@ def test_a_program_is_graded_whole(system: str, text: str, right: bool, grading:
     call = [{"expert_id": 1, "input_parameters": {"query": "def add3(x):\n    return 0"}}]
     call_text = f"<think>?</think><agent_calls>{json.dumps(call)}</agent_calls>"
     turns = [call_text, text] if system == "conversation" else [text]
-    infos: Any = {}
+    infos, rewards = dict[str, Any](), dict[str, Any]()
     while env.agents:
         active = [agent for agent, sight in seen.items() if sight["active"]]
         said = turns.pop(0) if turns and "policy_0" in active else ""
