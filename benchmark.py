@@ -46,16 +46,16 @@ def _compare(argv: Sequence[str]) -> int:
         return 0
     if argv[0].startswith("--"):
         argv = ["suite", *argv]
-    comparisons = {**_of_extras(), **_COMPARISONS}
-    if argv[0] not in comparisons:
+    known = comparisons()
+    if argv[0] not in known:
         check_added(argv[0], f"{program('benchmark.py')} {argv[0]}")
-        near = did_you_mean(argv[0], comparisons)
-        raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(comparisons)}")
+        near = did_you_mean(argv[0], known)
+        raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(known)}")
     from coterie.comparison.inherited import parse
     from coterie.datatypes import check_numbers
     from coterie.training.settings import check_seeds
 
-    module, settings, run = comparisons[argv[0]]
+    module, settings, run = known[argv[0]]
     comparison = importlib.import_module(module)
     prog = f"{command('benchmark.py')} {argv[0]}"
     parsed = parse(getattr(comparison, settings), argv[1:], prog)
@@ -64,6 +64,11 @@ def _compare(argv: Sequence[str]) -> int:
     check_seeds(getattr(parsed, "seeds", ()), "--seeds")
     getattr(comparison, run)(parsed)
     return 0
+
+
+def comparisons() -> dict[str, tuple[str, str, str]]:
+    """Every comparison: name -> module, class of its settings, function that runs it."""
+    return {**_of_extras(), **_COMPARISONS}
 
 
 def _of_extras() -> dict[str, tuple[str, str, str]]:

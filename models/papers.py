@@ -103,6 +103,9 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "Qwen/Qwen3-4B-Instruct-2507": _qwen3(36, 2560, 9728, 262_144, 5e6, tie_word_embeddings=True),
     "Qwen/Qwen3-8B": _qwen3(36, 4096, 12_288, 40_960, 1e6),
     "meta-llama/Llama-3.1-8B-Instruct": _decoder("llama", 32, 4096, 14_336, 32, 8, **_LLAMA),
+    "deepseek-ai/DeepSeek-R1-Distill-Llama-8B": _decoder(
+        "llama", 32, 4096, 14_336, 32, 8, **_LLAMA
+    ),
     "microsoft/Phi-4-mini-reasoning": _decoder(
         "phi3", 32, 3072, 8192, 24, 8, **_PHI | {"tie_word_embeddings": True}
     ),

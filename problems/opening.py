@@ -105,6 +105,19 @@ def trains_on(text: str) -> bool:
     return hub_set.train == hub_set.eval and hub_set.train_percent is None
 
 
+def check_source(text: str) -> None:
+    """Refuse what :func:`open_source` refuses of a name and its options; nothing is downloaded.
+
+    Raises:
+        UserError: ``text`` names nothing.
+    """
+    head, options = ("", {}) if _is_file(text) else read_options(text)
+    if head in HUB_SETS or (head.startswith(_HUB) and _REPO.fullmatch(head[len(_HUB) :])):
+        _known(head, options, _HUB_OPTIONS)
+    else:
+        open_source(text, purpose="eval")
+
+
 def _open_hub(
     hub_set: HubSet,
     name: str,

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from coterie.datatypes import AnswerKind, Problem, Verdict
 from coterie.datatypes.thinking import CLOSING, OPENING, leading_tag
+from coterie.rewards.overlap import squad_f1
 
 CALLS = ("<agent_calls>", "</agent_calls>")
 RETURNS = ("<agent_returns>", "</agent_returns>")
@@ -143,6 +145,56 @@ def final_answer(text: str, *, opened: bool = False) -> str | None:
     if reading.thinking or not reading.answers or reading.answers[-1] <= reading.thoughts_end:
         return None
     return text[reading.answers[-1] :].strip() or None
+
+
+_LABEL = re.compile(rf"^[ \t]*{ANSWER}[ \t]*", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
+
+
+def graded_part(text: str, kind: AnswerKind, *, opened: bool = False) -> str | None:
+    """What a grader is asked about ``text``; None where nothing in it answers.
+
+    That is the final answer behind its ``Answer:``. A program needs no such line: all that stands
+    outside of thoughts and calls counts, and a line that begins with ``Answer:`` may go on with
+    code.
+    """
+    if kind != "code":
+        answer = final_answer(text, opened=opened)
+        return None if answer is None else f"{ANSWER} {answer}"
+    reading = read(text, opened=opened)
+    if reading.thinking:
+        return None
+    said, start = "", reading.thoughts_end
+    for first, end in reading.calls:
+        if first >= start:
+            said += text[start : first - len(CALLS[0])] + "\n"
+            start = end + len(CALLS[1])
+    said = _LABEL.sub("", said + text[start:])
+    return said if said.strip() else None
+
+
+def has_answered(text: str, kind: AnswerKind, *, opened: bool = False) -> bool:
+    """Whether ``text`` states an answer, so that nothing more has to be written: an ``Answer:``
+    with something after it or, for a program, a block of code that is closed."""
+    part = graded_part(text, kind, opened=opened)
+    if part is None or kind != "code":
+        return part is not None
+    return len(_FENCE.findall(part)) > 1 or final_answer(text, opened=opened) is not None
+
+
+def answer_f1(text: str, verdict: Verdict, problem: Problem, *, opened: bool = False) -> float:
+    """Word F1 of the final answer in ``text`` and the gold answer; for a program its credit, since
+    two right programs need not share a word.
+
+    Args:
+        text: what the policy wrote.
+        verdict: of its answer.
+        problem: what it is about.
+        opened: whether the text begins inside a thought.
+    """
+    if problem.kind == "code":
+        return float(verdict.credit)
+    return squad_f1(final_answer(text, opened=opened) or "", problem.golds)
 
 
 def is_well_formed(text: str, *, answered_calls: int, opened: bool = False) -> bool:

@@ -126,9 +126,9 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         def needed(answers: Answers) -> ScoreRequests:
             text = answers.get(POLICY, "")
             alone = (answers[agent] for agent in lone if agent in answers)
-            checks = lone_checks(alone, opened=opened)
+            checks = lone_checks(alone, problem, opened=opened)
             if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
-                checks += final_checks(episode, episode.own + text, opened=opened)
+                checks += final_checks(episode, episode.own + text, problem, opened=opened)
             return ScoreRequests(tuple((check, problem) for check in checks))
 
         # Lone traces are asked beside the policy's first turn.

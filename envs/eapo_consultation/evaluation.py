@@ -144,6 +144,9 @@ def _derive(parts: Sequence[str], m: Mapping[str, Floats]) -> dict[str, Floats]:
             # The sets count the same, however many problems they have.
             of_sets = [m[f"{kind}/{part}"] for part in sets]
             metrics[f"{kind}/alone/sets"] = as_floats(np.mean(of_sets, axis=0))
+        for of, _ in kinds:
+            variances = [metrics[f"{of}var_between/{part}"] for part in sets]
+            metrics[f"{of}var_between/alone/sets"] = as_floats(np.mean(variances, axis=0))
     metrics["help"] = m["avg@n/assisted"] - m["avg@n/alone"]
     metrics["right_if_told"] = ratio(m["told_right"], m["told"])
     metrics["right_if_untold"] = ratio(m["untold_right"], 1 - m["told"])

@@ -12,12 +12,12 @@ from typing import Any
 from coterie.datatypes import Problem, Scorer, Verdict
 from coterie.envs.eapo_consultation.outcome import (
     Consultation,
-    answer_check,
     answer_terms,
     as_graded,
 )
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.turns import Outcome
+from coterie.rewards.consultation import graded_part
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,17 @@ class LoneTrace:
     verdict: Verdict
 
 
-def lone_checks(texts: Iterable[str], *, opened: bool) -> list[str]:
+def lone_checks(texts: Iterable[str], problem: Problem, *, opened: bool) -> list[str]:
     """What :func:`grade_lone` asks of the scorer."""
-    return [check for text in texts if (check := answer_check(text, opened=opened)) is not None]
+    checks = (graded_part(text, problem.kind, opened=opened) for text in texts)
+    return [check for check in checks if check is not None]
 
 
 def grade_lone(
     text: str, tokens: int, problem: Problem, scorer: Scorer, *, opened: bool
 ) -> LoneTrace:
     """Grade a lone trace; ``opened``: whether it begins inside a thought."""
-    check = answer_check(text, opened=opened)
+    check = graded_part(text, problem.kind, opened=opened)
     verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
     return LoneTrace(text, tokens, verdict)
 

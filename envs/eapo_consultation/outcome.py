@@ -10,13 +10,12 @@ from coterie.envs.eapo_consultation.messages import ExpertCall, Move, ReturnEntr
 from coterie.envs.eapo_consultation.settings import Consult, EapoConsultationSettings
 from coterie.envs.turns import Outcome
 from coterie.rewards.consultation import (
-    ANSWER,
+    answer_f1,
     answer_reward,
     consult_penalty,
-    final_answer,
+    graded_part,
     is_well_formed,
 )
-from coterie.rewards.overlap import squad_f1
 
 PARADIGMS = ("self", "direct", "decomposition")
 Paradigm = Literal["self", "direct", "decomposition"]
@@ -104,18 +103,11 @@ class Consultation:
         return [dispatch for block in self.rounds for dispatch in block]
 
 
-def final_checks(episode: Consultation, own: str, *, opened: bool) -> list[str]:
+def final_checks(episode: Consultation, own: str, problem: Problem, *, opened: bool) -> list[str]:
     """What :func:`outcome_of` asks of the scorer once the policy has written ``own``."""
-    check = answer_check(own, opened=opened)
+    check = graded_part(own, problem.kind, opened=opened)
     results = [dispatch.result for dispatch in episode.dispatched if dispatch.result]
     return results if check is None else [*results, check]
-
-
-def answer_check(own: str, *, opened: bool) -> str | None:
-    """What the scorer is asked about the final answer of what the policy wrote; None without any:
-    nothing else that was written can be mistaken for it."""
-    answer = final_answer(own, opened=opened)
-    return None if answer is None else f"{ANSWER} {answer}"
 
 
 def outcome_of(
@@ -136,7 +128,7 @@ def outcome_of(
         policy: the agent that consults.
         experts: expert id -> agent.
     """
-    check = answer_check(episode.own, opened=settings.opens_thinking)
+    check = graded_part(episode.own, problem.kind, opened=settings.opens_thinking)
     verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
     results = [dispatch.result for dispatch in episode.dispatched]
     states_gold = [bool(text) and scorer.check(text, problem).correct for text in results]
@@ -197,7 +189,7 @@ def as_graded(
         "answer": verdict.answer,
         "method": verdict.method,
         "formatted": is_well_formed(own, answered_calls=answered_calls, opened=opened),
-        "f1": squad_f1(final_answer(own, opened=opened) or "", problem.golds),
+        "f1": answer_f1(own, verdict, problem, opened=opened),
     }
 
 

@@ -4,7 +4,7 @@
 builds (section 3.1); it settles what the paper leaves open.
 """
 
-from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting
+from coterie.envs.preset import ADAMW, TINY, Departure, Preset, Setting, miniature
 
 _REREAD = "lone traces that are read again, which are not in the paper, are the default"
 
@@ -114,7 +114,13 @@ _ALGO = {
         "algo.generation_batch": Setting(
             96, "table 5", "a round more costs a tiny model little, and no group is thrown away"
         ),
-        "algo.overlong_limit": Setting(20480, "DAPO, at table 5's length", "tiny traces end"),
+        "algo.overlong_limit": Setting(
+            20480,
+            "DAPO, at table 5's length",
+            "tiny traces end",
+            paper="no penalty on length is named, and section 2.1 gives the whole reward",
+            departs="DAPO's recipe has it, for self-exploratory RL too; 0 leaves it out",
+        ),
         "algo.overlong_buffer": Setting(4096, "DAPO", "tiny traces end"),
         "algo.overlong_factor": Setting(1.0, "DAPO"),
     }
@@ -124,16 +130,16 @@ EXPERT = (
     "server:http://127.0.0.1:8000/v1?model=expert&max_tokens=16384&max_reply_tokens=16384"
     "&strip_thinking=false"
 )
-# Policy, whether its chat template opens a thought, and what of a reply it can read: ten rounds of
-# three replies fit its context beside prompt and response.
+# Policy, and what of a reply it can read: ten rounds of three replies fit its context beside prompt
+# and response.
 POLICIES = {
-    "r1-7b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True, 3072),
-    "r1-14b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True, 3072),
-    "qwen3-8b": ("Qwen/Qwen3-8B", False, 512),
+    "r1-7b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 3072),
+    "r1-14b": ("deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", 3072),
+    "qwen3-8b": ("Qwen/Qwen3-8B", 512),
 }
 
 
-def _reading(opens: bool, reply: int) -> dict[str, Setting]:
+def _reading(reply: int) -> dict[str, Setting]:
     kept = {
         "paper": "the whole reply, thinking included, in think tags (appendix G)",
         "departs": "thirty whole thoughts fit no context; the reply comes first, then the end of "
@@ -141,14 +147,13 @@ def _reading(opens: bool, reply: int) -> dict[str, Setting]:
     }
     why = "the tiny expert's reply breaks off before its end, so that the policy has to go on"
     return {
-        "env.opens_thinking": Setting(opens, "the model's chat template", "no tiny model thinks"),
         "env.reply_tokens": Setting(reply, "appendix G", why, **kept),
         "env.reply_thinking_tokens": Setting(reply, "appendix G", "the tiny expert does not think"),
     }
 
 
 _OURS = "ours, for the tiny team"
-TINY_TEAM = Preset(
+FADED = Preset(
     paper="arXiv:2509.23730",
     env="eapo-consultation",
     algo="dapo",
@@ -162,19 +167,67 @@ TINY_TEAM = Preset(
     },
     own=True,
 )
-"""EAPO with the tiny team: conversations and their rewards alone."""
+"""Conversations and rewards alone, with our schedule: help fades over 60 steps, then calls cost."""
 
-PRESETS = {
+PUBLISHED = {
     f"eapo-{name}": Preset(
         paper="arXiv:2509.23730",
         env="eapo-consultation",
         algo="dapo",
         models={"policy": policy, "expert": EXPERT},
-        settings={**_ENV, **_UNREAD, **_REST, **_reading(opens, reply)},
+        settings={**_ENV, **_UNREAD, **_REST, **_reading(reply)},
         algos=_ALGO,
     )
-    for name, (policy, opens, reply) in POLICIES.items()
-} | {"eapo-tiny": TINY_TEAM}
+    for name, (policy, reply) in POLICIES.items()
+}
+_FULL, _STEPS = "eapo-r1-7b", 100
+MINIATURE = miniature(
+    _FULL,
+    PUBLISHED[_FULL],
+    at_default={
+        **dict.fromkeys(
+            (
+                *("env.max_new_tokens", "env.expert_max_new_tokens", "learner.lr"),
+                *("rollout.problems_per_step", "rollout.max_prompt_tokens"),
+                *("problems.train", "problems.eval", "problems.held_out"),
+            ),
+            TINY,
+        ),
+        "env.prompt_style": "tiny models cannot read appendix G: behind it no expert is called in "
+        "1,024 conversations and no answer is right; behind one line .52 call, .25 are right",
+        "env.reply_thinking_tokens": "the tiny expert does not think",
+        "env.eval_samples": "eight answers to each of 128 problems",
+        "env.draw_before_dispatch": "the same distribution; a reply that is thrown away costs "
+        "nothing",
+        "algo.generation_batch": "as many prompts as a step trains on: what is sampled beyond them "
+        "is paid for and dropped",
+        **dict.fromkeys(("algo.overlong_limit", "algo.overlong_buffer"), "tiny traces end"),
+        "run.checkpoint_every": "tiny checkpoints are cheap",
+    },
+    instead={
+        "env.reply_tokens": Setting(
+            64,
+            _OURS,
+            paper="the whole reply",
+            departs="the most that a tiny expert writes: its replies are whole",
+        ),
+        "env.anneal_steps": Setting(
+            _STEPS,
+            _OURS,
+            paper="the turn budget falls toward that of evaluation, by no named schedule",
+            departs="linearly over the whole run",
+        ),
+        "run.steps": Setting(
+            _STEPS,
+            _OURS,
+            paper="the number of steps is not said",
+            departs=TINY,
+        ),
+    },
+)
+"""EAPO as published with the tiny team: the full-size preset in everything but its size."""
+
+PRESETS = PUBLISHED | {"eapo-tiny": MINIATURE, "eapo-faded": FADED}
 
 DEPARTURES = (
     Departure(
@@ -196,6 +249,30 @@ DEPARTURES = (
         "the rules of arXiv:2503.19470 with the paper's tags",
     ),
     Departure(
+        "what an expert reads",
+        "its query (section 2.3)",
+        "the prompt of evaluation, then its query",
+        "a reply then ends in an answer, as appendix G says it does",
+    ),
+    Departure(
+        "two queries to one expert at once",
+        "not forbidden",
+        "an error, which costs a round",
+        "replica i answers one query q(t, i) (section 2.3)",
+    ),
+    Departure(
+        "parallelism",
+        "sequence and tensor parallelism of 4 (table 5)",
+        "as many devices as a run is given",
+        "it changes the cost and not the result",
+    ),
+    Departure(
+        "programs",
+        "their scoring is not described (tables 4 and 7)",
+        "a program is right if it passes its tests; in place of F1 stands whether it does",
+        "two right programs need not share a word",
+    ),
+    Departure(
         "the expert",
         "QwQ-32B behind vLLM (section 3.1, appendix K)",
         "whatever answers on this machine's port 8000 as expert",
@@ -210,7 +287,25 @@ DEPARTURES = (
     Departure(
         "other subjects",
         "seven more sets (section 3.2, table 4)",
-        "`benchmark.py --suite eapo`, not the run's own evaluation",
+        "`benchmark.py sweep eapo-4`, `eapo-7`, not the run's own evaluation",
         "HLE and SimpleQA ask for a judge, HumanEval for leave to run programs",
+    ),
+    Departure(
+        "tables 4 and 7",
+        "how many answers, whose judgement and which part of EvalPlus and GPQA is not said",
+        "one answer, judged by the expert; HumanEval+; all 448 of GPQA main",
+        "the sets are whole, and GPQA's size is that of other papers",
+    ),
+    Departure(
+        "distillation",
+        "data, steps and rate are not said (table 1)",
+        "a hundred steps of the expert's solutions to DAPO-Math-17K, with the prompt of evaluation",
+        "the policy is scored with that prompt",
+    ),
+    Departure(
+        "LeaP",
+        "its limits are not said (table 1)",
+        "those of arXiv:2505.07787: four paths, blocks of 2,048 tokens, summaries of 256",
+        "the paper that it cites",
     ),
 )

@@ -25,7 +25,7 @@ _require = partial(require, "eapo-consultation")
 @dataclass(frozen=True)
 class EapoConsultationSettings:
     """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again behind experts'
-    replies; without them it is ``--preset eapo-tiny``. Symbols are the paper's."""
+    replies; without them it is ``--preset eapo-faded``. Symbols are the paper's."""
 
     experts: int = 3
     """K: number of experts, with ids 1 to K."""

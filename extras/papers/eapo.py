@@ -25,7 +25,14 @@ from coterie.comparison.settings import Asking
 from coterie.comparison.systems import System, alone
 from coterie.datatypes import UserError
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
-from coterie.extras.papers.eapo_figures import f1_table, figures_table, measure_responses
+from coterie.envs.presets import preset_called
+from coterie.extras.papers.eapo_figures import (
+    f1_table,
+    figures_table,
+    mean_of_sets,
+    means_table,
+    measure_responses,
+)
 from coterie.extras.papers.leap.settings import LeapSettings
 from coterie.extras.papers.replies import (
     Pick,
@@ -80,6 +87,11 @@ class EapoComparison(Asking):
     """More trained policies, a row each: NAME=RUN, such as a control."""
     expert: str = "tiny:expert"
     """Expert of the workflow."""
+    policies: tuple[str, ...] = ()
+    """More policies before training, NAME=MODEL each: a row alone, one helped by itself, and one by
+    each of --pools."""
+    workflow: bool = True
+    """Add a row of the base policy with stored replies of the expert."""
     pools: tuple[str, ...] = ()
     """More experts for the workflow, a row each, such as pool:tiny:policy|tiny:expert."""
     peers: bool = True
@@ -146,6 +158,12 @@ class EapoComparison(Asking):
             if sources and f"--leap.{name.replace('_', '-')}" not in given
         }
         values |= {"env": env | asked} if env or asked else {}
+        if self.preset and not preset_called(self.preset).own:
+            paths |= {
+                name: value
+                for name, value in LeapSettings.published().items()
+                if f"--leap.{name.replace('_', '-')}" not in given
+            }
         values |= {"leap": paths} if paths else {}
         return values | drawn | checking(sources, given)
 
@@ -159,7 +177,7 @@ class EapoComparison(Asking):
     def _named(self) -> list[str]:
         """Return the policies as the settings name them."""
         named = [getattr(self, name) for name in ("base", *_TRAINED)]
-        named += [text.partition("=")[2] for text in self.others]
+        named += [text.partition("=")[2] for text in (*self.policies, *self.others)]
         return [policy for policy in named if policy]
 
 
@@ -188,7 +206,7 @@ def compare(settings: EapoComparison) -> None:
     check_temperature_of_replies(settings.reply_temperature)
     rows = list(_rows(settings))
     if len({row[1] for row in rows}) < len(rows):
-        raise UserError("--others: two rows have the same name")
+        raise UserError("--policies and --others: two rows have the same name")
     named = {what: find_policy("policy", what, _ROLE) for _, _, what, _, _ in rows}
     experts = {what: find_policy("expert", what, "expert") for *_, what, _ in rows if what}
     for _, _, policy, expert, _ in rows:
@@ -198,17 +216,22 @@ def compare(settings: EapoComparison) -> None:
     check_graders(
         settings.scoring, [problem for questions in scored for problem in questions.problems]
     )
-    replies = ask_replies(
-        experts[settings.expert],
-        scored,
-        settings,
-        console,
-        env=settings.env,
-        count=settings.replies,
-        temperature=settings.reply_temperature,
-    )
     who = {"experts": settings.env.experts, "seed": settings.seed}
-    replies_told = {name: tell(replies, pick, **who) for name, pick in _TELLS.items()}
+    told = [name for name in _TELLS if name in {row[0] for row in rows}]
+    replies = (
+        ask_replies(
+            experts[settings.expert],
+            scored,
+            settings,
+            console,
+            env=settings.env,
+            count=settings.replies,
+            temperature=settings.reply_temperature,
+        )
+        if told
+        else []
+    )
+    replies_told = {name: tell(replies, _TELLS[name], **who) for name in told}
     asked = [
         SystemJobs(
             name,
@@ -259,7 +282,6 @@ def _show(
             for name, system in systems.items()
         }
         for place, questions in enumerate(scored)
-        if len(scored) > 1
     }
     content = {
         "questions": len(set_Q),
@@ -271,13 +293,13 @@ def _show(
                 "expert": row.expert,
                 **({} if row.wrong_told is None else {"wrong_told": row.wrong_told}),
                 **measured[row.name],
+                "sets": mean_of_sets([figures[row.name] for figures in by_set.values()]),
             }
             for row in asked
         },
         "sets": {
             name: {"questions": len(questions.problems), "systems": by_set[name]}
             for name, questions in ((questions.name, questions) for questions in scored)
-            if by_set
         },
         "config": to_plain(settings),
     }
@@ -288,10 +310,14 @@ def _show(
     path = settings.out / "systems.png"
     picture = draw_bars(bars, path, "avg@n, 95 % intervals over questions")
     title = f"{len(set_Q)} questions, {settings.samples} answers each"
-    for name, measured_of_set in {title: measured, **by_set}.items():
+    several = by_set if len(scored) > 1 else {}
+    for name, measured_of_set in {title: measured, **several}.items():
         labelled = {systems[row].label: figures for row, figures in measured_of_set.items()}
         console.print(figures_table(labelled, name))
         console.print(f1_table(labelled))
+    if several:
+        means = {row.label: content["systems"][row.name]["sets"] for row in asked}
+        console.print(means_table(means, f"Mean of the {len(scored)} sets"))
     for row in asked:
         if row.wrong_told is not None:
             console.print(f"{row.label}: {row.wrong_told:.0%} of the replies it reads are wrong")
@@ -303,7 +329,8 @@ def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None,
     base = settings.base
     yield "base", "Base", base, None, "eval"
     yield "self", "Self-collaboration", base, base, "workflow"
-    yield "workflow", "Expert workflow", base, settings.expert, "workflow"
+    if settings.workflow:
+        yield "workflow", "Expert workflow", base, settings.expert, "workflow"
     for place, players in enumerate(settings.pools):
         yield f"pool-{place}", f"Workflow, {players}", base, players, "workflow"
     if settings.noise:
@@ -317,11 +344,23 @@ def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None,
             if name in ("rl", "eapo"):
                 helped = f"{label}, with experts"
                 yield f"{name}-helped", helped, policy, settings.expert, "assisted"
+    for place, text in enumerate(settings.policies):
+        label, policy = _name_and_policy("--policies", text)
+        yield f"policy-{place}", label, policy, None, "eval"
+        yield f"policy-{place}-self", f"{label}, self-collaboration", policy, policy, "workflow"
+        for pool_place, players in enumerate(settings.pools):
+            name, helped = f"policy-{place}-pool-{pool_place}", f"{label}, workflow, {players}"
+            yield name, helped, policy, players, "workflow"
     for place, text in enumerate(settings.others):
-        label, equals, policy = text.partition("=")
-        if not equals or not label or not policy:
-            raise UserError(f"--others {text!r}: write NAME=RUN")
+        label, policy = _name_and_policy("--others", text)
         yield f"other-{place}", label, policy, None, "eval"
+
+
+def _name_and_policy(flag: str, text: str) -> tuple[str, str]:
+    label, equals, policy = text.partition("=")
+    if not equals or not label or not policy:
+        raise UserError(f"{flag} {text!r}: write NAME={'MODEL' if flag == '--policies' else 'RUN'}")
+    return label, policy
 
 
 def _job(

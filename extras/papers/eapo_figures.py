@@ -1,8 +1,9 @@
 """Metrics of EAPO's systems, computed from their responses."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
@@ -45,6 +46,29 @@ def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figur
         "tokens": means["response_tokens"],
         "expert_tokens": means["expert_tokens"],
     }
+
+
+def mean_of_sets(figures_by_set: Sequence[Figures]) -> dict[str, float]:
+    """Return the unweighted mean over sets, as the paper's "Avg" has it (arXiv:2509.23730, table
+    1): of F1 ("Pass@32" there), of its variance between questions ("Var"), and of correctness."""
+    return {
+        "avg@n": float(np.mean([figures["avg@n"].value for figures in figures_by_set])),
+        "f1": float(np.mean([figures["f1"] for figures in figures_by_set])),
+        "f1_variance": float(np.mean([f["f1_variance"].between for f in figures_by_set])),
+    }
+
+
+def means_table(means_by_label: Mapping[str, Mapping[str, float]], title: str) -> Table:
+    """Build the table of means over sets."""
+    return make_table(
+        title,
+        "system",
+        ("avg@n", "F1", "F1 between"),
+        [
+            (escape(label), [f"{value:.3f}" for value in means.values()])
+            for label, means in means_by_label.items()
+        ],
+    )
 
 
 def figures_table(figures_by_label: Mapping[str, Figures], title: str) -> Table:

@@ -22,7 +22,13 @@ from coterie.envs import registered
 from coterie.envs.paper_tables import Table
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
-from coterie.extras.papers.sweep_commands import SweepCommand, comparing, run_of, training
+from coterie.extras.papers.sweep_commands import (
+    SweepCommand,
+    check_comparison,
+    comparing,
+    run_of,
+    training,
+)
 from coterie.training.command_line import parse
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
@@ -83,8 +89,10 @@ def sweep(settings: Sweep) -> None:
     waiting = [job for job in (*runs, *comparisons) if not job.finished]
     for job in waiting:
         program, *flags = job.command()
-        if program == "train.py" and "--resume" not in flags:
-            # Find a flag that train.py does not have before the first run starts.
+        # Find a flag or a set of problems that a command does not take before the first run starts.
+        if program == "benchmark.py":
+            check_comparison(flags, reads=not settings.dry_run)
+        elif "--resume" not in flags:
             parse(flags)
     if settings.dry_run:
         _tell(waiting, paper_table, settings)
@@ -188,11 +196,10 @@ def _flags(texts: Sequence[str]) -> list[str]:
 def _keep(settings: Sweep) -> None:
     """Refuse a folder that holds runs with other settings."""
     path = settings.out / "sweep.json"
-    wanted: dict[str, Any] = {
-        "steps": settings.steps,
-        "train": list(settings.train),
-        "compare": list(settings.compare),
-    }
+    wanted: dict[str, Any] = {"steps": settings.steps, "train": list(settings.train)}
+    # Before the first comparison its settings can still be changed.
+    if any(folder.parent.name != "runs" for folder in settings.out.glob("*/seed-*")):
+        wanted["compare"] = list(settings.compare)
     if path.is_file():
         try:
             stored = json.loads(path.read_text(encoding="utf-8"))
@@ -203,7 +210,7 @@ def _keep(settings: Sweep) -> None:
                 f"{settings.out} holds runs with another --{differing[0]}; name another folder "
                 "with --out"
             )
-    write_json(path, wanted)
+    write_json(path, wanted | {"compare": list(settings.compare)})
 
 
 def _trained(paper_table: Table, settings: Sweep) -> Values:
@@ -256,8 +263,22 @@ def _compared(paper_table: Table, comparisons: Sequence[SweepCommand]) -> Values
 
 def _at(content: Any, keys: Sequence[str]) -> float:
     for key in keys:
-        content = content.get(key) if isinstance(content, dict) else None
+        content = _entry(content, key) if isinstance(content, dict) else None
     return math.nan if content is None else float(content)
+
+
+def _entry(content: Mapping[str, Any], key: str) -> Any:
+    """Return one entry; a key that ends in ``#N`` is the Nth that begins so, but for the mean
+    ``sets``: a set may be a file of any name."""
+    start, mark, place = key.rpartition("#")
+    if not mark:
+        return content.get(key)
+    numbered = [
+        value
+        for name, value in content.items()
+        if name.startswith(start) and name != f"{start}sets"
+    ]
+    return numbered[int(place) - 1] if int(place) <= len(numbered) else None
 
 
 def _show(paper_table: Table, values: Values, settings: Sweep, console: Console) -> None:

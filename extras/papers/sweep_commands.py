@@ -6,11 +6,19 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
+from coterie.benchmark import comparisons
+from coterie.comparison.inherited import preset_settings
+from coterie.comparison.plan import open_questions
+from coterie.comparison.settings import Asking
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay
+from coterie.datatypes.flags import parse_flags
 from coterie.envs.paper_tables import Table, Variant
+from coterie.problems.opening import check_source
+from coterie.teams.graders import check_graders
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,34 @@ def comparing(
         numbers = (*more, "--seed", str(seed), "--out", str(folder))
         flags_told = tuple(overlay((*arguments, *numbers)))
         yield SweepCommand("benchmark", flags_told, folder, "results.json", False)
+
+
+def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
+    """Refuse a command of ``benchmark.py`` that could not be run once its trainings have ended.
+
+    Args:
+        arguments: the comparison's name and flags; runs in them need not exist yet.
+        reads: open the sets of problems, and look for whoever grades them; otherwise only names are
+            checked.
+
+    Raises:
+        UserError: a flag, a value or a set of problems that it does not take.
+    """
+    name, *flags = arguments
+    module, kind, _ = comparisons()[name]
+    asked = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
+    named = asked.problems
+    if getattr(asked, "preset", "") and "--problems" not in flags:
+        paper = preset_settings(asked.preset).problems
+        named = paper.eval or (paper.train,)
+    sets = (named,) if isinstance(named, str) else named
+    for problems in sets:
+        check_source(problems)
+    if reads and isinstance(asked, Asking) and sets:
+        opened = open_questions(sets, asked)
+        check_graders(
+            asked.scoring, [problem for questions in opened for problem in questions.problems]
+        )
 
 
 def run_of(variant: Variant, seed: int, out: Path) -> Path:

@@ -33,7 +33,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7, help="of --again")
     asked = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from evidence import consulting, contests, controls, peers, published, real_models
+    from evidence import (
+        consulting,
+        contests,
+        controls,
+        eapo_published,
+        peers,
+        published,
+        real_models,
+    )
     from evidence.runs import again, train_all
 
     if asked.tables:
@@ -41,6 +49,7 @@ def main() -> None:
             consulting_tables,
             contest_tables,
             control_tables,
+            eapo_published_tables,
             peer_tables,
             published_tables,
             real_tables,
@@ -52,10 +61,11 @@ def main() -> None:
         consulting_tables.write()
         real_tables.write()
         published_tables.write()
+        eapo_published_tables.write()
         return
     asked.out.mkdir(parents=True, exist_ok=True)
     # A protocol is a module with RESULTS, planned, stored and train.
-    protocols = (peers, contests, controls, consulting, real_models, published)
+    protocols = (peers, contests, controls, consulting, real_models, published, eapo_published)
     if asked.again:
         print(again(protocols, asked.again, asked.seed, asked.out))
         return

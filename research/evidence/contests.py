@@ -35,7 +35,7 @@ _CONTROLS = ("rlvr", "l1", "llm", "random", "always", "never", "oracle")
 _SYSTEMS = ("--resamples", "200", "--systems", *_CONTROLS, *_SCORES)
 _CHAINS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
 EAPO = (
-    *("--preset", "eapo-tiny", "--steps", "1000", "--tokens", "1200000"),
+    *("--preset", "eapo-faded", "--steps", "1000", "--tokens", "1200000"),
     *("--problems.train", _CHAINS, "--eval.no-enabled", "--no-episodes-log"),
 )
 EXPERTS = {
@@ -110,7 +110,7 @@ def _peers(tokens: str, steps: str) -> Arm:
     return Arm((*system, *_ON_MIXED, "--tokens", tokens, "--steps", steps))
 
 
-_CONSULTATION = (("--preset", "eapo-tiny"), "policy", "expert")
+_CONSULTATION = (("--preset", "eapo-faded"), "policy", "expert")
 _DEFERRAL = (("--env", "corea-deferral", "--algo", "grpo"), "small", "large")
 
 

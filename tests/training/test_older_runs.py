@@ -64,11 +64,11 @@ def test_a_run_from_before_peer_distillation_goes_on_without_it() -> None:
 
 
 def test_a_run_from_before_lone_traces_goes_on_without_them() -> None:
-    plain = stored(["--preset", "eapo-tiny"])
+    plain = stored(["--preset", "eapo-faded"])
     for name in ("lone", "reread"):
         del plain["env"][name]
     del plain["algo"]["distillation"]
-    assert restore(plain) == parse(["--preset", "eapo-tiny"])
+    assert restore(plain) == parse(["--preset", "eapo-faded"])
 
 
 GONE = {

@@ -1,6 +1,7 @@
 """Presets against the papers' tables, written down here a second time."""
 
 import dataclasses
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from coterie import envs
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
+from coterie.envs.eapo_consultation.settings import acceptance, fading_of
 from coterie.envs.presets import known, published
 from coterie.experts.naming import read_player
 from coterie.experts.settings import ServerSettings
@@ -75,7 +77,16 @@ def test_an_environment_from_python_plays_what_train_plays(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [*published(), "core-tiny", "core-reread", "corea-tiny", "eapo-tiny"]
+    "name",
+    [
+        *published(),
+        "core-tiny",
+        "core-gated",
+        "core-reread",
+        "corea-tiny",
+        "eapo-tiny",
+        "eapo-faded",
+    ],
 )
 def test_a_preset_from_python_is_that_of_the_command_line(name: str) -> None:
     run = parse(["--preset", name])
@@ -136,9 +147,8 @@ def test_a_miniature_is_the_papers_preset_but_for_what_it_lists(name: str) -> No
     # What a run is told is what the table of departures is made from.
     run, paper = settings_of(name), settings_of(small.of)
     for path in {*small.settings} & {*full.settings}:
-        part, _, setting = path.partition(".")
-        if part != "agents" and small.settings[path] == full.settings[path]:
-            assert getattr(getattr(run, part), setting) == getattr(getattr(paper, part), setting)
+        if not path.startswith("agents.") and small.settings[path] == full.settings[path]:
+            assert attrgetter(path)(run) == attrgetter(path)(paper)
 
 
 def test_core_as_published_with_the_tiny_team() -> None:
@@ -299,16 +309,41 @@ def test_coreas_large_model_is_trained_like_the_small_one() -> None:
     assert both.env.learners == ("small", "large")
 
 
+def test_eapo_as_published_with_the_tiny_team() -> None:
+    """arXiv:2509.23730, section 2.3, appendix G, table 5; reward of section 2.1, word by word."""
+    run = parse(["--preset", "eapo-tiny"])
+    check(
+        run,
+        """
+        choice: {env: eapo-consultation, algo: dapo}
+        env: {experts: 3, group_size: 16, consult: free, budget: 10, budget_unit: rounds,
+              turns_end: 0, schedule: inv, accept_scale: 1, accept_start: 0, accept_total: 0,
+              coin: response, answer_reward: f1_literal, consult_penalty: 0, lone: 0, reread: none}
+        learner: {warmup: 10, schedule: constant, weight_decay: 0.1, max_grad_norm: 1}
+        rollout: {temperature: 1, top_p: 1, top_k: 0}
+        eval: {temperature: 1, top_p: 0.7}
+        algo: {surrogate: {level: token, low: 0.2, high: 0.28, dual: 10}, reduction: token-mean,
+               kl_coefficient: 0, entropy_coefficient: 0, dynamic_sampling: true,
+               max_generation_batches: 10}
+        """,
+    )
+    assert run.algo.distillation == Distillation()
+    # The budget falls over the whole run, to that of evaluation; replies are whole.
+    assert run.env.anneal_steps == run.run.steps
+    assert run.env.reply_tokens == run.env.expert_max_new_tokens
+    assert [acceptance(fading_of(run.env), step) for step in (1, 2, 4, 100)] == [1, 0.5, 0.25, 0.01]
+
+
 @pytest.mark.parametrize(
-    ("name", "policy", "opens", "reply", "context"),
+    ("name", "policy", "reply", "context"),
     [
-        ("eapo-r1-7b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", True, 3072, 131_072),
-        ("eapo-r1-14b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", True, 3072, 131_072),
-        ("eapo-qwen3-8b", "Qwen/Qwen3-8B", False, 512, 40_960),
+        ("eapo-r1-7b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B", 3072, 131_072),
+        ("eapo-r1-14b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B", 3072, 131_072),
+        ("eapo-qwen3-8b", "Qwen/Qwen3-8B", 512, 40_960),
     ],
 )
 def test_eapo_presets_equal_the_papers_settings(
-    name: str, policy: str, opens: bool, reply: int, context: int
+    name: str, policy: str, reply: int, context: int
 ) -> None:
     # arXiv:2509.23730, table 5; group size, clipping of lengths and weight decay are DAPO's.
     # Section 3.1: AIME 2024, AIME 2025, AIMO 2025.
@@ -338,11 +373,9 @@ def test_eapo_presets_equal_the_papers_settings(
     # Appendix G: "The answer from the agent, including thinking process". What is kept of thirty
     # of them fits the policy's context beside table 5's prompt and response.
     env, agents = run.env, run.agents
-    assert (env.opens_thinking, env.reply_tokens, env.reply_thinking_tokens) == (
-        opens,
-        reply,
-        reply,
-    )
+    assert (env.reply_tokens, env.reply_thinking_tokens) == (reply, reply)
+    # The template of a model that always thinks says so itself.
+    assert not env.opens_thinking
     assert 2048 + 20480 + 10 * 3 * (reply + 100) <= context
     assert (agents["policy"].model, agents["policy"].tuning) == (policy, "full")
     assert (agents["policy"].trained, agents["expert"].trained) == (True, False)

@@ -35,8 +35,7 @@ from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
 from coterie.extras.papers.leap.settings import LeapSettings, Router
-from coterie.rewards.consultation import ANSWER, final_answer
-from coterie.rewards.overlap import squad_f1
+from coterie.rewards.consultation import answer_f1, graded_part, has_answered
 
 LONGEST = 2000
 """Number of characters of a summary that are compared."""
@@ -104,11 +103,10 @@ class Path:
     """Its latest summary; empty before the first."""
     failed: bool = False
 
-    @property
-    def checks(self) -> list[str]:
+    def checks(self, problem: Problem) -> list[str]:
         """Return what the scorer must check: the path's answer, if it has one."""
-        answer = None if self.failed else final_answer(self.own)
-        return [] if answer is None else [f"{ANSWER} {answer}"]
+        check = None if self.failed else graded_part(self.own, problem.kind)
+        return [] if check is None else [check]
 
 
 class LeapEnv(ConversationEnv, guarded=False):
@@ -141,7 +139,9 @@ class LeapEnv(ConversationEnv, guarded=False):
         def needed(answers: Answers) -> ScoreRequests:
             # Any text may end the episode.
             ends = [Path(path.own + answers.get(agent, "")) for agent, path in paths.items()]
-            return ScoreRequests(tuple((text, problem) for end in ends for text in end.checks))
+            return ScoreRequests(
+                tuple((text, problem) for end in ends for text in end.checks(problem))
+            )
 
         while True:
             # Each path writes T tokens; after its last pause, all that remain.
@@ -157,7 +157,7 @@ class LeapEnv(ConversationEnv, guarded=False):
                 if not last
                 and self._may_go_on(paths[agent])
                 and answers[agent]
-                and final_answer(paths[agent].own) is None
+                and not has_answered(paths[agent].own, problem.kind)
             ]
             if not going_on:
                 break
@@ -213,7 +213,7 @@ class LeapEnv(ConversationEnv, guarded=False):
     def _outcome(self, problem: Problem, paths: Mapping[str, Path], pauses: int) -> Outcome:
         verdicts = {
             agent: next(
-                (self.scorer.check(text, problem) for text in path.checks),
+                (self.scorer.check(text, problem) for text in path.checks(problem)),
                 Verdict(False, None, "none"),
             )
             for agent, path in paths.items()
@@ -224,7 +224,7 @@ class LeapEnv(ConversationEnv, guarded=False):
                 agent: {
                     "correct": bool(verdict.correct),
                     "answer": verdict.answer,
-                    "f1": squad_f1(final_answer(paths[agent].own) or "", problem.golds),
+                    "f1": answer_f1(paths[agent].own, verdict, problem),
                     "response_tokens": paths[agent].tokens,
                     "expert_tokens": 0,
                 }

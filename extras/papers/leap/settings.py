@@ -33,6 +33,11 @@ class LeapSettings:
     prompt_style: ExpertStyle = "plain"
     """Style of the prompt, as in eapo-consultation."""
 
+    @classmethod
+    def published(cls) -> dict[str, int]:
+        """Return the paper's numbers (arXiv:2505.07787) by name."""
+        return {"paths": 4, "block_tokens": 2048, "summary_tokens": 256, "peers": 2, "pauses": 5}
+
     def __post_init__(self) -> None:
         ones = dict.fromkeys(("block_tokens", "summary_tokens", "peers", "max_new_tokens"), 1)
         check_least(self, {"paths": 2, "pauses": 0, **ones}, at="leap: ")

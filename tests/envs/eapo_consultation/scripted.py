@@ -11,8 +11,8 @@ from coterie.envs.presets import settings_of
 from coterie.rewards.grading.scorer import AnswerScorer
 
 PROBLEM = Problem(id="q", question="7 + 8 - 3 =", gold="2", kind="number")
-# Help fades as in the paper, asking is free, and nobody writes alone.
-EAPO: EapoConsultationSettings = settings_of("eapo-consultation", preset="eapo-tiny")
+# Nobody writes alone.
+EAPO: EapoConsultationSettings = settings_of("eapo-consultation", preset="eapo-faded")
 LONG = replace(
     EAPO,
     max_new_tokens=4000,

@@ -87,6 +87,8 @@ def test_each_of_several_sets_has_figures_of_its_own() -> None:
     # Means of F1 are 1 and .5 in the one, and one in the other.
     assert value["f1_var_between/alone/aime24-test"] == pytest.approx(0.0625)
     assert value["f1_var_between/alone/reference"] == pytest.approx(0.0)
+    # And so is its "Var": (.0625 + 0) / 2.
+    assert value["f1_var_between/alone/sets"] == pytest.approx(0.03125)
     assert metrics["f1/alone/aime24-test"].count == 2
     labels = {row.metric: row.label for row in further(metrics)}
     assert labels["f1/alone/aime24-test"] == "Alone, F1, aime24-test"

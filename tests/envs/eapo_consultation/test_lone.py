@@ -187,17 +187,17 @@ def test_the_default_is_the_arm_that_was_measured() -> None:
     assert parse(DAPO).run.steps == 165
 
 
-def test_the_tiny_preset_is_eapo_as_published() -> None:
+def test_rewards_alone_are_the_default_without_rereading() -> None:
     """Eight conversations, rewards alone, help that fades over 60 of 100 steps."""
     from coterie.training.command_line import parse
 
-    tiny, default = run_of("--preset", "eapo-tiny"), run_of(*DAPO)
+    faded, default = run_of("--preset", "eapo-faded"), run_of(*DAPO)
     off = {"lone": 0, "reread": "none", "group_size": 8, "accept_span": 60, "penalty_start": 60}
-    assert tiny["env"] == {**default["env"], **off}
+    assert faded["env"] == {**default["env"], **off}
     distillation = {**default["algo"]["distillation"], "beta": 0, "likeliest": 0}
-    assert tiny["algo"] == {**default["algo"], "distillation": distillation}
-    assert {**tiny, "env": 0, "algo": 0} == {**default, "env": 0, "algo": 0}
-    assert parse(["--preset", "eapo-tiny"]).run.steps == 100
+    assert faded["algo"] == {**default["algo"], "distillation": distillation}
+    assert {**faded, "env": 0, "algo": 0} == {**default, "env": 0, "algo": 0}
+    assert parse(["--preset", "eapo-faded"]).run.steps == 100
 
 
 @pytest.mark.parametrize("algo", ["dapo", "gspo", "grpo"])

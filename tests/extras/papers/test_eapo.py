@@ -17,7 +17,7 @@ from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.prompts import lone_prompt
 from coterie.extras.papers.distill import DistillSettings, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
-from coterie.extras.papers.eapo_figures import measure_responses
+from coterie.extras.papers.eapo_figures import mean_of_sets, measure_responses
 from coterie.training.command_line import parse
 
 
@@ -138,6 +138,45 @@ def test_figures_by_hand() -> None:
     assert figures["tokens"] == pytest.approx(29 / 3)
     # Pass@2 is known of the first two only.
     assert figures["pass@n"].value == 1.0
+
+
+def test_the_mean_of_sets_does_not_weigh_them_by_their_questions() -> None:
+    """Table 1: AIMO's ten problems count as AIME's thirty. F1 1 and 0 of two, .5 of one."""
+
+    def figures(*f1: float) -> Any:
+        problems = [Problem(str(n), "?", "1") for n in range(len(f1))]
+        nothing = {"confidence": None, "answer": None, "seconds": 1.0, "used": {}}
+        measured = {"correct": 0.0, "response_tokens": 1.0, "expert_tokens": 0.0}
+        records = {(str(n), 0): {**nothing, **measured, "f1": value} for n, value in enumerate(f1)}
+        return measure_responses(responses(records, problems, 1, []), 10, 0)
+
+    means = mean_of_sets([figures(1.0, 1.0, 1.0, 0.0), figures(0.5)])
+    # (.75 + .5) / 2, (3/16 + 0) / 2; pooled they were .7 and .16.
+    assert means == {"avg@n": 0.0, "f1": 0.625, "f1_variance": pytest.approx(3 / 32)}
+
+
+def test_policies_stand_alone_helped_by_themselves_and_by_each_pool(tmp_path: Path) -> None:
+    """Table 6: three policies, with their own kind and with a pool of three."""
+    right, wrong = "scripted:oracle", "scripted:oracle?p_right=0"
+    flags = ["eapo", "--base", wrong, "--policies", f"other={right}", "--pools", right]
+    flags += ["--no-noise", "--no-peers", "--no-workflow", "--questions", "3", "--samples", "1"]
+    assert benchmark.main([*flags, "--resamples", "5", "--out", str(tmp_path / "out")]) == 0
+    systems = json.loads((tmp_path / "out/results.json").read_text())["systems"]
+    assert {name: system["expert"] for name, system in systems.items()} == {
+        "base": None,
+        "self": wrong,
+        "pool-0": right,
+        "policy-0": None,
+        "policy-0-self": right,
+        "policy-0-pool-0": right,
+    }
+    assert {name: system["avg@n"]["value"] for name, system in systems.items()} == {
+        **dict.fromkeys(("base", "self", "pool-0"), 0.0),
+        **dict.fromkeys(("policy-0", "policy-0-self", "policy-0-pool-0"), 1.0),
+    }
+    # Nobody reads stored replies, and none are sampled.
+    assert not list((tmp_path / "out/responses").glob("*/replies-*"))
+    assert benchmark.main(["eapo", "--policies", "nameless", "--out", str(tmp_path / "no")]) == 2
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from pettingzoo.utils.conversions import parallel_to_aec
 
 from coterie import envs
 from coterie.datatypes import Problem, UserError
+from coterie.envs.bytes_codec import END, BytesCodec
+from coterie.envs.token_view import TokenView
 from coterie.extras.papers.leap import LeapEnv, LeapSettings
 from coterie.extras.papers.leap.environment import choose, levenshtein, similarity
 from coterie.rewards.grading.scorer import AnswerScorer
@@ -191,3 +193,25 @@ def test_a_chat_model_is_asked_for_a_form_that_the_checker_reads(problem: Proble
     while env.agents:
         *_, infos = env.step(dict.fromkeys(asked, "Think.\nAnswer: 2"))
     assert all(infos[agent]["correct"] for agent in asked)
+
+
+def test_an_answer_in_a_thought_that_the_template_opened_ends_no_path(problem: Problem) -> None:
+    """Models that always think are interrupted in their thought, and go on after the summaries."""
+
+    class Thinking(BytesCodec):
+        def open(self, message: str) -> list[int]:
+            return super().open(f"{message}<think>\n")
+
+    codecs = {"policy": Thinking()}
+    settings = LeapSettings(block_tokens=60, summary_tokens=40, max_new_tokens=400, pauses=1)
+    env = TokenView(LeapEnv(settings), codecs)
+    env.reset(seed=0, options={"problem": problem})
+    turns = ("is it Answer: 2? ", "two</summarize>", "no: 3 </think>\nAnswer: 3")
+    infos: Any = {}
+    for turn in turns:
+        assert env.agents
+        action = np.array([*turn.encode(), END], dtype=np.int64)
+        *_, infos = env.step(dict.fromkeys(env.agents, action))
+    assert not env.agents
+    assert [info["answer"] for info in infos.values()] == ["3"] * 4
+    assert next(iter(infos.values()))["episode"]["pauses"] == 1
