@@ -17,7 +17,7 @@ from coterie.extras.papers.leap.environment import LeapEnv
 from coterie.extras.programs.tool_use import ToolUseEnv
 from coterie.teams.team import Spoken
 
-from ..envs.test_views import Dialogue, ids
+from ..envs.test_views import Dialogue, ids  # noqa: TID252 - one dialogue for both rooms
 
 PROBLEM = Problem("sum", "What is 7 + 8 - 3?", "12")
 CUT = "Seven and five, so perhaps \\boxed{12} \\confidence{0.9}\nAnswer: 12\nis that all"

@@ -58,7 +58,7 @@ DOCTOR = "--doctor examines models in this process"
             f"{LOCAL} {BOB}.engine-device cuda:1",
             f"{BOB}.engine-device cuda:1: with --cluster.address each process is given",
         ),
-        (f"{LOCAL} {BOB}.engine-replicas -1", f"{BOB}.engine-replicas must not be negative"),
+        (f"{LOCAL} {BOB}.engine-replicas -1", "--agents.ROLE.engine-replicas must not be negative"),
         (
             f"{LOCAL} {BOB}.no-trained {BOB}.model scripted:oracle {BOB}.engine-replicas 1",
             "a script or a server has no engine",
@@ -74,7 +74,7 @@ DOCTOR = "--doctor examines models in this process"
         (f"{BOB}.engine-replicas 2 --doctor", f"{DOCTOR}: leave out --agents.ROLE.engine-replicas"),
         (f"{BOB}.tensor-parallel 0", "tensor-parallel must be at least 1"),
         (f"{BOB}.tensor-parallel 2", "tensor-parallel needs --engine vllm"),
-        (f"{BOB}.learner-devices 0", f"{BOB}.learner-devices must be at least 1"),
+        (f"{BOB}.learner-devices 0", "learner-devices must be at least 1"),
         (f"{TWO} {BOB}.no-trained", f"{BOB}.learner-devices is for a role that learns"),
         (
             f"{TWO} --learner.moments 8bit",
