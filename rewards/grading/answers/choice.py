@@ -110,13 +110,15 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
     """
     stated = candidates(response)
     last = stated[: -_MOST_CANDIDATES - 1 : -1]
-    for candidate in dict.fromkeys((c.text, c.labelled) for c in last):
+    for candidate in dict.fromkeys((c.text, c.labelled, c.corrects) for c in last):
         whole = Candidate(0, *candidate)
         value = "" if _lists_options(whole.text, whole.value) else whole.value
         for text in dict.fromkeys((whole.text, value, _first_option(whole.text))):
             letter = letter_of(text, choices)
             if letter is not None:
                 return text, letter
+        if whole.corrects:
+            break
     if stated:
         return stated[-1].text or None, None
     text = bare(response)

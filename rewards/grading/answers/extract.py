@@ -57,6 +57,24 @@ _SENTENCE = re.compile(
     r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_WRONG = r"(?:wrong|incorrect|mistaken|not\s+(?:right|correct|[-$\\0-9]))"
+_CORRECTION = re.compile(
+    # "Correction: 35", "Wait, I made a mistake. It should be 35.", "Actually, it is 35."
+    r"(?:^[ \t>*_#]{0,12}|(?<=[.!?)\]}][ \t])[*_]{0,3})(?:"
+    r"(?:correction|corrected|edit|erratum)[ \t*_]{0,4}[:：—–-][ \t*_]{0,4}"
+    r"(?:(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total))"
+    r"[ \t](?:is|was|should[ \t]be|equals)[ \t:]{1,4})?(?P<announced>\S.{0,511})"
+    r"|(?:(?:but[ \t]|oh[ \t])?(?:wait|oops|sorry|hmm+|actually|correction|hold[ \t]on"
+    r"|scratch[ \t]that|on[ \t]second[ \t]thoughts?|my[ \t]mistake"
+    r"|i[ \t]made[ \t]an?[ \t](?:\w{1,12}[ \t])?(?:mistake|error))"
+    r"\b[ \t,.:;!—–-]{1,6}(?:no[ \t,.:;!]{1,4})?){1,3}"
+    r"(?:(?:so|then)[ \t,]{1,3})?"
+    r"(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total|number|value))"
+    r"(?:['’]s|[ \t](?:is|was|equals|(?:should|must)[ \t](?:be|have[ \t]been)))[ \t:*_]{1,4}"
+    rf"(?P<rest>(?:[-+−]?[$\\(\[{{0-9.]|(?-i:[A-Z])|(?:yes|no|true|false|{_WRONG})\b).{{0,511}}))$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""What is announced to take the place of an answer that stands before it."""
 _SET_LINE = re.compile(
     # "\\[ \\text{Answer: } 7 \\]", "$\\textbf{Answer: C}$"
     r"^[ \t>*_#]{0,12}(?:\$\$?|\\\[|\\\()?\s{0,4}\\(?:text|textbf|mathrm|mathbf)\s?\{\s{0,4}"
@@ -130,6 +148,8 @@ class Candidate:
     """What stands there, trimmed."""
     labelled: bool = False
     """Whether it stands after a colon, where a letter or a number may head a list."""
+    corrects: bool = False
+    """Whether it takes the place of what is stated before it, a value or not."""
 
     @property
     def value(self) -> str:
@@ -232,6 +252,19 @@ def _lines(text: str) -> list[Candidate]:
     return [candidate for candidate in stated if candidate.text]
 
 
+def _corrections(text: str, start: int) -> list[Candidate]:
+    """What is announced, from ``start`` on, as the correction of an answer: ``Correction: 35``."""
+    return [
+        Candidate(
+            match.start(),
+            _unexclaimed((match["announced"] or match["rest"]).rstrip("* ")),
+            labelled=True,
+            corrects=True,
+        )
+        for match in _CORRECTION.finditer(text, start)
+    ]
+
+
 def _following(text: str, end: int) -> str:
     """The line after "Final answer:", which announces it."""
     match = _NEXT_LINE.match(text, end)
@@ -298,6 +331,9 @@ def candidates(response: str) -> list[Candidate]:
     stated += _tagged(text)
     stated += _lines(text)
     stated += _in_json(text)
+    if stated:
+        first = min(candidate.start for candidate in stated)
+        stated += _corrections(text, first + 1)
     stated.sort(key=lambda candidate: candidate.start)
     if stated and (following := _NEXT_QUESTION.search(text, stated[0].start + 1)):
         stated = [candidate for candidate in stated if candidate.start < following.start()]

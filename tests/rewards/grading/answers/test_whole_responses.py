@@ -89,3 +89,27 @@ def test_what_is_doubted_or_one_of_two_is_not_paid(
     checker: Checker, response: str, problem: Problem
 ) -> None:
     assert not checker.check(response, problem).correct
+
+
+@pytest.mark.parametrize(
+    ("correction", "paid"),
+    [
+        ("Correction: 57", False), ("**Correction:** the answer is 57", False),
+        ("Actually, it is 57.", False), ("Wait, that is wrong.", False),
+        ("Oops, I made a mistake. It should be 57.", False), ("Hmm, wait, it's 57.", False),
+        ("Correction: I forgot a shelf.", False), ("Correction: 58", True),
+        ("The count is done. Actually, the total is 57.", False),
+        ("Actually, it is 58, as I said.", True), ("Actually, it is a nice shop.", True),
+        ("We can check that 57 is too few.", True), ("I made no mistake.", True),
+    ],
+)  # fmt: skip
+def test_a_correction_takes_the_place_of_a_stated_answer(
+    checker: Checker, correction: str, paid: bool
+) -> None:
+    for stated in ("Answer: 58", r"So it is $\boxed{58}$."):
+        response = f"{stated}\n\nLet me look again.\n{correction}"
+        assert checker.check(response, NUMBER).correct == paid, response
+    assert not checker.check("Correction: 58 of them are full", NUMBER).correct
+    assert checker.check("Answer: 57\nCorrection: the answer is 58", NUMBER).correct
+    assert checker.check("Answer: B\nCorrection: A", CHOICE).correct
+    assert not checker.check("Answer: A\nCorrection: I was wrong.", CHOICE).correct
