@@ -43,6 +43,8 @@ _CHANGED = re.compile(
     r"|billion|dozen|equal|becomes|comes|gives|half|twice|wrong|incorrect|false|or)",
     re.IGNORECASE,
 )
+_GIVEN = re.compile(r"(?<![\w\\^.)}*+/-])(?P<name>[A-Za-z])\s?=\s?(?P<value>-?[0-9][0-9./]*)")
+"""``y = 3``, and no ``2y = 3``."""
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _LETTER = re.compile(r"[\s*_$(\[]{0,6}(?:\\(?:text|textbf|mathrm)\s?\{)?\(?[A-Z][)\]}*_$\s]{0,6}")
 _NAME = re.compile(r"[A-Z][a-z]{3,}")
@@ -121,7 +123,7 @@ def _without_tail(text: str, labelled: bool) -> str:
             or value.strip("*_ ").casefold() in _TRUTHS
         )
         may_head_list = labelled and (is_letter or _ITEM.fullmatch(value))
-        return value if says and not may_head_list else text
+        return value if says and not may_head_list and not _gives_another(value, tail) else text
     open_bracket = "(" in match[0] and kind in ("reason", "aside")
     other_numbers = set(_NUMBER.findall(tail)) - set(_NUMBER.findall(value))
     unsure = (
@@ -129,6 +131,8 @@ def _without_tail(text: str, labelled: bool) -> str:
         or (open_bracket and not tail.rstrip(" .*").endswith(")"))
         or (kind == "result" and other_numbers)
         or (kind in ("which", "result") and _CHANGED.search(tail))
+        or (kind in ("which", "result") and _GIVEN.search(tail))
+        or _gives_another(value, tail)
         or (kind == "check" and not _comes_to(tail, value))
     )
     return text if unsure else value
@@ -152,6 +156,15 @@ def first_sentence(text: str) -> tuple[str, str]:
 def doubted(tail: str) -> bool:
     """Whether what follows a value takes it back: ``No, it is 46``, ``not B? Then A``, ``yes``."""
     return bool(_TAKEN_BACK.search(tail) or _OTHER_TRUTH.match(tail) or "? " in tail)
+
+
+def _gives_another(value: str, tail: str) -> bool:
+    """Whether ``p = 3`` is followed by another value of p."""
+    own = {match["name"]: match["value"].rstrip(".") for match in _GIVEN.finditer(value)}
+    return any(
+        match["value"].rstrip(".") != own.get(match["name"], match["value"].rstrip("."))
+        for match in _GIVEN.finditer(tail)
+    )
 
 
 def _comes_to(check: str, value: str) -> bool:
