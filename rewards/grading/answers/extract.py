@@ -54,7 +54,10 @@ _SENTENCE = re.compile(
     rf"(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
     r"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{1,4})"
     rf"{_WHOSE}{_ANSWER}"
-    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b).*)$",
+    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b"
+    # "The answer is carbon dioxide (C)."
+    r"|[A-Za-z][^.!?()\n]{0,120}(?:\((?:option[ \t])?(?-i:[A-J])\)"
+    r"|,[ \t]option[ \t]\(?(?-i:[A-J])\b)).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _WRONG = r"(?:wrong|incorrect|mistaken|not\s+(?:right|correct|[-$\\0-9]))"

@@ -34,7 +34,11 @@ _TAKEN_BACK = re.compile(
     r"\s+(?:\w+\s+)?"
     r"(?:wrong|incorrect|false|mistaken|impossible|absurd|unlikely|unsure|uncertain"
     r"|not\s+(?:sure|right|correct|possible|valid|certain|the\s+(?:answer|right|correct)))\b"
-    r"|\bshould(?:\s+have)?\s+be|\bmistake|\berror\b|\binstead\b|\btry again\b|\bstart over\b"
+    r"|\bshould(?:\s+have)?\s+be|\bmistake|\berror\b|\btry again\b|\bstart over\b"
+    # "Oxygen is released instead" is of something else.
+    r"|(?:\A|[.!?;]\s)\W{0,3}instead\b(?!\s+of\b)|(?:[0-9]|\b(?-i:[A-J]))[)*$]{0,3}\s+instead\b"
+    r"|\b(?:it|that|this|answer|result|value|use|choose|take|pick|say|try|answer|i|we)\b"
+    r"[^.!?;]{0,40}\binstead\b(?!\s+of\b)"
     r"|\bre-?(?:calculat|comput|consider|evaluat|think|do\b)|\bnot sure\b",
     re.IGNORECASE,
 )

@@ -57,7 +57,7 @@ _DOZENS = re.compile(r"\bhow many\s+(?:\w+\s+){0,2}dozens?\b", re.IGNORECASE)
 _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
 THING = "thing"
 """Stands for the unit of what is counted."""
-_ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
+ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
 _PER = frozenset({"a", "an", "per", "every", "each"})
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
 _NUMBERS = """
@@ -231,7 +231,7 @@ def scales_of(question: str) -> frozenset[str]:
 def counts(tail: str) -> bool:
     """Whether what stands after a number names a thing: ``apples left``, and not ``left``."""
     words = frozenset(_WORD.findall(tail.casefold()))
-    return bool(words - _ADDED - _CONNECTORS)
+    return bool(words - ADDED - _CONNECTORS)
 
 
 def unit_of(words: str) -> str | None:

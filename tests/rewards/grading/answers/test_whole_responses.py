@@ -113,3 +113,39 @@ def test_a_correction_takes_the_place_of_a_stated_answer(
     assert checker.check("Answer: 57\nCorrection: the answer is 58", NUMBER).correct
     assert checker.check("Answer: B\nCorrection: A", CHOICE).correct
     assert not checker.check("Answer: A\nCorrection: I was wrong.", CHOICE).correct
+
+
+@pytest.mark.parametrize(
+    ("response", "paid"),
+    [
+        ("Answer: D. 5/8. So is C.", False), ("Answer: D. 5/8. B is as good.", False),
+        ("The answer is D. 5/8. B is correct, too.", False), ("Answer: D. 5/8. Also C.", False),
+        ("Answer: D. 5/8. C works.", False), ("The answer is D. 5/8, and so is B.", False),
+        ("Answer: D. 5/8. Same for A.", False), ("The answer is D. B is also right.", False),
+        ("Answer: D. 5/8. D is right as 5 of 8 are full.", True),
+        ("The answer is D. Note that A is too small.", True),
+        ("The answer is D. 5/8. Three parts are empty.", True),
+        ("The answer is (D) 5/8. Warm air is used instead elsewhere.", True),
+        ("The answer is (D) 5/8. It is B instead.", False),
+        ("The answer is (D) 5/8. Choose B instead.", False),
+        ("The answer is (D) 5/8. Instead, B fits.", False),
+        ("We count the parts. The answer is five eighths or 5/8 (D).", False),
+        ("We count the parts. The answer is $5/8$ (D).", True),
+        ("We count the parts. The correct answer is 5/8, option D.", True),
+        ("We count the parts. The answer is warm air (B).", False),
+        ("We count. The answer is a cold front (D).", False),
+    ],
+)  # fmt: skip
+def test_only_the_one_option_that_is_chosen_counts(
+    checker: Checker, response: str, paid: bool
+) -> None:
+    assert checker.check(response, SHARE).correct == paid
+
+
+def test_an_option_in_words_with_its_letter_is_stated_within_a_line(checker: Checker) -> None:
+    for response in (
+        "It rains often. The answer is a cold front (A).",
+        "It rains often. So the best answer is a cold front, option A. Air cools there.",
+    ):
+        assert checker.check(response, CHOICE).correct, response
+    assert not checker.check("It rains. The answer is warm air (A).", CHOICE).correct
