@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.statements import VERBS, doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
@@ -126,7 +127,31 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
-_VERBS = frozenset(VERBS.split())
+_GROUPS = {
+    verb: (group.split()[0],) for group in VERBS.strip().split(",") for verb in group.split()
+}
+"""Verb -> the first form of it: ``ate`` -> ``eat``."""
+_VERBS = frozenset(_GROUPS)
+_LIKE = (
+    frozenset({"earn", "make", "get", "receive", "collect"}),
+    frozenset({"cost", "pay", "spend", "charge"}),
+)
+"""Verbs that may stand for one another."""
+_NEUTRAL = frozenset({"is", "equals", "has"})
+"""Verbs that say what is, and no deed."""
+_COMPARED = re.compile(
+    r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other"
+    r"|too\s+(?:many|much|few|little|large|small|big|high|low|long|short))\b",
+    re.IGNORECASE,
+)
+"""Words that make a value another one, where the question does not say them."""
+_CONCLUDING = re.compile(
+    r"\b(?:so|thus|hence|therefore|consequently|finally|total|altogether|overall|answer)\b"
+    r"|\bin\s+(?:all|sum)\b|=\s",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.?!])\s+")
+_WORD = re.compile(r"[a-z]+")
 _LEADS = (" is", " are", " equals")
 _DIGIT = re.compile(r"[0-9]")
 _DOUBT = re.compile(
@@ -355,9 +380,13 @@ def bare(response: str) -> str | None:
     return text if only or exact(plain(text)) is not None else None
 
 
-def last_stated(response: str) -> Candidate | None:
+def last_stated(response: str, question: str = "") -> Candidate | None:
     """The last stated answer; where none is, the text that is nothing but an answer, the last line
-    with one value in bold, or ``A: 18``. None for any other text."""
+    with one value in bold, or ``A: 18``. None for any other text.
+
+    Args:
+        question: where it is given, a bold value has to answer it.
+    """
     if stated := candidates(response):
         return stated[-1]
     if (text := bare(response)) is not None:
@@ -367,7 +396,7 @@ def last_stated(response: str) -> Candidate | None:
         own = own[: following.start()] or own
         if (text := bare(own)) is not None:
             return Candidate(0, text)
-    return _short_answer(own) or _in_bold(own)
+    return _short_answer(own) or _in_bold(own, question)
 
 
 def _short_answer(text: str) -> Candidate | None:
@@ -378,7 +407,7 @@ def _short_answer(text: str) -> Candidate | None:
     return Candidate(matches[0].start(), matches[0]["rest"], labelled=True)
 
 
-def _in_bold(text: str) -> Candidate | None:
+def _in_bold(text: str, question: str) -> Candidate | None:
     """The one value in bold in a last line, where its sentence and what follows hold no other
     number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**``"""
     start = text.rstrip().rfind("\n") + 1
@@ -390,6 +419,13 @@ def _in_bold(text: str) -> Candidate | None:
     if _DOUBT.search(line) or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
     before = _SENTENCE_END.split(before)[-1]
+    asking = _asking(question)
+    if any(word.casefold() not in asking for word in _COMPARED.findall(before + " " + behind)):
+        return None
+    if not _concludes(before + " " + behind) and not _shares_verb(
+        before or match["inside"], asking
+    ):
+        return None
     if _DIGIT.search(before + behind):
         return None
     verbless = _VERBS.isdisjoint(before.casefold().split())
@@ -404,6 +440,30 @@ def _in_bold(text: str) -> Candidate | None:
     unit = first[0] if first and exact(plain(inside)) is not None else ""
     with_unit = f"{inside}{unit}"
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
+
+
+def _asking(question: str) -> str:
+    """The last sentence of a question that asks."""
+    sentences = _SENTENCES.split(question[:MAX_QUESTION].casefold().strip())
+    return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
+
+
+def _concludes(sentence: str) -> bool:
+    """Whether a sentence gives a result: ``So he ate``, ``in total``, ``a = ``."""
+    return _CONCLUDING.search(sentence) is not None
+
+
+def _shares_verb(before: str, asking: str) -> bool:
+    """Whether no verb before a value is of another deed than the question asks for; any verb is
+    where the question asks nothing."""
+    own = {group for verb in before.casefold().split() for group in _GROUPS.get(verb, ())}
+    asked = {group for verb in _WORD.findall(asking) for group in _GROUPS.get(verb, ())}
+    if not own or not _WORD.search(asking):
+        return True
+    asked |= {verb for group in _LIKE if asked & group for verb in group}
+    # "He has 36", "There are 36" say nothing of what he ate.
+    plainly = "has" not in own and "there" not in before.casefold()
+    return bool(own & (asked - {"is"})) or (own <= _NEUTRAL and (plainly or asked <= _NEUTRAL))
 
 
 def bold_at_end(response: str) -> str | None:

@@ -62,16 +62,19 @@ _TRUTH = re.compile(
 )
 
 VERBS = """
-is are was were equals has have had make makes made earn earns earned cost costs need needs needed
-get gets got take takes took spend spends spent pay pays paid sell sells sold eat eats ate save
-saves saved run runs ran walk walks walked read reads bake bakes baked use uses used buy buys bought
-weigh weighs weighed owe owes owed receive receives received collect collects collected drink drinks
-drank travel travels traveled travelled drive drives drove find finds found give gives gave keep
-keeps kept score scores scored plant plants planted pick picks picked contain contains hold holds
-produce produces produced charge charges charged last lasts lasted
+is are was were, equals, has have had, make makes made, earn earns earned, cost costs,
+need needs needed, get gets got, take takes took, spend spends spent, pay pays paid,
+sell sells sold, eat eats ate, save saves saved, run runs ran, walk walks walked, read reads,
+bake bakes baked, use uses used, buy buys bought, weigh weighs weighed, owe owes owed,
+receive receives received, collect collects collected, drink drinks drank,
+travel travels traveled travelled, drive drives drove, find finds found, give gives gave,
+keep keeps kept, score scores scored, plant plants planted, pick picks picked, contain contains,
+hold holds, produce produces produced, charge charges charged, last lasts lasted
 """
+"""The forms of each verb that may stand before a value."""
 _SENTENCE = re.compile(
-    rf"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{{0,40}}\s+){{1,16}}?)(?:{'|'.join(VERBS.split())})\s+"
+    r"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{0,40}\s+){1,16}?)"
+    rf"(?:{'|'.join(VERBS.replace(',', ' ').split())})\s+"
     r"(?P<rest>[-+−]?\s?(?:[＄$€£₹¥\\(\[*_]{0,4})[0-9.\\].*)",
     re.DOTALL,
 )

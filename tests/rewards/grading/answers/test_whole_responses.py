@@ -149,3 +149,35 @@ def test_an_option_in_words_with_its_letter_is_stated_within_a_line(checker: Che
     ):
         assert checker.check(response, CHOICE).correct, response
     assert not checker.check("It rains. The answer is warm air (A).", CHOICE).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "paid", "unpaid"),
+    [
+        (
+            "Ben had 60 plums and ate some. How many plums has he left?",
+            ["He has **24** plums left.", "So it is **24**.", "**24** plums.", "= **24**",
+             "So Ben keeps **24** plums."],
+            ["It is **24** fewer.", "**24** plums. That is too few.", "He ate **24** plums.",
+             "He bought **24** plums.", "That is **24** more.", "He is **24** short.",
+             "He sold **24** plums.", "There are only **24**."],
+        ),
+        (
+            "How many plums did Ben eat?",
+            ["He ate **24** plums.", "Ben eats **24** plums.", "It is **24**."],
+            ["He has **24** plums.", "He sold **24** plums.", "There are **24** plums."],
+        ),
+        (
+            "How many more plums than pears does he buy?",
+            ["He buys **24** more plums.", "He bought **24** more."],
+            ["He buys **24** fewer plums.", "He ate **24** more plums."],
+        ),
+        ("How much money does she make?", ["She earns **$24**."], ["She spent **$24**."]),
+    ],
+)  # fmt: skip
+def test_a_bold_value_in_prose_is_what_the_question_asks_for(
+    checker: Checker, question: str, paid: list[str], unpaid: list[str]
+) -> None:
+    problem = Problem("w", question, "24", "number")
+    found = [each for each in paid + unpaid if checker.check(each, problem).correct]
+    assert found == paid
