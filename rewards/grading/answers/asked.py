@@ -74,6 +74,8 @@ _COUNTED = re.compile(
 _HOLDERS = "dozen pair set box bag pack package packet case carton crate bundle"
 _CONTAINERS = frozenset(_HOLDERS.split())
 """What holds several of the things that are counted."""
+_PIECES = frozenset({"piece", "item", "unit", "thing"})
+"""What any thing may be counted in: "15 pieces" of fruit are 15 fruits."""
 _MODIFIERS = 3
 """Words that may stand before the unit: "how many more whole minutes"."""
 
@@ -156,7 +158,7 @@ def miscounts(behind: str, question: str) -> bool:
 def _counted_in(question: str) -> frozenset[str]:
     """The things of which a question says a number: ``tray`` of "30 large trays", "per tray"."""
     phrases = (_phrase(match["things"]) for match in _COUNTED.finditer(question))
-    return frozenset().union(*map(things_in, phrases)) - ADDED
+    return frozenset().union(*map(things_in, phrases)) - ADDED - _PIECES
 
 
 def _phrase(words: str) -> str:

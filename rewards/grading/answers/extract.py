@@ -137,17 +137,21 @@ _LIKE = (
     frozenset({"cost", "pay", "spend", "charge"}),
 )
 """Verbs that may stand for one another."""
-_NEUTRAL = frozenset({"is", "equals", "has"})
+_SAYING = frozenset({"is", "equals"})
+_NEUTRAL = _SAYING | {"has", "hold", "contain"}
 """Verbs that say what is, and no deed."""
 _COMPARED = re.compile(
-    r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other"
-    r"|too\s+(?:many|much|few|little|large|small|big|high|low|long|short))\b",
+    r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other)\b",
     re.IGNORECASE,
 )
 """Words that make a value another one, where the question does not say them."""
+_TOO = re.compile(
+    r"\btoo\s+(?:many|much|few|little|large|small|big|high|low|long|short)\b", re.IGNORECASE
+)
 _CONCLUDING = re.compile(
+    # "So he ate", "in total", "a ="
     r"\b(?:so|thus|hence|therefore|consequently|finally|total|altogether|overall|answer)\b"
-    r"|\bin\s+(?:all|sum)\b|=\s",
+    r"|\bin\s+(?:all|sum)\b|=\s|:\s",
     re.IGNORECASE,
 )
 _SENTENCES = re.compile(r"(?<=[.?!])\s+")
@@ -420,11 +424,13 @@ def _in_bold(text: str, question: str) -> Candidate | None:
         return None
     before = _SENTENCE_END.split(before)[-1]
     asking = _asking(question)
-    if any(word.casefold() not in asking for word in _COMPARED.findall(before + " " + behind)):
+    beside = " ".join([*before.split()[-3:], match["inside"], *behind.split()[:3]])
+    if _TOO.search(behind) or not {*map(str.casefold, _COMPARED.findall(beside))} <= {
+        *asking.split()
+    }:
         return None
-    if not _concludes(before + " " + behind) and not _shares_verb(
-        before or match["inside"], asking
-    ):
+    concludes = _CONCLUDING.search(f"{before} {behind}") is not None
+    if not concludes and not _shares_verb(before or match["inside"], asking):
         return None
     if _DIGIT.search(before + behind):
         return None
@@ -436,7 +442,9 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     if not _DIGIT.search(inside):
         return None
     # "**58** in all" is no length in inches.
-    first = re.match(r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+)?", behind)
+    first = re.match(
+        r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+|\s[a-z]{3,}s\b)?", behind
+    )
     unit = first[0] if first and exact(plain(inside)) is not None else ""
     with_unit = f"{inside}{unit}"
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
@@ -448,22 +456,17 @@ def _asking(question: str) -> str:
     return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
 
 
-def _concludes(sentence: str) -> bool:
-    """Whether a sentence gives a result: ``So he ate``, ``in total``, ``a = ``."""
-    return _CONCLUDING.search(sentence) is not None
-
-
 def _shares_verb(before: str, asking: str) -> bool:
-    """Whether no verb before a value is of another deed than the question asks for; any verb is
-    where the question asks nothing."""
-    own = {group for verb in before.casefold().split() for group in _GROUPS.get(verb, ())}
+    """Whether the last verb before a value is of no other deed than the question asks for; any
+    verb is where the question asks nothing."""
+    verbs = [_GROUPS[word] for word in before.casefold().split() if word in _GROUPS]
+    own = {*verbs[-1]} if verbs else set[str]()
     asked = {group for verb in _WORD.findall(asking) for group in _GROUPS.get(verb, ())}
     if not own or not _WORD.search(asking):
         return True
     asked |= {verb for group in _LIKE if asked & group for verb in group}
-    # "He has 36", "There are 36" say nothing of what he ate.
-    plainly = "has" not in own and "there" not in before.casefold()
-    return bool(own & (asked - {"is"})) or (own <= _NEUTRAL and (plainly or asked <= _NEUTRAL))
+    # "He has 36" says nothing of what he ate.
+    return bool(own & asked) or own <= _SAYING or (own <= _NEUTRAL and asked <= _NEUTRAL)
 
 
 def bold_at_end(response: str) -> str | None:
