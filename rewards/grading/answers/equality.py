@@ -81,13 +81,16 @@ _INDEXED = re.compile(
 )
 """A name with a number: ``a_5``, ``S_{10}``, ``f(3)``."""
 _INDEX_ASKED = re.compile(
-    r"\b(?:find|what|determine|compute|calculate|evaluate|give|value of|terms?|number|equals?)\b,?"
+    r"\b(?:find|what|determine|compute|calculate|evaluate|give|value of|terms?|number|equals?"
+    r"|then)\b,?"
     r"(?: (?:is|are|does|do|was|will|the|exact|value|of|term|number|sum|[a-z]+th|first|second"
     r"|third)\b,?"
-    rf"){{0,6}} {_INDEXED.pattern}(?! ?[-+*/^=(]| ?, ?[A-Za-z\\])",
+    rf"){{0,6}} {_INDEXED.pattern}"
+    r"(?! ?[-+*/^(]| ?= ?[^?\s.]| ?,? ?(?:[A-Za-z] ?[_(]|\\[ld]|\.\.))",
     re.IGNORECASE,
 )
 """The same where a question asks for it: "Find the fifth term $a_5$"."""
+_INDEX_OPEN = re.compile(rf"{_INDEXED.pattern} ?= ?(?:\?|\Z)")
 _LETTER = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?")
 _SEPARATOR = re.compile(r"\s*(?:,\s*and\b|,|\band\b)\s*")
 _LISTED = re.compile(
@@ -225,7 +228,12 @@ def _names_another(gold: str, answer: str, question: str) -> bool:
 
 def _has_another_index(name: re.Match[str], question: str) -> bool:
     """Whether a question asks for a name with a number, and this one has another number."""
-    asked = [match for match in _INDEX_ASKED.finditer(question) if match["stem"] == name["stem"]]
+    asked = [
+        match
+        for pattern in (_INDEX_ASKED, _INDEX_OPEN)
+        for match in pattern.finditer(question)
+        if match["stem"] == name["stem"]
+    ]
     return bool(asked) and _index(name) not in map(_index, asked)
 
 

@@ -63,19 +63,27 @@ _SENTENCE = re.compile(
 )
 _WRONG = r"(?:wrong|incorrect|mistaken|not\s+(?:right|correct|[-$\\0-9]))"
 _CORRECTION = re.compile(
-    # "Correction: 35", "Wait, I made a mistake. It should be 35.", "Actually, it is 35."
+    # "Correction: 35", "Wait, I made a mistake. It should be 35.", "Actually, he has 35 apples."
     r"(?:^[ \t>*_#]{0,12}|(?<=[.!?)\]}][ \t])[*_]{0,3})(?:"
-    r"(?:correction|corrected|edit|erratum)[ \t*_]{0,4}[:：—–-][ \t*_]{0,4}"
+    r"(?:correction|corrected|edit|erratum|update"
+    r"|(?:corrected|revised|updated|new)[ \t](?:final[ \t])?answer)"
+    r"[ \t*_]{0,4}[:：—–-][ \t*_]{0,4}"
     r"(?:(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total))"
     r"[ \t](?:is|was|should[ \t]be|equals)[ \t:]{1,4})?(?P<announced>\S.{0,511})"
-    r"|(?:(?:but[ \t]|oh[ \t])?(?:wait|oops|sorry|hmm+|actually|correction|hold[ \t]on"
-    r"|scratch[ \t]that|on[ \t]second[ \t]thoughts?|my[ \t]mistake"
+    r"|(?:(?:(?:but[ \t]|oh[ \t])?(?:wait|oops|sorry|hmm+|actually|correction|hold[ \t]on"
+    r"|scratch[ \t]that|on[ \t]second[ \t]thoughts?|my[ \t]mistake|i[ \t]was[ \t]wrong"
+    r"|(?:that|this)[ \t](?:is|was)[ \t](?:wrong|incorrect|not[ \t]right)"
     r"|i[ \t]made[ \t]an?[ \t](?:\w{1,12}[ \t])?(?:mistake|error))"
     r"\b[ \t,.:;!—–-]{1,6}(?:no[ \t,.:;!]{1,4})?){1,3}"
-    r"(?:(?:so|then)[ \t,]{1,3})?"
-    r"(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total|number|value))"
-    r"(?:['’]s|[ \t](?:is|was|equals|(?:should|must)[ \t](?:be|have[ \t]been)))[ \t:*_]{1,4}"
-    rf"(?P<rest>(?:[-+−]?[$\\(\[{{0-9.]|(?-i:[A-Z])|(?:yes|no|true|false|{_WRONG})\b).{{0,511}}))$",
+    r"|(?<=\n)nope[ \t,.!]{1,4}|(?<=\n)no[,.!][ \t])"
+    r"(?:(?:so|then)[ \t,]{1,3})?(?:"
+    r"(?:(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total|number|value))"
+    r"(?:['’]s|[ \t](?:is|was|equals|(?:should|must)[ \t](?:be|have[ \t]been)))"
+    r"|i[ \t](?:mean|meant))[ \t:*_]{1,4}"
+    rf"(?P<rest>(?:[-+−]?[$\\(\[{{0-9.]|(?-i:[A-Z])|(?:yes|no|true|false|{_WRONG})\b).{{0,511}})"
+    r"|(?:(?:he|she|they|we|there)[ \t]\w{1,12}[ \t])?"
+    r"(?P<short>[-+−]?[$\\(*]{0,4}[0-9][0-9.,/]{0,40}[)$*]{0,4}(?:[ \t][A-Za-z]{1,20}){0,3}[.!]?)"
+    r"))[ \t]{0,8}$",
     re.MULTILINE | re.IGNORECASE,
 )
 """What is announced to take the place of an answer that stands before it."""
@@ -141,10 +149,15 @@ _SAYING = frozenset({"is", "equals"})
 _NEUTRAL = _SAYING | {"has", "hold", "contain"}
 """Verbs that say what is, and no deed."""
 _COMPARED = re.compile(
-    r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other)\b",
+    r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other"
+    r"|originally|initially|at\s+first|previously|formerly|started|began)\b",
     re.IGNORECASE,
 )
 """Words that make a value another one, where the question does not say them."""
+_DONE = re.compile(
+    r"\b(?:is|are|was|were)\s+(?!needed|required)(\w+(?:ed|en|wn|ld|ost|one))\b", re.IGNORECASE
+)
+"""What was done to the things of a value: ``36 apples were eaten``."""
 _TOO = re.compile(
     r"\btoo\s+(?:many|much|few|little|large|small|big|high|low|long|short)\b", re.IGNORECASE
 )
@@ -289,7 +302,7 @@ def _corrections(text: str, start: int) -> list[Candidate]:
     return [
         Candidate(
             match.start(),
-            _unexclaimed((match["announced"] or match["rest"]).rstrip("* ")),
+            _unexclaimed((match["announced"] or match["rest"] or match["short"]).rstrip("* ")),
             labelled=True,
             corrects=True,
         )
@@ -425,9 +438,12 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     before = _SENTENCE_END.split(before)[-1]
     asking = _asking(question)
     beside = " ".join([*before.split()[-3:], match["inside"], *behind.split()[:3]])
-    if _TOO.search(behind) or not {*map(str.casefold, _COMPARED.findall(beside))} <= {
-        *asking.split()
-    }:
+    done = _DONE.search(behind)
+    if (
+        _TOO.search(behind)
+        or (done and done[1].casefold() not in asking)
+        or not {*map(str.casefold, _COMPARED.findall(beside))} <= {*asking.split()}
+    ):
         return None
     concludes = _CONCLUDING.search(f"{before} {behind}") is not None
     if not concludes and not _shares_verb(before or match["inside"], asking):
