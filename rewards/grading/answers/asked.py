@@ -11,6 +11,7 @@ from itertools import takewhile
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.units import (
+    ADDED,
     CURRENCIES,
     NUMBERS,
     SCALES,
@@ -64,9 +65,17 @@ and or if when that which
 """
 _STOPS = frozenset(_BEHIND.split())
 """Words that end what is counted."""
+_COUNTED = re.compile(
+    rf"\b(?:[0-9][0-9,]*|{'|'.join(sorted(NUMBERS))}|each|per|every)\s+"
+    r"(?P<things>[A-Za-z]{3,20}(?:\s+[A-Za-z]{3,20})?)",
+    re.IGNORECASE,
+)
+"""A number and what it counts, with one word before it: "30 large trays"."""
 _HOLDERS = "dozen pair set box bag pack package packet case carton crate bundle"
 _CONTAINERS = frozenset(_HOLDERS.split())
 """What holds several of the things that are counted."""
+_PIECES = frozenset({"piece", "item", "unit", "thing"})
+"""What any thing may be counted in: "15 pieces" of fruit are 15 fruits."""
 _MODIFIERS = 3
 """Words that may stand before the unit: "how many more whole minutes"."""
 
@@ -124,18 +133,32 @@ def _currencies_named(question: str) -> frozenset[str]:
 
 def miscounts(behind: str, question: str) -> bool:
     """Whether what stands after a number is counted in pairs, boxes or the like, and the question
-    asks for single things, or the other way round.
+    asks for single things, or the other way round; or is another thing that the question counts.
 
     >>> miscounts(" pairs", "How many shoes?"), miscounts(" shoes", "How many pairs of shoes?")
     (True, True)
+    >>> miscounts(" trays", "5 trays hold 8 rolls each. How many rolls are there?")
+    True
     """
-    match = _HOW_MANY.search(question[:MAX_QUESTION]) if behind.strip() else None
-    if match is None:
+    question = question[:MAX_QUESTION]
+    phrases = [match["words"] for match in _HOW_MANY.finditer(question)] if behind.strip() else []
+    if not phrases:
         return False
-    asked, counted = things_in(_phrase(match["words"])), things_in(_phrase(behind))
+    asked, counted = things_in(_phrase(phrases[0])), things_in(_phrase(behind))
     if counted & _CONTAINERS:
         return bool(asked) and not asked & counted & _CONTAINERS
-    return bool(asked & _CONTAINERS and counted & things_of(question) - asked)
+    if asked & _CONTAINERS and counted & things_of(question) - asked:
+        return True
+    every = [things_in(_phrase(phrase)) - ADDED for phrase in phrases]
+    if not all(every) or any(one & counted for one in every):
+        return False
+    return bool(counted & _counted_in(question))
+
+
+def _counted_in(question: str) -> frozenset[str]:
+    """The things of which a question says a number: ``tray`` of "30 large trays", "per tray"."""
+    phrases = (_phrase(match["things"]) for match in _COUNTED.finditer(question))
+    return frozenset().union(*map(things_in, phrases)) - ADDED - _PIECES
 
 
 def _phrase(words: str) -> str:

@@ -119,7 +119,7 @@ class Checker:
             raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
         if problem.kind == "choice":
             return _check_choice(response, problem)
-        stated = last_stated(response)
+        stated = last_stated(response, problem.question)
         if stated is None and problem.kind in ("qa", "text"):
             stated = Candidate(0, bold) if (bold := bold_at_end(response)) else None
         answer = (stated.value or None) if stated else None

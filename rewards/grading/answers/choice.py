@@ -29,6 +29,19 @@ _LETTER_LAST = re.compile(
 )
 _OTHER_LETTER = re.compile(r"(?:\A|[\s(*])(?-i:[A-J])(?:[.:)*]|\s(?:is|or|and)\b|\Z)")
 _NEXT_OPTION = re.compile(r"[.!*_\s]+\(?[A-J][.:)]\s")
+_AS_GOOD = re.compile(
+    # "So is B.", "B is as good.", "and also C"
+    r"(?:\A|[.!?;,]\s+)\W{0,3}(?i:and\s+)?(?i:so\s+(?:is|are|does|do))\b(?:\s+\(?(?P<so>[A-J])\b)?"
+    r"|\A\W*(?i:(?:and|also)\s+(?:option\s+|choice\s+)?)\(?(?P<and>[A-J])\)?(?=\W*\Z)"
+    r"|\b(?P<is>[A-J])\)?\s+(?:is|are|(?:may|could|would|can)\s+(?:also\s+)?be)\s+(?:also\s+)?(?:too\b(?!\s+\w)"
+    r"|as\s+(?:well|good|right|correct|likely)|equally|right|correct|true|possible|fine|another"
+    r"|acceptable|plausible)"
+    r"|\b(?P<too>[A-J])\)?,?\s+(?:too\b(?!\s+\w)|(?:also\s+)?(?:works|fits))"
+    r"|(?i:\b(?:likewise|as\s+is|same\s+for|same\s+goes\s+for)\s+)\(?(?P<same>[A-J])\b"
+    r"|(?i:\b(?:correct|right|true|possible),?\s+(?:as\s+well|too|also)\b"
+    r"|\b(?:also|equally)\s+(?:correct|right|true|possible|good)\b)"
+)
+"""Another option that is said to be right as well."""
 _EDGES = " .:,;)*"
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
@@ -93,14 +106,26 @@ def _worth(answer: Value, option: Value | None) -> bool:
 
 
 def _lists_options(text: str, value: str) -> bool:
-    """Whether the value of ``D. 5/8. C. 3/8`` is the first option of several."""
-    return _NEXT_OPTION.match(text.partition(value)[2]) is not None
+    """Whether the value of ``D. 5/8. C. 3/8``, or of ``D. So is C.``, is one option of several."""
+    behind = text.partition(value)[2]
+    return _NEXT_OPTION.match(behind) is not None or _names_another(value, behind)
+
+
+def _names_another(value: str, tail: str) -> bool:
+    """Whether what follows an option says that another one is right as well."""
+    own = _LETTER.fullmatch(plain(value))
+    letter = own["letter"] if own else ""
+    return any(
+        match.lastgroup is None or match[match.lastgroup] != letter
+        for match in _AS_GOOD.finditer(tail)
+    )
 
 
 def _first_option(text: str) -> str:
     """The first sentence where what follows names no other option: ``B. Two. It rains then.``"""
     sentence, tail = first_sentence(text)
-    return "" if _OTHER_LETTER.search(tail) else sentence
+    several = _OTHER_LETTER.search(tail) or _names_another(sentence, tail)
+    return "" if several else sentence
 
 
 def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | None]:
@@ -110,13 +135,15 @@ def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | Non
     """
     stated = candidates(response)
     last = stated[: -_MOST_CANDIDATES - 1 : -1]
-    for candidate in dict.fromkeys((c.text, c.labelled) for c in last):
+    for candidate in dict.fromkeys((c.text, c.labelled, c.corrects) for c in last):
         whole = Candidate(0, *candidate)
         value = "" if _lists_options(whole.text, whole.value) else whole.value
         for text in dict.fromkeys((whole.text, value, _first_option(whole.text))):
             letter = letter_of(text, choices)
             if letter is not None:
                 return text, letter
+        if whole.corrects:
+            break
     if stated:
         return stated[-1].text or None, None
     text = bare(response)

@@ -75,12 +75,35 @@ _ARRANGED = re.compile(
 )
 """Words that ask for a list in an order."""
 _ANGLE_MARKS = re.compile(r"\\angle|[ {}()]")
+_INDEXED = re.compile(
+    r"(?P<stem>[A-Za-z])'? ?(?:_ ?(?:\{ ?(?P<below>[0-9]{1,9}) ?\}|(?P<digit>[0-9]))"
+    r"|\( ?(?P<argument>-?[0-9]{1,9}) ?\))"
+)
+"""A name with a number: ``a_5``, ``S_{10}``, ``f(3)``."""
+_INDEX_ASKED = re.compile(
+    r"\b(?:find|what|determine|compute|calculate|evaluate|give|value of|terms?|number|equals?"
+    r"|then)\b,?"
+    r"(?: (?:is|are|does|do|was|will|the|exact|value|of|term|number|sum|[a-z]+th|first|second"
+    r"|third)\b,?"
+    rf"){{0,6}} {_INDEXED.pattern}"
+    r"(?! ?[-+*/^(]| ?= ?[^?\s.]| ?,? ?(?:[A-Za-z] ?[_(]|\\[ld]|\.\.))",
+    re.IGNORECASE,
+)
+"""The same where a question asks for it: "Find the fifth term $a_5$"."""
+_INDEX_OPEN = re.compile(rf"{_INDEXED.pattern} ?= ?(?:\?|\Z)")
 _LETTER = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?")
 _SEPARATOR = re.compile(r"\s*(?:,\s*and\b|,|\band\b)\s*")
 _LISTED = re.compile(
     rf"(?<![A-Za-z\\]){_LETTER.pattern}(?:{_SEPARATOR.pattern}{_LETTER.pattern}(?![A-Za-z]))+"
 )
 """Names in a row: ``a, b and c``."""
+_NAMES_ASKED = re.compile(
+    r"\b(?:find|determine|solve|compute|calculate|give|values?|what)\s+"
+    r"(?:(?:are|for|of|the|all|both|real|positive|integers?|numbers?|constants?|values?)\s+){0,6}"
+    rf"(?P<names>{_LISTED.pattern})",
+    re.IGNORECASE,
+)
+"""The same where a question asks for each: "Find the values of a, b and c"."""
 
 
 def same_words(gold: str, answer: str, question: str = "") -> bool | None:
@@ -185,11 +208,15 @@ def differ(gold: str, answer: str) -> bool:
 
 
 def _names_another(gold: str, answer: str, question: str) -> bool:
-    """Whether an answer names ``dx/dy`` to a question about ``dy/dx``, or ``\\cos A`` where the
-    question does not name it."""
-    if gold or not answer.startswith("\\"):
+    """Whether an answer names ``dx/dy`` to a question about ``dy/dx``, ``a_4`` to one about
+    ``a_5``, or ``\\cos A`` where the question does not name it."""
+    if gold or not answer:
         return False
     asked = plain(question[:MAX_QUESTION])
+    if indexed := _INDEXED.fullmatch(answer):
+        return _has_another_index(indexed, asked)
+    if not answer.startswith("\\"):
+        return False
     if answer.startswith("\\frac"):
         derivatives = {match.replace(" ", "") for match in DERIVATIVE.findall(asked)}
         return bool(derivatives) and answer.replace(" ", "") not in derivatives
@@ -197,6 +224,21 @@ def _names_another(gold: str, answer: str, question: str) -> bool:
         return False
     named = {_ANGLE_MARKS.sub("", match[0]) for match in FUNCTION_OF_ANGLE.finditer(asked)}
     return _ANGLE_MARKS.sub("", answer) not in named
+
+
+def _has_another_index(name: re.Match[str], question: str) -> bool:
+    """Whether a question asks for a name with a number, and this one has another number."""
+    asked = [
+        match
+        for pattern in (_INDEX_ASKED, _INDEX_OPEN)
+        for match in pattern.finditer(question)
+        if match["stem"] == name["stem"]
+    ]
+    return bool(asked) and _index(name) not in map(_index, asked)
+
+
+def _index(name: re.Match[str]) -> str:
+    return name["below"] or name["digit"] or name["argument"]
 
 
 def _with_name(part: Shape) -> Shape:
@@ -321,8 +363,13 @@ def in_the_order_asked(answer: Shape, question: str) -> Shape | None:
         names = [item.name for item in answer.items]
     else:
         return None
-    if names and (len({*names}) != len(answer.items) or not all(map(_LETTER.fullmatch, names))):
+    if names and not all(map(_LETTER.fullmatch, names)):
         return None
+    if len({*names}) < len(names):
+        # To "Find p and q" are "p = 3, p = 4" two values of p and none of q.
+        text = question[:MAX_QUESTION].replace("$", "")
+        asked = (_SEPARATOR.split(match["names"]) for match in _NAMES_ASKED.finditer(text))
+        return Shape(answer.text) if any({*names} < {*order} for order in asked) else None
     for listed in reversed(_LISTED.findall(question[:MAX_QUESTION].replace("$", ""))):
         order = [name.replace(" ", "") for name in _SEPARATOR.split(listed)]
         if not names and len(order) == len(answer.items):

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.statements import VERBS, doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
@@ -54,9 +55,38 @@ _SENTENCE = re.compile(
     rf"(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
     r"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{1,4})"
     rf"{_WHOSE}{_ANSWER}"
-    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b).*)$",
+    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b"
+    # "The answer is carbon dioxide (C)."
+    r"|[A-Za-z][^.!?()\n]{0,120}(?:\((?:option[ \t])?(?-i:[A-J])\)"
+    r"|,[ \t]option[ \t]\(?(?-i:[A-J])\b)).*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_WRONG = r"(?:wrong|incorrect|mistaken|not\s+(?:right|correct|[-$\\0-9]))"
+_CORRECTION = re.compile(
+    # "Correction: 35", "Wait, I made a mistake. It should be 35.", "Actually, he has 35 apples."
+    r"(?:^[ \t>*_#]{0,12}|(?<=[.!?)\]}][ \t])[*_]{0,3})(?:"
+    r"(?:correction|corrected|edit|erratum|update"
+    r"|(?:corrected|revised|updated|new)[ \t](?:final[ \t])?answer)"
+    r"[ \t*_]{0,4}[:：—–-][ \t*_]{0,4}"
+    r"(?:(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total))"
+    r"[ \t](?:is|was|should[ \t]be|equals)[ \t:]{1,4})?(?P<announced>\S.{0,511})"
+    r"|(?:(?:(?:but[ \t]|oh[ \t])?(?:wait|oops|sorry|hmm+|actually|correction|hold[ \t]on"
+    r"|scratch[ \t]that|on[ \t]second[ \t]thoughts?|my[ \t]mistake|i[ \t]was[ \t]wrong"
+    r"|(?:that|this)[ \t](?:is|was)[ \t](?:wrong|incorrect|not[ \t]right)"
+    r"|i[ \t]made[ \t]an?[ \t](?:\w{1,12}[ \t])?(?:mistake|error))"
+    r"\b[ \t,.:;!—–-]{1,6}(?:no[ \t,.:;!]{1,4})?){1,3}"
+    r"|(?<=\n)nope[ \t,.!]{1,4}|(?<=\n)no[,.!][ \t])"
+    r"(?:(?:so|then)[ \t,]{1,3})?(?:"
+    r"(?:(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total|number|value))"
+    r"(?:['’]s|[ \t](?:is|was|equals|(?:should|must)[ \t](?:be|have[ \t]been)))"
+    r"|i[ \t](?:mean|meant))[ \t:*_]{1,4}"
+    rf"(?P<rest>(?:[-+−]?[$\\(\[{{0-9.]|(?-i:[A-Z])|(?:yes|no|true|false|{_WRONG})\b).{{0,511}})"
+    r"|(?:(?:he|she|they|we|there)[ \t]\w{1,12}[ \t])?"
+    r"(?P<short>[-+−]?[$\\(*]{0,4}[0-9][0-9.,/]{0,40}[)$*]{0,4}(?:[ \t][A-Za-z]{1,20}){0,3}[.!]?)"
+    r"))[ \t]{0,8}$",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""What is announced to take the place of an answer that stands before it."""
 _SET_LINE = re.compile(
     # "\\[ \\text{Answer: } 7 \\]", "$\\textbf{Answer: C}$"
     r"^[ \t>*_#]{0,12}(?:\$\$?|\\\[|\\\()?\s{0,4}\\(?:text|textbf|mathrm|mathbf)\s?\{\s{0,4}"
@@ -105,7 +135,40 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
-_VERBS = frozenset(VERBS.split())
+_GROUPS = {
+    verb: (group.split()[0],) for group in VERBS.strip().split(",") for verb in group.split()
+}
+"""Verb -> the first form of it: ``ate`` -> ``eat``."""
+_VERBS = frozenset(_GROUPS)
+_LIKE = (
+    frozenset({"earn", "make", "get", "receive", "collect"}),
+    frozenset({"cost", "pay", "spend", "charge"}),
+)
+"""Verbs that may stand for one another."""
+_SAYING = frozenset({"is", "equals"})
+_NEUTRAL = _SAYING | {"has", "hold", "contain"}
+"""Verbs that say what is, and no deed."""
+_COMPARED = re.compile(
+    r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other"
+    r"|originally|initially|at\s+first|previously|formerly|started|began)\b",
+    re.IGNORECASE,
+)
+"""Words that make a value another one, where the question does not say them."""
+_DONE = re.compile(
+    r"\b(?:is|are|was|were)\s+(?!needed|required)(\w+(?:ed|en|wn|ld|ost|one))\b", re.IGNORECASE
+)
+"""What was done to the things of a value: ``36 apples were eaten``."""
+_TOO = re.compile(
+    r"\btoo\s+(?:many|much|few|little|large|small|big|high|low|long|short)\b", re.IGNORECASE
+)
+_CONCLUDING = re.compile(
+    # "So he ate", "in total", "a ="
+    r"\b(?:so|thus|hence|therefore|consequently|finally|total|altogether|overall|answer)\b"
+    r"|\bin\s+(?:all|sum)\b|=\s|:\s",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.?!])\s+")
+_WORD = re.compile(r"[a-z]+")
 _LEADS = (" is", " are", " equals")
 _DIGIT = re.compile(r"[0-9]")
 _DOUBT = re.compile(
@@ -130,6 +193,8 @@ class Candidate:
     """What stands there, trimmed."""
     labelled: bool = False
     """Whether it stands after a colon, where a letter or a number may head a list."""
+    corrects: bool = False
+    """Whether it takes the place of what is stated before it, a value or not."""
 
     @property
     def value(self) -> str:
@@ -232,6 +297,19 @@ def _lines(text: str) -> list[Candidate]:
     return [candidate for candidate in stated if candidate.text]
 
 
+def _corrections(text: str, start: int) -> list[Candidate]:
+    """What is announced, from ``start`` on, as the correction of an answer: ``Correction: 35``."""
+    return [
+        Candidate(
+            match.start(),
+            _unexclaimed((match["announced"] or match["rest"] or match["short"]).rstrip("* ")),
+            labelled=True,
+            corrects=True,
+        )
+        for match in _CORRECTION.finditer(text, start)
+    ]
+
+
 def _following(text: str, end: int) -> str:
     """The line after "Final answer:", which announces it."""
     match = _NEXT_LINE.match(text, end)
@@ -298,6 +376,9 @@ def candidates(response: str) -> list[Candidate]:
     stated += _tagged(text)
     stated += _lines(text)
     stated += _in_json(text)
+    if stated:
+        first = min(candidate.start for candidate in stated)
+        stated += _corrections(text, first + 1)
     stated.sort(key=lambda candidate: candidate.start)
     if stated and (following := _NEXT_QUESTION.search(text, stated[0].start + 1)):
         stated = [candidate for candidate in stated if candidate.start < following.start()]
@@ -316,9 +397,13 @@ def bare(response: str) -> str | None:
     return text if only or exact(plain(text)) is not None else None
 
 
-def last_stated(response: str) -> Candidate | None:
+def last_stated(response: str, question: str = "") -> Candidate | None:
     """The last stated answer; where none is, the text that is nothing but an answer, the last line
-    with one value in bold, or ``A: 18``. None for any other text."""
+    with one value in bold, or ``A: 18``. None for any other text.
+
+    Args:
+        question: where it is given, a bold value has to answer it.
+    """
     if stated := candidates(response):
         return stated[-1]
     if (text := bare(response)) is not None:
@@ -328,7 +413,7 @@ def last_stated(response: str) -> Candidate | None:
         own = own[: following.start()] or own
         if (text := bare(own)) is not None:
             return Candidate(0, text)
-    return _short_answer(own) or _in_bold(own)
+    return _short_answer(own) or _in_bold(own, question)
 
 
 def _short_answer(text: str) -> Candidate | None:
@@ -339,7 +424,7 @@ def _short_answer(text: str) -> Candidate | None:
     return Candidate(matches[0].start(), matches[0]["rest"], labelled=True)
 
 
-def _in_bold(text: str) -> Candidate | None:
+def _in_bold(text: str, question: str) -> Candidate | None:
     """The one value in bold in a last line, where its sentence and what follows hold no other
     number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**``"""
     start = text.rstrip().rfind("\n") + 1
@@ -351,6 +436,18 @@ def _in_bold(text: str) -> Candidate | None:
     if _DOUBT.search(line) or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
     before = _SENTENCE_END.split(before)[-1]
+    asking = _asking(question)
+    beside = " ".join([*before.split()[-3:], match["inside"], *behind.split()[:3]])
+    done = _DONE.search(behind)
+    if (
+        _TOO.search(behind)
+        or (done and done[1].casefold() not in asking)
+        or not {*map(str.casefold, _COMPARED.findall(beside))} <= {*asking.split()}
+    ):
+        return None
+    concludes = _CONCLUDING.search(f"{before} {behind}") is not None
+    if not concludes and not _shares_verb(before or match["inside"], asking):
+        return None
     if _DIGIT.search(before + behind):
         return None
     verbless = _VERBS.isdisjoint(before.casefold().split())
@@ -361,10 +458,31 @@ def _in_bold(text: str) -> Candidate | None:
     if not _DIGIT.search(inside):
         return None
     # "**58** in all" is no length in inches.
-    first = re.match(r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+)?", behind)
+    first = re.match(
+        r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+|\s[a-z]{3,}s\b)?", behind
+    )
     unit = first[0] if first and exact(plain(inside)) is not None else ""
     with_unit = f"{inside}{unit}"
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
+
+
+def _asking(question: str) -> str:
+    """The last sentence of a question that asks."""
+    sentences = _SENTENCES.split(question[:MAX_QUESTION].casefold().strip())
+    return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
+
+
+def _shares_verb(before: str, asking: str) -> bool:
+    """Whether the last verb before a value is of no other deed than the question asks for; any
+    verb is where the question asks nothing."""
+    verbs = [_GROUPS[word] for word in before.casefold().split() if word in _GROUPS]
+    own = {*verbs[-1]} if verbs else set[str]()
+    asked = {group for verb in _WORD.findall(asking) for group in _GROUPS.get(verb, ())}
+    if not own or not _WORD.search(asking):
+        return True
+    asked |= {verb for group in _LIKE if asked & group for verb in group}
+    # "He has 36" says nothing of what he ate.
+    return bool(own & asked) or own <= _SAYING or (own <= _NEUTRAL and asked <= _NEUTRAL)
 
 
 def bold_at_end(response: str) -> str | None:

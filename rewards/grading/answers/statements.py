@@ -34,7 +34,11 @@ _TAKEN_BACK = re.compile(
     r"\s+(?:\w+\s+)?"
     r"(?:wrong|incorrect|false|mistaken|impossible|absurd|unlikely|unsure|uncertain"
     r"|not\s+(?:sure|right|correct|possible|valid|certain|the\s+(?:answer|right|correct)))\b"
-    r"|\bshould(?:\s+have)?\s+be|\bmistake|\berror\b|\binstead\b|\btry again\b|\bstart over\b"
+    r"|\bshould(?:\s+have)?\s+be|\bmistake|\berror\b|\btry again\b|\bstart over\b"
+    # "Oxygen is released instead" is of something else.
+    r"|(?:\A|[.!?;]\s)\W{0,3}instead\b(?!\s+of\b)|(?:[0-9]|\b(?-i:[A-J]))[)*$]{0,3}\s+instead\b"
+    r"|\b(?:it|that|this|answer|result|value|use|choose|take|pick|say|try|answer|i|we)\b"
+    r"[^.!?;]{0,40}\binstead\b(?!\s+of\b)"
     r"|\bre-?(?:calculat|comput|consider|evaluat|think|do\b)|\bnot sure\b",
     re.IGNORECASE,
 )
@@ -43,6 +47,8 @@ _CHANGED = re.compile(
     r"|billion|dozen|equal|becomes|comes|gives|half|twice|wrong|incorrect|false|or)",
     re.IGNORECASE,
 )
+_GIVEN = re.compile(r"(?<![\w\\^.)}*+/-])(?P<name>[A-Za-z])\s?=\s?(?P<value>-?[0-9][0-9./]*)")
+"""``y = 3``, and no ``2y = 3``."""
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _LETTER = re.compile(r"[\s*_$(\[]{0,6}(?:\\(?:text|textbf|mathrm)\s?\{)?\(?[A-Z][)\]}*_$\s]{0,6}")
 _NAME = re.compile(r"[A-Z][a-z]{3,}")
@@ -56,16 +62,19 @@ _TRUTH = re.compile(
 )
 
 VERBS = """
-is are was were equals has have had make makes made earn earns earned cost costs need needs needed
-get gets got take takes took spend spends spent pay pays paid sell sells sold eat eats ate save
-saves saved run runs ran walk walks walked read reads bake bakes baked use uses used buy buys bought
-weigh weighs weighed owe owes owed receive receives received collect collects collected drink drinks
-drank travel travels traveled travelled drive drives drove find finds found give gives gave keep
-keeps kept score scores scored plant plants planted pick picks picked contain contains hold holds
-produce produces produced charge charges charged last lasts lasted
+is are was were, equals, has have had, make makes made, earn earns earned, cost costs,
+need needs needed, get gets got, take takes took, spend spends spent, pay pays paid,
+sell sells sold, eat eats ate, save saves saved, run runs ran, walk walks walked, read reads,
+bake bakes baked, use uses used, buy buys bought, weigh weighs weighed, owe owes owed,
+receive receives received, collect collects collected, drink drinks drank,
+travel travels traveled travelled, drive drives drove, find finds found, give gives gave,
+keep keeps kept, score scores scored, plant plants planted, pick picks picked, contain contains,
+hold holds, produce produces produced, charge charges charged, last lasts lasted
 """
+"""The forms of each verb that may stand before a value."""
 _SENTENCE = re.compile(
-    rf"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{{0,40}}\s+){{1,16}}?)(?:{'|'.join(VERBS.split())})\s+"
+    r"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{0,40}\s+){1,16}?)"
+    rf"(?:{'|'.join(VERBS.replace(',', ' ').split())})\s+"
     r"(?P<rest>[-+−]?\s?(?:[＄$€£₹¥\\(\[*_]{0,4})[0-9.\\].*)",
     re.DOTALL,
 )
@@ -121,7 +130,7 @@ def _without_tail(text: str, labelled: bool) -> str:
             or value.strip("*_ ").casefold() in _TRUTHS
         )
         may_head_list = labelled and (is_letter or _ITEM.fullmatch(value))
-        return value if says and not may_head_list else text
+        return value if says and not may_head_list and not _gives_another(value, tail) else text
     open_bracket = "(" in match[0] and kind in ("reason", "aside")
     other_numbers = set(_NUMBER.findall(tail)) - set(_NUMBER.findall(value))
     unsure = (
@@ -129,6 +138,8 @@ def _without_tail(text: str, labelled: bool) -> str:
         or (open_bracket and not tail.rstrip(" .*").endswith(")"))
         or (kind == "result" and other_numbers)
         or (kind in ("which", "result") and _CHANGED.search(tail))
+        or (kind in ("which", "result") and _GIVEN.search(tail))
+        or _gives_another(value, tail)
         or (kind == "check" and not _comes_to(tail, value))
     )
     return text if unsure else value
@@ -152,6 +163,15 @@ def first_sentence(text: str) -> tuple[str, str]:
 def doubted(tail: str) -> bool:
     """Whether what follows a value takes it back: ``No, it is 46``, ``not B? Then A``, ``yes``."""
     return bool(_TAKEN_BACK.search(tail) or _OTHER_TRUTH.match(tail) or "? " in tail)
+
+
+def _gives_another(value: str, tail: str) -> bool:
+    """Whether ``p = 3`` is followed by another value of p."""
+    own = {match["name"]: match["value"].rstrip(".") for match in _GIVEN.finditer(value)}
+    return any(
+        match["value"].rstrip(".") != own.get(match["name"], match["value"].rstrip("."))
+        for match in _GIVEN.finditer(tail)
+    )
 
 
 def _comes_to(check: str, value: str) -> bool:

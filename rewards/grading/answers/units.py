@@ -57,7 +57,7 @@ _DOZENS = re.compile(r"\bhow many\s+(?:\w+\s+){0,2}dozens?\b", re.IGNORECASE)
 _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
 THING = "thing"
 """Stands for the unit of what is counted."""
-_ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
+ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
 _PER = frozenset({"a", "an", "per", "every", "each"})
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
 _NUMBERS = """
@@ -231,7 +231,7 @@ def scales_of(question: str) -> frozenset[str]:
 def counts(tail: str) -> bool:
     """Whether what stands after a number names a thing: ``apples left``, and not ``left``."""
     words = frozenset(_WORD.findall(tail.casefold()))
-    return bool(words - _ADDED - _CONNECTORS)
+    return bool(words - ADDED - _CONNECTORS)
 
 
 def unit_of(words: str) -> str | None:
@@ -257,7 +257,7 @@ def _may_be_unit(letter: str, before: str, question: str) -> bool:
 def _name(words: list[str], power: str, question: str) -> str | None:
     """The name of the measure; empty for a thing; None where a word is neither."""
     named: list[str] = []
-    counted = shared = False
+    counted = shared = divided = False
     # "in" is an inch where no word follows that it could stand before.
     following = [*words[1:], "per"]
     words = ["inch" if pair == ("in", "per") else pair[0] for pair in zip(words, following)]
@@ -267,6 +267,7 @@ def _name(words: list[str], power: str, question: str) -> str | None:
         single = _singular(word)
         # "5 pages a day" are counted, by the day, as "5 a day" are.
         shared |= (counted or word is words[0]) and not named and word in _PER
+        divided |= bool(named) and word in _PER
         if word in _POWERS:
             power = _POWERS[word]
         elif word in _NAMES or single in _NAMES:
@@ -280,4 +281,6 @@ def _name(words: list[str], power: str, question: str) -> str | None:
         named = [unit for unit in named if unit != "degree"]
     if not named:
         return "" if counted else None
-    return "/" * shared + "/".join(named) + (f"^{power}" if power else "")
+    # "kilometers an hour" and "km/h" divide, "km h" does not.
+    between = "/" if divided or shared else " "
+    return "/" * shared + between.join(named) + (f"^{power}" if power else "")

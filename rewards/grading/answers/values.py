@@ -239,7 +239,7 @@ def says_a_value(gold: Value, answer: Value) -> bool:
     """Whether ``answer`` leaves no more work than ``gold`` does; see above."""
     if not gold.is_number:
         return True
-    if _powers_of_i(answer.formula) and not _powers_of_i(gold.formula):
+    if _open_imaginary(answer.formula) > _open_imaginary(gold.formula):
         return False
     if gold.literal is not None and gold.formula[2] != "fraction":
         # 782/2 is a division left to do.
@@ -259,8 +259,35 @@ def says_a_value(gold: Value, answer: Value) -> bool:
     )
 
 
-def _powers_of_i(formula: Formula) -> bool:
-    return any(part[:2] == ("power", ("constant", "i")) for part in parts(formula))
+def _open_imaginary(formula: Formula) -> int:
+    r"""Powers and products of what holds the imaginary unit, and divisions by it: ``i^3``,
+    ``i \cdot i``, ``1/i``, ``\sqrt{-1}^3``."""
+    return sum(map(_is_open_imaginary, parts(formula)))
+
+
+def _is_open_imaginary(formula: Formula) -> bool:
+    kind, *inside = formula
+    if kind == "power":
+        return _is_imaginary(inside[0]) or (_is_negative(inside[0]) and not _is_whole(inside[1]))
+    if kind == "quotient":
+        return _is_imaginary(inside[1])
+    return kind == "product" and sum(map(_is_imaginary, inside)) > 1
+
+
+def _is_imaginary(formula: Formula) -> bool:
+    return any(
+        part == ("constant", "i") or (part[0] == "root" and _is_negative(part[1]))
+        for part in parts(formula)
+    )
+
+
+def _is_negative(formula: Formula) -> bool:
+    return formula[0] == "negative" or (formula[0] == "number" and formula[1] < 0)
+
+
+def _is_whole(formula: Formula) -> bool:
+    formula = formula[1] if formula[0] == "negative" else formula
+    return formula[0] == "number" and formula[1].denominator == 1
 
 
 def _is_power_of_literals(formula: Formula) -> bool:

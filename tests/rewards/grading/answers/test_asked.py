@@ -98,3 +98,89 @@ def test_a_power_of_the_imaginary_unit_is_work_left_to_do(checker: Checker) -> N
         assert not checker.check(rf"\boxed{{{answer}}}", turned).correct, answer
     for answer in ("5+i^3", "5+i^{47}"):
         assert not checker.check(rf"\boxed{{{answer}}}", sum_).correct, answer
+
+
+def test_arithmetic_with_the_imaginary_unit_is_work_left_to_do(checker: Checker) -> None:
+    problem = Problem("n", "Evaluate the sum.", "7-2i", "math")
+    for answer in (r"7-2\sqrt{-1}", "-2i+7", r"7 - \sqrt{-4}"):
+        assert checker.check(rf"\boxed{{{answer}}}", problem).correct, answer
+    for answer in (
+        r"7+2\sqrt{-1}^3", "7+2/i", r"7+\frac{2}{i}", r"\frac{7i+2}{i}", r"7+2i \cdot i \cdot i",
+        "7+2(-1)^{3/2}", "7-2/i^3",
+    ):  # fmt: skip
+        assert not checker.check(rf"\boxed{{{answer}}}", problem).correct, answer
+    root = Problem("n", "Divide.", r"\frac{1}{i}", "math")
+    assert checker.check(r"\boxed{-i}", root).correct
+    assert checker.check(r"\boxed{1/i}", root).correct
+    power = Problem("n", "In polar form?", r"e^{i\pi/3}", "math")
+    assert checker.check(r"\boxed{e^{\frac{\pi i}{3}}}", power).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        ("How fast is it, in km/h?", "km/h|km per hour|km an hour|kph", "km h|km hours|h km"),
+        ("How many miles per hour is it?", "miles/hour|miles each hour", "miles hours|mile hour"),
+        (r"Find it in $\mathrm{m/s}$.", "m/s", "m s|s m"),
+        ("How many kilowatt hours is it?", "kilowatt hours", "kilowatts per hour|kilowatt/h"),
+    ],
+)  # fmt: skip
+def test_a_unit_without_its_slash_is_another_unit(
+    checker: Checker, question: str, right: str, wrong: str
+) -> None:
+    for kind in ("number", "math"):
+        problem = Problem("u", question, "65", kind)
+        for unit in right.split("|"):
+            assert checker.check(f"Answer: 65 {unit}", problem).correct, unit
+        for unit in wrong.split("|"):
+            assert not checker.check(f"Answer: 65 {unit}", problem).correct, unit
+    gold = Problem("u", "How fast is it?", "65 km/h", "math")
+    assert not checker.check("Answer: 65 km h", gold).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        ("The terms are $b_1 = 3$, $b_2 = 6$. Find $b_6$.", "b_6|b_{6}|x", "b_5|b_{16}|b_1"),
+        (r"What is the sum $S_{10}$ of ten terms?", "S_{10}|S", "S_9|S_{11}"),
+        ("Let $g(2) = 5$. What is the value of $g(7)$?", "g(7)|y", "g(2)|g(17)"),
+        ("If $b_1 = 3$ and $b_2 = 6$, then $b_6 =$", "b_6", "b_5"),
+        ("What is the sixth term, $b_6$, of it?", "b_6", "b_5"),
+        ("What do $b_1, b_2, b_3$ tell? Find the sixth term.", "b_6|b", ""),
+        ("Let $b_1 = 3$. Find the sixth term.", "b_6|b", ""),
+        ("Solve for $x$.", "x_1|x", ""),
+    ],
+)
+def test_a_name_with_another_number_is_another_thing(
+    checker: Checker, question: str, right: str, wrong: str
+) -> None:
+    for kind in ("number", "math"):
+        problem = Problem("n", question, "96", kind)
+        for name in right.split("|"):
+            assert checker.check(rf"\boxed{{{name} = 96}}", problem).correct, name
+        for name in wrong.split("|"):
+            assert not name or not checker.check(rf"\boxed{{{name} = 96}}", problem).correct, name
+
+
+@pytest.mark.parametrize("kind", ["number", "math", "list"])
+def test_two_values_are_not_one(checker: Checker, kind: str) -> None:
+    for gold in ("6", "8"):
+        problem = Problem("n", "Solve for $k$.", gold, kind)  # pyright: ignore[reportArgumentType]
+        assert checker.check(f"Answer: k = {gold}", problem).correct
+        for answer in (
+            "k = 6, k = 8", "k = 6 or k = 8", "k = 6. Also k = 8.", "k = 8. And k = 6",
+            "k = 6, m = 8", "m = 6, k = 8", "k = 6, where m = 8", "k = 6 and m = 8",
+            "k = 8, so k = 6", "k = 8, so m = 6",
+        ):  # fmt: skip
+            assert not checker.check(f"Answer: {answer}", problem).correct, answer
+    check = Problem("n", "Solve for $k$.", "6", kind)  # pyright: ignore[reportArgumentType]
+    for answer in ("k = 6, as 2k = 12", "k = 6. Check: for k = 6 it holds.", "k = 6 because k > 5"):
+        assert checker.check(f"Answer: {answer}", check).correct, answer
+
+
+def test_two_values_of_one_name_are_not_those_of_two(checker: Checker) -> None:
+    both = Problem("n", "Find the values of $k$ and $m$.", "6, 8", "list")
+    assert checker.check("Answer: m = 8, k = 6", both).correct
+    assert not checker.check("Answer: k = 6, k = 8", both).correct
+    one = Problem("n", "The numbers $k$ and $m$ are even. Find all $k$.", "6, 8", "list")
+    assert checker.check("Answer: k = 6, k = 8", one).correct

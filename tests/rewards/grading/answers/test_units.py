@@ -99,3 +99,27 @@ def test_the_unit_of_a_question_is_the_one_after_how_many() -> None:
     assert asked_units("He ran for 5 hours. How far, in meters?") == {"meter"}
     assert asked_units("What is left?") == frozenset()
     assert not contradicts("", "How many minutes?")
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        (
+            "A hall has 9 rows with 8 chairs in each row. How many chairs are there?",
+            "chairs|chairs in the hall|things",
+            "rows|row",
+        ),
+        ("There are 9 rows. Each row has 8 chairs. How many rows are left?", "rows", "chairs"),
+        ("Eight teams have nine players each. How many are there?", "players|teams", ""),
+        ("9 boxes hold 8 caps per box. How many caps?", "caps", "boxes"),
+        ("He has 9 hens and 8 ducks. How many left?", "hens|hens left|left", ""),
+        ("He has 9 hens and 8 ducks. How many more hens than ducks?", "more|hens|more hens", ""),
+    ],
+)
+def test_another_thing_that_the_question_counts_is_wrong(
+    question: str, right: str, wrong: str, checker: Checker
+) -> None:
+    asked = Problem("p", question, "72", "number")
+    answers = [*right.split("|"), *filter(None, wrong.split("|"))]
+    paid = [each for each in answers if checker.check(f"Answer: 72 {each}", asked).correct]
+    assert paid == right.split("|")

@@ -89,3 +89,100 @@ def test_what_is_doubted_or_one_of_two_is_not_paid(
     checker: Checker, response: str, problem: Problem
 ) -> None:
     assert not checker.check(response, problem).correct
+
+
+@pytest.mark.parametrize(
+    ("correction", "paid"),
+    [
+        ("Correction: 57", False), ("**Correction:** the answer is 57", False),
+        ("Actually, it is 57.", False), ("Wait, that is wrong.", False),
+        ("Oops, I made a mistake. It should be 57.", False), ("Hmm, wait, it's 57.", False),
+        ("Sorry, I meant 57 jars.", False), ("Updated answer: 57", False), ("No, it is 57.", False),
+        ("Actually, there are 57 jars.", False), ("That is wrong. It is 57.", False),
+        ("Wait, 40 + 18 = 58. Yes.", True), ("Wait, there are 2 shelves to add up first.", True),
+        ("Correction: I forgot a shelf.", False), ("Correction: 58", True),
+        ("The count is done. Actually, the total is 57.", False),
+        ("Actually, it is 58, as I said.", True), ("Actually, it is a nice shop.", True),
+        ("We can check that 57 is too few.", True), ("I made no mistake.", True),
+    ],
+)  # fmt: skip
+def test_a_correction_takes_the_place_of_a_stated_answer(
+    checker: Checker, correction: str, paid: bool
+) -> None:
+    for stated in ("Answer: 58", r"So it is $\boxed{58}$."):
+        response = f"{stated}\n\nLet me look again.\n{correction}"
+        assert checker.check(response, NUMBER).correct == paid, response
+    assert not checker.check("Correction: 58 of them are full", NUMBER).correct
+    assert checker.check("Answer: 57\nCorrection: the answer is 58", NUMBER).correct
+    assert checker.check("Answer: B\nCorrection: A", CHOICE).correct
+    assert not checker.check("Answer: A\nCorrection: I was wrong.", CHOICE).correct
+
+
+@pytest.mark.parametrize(
+    ("response", "paid"),
+    [
+        ("Answer: D. 5/8. So is C.", False), ("Answer: D. 5/8. B is as good.", False),
+        ("The answer is D. 5/8. B is correct, too.", False), ("Answer: D. 5/8. Also C.", False),
+        ("Answer: D. 5/8. C works.", False), ("The answer is D. 5/8, and so is B.", False),
+        ("Answer: D. 5/8. A would also be right.", False), ("Answer: D. 5/8. As is A.", False),
+        ("Answer: D. 5/8. Same for A.", False), ("The answer is D. B is also right.", False),
+        ("Answer: D. 5/8. D is right as 5 of 8 are full.", True),
+        ("The answer is D. Note that A is too small.", True),
+        ("The answer is D. 5/8. Three parts are empty.", True),
+        ("The answer is (D) 5/8. Warm air is used instead elsewhere.", True),
+        ("The answer is (D) 5/8. It is B instead.", False),
+        ("The answer is (D) 5/8. Choose B instead.", False),
+        ("The answer is (D) 5/8. Instead, B fits.", False),
+        ("We count the parts. The answer is five eighths or 5/8 (D).", False),
+        ("We count the parts. The answer is $5/8$ (D).", True),
+        ("We count the parts. The correct answer is 5/8, option D.", True),
+        ("We count the parts. The answer is warm air (B).", False),
+        ("We count. The answer is a cold front (D).", False),
+    ],
+)  # fmt: skip
+def test_only_the_one_option_that_is_chosen_counts(
+    checker: Checker, response: str, paid: bool
+) -> None:
+    assert checker.check(response, SHARE).correct == paid
+
+
+def test_an_option_in_words_with_its_letter_is_stated_within_a_line(checker: Checker) -> None:
+    for response in (
+        "It rains often. The answer is a cold front (A).",
+        "It rains often. So the best answer is a cold front, option A. Air cools there.",
+    ):
+        assert checker.check(response, CHOICE).correct, response
+    assert not checker.check("It rains. The answer is warm air (A).", CHOICE).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "paid", "unpaid"),
+    [
+        (
+            "Ben had 60 plums and ate some. How many plums has he left?",
+            ["He has **24** plums left.", "So it is **24**.", "**24** plums.", "= **24**",
+             "So Ben keeps **24** plums."],
+            ["It is **24** fewer.", "**24** plums. That is too few.", "He ate **24** plums.",
+             "He bought **24** plums.", "That is **24** more.", "He is **24** short.",
+             "He sold **24** plums.", "There are only **24**.",
+             "**24** plums were eaten.", "Originally there were **24**."],
+        ),
+        (
+            "How many plums did Ben eat?",
+            ["He ate **24** plums.", "Ben eats **24** plums.", "It is **24**."],
+            ["He has **24** plums.", "He sold **24** plums."],
+        ),
+        (
+            "How many more plums than pears does he buy?",
+            ["He buys **24** more plums.", "He bought **24** more."],
+            ["He buys **24** fewer plums.", "He ate **24** more plums."],
+        ),
+        ("How much money does she make?", ["She earns **$24**."], ["She spent **$24**."]),
+    ],
+)  # fmt: skip
+def test_a_bold_value_in_prose_is_what_the_question_asks_for(
+    checker: Checker, question: str, paid: list[str], unpaid: list[str]
+) -> None:
+    problem = Problem("w", question, "24", "number")
+    found = [each for each in paid + unpaid if checker.check(each, problem).correct]
+    assert found == paid
