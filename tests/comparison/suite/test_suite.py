@@ -297,3 +297,16 @@ def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str], drawn:
     flags = ("--policies", "a=scripted:oracle", "--suite", "math", *judge)
     results, _ = run(*flags, "--problems", graded_files["judged"])
     assert results["suites"]["math"]["rows"]["a"]["avg"]["value"] == 1.0
+
+
+def test_a_generator_has_its_own_number_of_questions(
+    run: Any, tmp_path: Path, asked: list[tuple[str, int]]
+) -> None:
+    """Of a file all is asked; a generator has no end."""
+    file = tmp_path / "sums.jsonl"
+    rows = [{"question": f"{n} + 1 =", "answer": str(n + 1)} for n in range(5)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    sets = ("--problems", CHAINS, str(file), "--questions", "0", "--held-out", "3")
+    run("--policies", f"gold={GOLD}", *sets, "--samples", "2")
+    # Three and five questions, two answers each.
+    assert asked == [("gold", 6), ("gold", 10)]
