@@ -13,6 +13,7 @@ from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.extract import asking_sentence, shares_verb
 from coterie.rewards.grading.answers.normalise import key, plain
 from coterie.rewards.grading.answers.statements import DOUBTS, VERBS, doubted
+from coterie.rewards.grading.answers.structure import shape
 from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS
 from coterie.rewards.grading.answers.values import Value, value_of
 
@@ -256,8 +257,13 @@ def without_asked_side(answer: str, question: str) -> str:
     >>> without_asked_side("a+b=12", "Find $a+b$."), without_asked_side("2a+b=12", "Find $a+b$.")
     ('12', '2a+b=12')
     """
+    if shape(answer).name:
+        return answer
     left, equals, right = plain(answer).partition("=")
     if not equals or not right.strip() or re.fullmatch(r"[-+\s\w.]*[0-9]", left.strip()):
+        return answer
+    if key(answer, fold=False) in key(question[:MAX_QUESTION], fold=False):
+        # To "Given x^2 = 9, what is x^2?" it says nothing new.
         return answer
     own = key(left, fold=False)
     for match in _ASKED.finditer(question[:MAX_QUESTION]):

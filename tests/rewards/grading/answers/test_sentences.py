@@ -125,6 +125,7 @@ def test_a_sentence_that_says_something_else_states_no_value(
         (r"What is $\tan 60^\circ$?", r"\sqrt{3}", r"Answer: $2\tan 60^\circ = \sqrt{3}$", False),
         ("Find $x$ if $2x+1=9$.", "9", "Answer: $2x+1=9$", False),
         ("Find $p+q$.", "17", "Answer: $p+q=-17$", False),
+        ("Let $pq=9$ and $p>q$. What is $pq$?", "9", "Answer: $pq=9$", False),
     ],
 )  # fmt: skip
 def test_an_equation_for_what_is_asked_states_its_right_side(
