@@ -14,7 +14,7 @@ from coterie.rewards.grading.answers.extract import asking_sentence, shares_verb
 from coterie.rewards.grading.answers.normalise import key, plain
 from coterie.rewards.grading.answers.statements import DOUBTS, VERBS, doubted
 from coterie.rewards.grading.answers.structure import shape
-from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS
+from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS, opposed, things_in
 from coterie.rewards.grading.answers.values import Value, value_of
 
 _LONGEST = 256
@@ -78,6 +78,9 @@ def value_in_sentence(text: str, question: str) -> str:
     """
     question = question[:MAX_QUESTION]
     text = text.strip().rstrip("!. ")
+    # "50 loss" is no 50 to "a profit or a loss?"
+    if opposed(question) & (things_in(text) | {*map(str.casefold, _WORD.findall(text))}):
+        return ""
     if len(text) > _LONGEST or "\n" in text or not question or doubted(text):
         return ""
     if (match := _REMARK.fullmatch(text)) is not None:
@@ -173,7 +176,8 @@ def _with_unit(number: str, behind: str, question: str) -> str:
         stated = " ".join([number, *words[:many]]).rstrip(",.")
         if _literal(stated, question) is not None:
             return stated
-    return number
+    # "7 eighteenths" is no 7.
+    return number if not words or words[0].casefold() in _FREE | {*_COMPARES} else ""
 
 
 def _answers(before: str, behind: str, question: str) -> bool:
