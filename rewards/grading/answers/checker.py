@@ -25,8 +25,13 @@ from coterie.rewards.grading.answers.equality import (
 from coterie.rewards.grading.answers.extract import Candidate, bold_at_end, last_stated
 from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
+from coterie.rewards.grading.answers.sentences import (
+    said_of_subject,
+    value_in_sentence,
+    without_asked_side,
+)
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
-from coterie.rewards.grading.answers.values import exact
+from coterie.rewards.grading.answers.values import exact, value_of
 from coterie.rewards.grading.answers.worked import (
     in_one_unit,
     without_repetition,
@@ -133,10 +138,12 @@ class Checker:
         if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
-            equal = words(problem.gold) in (words(whole), words(answer))
+            said = said_of_subject(whole, problem.question)
+            equal = words(problem.gold) in (words(whole), words(answer), words(said))
             return Verdict(equal and bool(words(problem.gold)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
+        answer = _as_asked(stated, answer, problem)
         named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
@@ -210,6 +217,20 @@ class Checker:
         correct = bool(_any_equal(draft.gold_shapes, draft.answer_shapes, atom, draft.problem))
         failed = next((outcome for outcome in ("timeout", "error") if outcome in seen), None)
         return Verdict(correct, draft.answer, "algebra" if correct else failed or "algebra")
+
+
+def _as_asked(stated: Candidate, answer: str, problem: Problem) -> str:
+    """An answer without the sentence or the equation around it, where the question asks for just
+    this."""
+    if "=" in answer:
+        return answer if "=" in problem.gold else without_asked_side(answer, problem.question)
+    gold = value_of(plain(problem.gold))
+    if gold is None or gold.literal is None or stated.corrects:
+        return answer
+    own = value_of(plain(answer), problem.question)
+    if own is not None and own.literal is not None:
+        return answer
+    return value_in_sentence(stated.text, problem.question) or answer
 
 
 def _any_equal(

@@ -19,7 +19,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _LETTER = re.compile(
     r"(?:(?:the )?(?:option|choice|answer)(?: is)?:? )?[(\[{]?\s?(?P<letter>[A-Za-z])\s?[)\]}]?"
-    r"(?:\s?[.:)!]|\*\*)*(?P<rest>(?:[\s.:,;)*-].*)?)",
+    r"(?:\s?[.:)!]|\*\*)*(?P<rest>(?:[\s.:,;)*–—-].*)?)",
     re.IGNORECASE | re.DOTALL,
 )
 _LETTER_LAST = re.compile(
@@ -43,6 +43,8 @@ _AS_GOOD = re.compile(
 )
 """Another option that is said to be right as well."""
 _EDGES = " .:,;)*"
+_DASH = re.compile(r"\A(?:[-–—−]{1,3}\s+|—\s*)")
+"""A dash that sets off: in "B - red" and "B — red" it does, in "B. -1" it is a sign."""
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
 """Candidates, from the last, among which an option is looked for."""
@@ -75,8 +77,7 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
             return said
     if match is None or letter not in allowed:
         return None
-    # In "B - red" the dash sets off, in "B. -1" it is a sign.
-    return letter if letter in _options(rest.removeprefix("- "), choices) else None
+    return letter if letter in _options(_DASH.sub("", rest), choices) else None
 
 
 def _options(text: str, choices: Sequence[str]) -> list[str]:

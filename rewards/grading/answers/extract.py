@@ -436,7 +436,7 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     if _DOUBT.search(line) or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
     before = _SENTENCE_END.split(before)[-1]
-    asking = _asking(question)
+    asking = asking_sentence(question)
     beside = " ".join([*before.split()[-3:], match["inside"], *behind.split()[:3]])
     done = _DONE.search(behind)
     if (
@@ -446,7 +446,7 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     ):
         return None
     concludes = _CONCLUDING.search(f"{before} {behind}") is not None
-    if not concludes and not _shares_verb(before or match["inside"], asking):
+    if not concludes and not shares_verb(before or match["inside"], asking):
         return None
     if _DIGIT.search(before + behind):
         return None
@@ -466,13 +466,13 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
 
 
-def _asking(question: str) -> str:
+def asking_sentence(question: str) -> str:
     """The last sentence of a question that asks."""
     sentences = _SENTENCES.split(question[:MAX_QUESTION].casefold().strip())
     return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
 
 
-def _shares_verb(before: str, asking: str) -> bool:
+def shares_verb(before: str, asking: str) -> bool:
     """Whether the last verb before a value is of no other deed than the question asks for; any
     verb is where the question asks nothing."""
     verbs = [_GROUPS[word] for word in before.casefold().split() if word in _GROUPS]

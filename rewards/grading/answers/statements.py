@@ -85,7 +85,7 @@ least most more less fewer than half third quarter twice thrice double triple be
 other another first second guess assume suppose think thought initially originally previously
 before instead when until unclear unknown
 """
-_DOUBTS = frozenset(_DOUBTING.split())
+DOUBTS = frozenset(_DOUBTING.split())
 _LONGEST = 512
 
 
@@ -190,5 +190,5 @@ def _without_clause(text: str) -> str:
     if match is None:
         return text
     words = re.findall(r"[a-z]+(?:['’]t)?", match["clause"].casefold())
-    doubtful = any(word in _DOUBTS or word.endswith(("'t", "’t")) for word in words)
+    doubtful = any(word in DOUBTS or word.endswith(("'t", "’t")) for word in words)
     return text if doubtful else match["rest"]

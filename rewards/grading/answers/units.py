@@ -143,7 +143,7 @@ def things_of(question: str) -> frozenset[str]:
     # "xy" may be a product, "CD" is none.
     known = (word for word in words if len(word) > 2 or word.isupper())
     things = frozenset(_singular(word.casefold()) for word in known) - _CHANGING
-    things -= _opposed(question[:MAX_QUESTION])
+    things -= opposed(question[:MAX_QUESTION])
     if "quarter" in things and not _QUARTERS.search(question[:MAX_QUESTION]):
         things -= {"quarter"}
     if _DOZENS.search(question[:MAX_QUESTION]):
@@ -152,7 +152,7 @@ def things_of(question: str) -> frozenset[str]:
     return things | {"more"} if _HOW_MUCH_MORE.search(question[:MAX_QUESTION]) else things
 
 
-def _opposed(question: str) -> frozenset[str]:
+def opposed(question: str) -> frozenset[str]:
     """The words of a question that turn an answer round: of "a profit or a loss" the loss.
 
     Where the sentence that asks names one direction only ("how far down"), none of them.
