@@ -70,6 +70,8 @@ class Run:
     steps: int
     env: ClassVar[tuple[str, ...]] = ("--env", "core-teaching")
     """Flags before all others."""
+    algo: ClassVar[tuple[str, ...]] = ("--algo", "gspo")
+    """Flags behind those."""
     arms: ClassVar[Mapping[str, Sequence[str]]] = ARMS
     """Arm -> its flags."""
 
@@ -77,7 +79,7 @@ class Run:
     def flags(self) -> tuple[str, ...]:
         """Return the flags of the program, without the run's folder."""
         flags = (
-            *(*self.env, "--algo", "gspo", "--seed", str(self.seed), "--steps", str(self.steps)),
+            *(*self.env, *self.algo, "--seed", str(self.seed), "--steps", str(self.steps)),
             *("--problems.train", RUNGS[self.rung], "--problems.held-out", "512"),
             *("--no-episodes-log", *self.arms[self.arm], *MODELS.get(self.rung, ())),
         )

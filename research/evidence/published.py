@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes.arguments import overlay
 from coterie.extras.papers.sweep_commands import SweepCommand
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import peers, runs
-from evidence.peers import LENGTH, MODELS, ROLES, RUNGS
+from evidence.peers import LENGTH, ROLES
 from evidence.runs import ROOT, finish, quoted, taught
 
 RESULTS = ROOT / "docs/evidence/published.jsonl"
@@ -38,15 +37,10 @@ SEEDS = {"disjoint": range(80, 85), "default": range(100, 105)}
 class Run(peers.Run):
     """One training of the protocol."""
 
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Return the flags of the program, without the run's folder."""
-        flags = (
-            *(*ARMS[self.arm], "--seed", str(self.seed), "--steps", str(self.steps)),
-            *("--problems.train", RUNGS[self.rung], "--problems.held-out", "512"),
-            *("--no-episodes-log", *MODELS.get(self.rung, ())),
-        )
-        return tuple(overlay(flags))
+    # The preset names both.
+    env = ()
+    algo = ()
+    arms = ARMS
 
     @property
     def name(self) -> str:
