@@ -110,20 +110,21 @@ _loaded: set[str] = set()
 def sources() -> dict[str, Path]:
     """Module -> its file, of every plug-in so far and of what it imports from its own folder or
     package; what is installed elsewhere is left out."""
+    packages = {name.partition(".")[0] for name in _loaded if _file(name) is not None}
+    folders = {
+        file.parent
+        for name in _loaded
+        if (file := _file(name)) is not None
+        and getattr(sys.modules.get(name.partition(".")[0]), "__path__", None) is None
+    }
     found: dict[str, Path] = {}
-    for name in _loaded:
+    for name in list(sys.modules):
         top = name.partition(".")[0]
-        if (file := _file(name)) is None:
+        if top in ("coterie", "__main__", "conftest") or (path := _file(name)) is None:
             continue
-        package = getattr(sys.modules.get(top), "__path__", None) is not None
-        for other in list(sys.modules):
-            if other.partition(".")[0] in ("coterie", "__main__", "conftest"):
-                continue
-            path = _file(other)
-            if path is None or ("site-packages" in path.parts and other.partition(".")[0] != top):
-                continue
-            if other.partition(".")[0] == top or (not package and path.parent == file.parent):
-                found[other] = path
+        beside = path.parent in folders and "site-packages" not in path.parts
+        if (top in packages or beside) and path.is_file():
+            found[name] = path
     return found
 
 
@@ -131,8 +132,14 @@ def _file(module: str) -> Path | None:
     """The source of an imported module; None where it has none."""
     file = getattr(sys.modules.get(module), "__file__", None)
     # Libraries put objects among the modules that name a file without having one.
-    if not isinstance(file, str) or not file.endswith(".py") or not Path(file).is_file():
+    if not isinstance(file, str) or not file.endswith(".py"):
         return None
+    return _resolved(file)
+
+
+@lru_cache(maxsize=None)
+def _resolved(file: str) -> Path:
+    """A file's own path; thousands of modules are looked at for every run."""
     return Path(file).resolve()
 
 
