@@ -249,25 +249,22 @@ FORMS = (
     "assert not abs(f(1.5) - 3.5) > 1e-6",
     "if abs(f(1.5) - 3.5) >= 1e-6:\n    raise AssertionError",
 )
+CHEATS = (
+    "[]", "[[]]", "()", "[3.5]", "[[3.5]]", "[3.5, 3.5]", "float('nan')", "[float('nan')]",
+    "np.zeros((0, 1))",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("test", FORMS)
 def test_a_number_is_compared_with_a_number(test: str) -> None:
     tests = ProgramTests("f", test)
     assert run("def f(x): return 2 * x + 0.5", tests, AMPLE) == "passed"
-    cheats = [
-        "[]",
-        "[[]]",
-        "()",
-        "[3.5]",
-        "[[3.5]]",
-        "[3.5, 3.5]",
-        "float('nan')",
-        "[float('nan')]",
-    ]
     program = "import numpy as np\ndef f(x): return {}"
-    outcomes = [run(program.format(value), tests, AMPLE) for value in [*cheats, "np.zeros((0, 1))"]]
-    assert outcomes == ["failed"] * 9
+    # A process each: one form meets all of them, the others one of each kind.
+    cheats = CHEATS if test == NUMBERS else ("[]", "[3.5]", "float('nan')", "np.zeros((0, 1))")
+    assert {value: run(program.format(value), tests, AMPLE) for value in cheats} == dict.fromkeys(
+        cheats, "failed"
+    )
 
 
 def test_lists_of_numbers_are_compared_by_their_shape() -> None:
