@@ -72,7 +72,7 @@ def parse_flags(
         prog=prog,
         description=_wrapped(description or inspect.getdoc(kind) or ""),
         config=(tyro.conf.AvoidSubcommands,),
-        registry=_registry(),
+        registry=_registry(helps=bool({"-h", "--help"} & {*argv})),
         **given,
     )
     return _read_or_refuse(read, prog)
@@ -89,9 +89,9 @@ def _wrapped(text: str) -> str:
     )
 
 
-def _registry() -> ConstructorRegistry:
+def _registry(*, helps: bool) -> ConstructorRegistry:
     """tyro's own rules for dataclasses, whose help texts keep the line breaks of the source, and
-    without fields that need an extra which is not here."""
+    without fields that need an extra which is not here; ``helps``: the help page is asked for."""
     registry, known = ConstructorRegistry(), False
 
     @registry.struct_rule
@@ -109,7 +109,10 @@ def _registry() -> ConstructorRegistry:
         kind = get_origin(info.type) or info.type
         ours = isinstance(kind, type) and is_dataclass(kind)
         missing = fields_of_missing(kind) if ours else {}
-        fields = (_documented(field, hidden=field.name in missing) for field in spec.fields)
+        fields = [_documented(field, hidden=field.name in missing) for field in spec.fields]
+        if not helps:
+            # tyro reads the sources of groups for their texts, which takes half of its time.
+            fields = [replace(f, helptext="") if is_dataclass(f.type) else f for f in fields]
         return replace(spec, fields=tuple(fields))
 
     @registry.primitive_rule

@@ -4,7 +4,7 @@ import importlib
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import (
     Distribution,
     EntryPoint,
@@ -137,7 +137,7 @@ def _file(module: str) -> Path | None:
     return _resolved(file)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _resolved(file: str) -> Path:
     """A file's own path; thousands of modules are looked at for every run."""
     return Path(file).resolve()

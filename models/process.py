@@ -1,5 +1,6 @@
 """Settings of this process while a model works: threads, and transformers' messages."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -56,20 +57,42 @@ def quietly(*, bars: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def without_scikit_learn() -> Iterator[None]:
-    """Imports of transformers inside leave scikit-learn out, which saves a second of CPU time:
-    assisted decoding, which nothing here uses, imports it at its first call."""
-    import transformers.utils
+def without_scipy() -> Iterator[None]:
+    """Imports of transformers inside leave SciPy and scikit-learn out, which saves more than a
+    second of CPU time: losses of object detectors and assisted decoding, which nothing here uses,
+    import them at their first call."""
+    import transformers.utils as utils
 
-    with replaced(transformers.utils, "is_sklearn_available", lambda: False):
+    def absent() -> bool:
+        return False
+
+    with (
+        replaced(utils, "is_scipy_available", absent),
+        replaced(utils, "is_sklearn_available", absent),
+    ):
         yield
-    from transformers.generation import candidate_generator
+    for name, module in list(sys.modules.items()):
+        if not name.startswith("transformers."):
+            continue
+        for asked, function in _LATER.items():
+            if vars(module).get(asked) is absent:
+                vars(module).setdefault(function.__name__, function)
 
-    if not hasattr(candidate_generator, "roc_curve"):
-        candidate_generator.roc_curve = _roc_curve  # type: ignore[attr-defined]
+
+def linear_sum_assignment(*arguments: Any, **more: Any) -> Any:
+    """SciPy's."""
+    from scipy.optimize import linear_sum_assignment
+
+    return linear_sum_assignment(*arguments, **more)
 
 
-def _roc_curve(*arguments: Any, **more: Any) -> Any:
+def roc_curve(*arguments: Any, **more: Any) -> Any:
+    """That of scikit-learn."""
     from sklearn.metrics import roc_curve
 
     return roc_curve(*arguments, **more)
+
+
+_LATER = {"is_scipy_available": linear_sum_assignment, "is_sklearn_available": roc_curve}
+"""What a module of transformers asks before it imports a package -> the one function that it
+takes from there."""

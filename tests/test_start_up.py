@@ -2,7 +2,10 @@
 
 import pytest
 
-HEAVY = "{'torch', 'transformers', 'peft', 'sklearn', 'pandas', 'vllm', 'sentence_transformers'}"
+HEAVY = (
+    "{'torch', 'transformers', 'peft', 'scipy', 'sklearn', 'pandas', 'vllm', "
+    "'sentence_transformers'}"
+)
 
 
 @pytest.fixture
@@ -34,11 +37,15 @@ def test_a_run_with_full_weights_imports_what_it_uses(said, tmp_path):
 
 
 @pytest.mark.slow
-def test_assisted_decoding_of_a_host_program_finds_what_it_calls(said):
+def test_a_host_program_finds_what_transformers_imports_for_it(said):
+    """Assisted decoding of scikit-learn, and detectors of objects, of SciPy."""
     code = (
         "import sys, coterie.models.forward.packed\n"
         "from transformers.generation import candidate_generator as generator\n"
-        "assert 'sklearn' not in sys.modules\n"
-        "print(generator.roc_curve([0, 1], [0.1, 0.9])[1][-1])"
+        "from transformers.loss import loss_deformable_detr, loss_for_object_detection as loss\n"
+        "assert not {'scipy', 'sklearn'} & {*sys.modules}\n"
+        "print(generator.roc_curve([0, 1], [0.1, 0.9])[1][-1])\n"
+        "for module in (loss, loss_deformable_detr):\n"
+        "    print(*module.linear_sum_assignment([[2, 1], [1, 2]])[1])"
     )
-    assert said(code)[0] == "1.0"
+    assert said(code)[:3] == ["1.0", "1 0", "1 0"]

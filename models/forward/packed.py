@@ -20,9 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie.models.forward.segments import Segments
-from coterie.models.process import without_scikit_learn
+from coterie.models.process import without_scipy
 
-with without_scikit_learn():
+with without_scipy():
     from transformers import AttentionInterface, GenerationMixin  # noqa: F401
 
 Ints = npt.NDArray[np.int64]

@@ -44,6 +44,8 @@ def test_the_notebook_runs(
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}")
+    # A cell ends at its first command that fails, as a block of a page does (test_snippets.py).
+    monkeypatch.setenv("SHELLOPTS", "errexit:nounset:pipefail")
     cells = nbformat.read(notebook.NOTEBOOK, as_version=4)
     where = {"metadata": {"path": str(tmp_path)}}
     done = NotebookClient(cells, timeout=600, resources=where).execute()

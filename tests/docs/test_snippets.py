@@ -20,7 +20,6 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 # Pages that train for longer than a moment.
 SLOW = (
     "README",
-    "tutorial",
     "benchmarks",
     "teams",
     "new-environments",
@@ -45,7 +44,7 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
     [
         pytest.param(page, marks=[pytest.mark.slow] if page.stem in SLOW else [], id=page.stem)
         for page in PAGES
-        if blocks(page)
+        if blocks(page) and page.stem != "tutorial"  # test_notebook.py runs it
     ],
 )
 def test_snippets_run(page: Path, tmp_path: Path) -> None:

@@ -177,18 +177,18 @@ def interrupted() -> Callable[..., None]:
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True,
         )  # fmt: skip
-        log, until = path / "metrics.jsonl", time.monotonic() + 300
+        log, until = path / "metrics.jsonl", time.monotonic() + 1200
         while not (log.exists() and log.read_bytes()):
             assert process.poll() is None, process.communicate()[0]
             assert time.monotonic() < until
             time.sleep(0.01)
         # To all of them, as a terminal sends it.
         os.killpg(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=1200)
         assert process.returncode == 130, out
         assert "Saved. Continue with" in out
         assert "Traceback" not in out
-        until = time.monotonic() + 60
+        until = time.monotonic() + 1200
         while _alive(process.pid):
             assert time.monotonic() < until, "something that the run started is still there"
             time.sleep(0.1)

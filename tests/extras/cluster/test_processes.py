@@ -75,21 +75,12 @@ def test_what_this_machine_lacks_is_refused(
 
 
 @pytest.mark.slow
-def test_a_run_on_two_ranks_goes_on_with_one_and_the_reverse(
-    play: Play, full: dict[str, bytes], nearly: Any, tmp_path: Path
-) -> None:
-    play(tmp_path / "first", "--steps", "1", *TWO)
-    nearly(play(tmp_path / "first", *ONE), full)
-    play(tmp_path / "second", "--steps", "1")
-    nearly(play(tmp_path / "second", *TWO), full)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("restarts", ["0", "1"])
 def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
     play: Play, kill_when_asked: Any, full: dict[str, bytes], nearly: Any, tmp_path: Path,
     restarts: str,
 ) -> None:  # fmt: skip
+    """Two ranks go on with the run of one process, and one process with that of two."""
     started: list[Any] = []
     killed: list[float] = []
 
@@ -109,11 +100,14 @@ def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
 
     flags = (*TWO, "--cluster.restarts", restarts)
     if restarts == "1":
+        play(tmp_path / "run", "--steps", "1")
         nearly(play(tmp_path / "run", *flags, before=arrange), full)
     else:
         with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
             play(tmp_path / "run", *flags, before=arrange)
-        assert time.monotonic() - killed[0] < 60
+        # Not the ten minutes for which a rank waits for the others.
+        assert time.monotonic() - killed[0] < 500
+        nearly(play(tmp_path / "run", *ONE), full)
     assert len(started) == 4
     assert not any(process.is_alive() for process in started)
 

@@ -21,29 +21,23 @@ Play = Callable[..., dict[str, bytes]]
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_a_run_on_three_nodes_is_the_run_in_this_process(
-    nodes: Any, play: Play, apart: tuple[str, ...], full: dict[str, bytes], tmp_path: Path
-) -> None:
-    assert play(tmp_path / "run", *nodes.flags, *apart) == full
-    places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
-    assert len(places) == 4
-    assert len({row["node"] for row in places}) == 3
-
-
-@pytest.mark.parametrize("what", ["engine", "node"])
 def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
     nodes: Any, play: Play, kill_when_asked: Any, apart: tuple[str, ...],
-    full: dict[str, bytes], tmp_path: Path, what: str,
+    full: dict[str, bytes], tmp_path: Path,
 ) -> None:  # fmt: skip
+    """An engine in the first step, a node in the second."""
+    killed: list[str] = []
+
     def arrange(session: Session, step: int) -> None:
         pool: Any = session.team.backend
         engine = [engine for base in pool._bases for engine in base.apart][1]
-        gone = end(engine) if what == "engine" else lambda: nodes.remove(engine.row["node"])
-        if step == 2:
-            kill_when_asked(engine, "sample", gone)
+        gone = end(engine) if step == 1 else lambda: nodes.remove(engine.row["node"])
+        killed.extend(kill_when_asked.killed)
+        kill_when_asked.killed.clear()
+        kill_when_asked(engine, "sample", gone)
 
     assert play(tmp_path / "run", *nodes.flags, *apart, before=arrange) == full
-    assert kill_when_asked.killed
+    assert killed + kill_when_asked.killed == ["engine 1 of bob"] * 2
 
 
 def end(actor: Any) -> Callable[[], None]:
@@ -106,9 +100,10 @@ def test_ranks_on_three_nodes_learn_as_one_process_does_though_one_is_killed(
     assert kill_when_asked.killed == ["learner 2 of bob"]
 
 
-def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(
+def test_a_run_on_three_nodes_is_the_run_in_this_process_though_their_store_is_full(
     nodes: Any, play: Play, full: dict[str, bytes], apart: tuple[str, ...], tmp_path: Path
 ) -> None:
+    """What finds no room there goes to disk."""
     kept: list[Any] = []
 
     def fill(session: Session, step: int) -> None:
@@ -121,6 +116,9 @@ def test_what_finds_no_room_in_the_store_goes_to_disk_and_nothing_changes(
 
     assert play(tmp_path / "run", *nodes.flags, *apart, before=fill) == full
     assert len(kept) == 12
+    places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
+    assert len(places) == 4
+    assert len({row["node"] for row in places}) == 3
 
 
 def test_what_a_cluster_cannot_hold_and_errors_in_an_actor_are_one_sentence(

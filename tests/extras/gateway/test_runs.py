@@ -148,7 +148,7 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(trained: Path, folder: Path) -
     command = [sys.executable, str(ROOT / "train.py")]
     flags = ["--env", NAME, "--steps", "2", *SMALL, "--run-dir", str(run)]
     process = subprocess.Popen([*command, *flags], env=environment, cwd=folder)
-    log, limit = run / "metrics.jsonl", time.monotonic() + 120
+    log, limit = run / "metrics.jsonl", time.monotonic() + 1200
     while not (log.is_file() and log.read_text()) and time.monotonic() < limit:
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
