@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.rewards.grading.answers.caps import MAX_LENGTH, refuses
-from coterie.rewards.grading.answers.choice import choose, letter_of
+from coterie.rewards.grading.answers.choice import LETTERS, choose, letter_of, listed_options
 from coterie.rewards.grading.answers.dates import read_date
 from coterie.rewards.grading.answers.equality import (
     AtomRule,
@@ -33,8 +33,9 @@ from coterie.rewards.grading.answers.sentences import (
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.values import exact, value_of
 from coterie.rewards.grading.answers.worked import (
+    in_digits,
     in_one_unit,
-    without_repetition,
+    stated_forms,
     without_rounding,
     without_scope,
     without_working,
@@ -68,6 +69,10 @@ class _Open:
     """What has to be compared before it is decided."""
 
 
+_Reading = tuple[Verdict | _Open, ...]
+"""What has to be right for one way to read an answer: each form of the value that it states."""
+
+
 class Checker:
     r"""Checks responses against gold answers; never raises for what a model wrote.
 
@@ -99,31 +104,53 @@ class Checker:
         Of several gold answers any is right.
         """
         drafts_of = [
-            [self._draft(response, replace(problem, gold=gold)) for gold in problem.golds]
+            [
+                reading
+                for gold in problem.golds
+                for reading in self._drafts(response, replace(problem, gold=gold))
+            ]
             for response, problem in requests
         ]
+        drafts = [draft for readings in drafts_of for reading in readings for draft in reading]
         self._resolve(
-            [pair for ds in drafts_of for d in ds if isinstance(d, _Open) for pair in d.pairs]
+            [pair for draft in drafts if isinstance(draft, _Open) for pair in draft.pairs]
         )
-        verdicts = [self._best(drafts) for drafts in drafts_of]
+        verdicts = [self._best(readings) for readings in drafts_of]
         self.methods.update(verdict.method for verdict in verdicts)
         return verdicts
 
-    def _best(self, drafts: Sequence[Verdict | _Open]) -> Verdict:
-        """The first verdict that is right, or else that of the first gold answer."""
-        verdicts = [self._close(d) if isinstance(d, _Open) else d for d in drafts]
-        return next((verdict for verdict in verdicts if verdict.correct), verdicts[0])
+    def _best(self, readings: Sequence[_Reading]) -> Verdict:
+        """The verdict of the first reading that is right, or else of the first one."""
+        verdicts: list[Verdict] = []
+        for reading in readings:
+            parts = [self._close(part) if isinstance(part, _Open) else part for part in reading]
+            verdicts.append(next((part for part in parts if not part.correct), parts[0]))
+            if verdicts[-1].correct:
+                return verdicts[-1]
+        return verdicts[0]
 
     def close(self) -> None:
         """End the worker processes; they start again when they are needed."""
         self.pool.close()
 
-    def _draft(self, response: str, problem: Problem) -> Verdict | _Open:
-        """The verdict of every rule but algebra's."""
+    def _drafts(self, response: str, problem: Problem) -> list[_Reading]:
+        """The verdicts of every rule but algebra's, for each way to read the answer."""
+        answer = self._draft(response, problem)
+        if isinstance(answer, Verdict):
+            return [(answer,)]
+        forms = [] if "=" in problem.gold else stated_forms(answer, problem.question)
+        return [
+            tuple(self._compare(form, problem) for form in reading)
+            for reading in [[answer], *forms]
+        ]
+
+    def _draft(self, response: str, problem: Problem) -> Verdict | str:
+        """The verdict of the rules for words and strings, or the answer that has to be compared."""
         if problem.kind in ("code", "judged"):
             raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
-        if problem.kind == "choice":
-            return _check_choice(response, problem)
+        choices = _choices(problem)
+        if choices or problem.kind == "choice":
+            return _check_choice(response, replace(problem, choices=choices))
         stated = last_stated(response, problem.question)
         if stated is None and problem.kind in ("qa", "text"):
             stated = Candidate(0, bold) if (bold := bold_at_end(response)) else None
@@ -143,23 +170,22 @@ class Checker:
             return Verdict(equal and bool(words(problem.gold)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
-        answer = _as_asked(stated, answer, problem)
+        answer = _as_asked(answer, problem)
         named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
         if self.shortcuts and same_text(problem.gold, answer):
             return Verdict(True, answer, "string")
-        return self._compare(answer, problem)
+        return answer
 
     def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
         """Compare both sides part by part; list the pairs that only algebra can decide."""
-        written = without_letter(answer)
+        written = in_digits(without_letter(answer))
         if problem.kind == "number":
             written = one_number(written)
-        written = without_repetition(without_scope(written, problem.gold))
-        written = in_one_unit(written, problem.question)
+        written = in_one_unit(without_scope(written, problem.gold), problem.question)
         if "=" not in problem.gold:
-            written = without_working(written)
+            written = without_working(written, problem.question)
         written = without_rounding(written, problem.gold)
         gold_shapes, answer_shapes = (
             (readings(problem.gold)[:1], readings(written))
@@ -219,18 +245,15 @@ class Checker:
         return Verdict(correct, draft.answer, "algebra" if correct else failed or "algebra")
 
 
-def _as_asked(stated: Candidate, answer: str, problem: Problem) -> str:
+def _as_asked(answer: str, problem: Problem) -> str:
     """An answer without the sentence or the equation around it, where the question asks for just
     this."""
-    if "=" in answer:
-        return answer if "=" in problem.gold else without_asked_side(answer, problem.question)
-    gold = value_of(plain(problem.gold))
-    if gold is None or gold.literal is None or stated.corrects:
-        return answer
     own = value_of(plain(answer), problem.question)
-    if own is not None and own.literal is not None:
-        return answer
-    return value_in_sentence(stated.text, problem.question) or answer
+    if own is None or own.literal is None:
+        answer = value_in_sentence(answer, problem.question) or answer
+    if "=" in answer and "=" not in problem.gold:
+        return without_asked_side(answer, problem.question)
+    return answer
 
 
 def _any_equal(
@@ -271,8 +294,18 @@ def _settled(gold: Shape, answer: Shape, problem: Problem) -> str:
     return "string" if exact(gold.text) is None else "rational"
 
 
+def _choices(problem: Problem) -> tuple[str, ...]:
+    """The options of a problem: its own, or those that its question lists where the gold answer is
+    the letter of one."""
+    if problem.choices or problem.kind not in ("choice", "math"):
+        return problem.choices
+    letter = plain(problem.gold).strip("()")
+    listed = listed_options(problem.question)
+    return listed if letter in [*LETTERS[: len(listed)]] else ()
+
+
 def _check_choice(response: str, problem: Problem) -> Verdict:
-    written, letter = choose(response, problem.choices)
+    written, letter = choose(response, problem.choices, problem.question)
     if written is None:
         return Verdict(False, None, "none")
     gold = letter_of(problem.gold, problem.choices)

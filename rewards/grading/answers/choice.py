@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from coterie.rewards.grading.answers.canonical import canonical
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.extract import (
     Candidate,
     after_thinking,
@@ -12,8 +13,10 @@ from coterie.rewards.grading.answers.extract import (
     candidates,
 )
 from coterie.rewards.grading.answers.normalise import key, plain
-from coterie.rewards.grading.answers.statements import first_sentence
+from coterie.rewards.grading.answers.sentences import value_in_sentence
+from coterie.rewards.grading.answers.statements import doubted, first_sentence
 from coterie.rewards.grading.answers.values import Value, value_of
+from coterie.rewards.grading.answers.verbs import VERBS
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -45,6 +48,11 @@ _AS_GOOD = re.compile(
 _EDGES = " .:,;)*"
 _DASH = re.compile(r"\A(?:[-–—−]{1,3}\s+|—\s*)")
 """A dash that sets off: in "B - red" and "B — red" it does, in "B. -1" it is a sign."""
+_REMARK = re.compile(r"(?P<value>\W{0,4}(?:\([A-J]\))?[^()]*)\s\((?P<remark>[^()]{4,200})\)[\s.*]*")
+_OF_THE_CHOICE = re.compile(
+    r"\b(?:answer|option|choice|correct|right|true|best|better|also|too)\b", re.IGNORECASE
+)
+_LISTED = re.compile(r"(?:\A|\s)(?P<open>\(?)(?P<letter>[A-J])(?P<close>[.):])\s+(?=\S)")
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
 """Candidates, from the last, among which an option is looked for."""
@@ -129,17 +137,62 @@ def _first_option(text: str) -> str:
     return "" if several else sentence
 
 
-def choose(response: str, choices: Sequence[str]) -> tuple[str | None, str | None]:
+def _without_remark(text: str, choices: Sequence[str]) -> str:
+    """``B`` of ``B (five cost $75, six would cost $90)``: a clause that speaks of no other option;
+    empty for any other text."""
+    match = _REMARK.fullmatch(text)
+    remark = match["remark"] if match else ""
+    spoken = re.findall(r"[\w.]+", remark.casefold())
+    if match is None or VERBS.isdisjoint(spoken) or doubted(remark):
+        return ""
+    letter = letter_of(match["value"], choices)
+    letters = {*re.findall(r"\b[A-J]\b", remark)}
+    if _OF_THE_CHOICE.search(remark) or not letters <= {letter} or "?" in remark:
+        return ""
+    named = {
+        option
+        for option, choice in zip(LETTERS, choices, strict=False)
+        if f" {plain(choice).casefold()} " in f" {' '.join(spoken)} "
+    }
+    return match["value"] if letter and (not named or letter in named) else ""
+
+
+def listed_options(question: str) -> tuple[str, ...]:
+    """The options that a question ends with: ``A. 24 B. 32 C. 36``; none where they are no three.
+
+    >>> listed_options("What is 4 times 9? (A) 24 (B) 32 (C) 36")
+    ('24', '32', '36')
+    """
+    marks = [*_LISTED.finditer(question[:MAX_QUESTION])]
+    first = max((i for i, mark in enumerate(marks) if mark["letter"] == "A"), default=len(marks))
+    marks = marks[first:]
+    in_order = "".join(mark["letter"] for mark in marks) == LETTERS[: len(marks)]
+    if len(marks) < 3 or not in_order or len({mark["open"] + mark["close"] for mark in marks}) > 1:
+        return ()
+    ends = [mark.start() for mark in marks[1:]] + [len(question)]
+    return tuple(
+        question[mark.end() : end].strip(" \n,;") for mark, end in zip(marks, ends, strict=True)
+    )
+
+
+def choose(
+    response: str, choices: Sequence[str], question: str = ""
+) -> tuple[str | None, str | None]:
     """(answer as written, letter) of the last stated answer that is an option.
 
     Both None where nothing is stated; the letter None where what is stated is no option.
+
+    Args:
+        question: where it is given, a sentence around an option's text has to answer it.
     """
     stated = candidates(response)
     last = stated[: -_MOST_CANDIDATES - 1 : -1]
     for candidate in dict.fromkeys((c.text, c.labelled, c.corrects) for c in last):
         whole = Candidate(0, *candidate)
         value = "" if _lists_options(whole.text, whole.value) else whole.value
-        for text in dict.fromkeys((whole.text, value, _first_option(whole.text))):
+        said = value_in_sentence(value, question)
+        remarked = _without_remark(whole.text, choices)
+        for text in dict.fromkeys((whole.text, value, _first_option(whole.text), said, remarked)):
             letter = letter_of(text, choices)
             if letter is not None:
                 return text, letter

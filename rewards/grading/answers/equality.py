@@ -44,6 +44,7 @@ from coterie.rewards.grading.answers.tasks import (
 )
 from coterie.rewards.grading.answers.units import THING
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
+from coterie.rewards.grading.answers.verbs import says_another_deed
 
 Pair = tuple[Formula, Formula]
 """(gold, answer): two formulas, or two equations ``("equation", left, right)``."""
@@ -285,6 +286,8 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     if answer.counted and contradicts(THING, problem.question):
         return False
     if miscounts(answer.behind, problem.question):
+        return False
+    if says_another_deed(answer.behind, problem.question):
         return False
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
     if units == ["", "degree"] and ("constant", "pi") in parts(gold.formula):

@@ -11,10 +11,11 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
-from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.normalise import plain
-from coterie.rewards.grading.answers.statements import VERBS, doubted, value_stated
+from coterie.rewards.grading.answers.sentences import value_in_sentence
+from coterie.rewards.grading.answers.statements import doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
+from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, shares_verb
 
 LONGEST = 1 << 17
 """Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
@@ -135,19 +136,6 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
-_GROUPS = {
-    verb: (group.split()[0],) for group in VERBS.strip().split(",") for verb in group.split()
-}
-"""Verb -> the first form of it: ``ate`` -> ``eat``."""
-_VERBS = frozenset(_GROUPS)
-_LIKE = (
-    frozenset({"earn", "make", "get", "receive", "collect"}),
-    frozenset({"cost", "pay", "spend", "charge"}),
-)
-"""Verbs that may stand for one another."""
-_SAYING = frozenset({"is", "equals"})
-_NEUTRAL = _SAYING | {"has", "hold", "contain"}
-"""Verbs that say what is, and no deed."""
 _COMPARED = re.compile(
     r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other"
     r"|originally|initially|at\s+first|previously|formerly|started|began)\b",
@@ -161,14 +149,6 @@ _DONE = re.compile(
 _TOO = re.compile(
     r"\btoo\s+(?:many|much|few|little|large|small|big|high|low|long|short)\b", re.IGNORECASE
 )
-_CONCLUDING = re.compile(
-    # "So he ate", "in total", "a ="
-    r"\b(?:so|thus|hence|therefore|consequently|finally|total|altogether|overall|answer)\b"
-    r"|\bin\s+(?:all|sum)\b|=\s|:\s",
-    re.IGNORECASE,
-)
-_SENTENCES = re.compile(r"(?<=[.?!])\s+")
-_WORD = re.compile(r"[a-z]+")
 _LEADS = (" is", " are", " equals")
 _DIGIT = re.compile(r"[0-9]")
 _DOUBT = re.compile(
@@ -445,12 +425,11 @@ def _in_bold(text: str, question: str) -> Candidate | None:
         or not {*map(str.casefold, _COMPARED.findall(beside))} <= {*asking.split()}
     ):
         return None
-    concludes = _CONCLUDING.search(f"{before} {behind}") is not None
-    if not concludes and not shares_verb(before or match["inside"], asking):
+    if not shares_verb(before or match["inside"], asking):
         return None
     if _DIGIT.search(before + behind):
         return None
-    verbless = _VERBS.isdisjoint(before.casefold().split())
+    verbless = VERBS.isdisjoint(before.casefold().split())
     if before.strip() and verbless and not before.rstrip().endswith("="):
         # "Step **18**" is a heading.
         return None
@@ -464,25 +443,6 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     unit = first[0] if first and exact(plain(inside)) is not None else ""
     with_unit = f"{inside}{unit}"
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
-
-
-def asking_sentence(question: str) -> str:
-    """The last sentence of a question that asks."""
-    sentences = _SENTENCES.split(question[:MAX_QUESTION].casefold().strip())
-    return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
-
-
-def shares_verb(before: str, asking: str) -> bool:
-    """Whether the last verb before a value is of no other deed than the question asks for; any
-    verb is where the question asks nothing."""
-    verbs = [_GROUPS[word] for word in before.casefold().split() if word in _GROUPS]
-    own = {*verbs[-1]} if verbs else set[str]()
-    asked = {group for verb in _WORD.findall(asking) for group in _GROUPS.get(verb, ())}
-    if not own or not _WORD.search(asking):
-        return True
-    asked |= {verb for group in _LIKE if asked & group for verb in group}
-    # "He has 36" says nothing of what he ate.
-    return bool(own & asked) or own <= _SAYING or (own <= _NEUTRAL and asked <= _NEUTRAL)
 
 
 def bold_at_end(response: str) -> str | None:
@@ -508,7 +468,9 @@ def extract(response: str) -> str | None:
     ``1,080``; ``"so 3 and then 4"`` gives None.
     """
     stated = last_stated(response)
-    return (stated.value or None) if stated else None
+    value = stated.value if stated else ""
+    is_value = not value or exact(plain(value)) is not None
+    return (value if is_value else value_in_sentence(value, "") or value) or None
 
 
 def last_box(response: str) -> str:

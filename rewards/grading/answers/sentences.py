@@ -7,15 +7,16 @@ in it denies, hedges or compares what the question does not.
 """
 
 import re
+from functools import lru_cache
 from itertools import takewhile
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
-from coterie.rewards.grading.answers.extract import asking_sentence, shares_verb
-from coterie.rewards.grading.answers.normalise import key, plain
-from coterie.rewards.grading.answers.statements import DOUBTS, VERBS, doubted
+from coterie.rewards.grading.answers.normalise import DOLLAR, key, plain
+from coterie.rewards.grading.answers.statements import DOUBTS, doubted
 from coterie.rewards.grading.answers.structure import shape
-from coterie.rewards.grading.answers.units import CURRENCIES, NUMBERS, opposed, things_in
+from coterie.rewards.grading.answers.units import NUMBERS, opposed, things_in
 from coterie.rewards.grading.answers.values import Value, value_of
+from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, shares_verb, stands_in
 
 _LONGEST = 256
 _BOLD = re.compile(r"\*\*(?P<inside>[^*\n]{1,64})\*\*")
@@ -23,11 +24,57 @@ _NUMBER = re.compile(
     r"(?:(?<![\w.)])[-+−]\s?)?[$＄€£]?(?<![\w.,/^_])[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:\s?%)?"
     r"(?![\w^_/*+=-]|[.,:][0-9]|\s?[-+*/=^<>×÷±])"
 )
+_FORMULA = re.compile(
+    # "$5 for 2 of them at $3" and "$5, $6" hold no formula.
+    r"\$(?![\s$])(?:(?!\s[A-Za-z]{2})[^$\n]){1,200}(?<!\s)\$(?![0-9])|\\\([^\n]{1,200}?\\\)"
+)
+_VALUE = re.compile(
+    rf"{_FORMULA.pattern}|(?<![\w.,/^])[0-9]+/[0-9]+(?![\w/^.]|\s?[-+*/=^<>×÷±])|{_NUMBER.pattern}"
+)
+_NEXT = re.compile(
+    r",\s+(?:and\s+)?|\s+and\s+|\s*(?:=|≈|\\approx)\s*"
+    r"|,?\s+(?:(?:or|which is|i\.e\.,?|that is,?)\s+)?(?:approximately|about|roughly)\s+"
+    r"|,?\s+(?:or|i\.e\.,?|that is,?)\s+"
+)
+"""What stands between the values of a list, or the forms of one."""
 _DIGITS = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+_NAMED = re.compile(
+    r"\bthe (?:least|most|first|second|third|other|maximum|minimum|two|three|four) (?=[a-z])"
+)
+"""Words that only tell which thing is meant: ``the second side``."""
+_SIGNS = re.compile(r"[=<>~≈√×·∞\\^?;:(*$+/{}|\[\]]|\s[-−]\s|[.!]\s|,\s*(?:and|but|or)\b")
+"""What stands in no sentence that is read: formulas, other sentences, and what contrasts."""
+_PURPOSE = re.compile(r"\bto [a-z ]{2,80}\Z")
+_ARTICLE = re.compile(r"\b(?:the|an?|his|her|their|its|my|our) ")
+_OPENING = 4
+"""Words at the start of a question that may name whom it is about."""
+_BEGINNINGS = """
+the there they this that these those she his her their its how what which who when where why each
+every all both some after before for from with then now one two three four five last next today
+during once suppose given find let answer total also only another following
+"""
+_NO_NAMES = frozenset(_BEGINNINGS.split())
+"""Words that begin sentences and are no names."""
+_GENERAL = frozenset({"answer", "number", "amount", "value", "result", "final"})
+"""What the value of anything may be called."""
+_KEPT = frozenset({"left", "remain", "remains", "remaining", "now", "still"})
+_CALENDAR = frozenset({
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+})  # fmt: skip
 _REMARK = re.compile(r"(?P<value>.{1,200}?)\s+\((?P<remark>[^()]{2,120})\)[\s.*]*", re.DOTALL)
 _COUNT = re.compile(r"[$＄]?(?P<number>[0-9]+(?:\.[0-9]+)?)\s+[a-z]{3,20}(?:\s[a-z]{3,20}){0,2}")
 _AND_MORE = re.compile(r"(?:and|with|plus|while)\s+[0-9]+\s+(?P<words>[a-z]+(?:\s+[a-z]+){0,3})")
 _BESIDE = re.compile(r"(?:the|this|that is the)\s+[a-z ]{3,60}|(?:all|both)\s+of\s+[a-z ]{3,60}")
+_OTHER_FALLS_SHORT = re.compile(
+    r"(?:only\s+|just\s+)?(?P<number>[0-9]+|[a-z]+(?:-[a-z]+)?)\s+(?:(?!not\b)[a-z]+\s+){0,3}?(?:"
+    r"(?:(?:would|will|do|does|is|are|can|could)\s+not|[a-z]+n['’]t)\s+(?:be\s+)?"
+    r"(?:enough|sufficient|suffice|fit|do|work|reach|cover|hold)\b(?:\s+[a-z]+){0,4}"
+    r"|(?:would\s+be|is|are)\s+too\s+(?:few|many|little|much|small|large|short|long)"
+    r"|(?:would\s+)?(?:only\s+[a-z]+|[a-z]+\s+only)\s+[0-9]+(?:\s+[a-z]+){0,2})"
+)
+"""``six boxes would not be enough``, ``6 boxes hold only 72 eggs``."""
 _COMPARES = {
     "more": "more", "less": "less", "fewer": "less", "longer": "longer", "older": "older",
     "younger": "younger", "taller": "taller", "shorter": "shorter", "further": "farther",
@@ -39,15 +86,14 @@ _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _NAME = re.compile(r"(?<![A-Za-z])[A-Z][a-z]{2,}")
 _SMALL = """
 a an the of in on at to for from with by he she it they we his her its their there this that each
-per and will total altogether all overall sum both
+per and will total altogether all overall sum both end so thus hence therefore needed required
 """
 _PREPOSITIONS = frozenset(
     {"for", "on", "in", "at", "from", "to", "with", "by", "after", "than", "and"}
 )
-_DEEDS = frozenset(VERBS.replace(",", " ").split())
-_FREE = frozenset(_SMALL.split()) | _DEEDS | {"do", "does", "did"}
+_FREE = frozenset(_SMALL.split()) | VERBS | {"do", "does", "did"}
 """Words that a sentence may hold although the question does not."""
-_BEHIND = _FREE - _DEEDS - {"each", "per", "from", "and", "by"}
+_BEHIND = (_FREE - VERBS - {"each", "per", "from", "and", "by"}) | {"needed"}
 """The same for what follows the value."""
 _CHANGES = """
 dozen dozens pair pairs percent hundred hundreds thousand thousands million billion tens times gross
@@ -69,21 +115,21 @@ _SUBJECT = re.compile(
 
 def value_in_sentence(text: str, question: str) -> str:
     """The one value that a sentence states in answer to a question; empty where there is none, or
-    where it may be of something else.
+    where it may be of something else. Without a question it is the one that nothing denies.
 
     >>> value_in_sentence("Ann had 87 cakes.", "Ann made cakes. How many cakes did Ann have?")
     '87 cakes'
     >>> value_in_sentence("Ann ate 87 cakes.", "Ann made cakes. How many cakes did Ann have?")
     ''
     """
+    if len(text) > _LONGEST or "\n" in text.strip():
+        return ""
     question = question[:MAX_QUESTION]
     text = text.strip().rstrip("!. ")
     # "50 loss" is no 50 to "a profit or a loss?"
     if opposed(question) & (things_in(text) | {*map(str.casefold, _WORD.findall(text))}):
         return ""
-    if len(text) > _LONGEST or "\n" in text or not question or doubted(text):
-        return ""
-    if (match := _REMARK.fullmatch(text)) is not None:
+    if (match := _REMARK.fullmatch(text)) is not None and question:
         value = match["value"].strip("* ")
         stated = value if _literal(value, question) else _in_words_around(value, question)
         return stated if stated and _is_aside(match["remark"], value, stated, question) else ""
@@ -96,16 +142,15 @@ def _literal(text: str, question: str) -> Value | None:
 
 
 def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
-    """Whether a remark in parentheses leaves the value as it is: it says the same number in words,
-    what the number is the sum of, or what the rest is (``and 24 incorrectly``)."""
+    """Whether a remark in parentheses leaves the value as it is: it says what
+    the number is the sum of, that another number is not enough, or what the rest is (``and 24
+    incorrectly``)."""
     own = _literal(stated, question)
-    if own is None or own.literal is None:
+    if own is None or own.literal is None or doubted(remark):
         return False
-    said = _number_in_words(remark)
-    if said is not None:
-        unit = remark.split()[-1].casefold().rstrip("s")
-        same_unit = unit not in CURRENCIES or unit == own.unit
-        return said == own.literal and same_unit
+    if (short := _OTHER_FALLS_SHORT.fullmatch(remark.casefold())) is not None:
+        other = _literal(short["number"], "")
+        return other is not None and other.literal != own.literal
     words = {word.casefold() for word in _WORD.findall(remark)}
     if words & _DENIALS or re.search(r"[?!;:=~≈]", remark):
         return False
@@ -124,60 +169,55 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
     return _BESIDE.fullmatch(remark) is not None and _speaks_of(words - _FREE, asking)
 
 
-def _number_in_words(text: str) -> int | None:
-    """``four hundred dollars`` as 400; None where it is no number and one unit."""
-    words = text.casefold().replace("-", " ").split()
-    if words and words[-1] not in NUMBERS | {"thousand"}:
-        words.pop()
-    words = [word for word in words if word != "and"]
-    total = part = 0
-    for word in words:
-        if word == "thousand":
-            total, part = total + part * 1000, 0
-        elif word == "hundred":
-            part *= 100
-        else:
-            value = value_of(word, "")
-            if word not in NUMBERS or value is None or value.literal is None:
-                return None
-            part += int(value.literal)
-    return total + part if words else None
-
-
 def _in_words_around(text: str, question: str) -> str:
-    bold = [match for match in _BOLD.finditer(text) if any(map(str.isdigit, match["inside"]))]
-    if len(bold) > 1 or text.count("**") != 2 * len(bold):
+    asking = asking_sentence(question)
+    before, inside, behind = _one_value(text.replace(r"\$", DOLLAR), asking)
+    around = f"{before} {behind}"
+    if not inside or not re.search(r"[A-Za-z]{2}", around) or _SIGNS.search(around):
         return ""
-    if bold:
+    if doubted(before) or doubted(behind):
+        return ""
+    if before[-1:] not in ("", " ") or behind[:1] not in ("", " ", ",", "."):
+        return ""
+    return _with_unit(inside, behind, question) if _answers(before, behind, question) else ""
+
+
+def _one_value(text: str, asking: str) -> tuple[str, str, str]:
+    """The text before the one value (or list of values) of a sentence, that value, and the text
+    behind; the value is empty where there is none, or more than one."""
+    bold = [match for match in _BOLD.finditer(text) if re.search(r"[0-9$\\]", match["inside"])]
+    if len(bold) == 1:
         inside = bold[0]["inside"].strip()
-        before, behind = text[: bold[0].start()], text[bold[0].end() :]
-        if _literal(inside, question) is None:
-            return ""
-    else:
-        text = re.sub(r"\\[()]|(?<![0-9])\$(?=[0-9.]+\$)|(?<=[0-9])\$", "", text).replace(
-            r"\$", "$"
-        )
-        numbers = [*_NUMBER.finditer(text)]
-        if len(numbers) != 1 or len(_DIGITS.findall(text)) != 1:
-            return ""
-        inside = numbers[0][0]
-        before, behind = text[: numbers[0].start()], text[numbers[0].end() :]
-    if re.search(r"[=<>~≈\\^?;:(]|[.!]\s|,\s*(?:and|but|or)\b", before + " " + behind):
-        return ""
-    if not _answers(before, behind, question):
-        return ""
-    return _with_unit(inside, behind, question)
+        if _literal(inside, asking) or _VALUE.fullmatch(inside):
+            return text[: bold[0].start()], inside, text[bold[0].end() :]
+    text = text.replace("**", "")
+    spans: list[tuple[int, int]] = []
+    for match in _VALUE.finditer(text):
+        start, end = match.span()
+        next_word = re.match(r"\s*[A-Za-z]*", text[end:])
+        if next_word and re.search(
+            rf"(?<![0-9.]){re.escape(match[0] + next_word[0]).casefold()}\b", asking
+        ):
+            # "for 9 hours" stands in the question.
+            continue
+        if spans and _NEXT.fullmatch(text, spans[-1][1], start):
+            start = spans.pop()[0]
+        spans.append((start, end))
+    if len(spans) != 1:
+        return text, "", ""
+    start, end = spans[0]
+    return text[:start], text[start:end], text[end:]
 
 
-def _with_unit(number: str, behind: str, question: str) -> str:
-    """A number with the longest beginning of what follows that is its unit."""
+def _with_unit(value: str, behind: str, question: str) -> str:
+    """A value with the longest beginning of what follows that is its unit."""
     words = [*takewhile(lambda word: word.casefold() not in _PREPOSITIONS, behind.split())]
     for many in range(min(len(words), 4), 0, -1):
-        stated = " ".join([number, *words[:many]]).rstrip(",.")
+        stated = " ".join([value, *words[:many]]).rstrip(",.")
         if _literal(stated, question) is not None:
             return stated
     # "7 eighteenths" is no 7.
-    return number if not words or words[0].casefold() in _FREE | {*_COMPARES} else ""
+    return value if not words or words[0].casefold() in _FREE | {*_COMPARES} else ""
 
 
 def _answers(before: str, behind: str, question: str) -> bool:
@@ -185,47 +225,94 @@ def _answers(before: str, behind: str, question: str) -> bool:
     asking = asking_sentence(question)
     if not {*_DIGITS.findall(before + behind)} <= {*_DIGITS.findall(asking)}:
         return False
-    asked = {*map(str.casefold, _WORD.findall(asking))}
-    left = [word.casefold() for word in _WORD.findall(before)]
-    right = [word.casefold() for word in _WORD.findall(behind)]
+    left, right = (
+        [*map(str.casefold, _WORD.findall(_which_is_asked(side, asking)))]
+        for side in (before, behind)
+    )
     compared = _compares_as_asked(left, right, asking)
-    if compared is None:
+    if compared is None or any(word.endswith(("n't", "n’t")) for word in (*left, *right)):
         return False
+    asked = {*_WORD.findall(asking)}
     allowed = asked & {"would", "could", "might"} | compared
-    if {word for word in (*left, *right) if word.endswith(("n't", "n’t"))}:
+    if ({*left, *right} - allowed) & _DENIALS:
         return False
-    if ({*left, *right} - allowed) & _DENIALS or not shares_verb(before, asking):
+    if not asked:
+        return True
+    if not all(shares_verb(word, asking) for word in left):
         return False
-    if not {"each", "per", "every", "daily", "left", "remaining"} & {*left, *right} <= asked:
+    if not {"each", "per", "every", "daily"} & {*left, *right} <= asked:
         return False
+    kept = _KEPT & {*left, *right}
+    if kept and not _KEPT & asked:
+        return False
+    if not kept and _KEPT & asked and {"had", "were", "was"} & {*left}:
+        # What she had is not what she has left.
+        return False
+    allowed |= kept | {word for word in right if word in VERBS and shares_verb(word, asking)}
     if not _names_no_other(before, behind, question, asking):
         return False
-    whole = {*map(str.casefold, _WORD.findall(question))}
-    return _speaks_of({*left} - _FREE - allowed, " ".join(whole)) and _speaks_of(
-        {*right} - _BEHIND - allowed, asking
+    if not _speaks_of_part(right, asking):
+        return False
+    opening = " ".join(question.casefold().split()[:_OPENING])
+    named = " ".join(_names_in(question)).casefold()
+    if not _speaks_of({*left} - _FREE - allowed - _GENERAL, f"{asking} {opening} {named}"):
+        return False
+    if (purpose := _PURPOSE.search(behind)) and _is_purpose(purpose[0], question):
+        right = [*map(str.casefold, _WORD.findall(behind[: purpose.start()]))]
+    for place, word in enumerate(right):
+        if word.endswith("ing") and stands_in(word, asking):
+            # "writing letters"
+            return _speaks_of({*right[:place]} - _BEHIND - allowed, asking) and _speaks_of(
+                {*right[place:]} - _BEHIND - allowed, question.casefold()
+            )
+    return _speaks_of({*right} - _BEHIND - allowed, asking)
+
+
+def _which_is_asked(side: str, asking: str) -> str:
+    """A text without the words that tell which of several things is meant, where the question uses
+    them: ``the second side``."""
+    return _NAMED.sub(lambda match: "" if match[0] in asking else match[0], side.casefold())
+
+
+def _is_purpose(phrase: str, question: str) -> bool:
+    """Whether a question says what something is for, and no number of it: ``to fill the tank``."""
+    sentences = re.split(r"(?<=[.?!])\s+", _ARTICLE.sub("", question.casefold()))
+    phrase = _ARTICLE.sub("", phrase.casefold()).strip()
+    return any(phrase in each and not _DIGITS.search(each) for each in sentences)
+
+
+def _speaks_of_part(behind: list[str], asking: str) -> bool:
+    """Whether ``of the pens`` after a value stands in the question as "of the pens" does, with no
+    more words before its verb."""
+    if behind[:1] != ["of"]:
+        return True
+    own, asked = (
+        [*takewhile(lambda word: word not in VERBS, words)]
+        for words in (behind[1:], _WORD.findall(asking.partition(" of ")[2]))
     )
+    return _speaks_of({*own} - _FREE, " ".join(asked))
 
 
 def _speaks_of(words: set[str], text: str) -> bool:
     """Whether each word stands in a text, in any form of it."""
-    known = _WORD.findall(text.casefold())
-    return all(any(_same_stem(word, other) for other in known) for word in words)
-
-
-def _same_stem(one: str, other: str) -> bool:
-    endings = r"(?:ing|ed|ly|es|s|e|['’]s)\Z"
-    for _ in range(2):
-        one, other = (re.sub(endings, "", each) if len(each) > 3 else each for each in (one, other))
-    return one == other
+    return all(stands_in(word, text) for word in words)
 
 
 def _compares_as_asked(left: list[str], right: list[str], asking: str) -> set[str] | None:
     """The words with which a sentence compares, where the question compares so, and the same way
     round; None where it does not."""
     own = {word for word in (*left, *right) if word in _COMPARES}
+    words = {*_WORD.findall(asking)}
+    compares = bool(words & {*_COMPARES, "difference"})
+    if compares and "difference" in left:
+        return own | {"difference"} if own <= words and "than" not in (*left, *right) else None
+    if compares and not own and {*left} - _FREE:
+        # "Ben has 7" is not how many more he has.
+        deeds = [word for word in left if word in VERBS]
+        if "than" in words or not deeds or deeds[-1] in ("has", "have", "had", "is", "are"):
+            return None
     if "than" not in right:
         # "9 more books" is asked for by "How many more books does she need?"
-        words = {*map(str.casefold, _WORD.findall(asking))}
         return own if own <= words and "than" not in left else None
     kinds = {_COMPARES[word] for word in own}
     asked_words = _WORD.findall(asking.casefold())
@@ -244,14 +331,25 @@ def _compares_as_asked(left: list[str], right: list[str], asking: str) -> set[st
 
 def _names_no_other(before: str, behind: str, question: str, asking: str) -> bool:
     """Whether a sentence names nobody but who the question asks about."""
-    own = {*_NAME.findall(before + " " + behind)}
-    inside = {*re.findall(r"(?<=[a-z,$0-9] )[A-Z][a-z]{2,}", question)}
-    names = {word for word in _NAME.findall(question) if word in inside or word in own}
-    asked = {name for name in names if re.search(rf"\b{name.casefold()}\b", asking)}
-    spoken = own & names - {"The", "There", "They", "She", "His", "Her", "Their"}
-    if asked or len(names) > 1:
-        return spoken <= asked
-    return True
+    names = _names_in(question)
+    spoken = [name for name in names if re.search(rf"\b{name}\b", f"{before} {behind}")]
+    asked = [name for name in names if re.search(rf"\b{name.casefold()}\b", asking)]
+    if asked or not spoken or len(names) == 1:
+        return {*spoken} <= {*(asked or names)}
+    # "How many are left?" is asked of whom the question begins with.
+    return spoken == [*names[:1]] and not re.search(r"\b(?:he|she|him|her|his|they)\b", asking)
+
+
+@lru_cache(maxsize=1024)
+def _names_in(question: str) -> tuple[str, ...]:
+    """The names in a question, in their order."""
+    return tuple(
+        name
+        for name in dict.fromkeys(_NAME.findall(question))
+        if name not in _CALENDAR
+        and name.casefold() not in _NO_NAMES
+        and not re.search(rf"\b{name.casefold()}\b", question)
+    )
 
 
 def without_asked_side(answer: str, question: str) -> str:

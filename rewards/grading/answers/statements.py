@@ -49,6 +49,11 @@ _CHANGED = re.compile(
 )
 _GIVEN = re.compile(r"(?<![\w\\^.)}*+/-])(?P<name>[A-Za-z])\s?=\s?(?P<value>-?[0-9][0-9./]*)")
 """``y = 3``, and no ``2y = 3``."""
+_FORM = re.compile(
+    r"(?:i\.e\.|that is|as|(?:which|where)\s+(?:is|equals|makes|means)),?\s+"
+    r"\$?[-−]?[0-9.\\]\S*(?:\s+[a-z%]+)?[\s.)*$]*\Z"
+)
+"""Another form of the value, or another value: ``which is 73``, and no ``which is 8 times 9``."""
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _LETTER = re.compile(r"[\s*_$(\[]{0,6}(?:\\(?:text|textbf|mathrm)\s?\{)?\(?[A-Z][)\]}*_$\s]{0,6}")
 _NAME = re.compile(r"[A-Z][a-z]{3,}")
@@ -61,23 +66,6 @@ _TRUTH = re.compile(
     r"[\s*_]{0,4}(?:\\text\s?\{)?(yes|no|true|false)[*_]{0,3}\s?[,;]\s+", re.IGNORECASE
 )
 
-VERBS = """
-is are was were, equals, has have had, make makes made, earn earns earned, cost costs,
-need needs needed, get gets got, take takes took, spend spends spent, pay pays paid,
-sell sells sold, eat eats ate, save saves saved, run runs ran, walk walks walked, read reads,
-bake bakes baked, use uses used, buy buys bought, weigh weighs weighed, owe owes owed,
-receive receives received, collect collects collected, drink drinks drank,
-travel travels traveled travelled, drive drives drove, find finds found, give gives gave,
-keep keeps kept, score scores scored, plant plants planted, pick picks picked, contain contains,
-hold holds, produce produces produced, charge charges charged, last lasts lasted
-"""
-"""The forms of each verb that may stand before a value."""
-_SENTENCE = re.compile(
-    r"(?P<clause>(?:[A-Za-z$\\][^\s0-9=<>]{0,40}\s+){1,16}?)"
-    rf"(?:{'|'.join(VERBS.replace(',', ' ').split())})\s+"
-    r"(?P<rest>[-+−]?\s?(?:[＄$€£₹¥\\(\[*_]{0,4})[0-9.\\].*)",
-    re.DOTALL,
-)
 _DOUBTING = """
 not no never none neither nor cannot wrong incorrect false if unless would could might may maybe
 perhaps possibly probably likely about around approximately roughly almost nearly over under
@@ -106,8 +94,8 @@ def value_stated(text: str, *, labelled: bool = False) -> str:
         # What is longer than an answer may have a short beginning.
         head = text[:_LONGEST]
         short = _without_tail(head, labelled)
-        return text if short == head else _without_clause(_without_idle(short))
-    return _without_clause(_without_idle(_without_tail(text, labelled)))
+        return text if short == head else _without_idle(short)
+    return _without_idle(_without_tail(text, labelled))
 
 
 def _without_tail(text: str, labelled: bool) -> str:
@@ -141,6 +129,7 @@ def _without_tail(text: str, labelled: bool) -> str:
         or (kind in ("which", "result") and _GIVEN.search(tail))
         or _gives_another(value, tail)
         or (kind == "check" and not _comes_to(tail, value))
+        or (kind in ("which", "aside") and _FORM.match(match[0].lstrip(" ,(") + tail))
     )
     return text if unsure else value
 
@@ -182,13 +171,3 @@ def _comes_to(check: str, value: str) -> bool:
 
 def _without_idle(text: str) -> str:
     return _IDLE.sub("", text)
-
-
-def _without_clause(text: str) -> str:
-    """``The number of eggs is 72`` as ``72``."""
-    match = _SENTENCE.fullmatch(text)
-    if match is None:
-        return text
-    words = re.findall(r"[a-z]+(?:['’]t)?", match["clause"].casefold())
-    doubtful = any(word in DOUBTS or word.endswith(("'t", "’t")) for word in words)
-    return text if doubtful else match["rest"]

@@ -76,7 +76,7 @@ _ORDINAL = re.compile(
     r"(?:\s?\})?(?=\s|\Z)"
 )
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
-_CARDINALS = """
+CARDINALS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
 sixteen seventeen eighteen nineteen
 """
@@ -84,18 +84,18 @@ _ORDINALS = """
 zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
 fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth
 """
-_TENS = {
+TENS = {
     name: 10 * place
     for place, name in enumerate(
         ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
     )
 }
 _WHOLE_WORD = {name: place for place, name in enumerate(_ORDINALS.split())}
-_NUMBER_WORDS = _TENS | _WHOLE_WORD | {name: place for place, name in enumerate(_CARDINALS.split())}
-_ONE_TO_NINE = "|".join([*_CARDINALS.split()[1:10], *_ORDINALS.split()[1:10]])
+NUMBER_WORDS = TENS | _WHOLE_WORD | {name: place for place, name in enumerate(CARDINALS.split())}
+_ONE_TO_NINE = "|".join([*CARDINALS.split()[1:10], *_ORDINALS.split()[1:10]])
 _NUMBER_WORD = re.compile(
-    rf"(?:the )?(?:(?P<tens>{'|'.join(_TENS)})[-\s](?P<digit>{_ONE_TO_NINE})"
-    rf"|(?P<word>{'|'.join([*_CARDINALS.split(), *_TENS])})"
+    rf"(?:the )?(?:(?P<tens>{'|'.join(TENS)})[-\s](?P<digit>{_ONE_TO_NINE})"
+    rf"|(?P<word>{'|'.join([*CARDINALS.split(), *TENS])})"
     rf"|(?P<rank>{'|'.join(_WHOLE_WORD)})(?=\Z))"
     r"(?=\s|\Z)",
     re.IGNORECASE,
@@ -189,7 +189,7 @@ def _in_digits(text: str, *, words: bool) -> str:
     # "second" alone is a unit as well.
     if words and (named := _NUMBER_WORD.match(text)) and named[0].casefold() != "second":
         named_parts = (named[name] for name in ("tens", "digit", "word", "rank"))
-        number = sum(_NUMBER_WORDS[part.casefold()] for part in named_parts if part)
+        number = sum(NUMBER_WORDS[part.casefold()] for part in named_parts if part)
         return f"{number}{text[named.end() :]}"
     return text
 

@@ -6,18 +6,20 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from coterie.rewards.grading.answers.asked import asked_units
+from coterie.rewards.grading.answers.caps import MAX_LENGTH
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
 from coterie.rewards.grading.answers.units import unit_of
-from coterie.rewards.grading.answers.values import Value, value_of
+from coterie.rewards.grading.answers.values import CARDINALS, NUMBER_WORDS, TENS, Value, value_of
 
 MOST_SIDES = 8
 LARGEST_EXPONENT = 12
+LARGEST_FACTORIAL = 20
 _TIMES = re.compile(r"(?<=[0-9)]) ?x ?(?=[0-9(])")
 _NAME = re.compile(r"[A-Za-z](?:\([A-Za-z0-9, ]{1,16}\))?")
 
 
-def without_working(answer: str) -> str:
+def without_working(answer: str, question: str | None = None) -> str:
     r"""The last side of a chain whose sides are sums, products and quotients of literals and all
     equal, after the name that stands first, if any: ``x = 2 \cdot 6 - 1 = 11`` gives ``x=11``.
     Any other answer comes back as it is: one that is computed wrongly, or not to its end.
@@ -30,7 +32,7 @@ def without_working(answer: str) -> str:
         return answer
     *working, last = (side.strip() for side in text.split("="))
     name = working.pop(0) if _NAME.fullmatch(working[0]) else ""
-    result = value_of(last)
+    result = value_of(last, question)
     if not working or result is None or result.literal is None:
         return answer
     sides = [value_of(_TIMES.sub("*", side.replace(DOLLAR, ""))) for side in working]
@@ -50,7 +52,7 @@ def _amount(formula: Formula) -> Fraction | None:
     kind, *inside = formula
     if kind == "number":
         return inside[0]
-    if kind not in ("sum", "product", "quotient", "negative", "power"):
+    if kind not in ("sum", "product", "quotient", "negative", "power", "factorial"):
         return None
     amounts = [_amount(part) for part in inside]
     if any(amount is None for amount in amounts):
@@ -62,6 +64,9 @@ def _amount(formula: Formula) -> Fraction | None:
         return math.prod(numbers, start=Fraction(1))
     if kind == "negative":
         return -numbers[0]
+    if kind == "factorial":
+        whole = numbers[0] in range(LARGEST_FACTORIAL + 1)
+        return Fraction(math.factorial(int(numbers[0]))) if whole else None
     base, other = numbers
     if kind == "power":
         return base ** int(other) if other in range(LARGEST_EXPONENT + 1) else None
@@ -103,27 +108,45 @@ def in_one_unit(answer: str, question: str) -> str:
     return str(Fraction(total, ratio)) if asked == {large} else answer
 
 
-_TWICE = re.compile(r"(?P<first>[^()]{1,64}?) ?\((?P<second>[^()]{1,64})\)")
+_BELOW_100 = (
+    rf"(?:(?:{'|'.join(TENS)})(?:[-\s](?:{'|'.join(CARDINALS.split()[1:10])}))?"
+    rf"|{'|'.join(CARDINALS.split()[:0:-1])})"
+)
+_HUNDREDS = (
+    rf"(?:a|{'|'.join(CARDINALS.split()[:0:-1])})[-\s]hundred(?:[-\s](?:and[-\s])?{_BELOW_100})?"
+)
+_LARGE = re.compile(
+    # "one hundred and twenty", "twelve thousand four hundred"
+    rf"(?:(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand(?:,?[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
+    rf"|{_HUNDREDS})(?=\s|\Z)",
+    re.IGNORECASE,
+)
+
+
+def in_digits(answer: str) -> str:
+    """A number from a hundred on in digits where it stands in words; any other answer as it is.
+
+    >>> in_digits("One hundred and twenty ways"), in_digits("twelve")
+    ('120 ways', 'twelve')
+    """
+    match = _LARGE.match(answer.lstrip(" *$"))
+    if match is None:
+        return answer
+    total = part = 0
+    for word in re.split(r"[-,\s]+", match[0].casefold()):
+        if word == "thousand":
+            total, part = 1000 * part, 0
+        elif word == "hundred":
+            part *= 100
+        elif word != "and":
+            part += 1 if word == "a" else NUMBER_WORDS[word]
+    return f"{total + part}{match.string[match.end() :]}"
+
+
 _FOR_ALL = re.compile(
     r",?\s*\(?(?:for (?:all|every|each|any)\b|\\forall(?![A-Za-z]))(?P<scope>[^=]{0,80})\Z"
 )
 _LIMITING = re.compile(r"\b(?:or|except|but|not|if|unless|and)\b")
-
-
-def without_repetition(answer: str) -> str:
-    """``fourteen (14)`` as ``fourteen``; any other answer as it is.
-
-    >>> without_repetition("fourteen (14)"), without_repetition("14 (15)")
-    ('fourteen', '14 (15)')
-    """
-    match = _TWICE.fullmatch(plain(answer)) if "(" in answer else None
-    if match is None or match["first"][0].isalpha() == match["second"][0].isalpha():
-        return answer
-    first, second = (value_of(part, "") for part in match.groups())
-    if first is None or second is None or first.literal is None:
-        return answer
-    same = (first.literal, first.percent) == (second.literal, second.percent)
-    return match["first"] if same else answer
 
 
 def without_scope(answer: str, gold: str) -> str:
@@ -140,6 +163,20 @@ def without_scope(answer: str, gold: str) -> str:
 
 
 _ABOUT = re.compile(r"\\approx(?![A-Za-z])")
+_SAID_ABOUT = re.compile(
+    r",?\s+\(?(?:or|which\s+is|i\.e\.,?|that\s+is,?)?\s*"
+    r"(?:(?:approximately|about|roughly|around)\s|≈|\\approx(?![A-Za-z]))\s*(?P<rounded>\$?[0-9][^()]*)\)?"
+)
+"""What announces a rounded value behind an exact one."""
+_AGAIN = (
+    r"(?:or(?:\s+equivalently)?|i\.e\.|that\s+is|equivalently|namely|in\s+other\s+words"
+    r"|which\s+(?:is|equals)(?:\s+equal\s+to|\s+the\s+same\s+as)?),?"
+)
+_FORMS = re.compile(rf",?\s+{_AGAIN}\s+")
+_IN_BRACKETS = re.compile(
+    rf"(?P<first>.+?)\s+\((?:{_AGAIN}\s+|=\s*)?(?P<second>.+)\)(?P<unit>(?:\s+[a-z]+){{0,3}})",
+    re.DOTALL,
+)
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.(?P<places>[0-9]{1,15}))?")
 _OPERATIONS: Mapping[str, Callable[..., float]] = {
     "sum": lambda *terms: sum(terms),
@@ -163,6 +200,8 @@ def without_rounding(answer: str, gold: str) -> str:
     >>> without_rounding(r"2\sqrt{3} \approx 3.46", "x"), without_rounding("17 \\approx 20", "17")
     ('2\\sqrt{3}', '17 \\approx 20')
     """
+    if len(answer) <= MAX_LENGTH:
+        answer = _SAID_ABOUT.sub(r" \\approx \g<rounded>", answer)
     if len(sides := _ABOUT.split(plain(answer))) != 2:
         return answer
     exact_side, rounded = (side.strip() for side in sides)
@@ -184,6 +223,40 @@ def without_rounding(answer: str, gold: str) -> str:
         "plain",
     )
     return name + equals + (rounded if is_decimal else right)
+
+
+def stated_forms(answer: str, question: str) -> list[list[str]]:
+    r"""The ways to read an answer as several forms of one value, of which each has to be right:
+    ``fourteen (14)``, ``x > 4, i.e. (4, \infty)``, ``-0.75 = -\frac34``. Percentages that are the
+    share before them are left out: ``\frac12, or 50%``.
+
+    >>> stated_forms("fourteen (14)", ""), stated_forms("1/2, or 50%", ""), stated_forms("14", "")
+    ([['fourteen', '14']], [['1/2']], [])
+    """
+    if len(answer) > MAX_LENGTH:
+        return []
+    text = answer.strip().rstrip(".")
+    sides = text.split("=")
+    ways = [_FORMS.split(text), sides if _NAME.fullmatch(sides[0].strip(" $")) is None else []]
+    if (match := _IN_BRACKETS.fullmatch(text)) is not None:
+        ways.append([match["first"] + match["unit"], match["second"] + match["unit"]])
+    several = [_without_shares(way, question) for way in ways if 1 < len(way) <= MOST_SIDES]
+    return [forms for forms in several if forms]
+
+
+def _without_shares(forms: list[str], question: str) -> list[str]:
+    """The forms without percentages that are the first form; none where a percentage is another
+    value, or where two forms have two units."""
+    values = [value_of(plain(form), question) for form in forms]
+    if len({value.unit for value in values if value and value.unit}) > 1:
+        return []
+    percentages = [value for value in values if value and value.percent]
+    if len(percentages) in (0, len(forms)):
+        return forms
+    share = values[0].literal if values[0] and not values[0].percent else None
+    if share is None or any(value.literal != 100 * share for value in percentages):
+        return []
+    return [form for form, value in zip(forms, values, strict=True) if value not in percentages]
 
 
 def _worth(formula: Formula) -> float | None:

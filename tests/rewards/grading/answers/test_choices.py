@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from coterie.datatypes import Problem
+from coterie.datatypes import AnswerKind, Problem
 from coterie.rewards.grading.answers import Checker, letter_of
 
 CHOICES = ("a force", "two forces", "none of these", "3/4")
@@ -119,3 +119,40 @@ def test_any_dash_sets_off_the_text_of_an_option(response: str, letter: str | No
     for gold in "ABCD":
         problem = Problem("p", "", gold, "choice", choices=CHOICES)
         assert checker.check(response, problem).correct == (gold == letter)
+
+
+BALLS = "A team has $90. A ball costs $15.60. What is the greatest number of balls it can buy?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("**B** (five balls cost $78.00, six would cost $93.60)", True),
+        ("B (5 balls cost $78)", True), ("(B) 5 (five balls cost $78)", True),
+        ("It can buy 5 balls.", True), ("The number of balls is 5", True),
+        ("B (6 balls cost $78)", False), ("B (the answer is 6)", False),
+        ("B (C costs less)", False),
+        ("B (it is C)", False), ("B (I am not sure)", False), ("B (six balls is right)", False),
+        ("(B) 6 (five balls cost $78)", False), ("B (five)", False),
+        ("B? (five balls cost $78)", False), ("It can buy 6 balls", False),
+        ("A ball costs 5 dollars", False), ("The team has 5", False),
+    ],
+)  # fmt: skip
+def test_a_remark_or_a_sentence_stands_around_an_option(answer: str, right: bool) -> None:
+    asked = Problem("p", BALLS, "B", "choice", choices=("4", "5", "6", "7"))
+    assert Checker().check(f"Answer: {answer}", asked).correct == right
+
+
+@pytest.mark.parametrize("kind", ["math", "choice"])
+def test_options_may_stand_in_the_question(kind: AnswerKind) -> None:
+    question = "What is 12% of 50?\n(A) 5\n(B) 6\n(C) 60"
+    asked = Problem("p", question, "B", kind)
+    for answer, right in (
+        ("B", True), ("(B) 6", True), ("6", True), ("B. 6", True), ("(A) 6", False),
+        ("(C)", False), ("5", False), ("A. 5", False), ("(B) 60", False),
+    ):  # fmt: skip
+        assert Checker().check(f"Answer: {answer}", asked).correct == right, answer
+    # Two letters are no options, nor are letters out of order.
+    for listed in ("A. red B. blue", "B. red A. blue C. green", "A. red C) blue B. green"):
+        asked = Problem("p", f"Which? {listed}", "B", "math")
+        assert not Checker().check("Answer: blue", asked).correct

@@ -71,7 +71,7 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
         # Bold in the last line, where nothing else states an answer.
         ("2 * 7 = 14\nSo he sells **14** pens a day.", "14 pens a day"),
         ("He has **$14** left.", "$14 left"),
-        ("**He has 14 pens.**", "14 pens."), ("He has **14** of 20 pens.", None),
+        ("**He has 14 pens.**", "14 pens"), ("He has **14** of 20 pens.", None),
         ("He has **14** pens.\nThat is all.", None), ("It is not **14**.", None),
         ("Is it **14**?", None), ("Step **14**", None), ("**14**: add.", None),
         ("The answer is Clara. She was first.", "Clara"),

@@ -149,3 +149,119 @@ def test_a_word_may_be_said_of_what_the_question_asks_about(
 ) -> None:
     problem = Problem("p", "Doors are red or green. What colour is door 2?", "green", "text")
     assert checker.check(response, problem).correct == right
+
+
+SCONES = (
+    "Mia baked 95 scones. She sold 70 of them at $2 each and her brother Leo ate 5. "
+    "How many scones are left?"
+)
+CARDS = "Ben has 12 cards and Eva has 5. How many more cards does Ben have than Eva?"
+COAT = "A coat costs $60. It is sold at a discount of 25%. What is the sale price of the coat?"
+FENCE = (
+    "Lena wants to paint her fence. Paint costs $30 a can and she needs 8 cans of it. "
+    "How much will the paint cost her?"
+)
+PENS = "A box holds 12 red and 15 blue pens. What fraction of the pens are blue?"
+CRATES = "A crate holds 12 jars. What is the least number of crates for 80 jars?"
+SLOPE = "Find the slope of the line $3x+4y=8$."
+HOURS = "Max writes 3 letters a day for an hour. How many hours does he spend writing a week?"
+SAME_SUBJECT = [
+    (SCONES, "20", [
+        "She has 20 scones left.", "There are **20** scones left", "Mia has 20 scones",
+        "The number of scones left is 20", "20 scones remain", "Mia is left with 20 scones.",
+        "In the end, 20 scones are left.", "So 20 scones are left", "The total is 20",
+    ]),
+    (CARDS, "7", [
+        "Ben has 7 more cards", "Ben has **7** more cards than Eva.", "The difference is 7 cards",
+        "It is 7", "7 more",
+    ]),
+    (COAT, "45", [
+        "The sale price is **$45**.", "The sale price of the coat is $45", "The price is $45",
+        "The final price is $45",
+    ]),
+    (FENCE, "240", [
+        "It will cost Lena **$240** to paint the fence.", "The paint will cost **$240**",
+        "The total cost of the paint is **$240.00**.", "Lena will pay $240 for the paint",
+    ]),
+    (PENS, r"\frac{5}{9}", [
+        r"$\frac59$ of the pens are blue.", "5/9 of the pens are blue",
+        r"The fraction of blue pens is $\frac59$.", "The fraction is **5/9**",
+    ]),
+    (CRATES, "7", [
+        "7 crates (six crates would not be enough)", "7 crates (6 crates hold only 72 jars)",
+        "7 (six would be too few)", "The least number of crates is 7.", "7 crates are needed",
+    ]),
+    (SLOPE, r"-\frac{3}{4}", [
+        r"The slope is $-0.75 = -\frac34$", r"The slope of the line is $-\frac{3}{4}$.",
+        r"The slope is $m = -\frac34$",
+    ]),
+    (HOURS, "7", ["Max spends **7 hours** a week writing letters."]),
+    ("The numbers have sum 16 and product 60. Find the two numbers.", "6, 10",
+     ["The two numbers are 10 and 6."]),
+]  # fmt: skip
+OTHER_SUBJECT = [
+    (SCONES, "20", [
+        "Leo has 20 scones left", "Her brother has 20 scones left", "20 scones unsold",
+        "She needs 20", "Half of the scones, 20, are left", "20 scones or so are left",
+    ]),
+    (SCONES, "70", [
+        "She sold 70 scones", "Mia sold **70** scones.", "The number of scones sold is 70",
+        "70 scones were sold", "70 scones sold", "70 scones eaten", "70 scones gone",
+    ]),
+    (SCONES, "95", [
+        "She baked 95", "She had 95 scones", "There were 95 scones", "95 scones baked",
+        "Mia started with 95 scones",
+    ]),
+    (SCONES, "140", ["She earned $140"]),
+    (CARDS, "5", ["Eva has 5 cards"]),
+    (CARDS, "7", ["Ben has 7 cards", "Eva has 7 more cards than Ben", "Ben has 7 fewer cards"]),
+    (COAT, "15", [
+        "The discount is **$15**", "The discount is $15.", "The savings are $15", "You save $15",
+        "$15 off",
+    ]),
+    (COAT, "60", ["The original price is $60", "The coat costs $60"]),
+    (FENCE, "240", [
+        "Lena will earn $240", "It will cost $240 to paint the house", "The fence costs $240",
+        "The brush will cost her $240", "The cost is less than $240",
+    ]),
+    (FENCE, "30", ["Paint costs $30 a can", "Each can costs $30"]),
+    (PENS, r"\frac{5}{9}", [
+        r"$\frac59$ of the pens are red", r"The fraction of red pens is $\frac59$.",
+        r"Not $\frac59$ of the pens are blue", r"$\frac59$ of the pens are not blue",
+        r"less than $\frac59$ of the pens are blue",
+    ]),
+    (CRATES, "7", [
+        "7 crates (7 crates would not be enough)", "7 crates (8 would be needed)",
+        "7 crates (8 crates are enough)", "She needs at least 7 crates", "7 crates (or 8)",
+        "7 crates would not be enough",
+    ]),
+    (SLOPE, r"-\frac{3}{4}", [
+        r"The slope is $-0.75 = -\frac32$.", r"The intercept is $-\frac34$",
+        r"The slope of the perpendicular line is $-\frac34$", r"The $y$-intercept is $-\frac34$",
+    ]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("question", "gold", "answers"), SAME_SUBJECT)
+def test_a_sentence_speaks_of_what_is_asked(
+    question: str, gold: str, answers: list[str], checker: Checker
+) -> None:
+    problem = Problem("p", question, gold, "list" if "," in gold else "math")
+    for answer in answers:
+        assert checker.check(f"Answer: {answer}", problem).correct, answer
+
+
+@pytest.mark.parametrize(("question", "gold", "answers"), OTHER_SUBJECT)
+def test_a_sentence_about_another_thing_is_no_answer(
+    question: str, gold: str, answers: list[str], checker: Checker
+) -> None:
+    for kind in ("number", "math"):
+        for answer in answers:
+            verdict = checker.check(f"Answer: {answer}", Problem("p", question, gold, kind))
+            assert not verdict.correct, answer
+
+
+def test_a_last_line_in_bold_about_another_thing_is_no_answer(checker: Checker) -> None:
+    problem = Problem("p", SCONES, "70", "number")
+    for line in ("So she sold **70** scones.", "Therefore, Mia sold **70** in total."):
+        assert not checker.check(f"95 - 20 - 5 = 70\n{line}", problem).correct, line

@@ -1,4 +1,4 @@
-"""An answer after its own arithmetic is the answer; working that is wrong is none."""
+"""An answer after its own arithmetic, or in two forms; wrong working and other forms are none."""
 
 import pytest
 
@@ -17,6 +17,7 @@ RIGHT = (
     ("50", "Answer: 15/30 = 50%"),
     ("0.5", "Answer: 1/2 = 0.5"),
     ("-4", "Answer: -(6 - 2) = -4"),
+    ("24", "Answer: 4! = 24 ways"),
 )
 WRONG = (
     # Computed wrongly, not to its end, to another end, of letters, by zero, without bound.
@@ -39,6 +40,12 @@ def test_the_last_side_is_the_answer(checker: Checker, gold: str, response: str)
     assert checker.check(response, Problem("p", "How many?", gold, "number")).correct
 
 
+@pytest.mark.parametrize(("last", "right"), [("20 jugs", True), ("20 ladles", False)])
+def test_the_last_side_counts_what_is_asked(checker: Checker, last: str, right: bool) -> None:
+    problem = Problem("p", "How many jugs are there on 4 trays?", "20", "number")
+    assert checker.check(f"Answer: 12 + 8 = {last}", problem).correct == right
+
+
 @pytest.mark.parametrize(("gold", "response"), WRONG)
 def test_other_equations_state_no_number(checker: Checker, gold: str, response: str) -> None:
     assert not checker.check(response, Problem("p", "How many?", gold, "number")).correct
@@ -47,3 +54,58 @@ def test_other_equations_state_no_number(checker: Checker, gold: str, response: 
 def test_long_chains_and_large_numbers_come_back_as_they_are() -> None:
     for answer in ("=".join(["1"] * 9), "9" * 5000 + "=" + "9" * 5000, "=" * 100, "1=" * 50000):
         assert without_working(answer) == answer
+
+
+FORMS = (
+    (r"\frac{1}{2}", [
+        r"$\frac12$, or 50%.", "1/2 (50%)", "1/2 or 0.5", "1/2 = 0.5 = 50%", "0.5, i.e. 50%",
+        r"\frac12, which is 0.5", "1/2 (i.e. 0.5)", "2/4 = 1/2", r"The value is $\frac12$, or 50%.",
+    ]),
+    (r"\ln 3", [
+        r"$\ln 3$, which is approximately 1.0986", r"$\ln 3$ (about 1.1)",
+        r"$\ln(3)$, or approximately 1.099", r"The value is $\ln 3$, approximately 1.0986.",
+    ]),
+    ("x>5", [
+        r"$x>5$, i.e. $(5,\infty)$", r"$x>5$ or $(5,\infty)$", r"$(5,\infty)$, that is, $x>5$",
+    ]),
+    ("120", [
+        "One hundred and twenty, i.e. 120 ways", "one hundred twenty",
+        "120 (one hundred and twenty)",
+        "One hundred and twenty (120) ways", "a hundred and twenty ways",
+    ]),
+    ("2500", ["two thousand five hundred", "Two thousand, five hundred ways"]),
+)  # fmt: skip
+OTHER_FORMS = (
+    (r"\frac{1}{2}", [
+        "1/2, or 60%", "1/2 or 1/3", "1/2, or 0.5%", "1/3, or 1/2", "1/2 (or 1/3)", "50%",
+        r"\frac12, which is 0.6", "1/2 (i.e. 0.55)", r"The value is $\frac12$, or 5%.",
+        "1/2 or maybe 0.5", "1/2 = 0.5 = 5%",
+    ]),
+    (r"\ln 3", [
+        r"$\ln 3$, which is approximately 1.2", r"$\ln 3$, which is 1.0986",
+        r"$\ln 3$, or about 1.5",
+        r"approximately $\ln 3$", "about 1.0986",
+    ]),
+    ("x>5", [
+        r"$x>5$, i.e. $[5,\infty)$", r"$x>5$, i.e. $(-\infty,5)$", r"$x>5$ or $x<-5$",
+    ]),
+    ("120", [
+        "One hundred and thirty, i.e. 120 ways", "120, i.e. 121 ways", "one hundred, twenty",
+        "one hundred or twenty", "twelve hundred", "one hundred twenty thousand",
+        "one hundred and twenty-one", "120 hours or 120 days",
+    ]),
+)  # fmt: skip
+
+
+def test_forms_of_one_value_are_one_answer(checker: Checker) -> None:
+    for gold, answers in FORMS:
+        for answer in answers:
+            problem = Problem("p", "What is the value?", gold, "math")
+            assert checker.check(f"Answer: {answer}", problem).correct, answer
+
+
+def test_each_form_has_to_be_right(checker: Checker) -> None:
+    for gold, answers in OTHER_FORMS:
+        for answer in answers:
+            problem = Problem("p", "What is the value?", gold, "math")
+            assert not checker.check(f"Answer: {answer}", problem).correct, answer

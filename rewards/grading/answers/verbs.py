@@ -1,0 +1,91 @@
+"""The sentence in which a question asks, and whether the verb of an answer is its verb."""
+
+import re
+from functools import lru_cache
+
+from coterie.rewards.grading.answers.caps import MAX_QUESTION
+
+_FORMS = """
+is are was were, equals, has have had, make makes made, earn earns earned, cost costs,
+need needs needed, get gets got, take takes took taken, spend spends spent, pay pays paid,
+sell sells sold, eat eats ate eaten, save saves saved, run runs ran, walk walks walked, read reads,
+bake bakes baked, use uses used, buy buys bought, weigh weighs weighed, owe owes owed,
+receive receives received, collect collects collected, drink drinks drank drunk,
+lose loses lost, break breaks broke broken, throw throws threw thrown, win wins won,
+send sends sent, bring brings brought, catch catches caught, build builds built,
+write writes wrote written,
+travel travels traveled travelled, drive drives drove driven, find finds found,
+give gives gave given,
+keep keeps kept, score scores scored, plant plants planted, pick picks picked, contain contains,
+hold holds, produce produces produced, charge charges charged, last lasts lasted
+"""
+"""The forms of each verb that may stand before a value."""
+_FIRST = {form: group.split()[0] for group in _FORMS.split(",") for form in group.split()}
+"""Verb -> the first form of it: ``ate`` -> ``eat``."""
+VERBS = frozenset(_FIRST)
+_LIKE = (
+    frozenset({"earn", "make", "get", "receive", "collect"}),
+    frozenset({"cost", "pay", "spend", "charge"}),
+)
+"""Verbs that may stand for one another."""
+_SAYING = frozenset({"is", "equals"})
+_NEUTRAL = _SAYING | {"has", "hold", "contain", "keep"}
+"""Verbs that say what is, and no deed."""
+_SENTENCES = re.compile(r"(?<=[.?!])(?<!\bvs\.)(?<!\b[md]r\.)(?<!\bmrs\.)(?<!\bst\.)\s+")
+_WORD = re.compile(r"[a-z]+")
+_ENDING = re.compile(r"(?:ing|ed|ly|es|s|e|['’]s)\Z")
+_NEEDED = frozenset({"needed", "required"})
+
+
+def asking_sentence(question: str) -> str:
+    """The last sentence of a question that asks."""
+    sentences = _SENTENCES.split(question[:MAX_QUESTION].casefold().strip())
+    return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
+
+
+def shares_verb(before: str, asking: str) -> bool:
+    """Whether the last verb before a value is of no other deed than the question asks for; any
+    verb is where the question asks nothing."""
+    verbs = [_FIRST[word] for word in _WORD.findall(before.casefold()) if word in _FIRST]
+    return not verbs or not _WORD.search(asking) or _is_asked(verbs[-1], asking)
+
+
+def _is_asked(verb: str, asking: str) -> bool:
+    asked = {_FIRST[word] for word in _WORD.findall(asking) if word in _FIRST}
+    asked |= {verb for group in _LIKE if asked & group for verb in group}
+    # "He has 36" says nothing of what he ate.
+    return verb in asked | _SAYING or (verb in _NEUTRAL and asked <= _NEUTRAL)
+
+
+def says_another_deed(behind: str, question: str) -> bool:
+    """Whether what stands after a value says what was done to it, and the question asks for no such
+    deed.
+
+    >>> says_another_deed("pens sold", "How many are left?"), says_another_deed("pens left", "")
+    (True, False)
+    """
+    asking = asking_sentence(question)
+    if not _WORD.search(asking):
+        return False
+    # "5 sliced apples" are apples.
+    words: list[str] = _WORD.findall(behind.casefold())[1:]
+    deeds = [_FIRST.get(word, word) for word in words if word in _FIRST or word.endswith("ed")]
+    return not all(
+        deed in _NEUTRAL | _NEEDED or _is_asked(deed, asking) or stands_in(deed, asking)
+        for deed in deeds
+    )
+
+
+def stands_in(word: str, text: str) -> bool:
+    """Whether a word stands in a text, in any form of it."""
+    stems = _stems(word)
+    return any(stems & _stems(other) for other in re.findall(r"[a-z]+(?:['’][a-z]+)?", text))
+
+
+@lru_cache(maxsize=8192)
+def _stems(word: str) -> frozenset[str]:
+    """The word without its endings, and the first form of a verb."""
+    first = _FIRST.get(word)
+    for _ in range(2):
+        word = _ENDING.sub("", word) if len(word) > 3 else word
+    return frozenset({word, first} if first else {word})
