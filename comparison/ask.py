@@ -289,6 +289,7 @@ def _record(
         "text": "".join(row.texts[1:]),
         "used": _used(helpers if lineup.answers == 1 else [*helpers, row], lineup, spoken),
         "seconds": round(waited.get(row.agent, 0.0) + longest, 4),
+        **_cut([row]),
         **{name: _kept(row, name) for name in lineup.keeps},
     }
 
@@ -318,6 +319,7 @@ def _record_of_team(
         "text": "\n".join(f"{agent}: {''.join(row.texts[1:])}" for agent, row in last.items()),
         "used": _used(rows, lineup, spoken),
         "seconds": round(sum(turns.values()), 4),
+        **_cut(rows),
         "earned": {
             agent: reward
             for agent, reward in episode.rewards.items()
@@ -325,6 +327,12 @@ def _record_of_team(
         },
         "outcome": {a: row.info["outcome"] for a, row in last.items() if "outcome" in row.info},
     }
+
+
+def _cut(rows: Sequence[Trajectory]) -> dict[str, int]:
+    """How many agents' answers ended at the limit of tokens; nothing where none did."""
+    agents = {row.agent for row in rows if "length" in row.finish[-1:]}
+    return {"cut": len(agents)} if agents else {}
 
 
 def _used(

@@ -73,7 +73,7 @@ def cross_play(
             },
         )
     every = {name: [*chain.from_iterable(jobs.values())] for name, (_, jobs) in todo.items()}
-    ask_missing([*chain.from_iterable(every.values())], settings, console)
+    ask_missing([*chain.from_iterable(every.values())], settings, console, "--max-new-tokens")
     content: dict[str, Any] = {}
     pictures = []
     for name, (seats, jobs) in todo.items():

@@ -20,6 +20,7 @@ from coterie.problems.opening import open_source, trains_on
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import hold_out, sample
 from coterie.rewards.grading.checkers import DEFAULT
+from coterie.training.cut_off import cut_off, limit_of
 from coterie.training.plain import to_plain
 
 # Nothing is trained here, so no problem has to be kept for training.
@@ -166,6 +167,17 @@ class Job:
             )
         ]
 
+    def cut_off(self, flag: str) -> str:
+        """A sentence on the stored answers that were cut off; empty where few were.
+
+        Args:
+            flag: sets the limit.
+        """
+        records = self.read().values()
+        answers = sum(len(record.get("earned") or ()) or 1 for record in records)
+        limit, _ = limit_of(self.lineup.settings, evaluated=self.lineup.mode == "eval")
+        return cut_off(sum(record.get("cut", 0) for record in records), answers, limit, flag)
+
     def responses(
         self,
         policies: Sequence[str] = (),
@@ -238,8 +250,13 @@ def why_unplayed(role: str, title: str) -> str:
     )
 
 
-def ask_missing(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
-    """Sample the missing responses of the jobs.
+def ask_missing(
+    jobs: Sequence[Job], settings: Asking, console: Console, limited_by: str = ""
+) -> None:
+    """Sample the missing responses of the jobs, and name those with many answers cut off.
+
+    Args:
+        limited_by: the flag that limits their length; empty: none does.
 
     Raises:
         UserError: stored responses were sampled with other settings, or are damaged.
@@ -250,3 +267,6 @@ def ask_missing(jobs: Sequence[Job], settings: Asking, console: Console) -> None
         from coterie.comparison.ask import ask
 
         ask(missing, settings, console)
+    for job in jobs:
+        if sentence := job.cut_off(limited_by):
+            console.print(f"{job.title}: {sentence}", soft_wrap=True, markup=False, highlight=False)

@@ -209,7 +209,8 @@ def compare(settings: SuiteComparison) -> None:
         for suite, sets in opened
         for questions in sets
     }
-    ask_missing([job for jobs in todo.values() for job in jobs], settings, console)
+    jobs = [job for own in todo.values() for job in own]
+    ask_missing(jobs, settings, console, "--max-new-tokens")
     answered = [
         Answered.of(suite.name, questions, todo[suite.name, questions.name])
         for suite, sets in opened
@@ -217,9 +218,8 @@ def compare(settings: SuiteComparison) -> None:
     ]
     if verifier:
         answered = [_verified(answers, verifier, settings) for answers in answered]
-        ask_missing(
-            [answers.verifier for answers in answered if answers.verifier], settings, console
-        )
+        ratings = [answers.verifier for answers in answered if answers.verifier]
+        ask_missing(ratings, settings, console, "--verifier-tokens")
     scored = [
         score(
             [answers for answers in answered if answers.suite == suite.name],

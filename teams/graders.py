@@ -4,7 +4,7 @@ checker decides."""
 import asyncio
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
 
 import numpy as np
@@ -82,7 +82,7 @@ class Graders:
         self._judge: Judge | None = None
         self._checker = checker_of(settings)
         if self._checker is not None:
-            self.by_kind |= dict.fromkeys(_judged(settings), self._checker)
+            self.by_kind |= dict.fromkeys(judged_kinds(settings), self._checker)
         if settings.programs:
             self.by_kind["code"] = _programs().grader_of(settings)
         if settings.judge:
@@ -97,16 +97,22 @@ class Graders:
             self._checker.close()
 
 
-def checker_of(settings: ScoringSettings) -> ProcessChecker | None:
-    """The checker that the settings name; None for the default. Close it."""
+def checker_of(
+    settings: ScoringSettings, tell: Callable[[str], None] | None = None
+) -> ProcessChecker | None:
+    """The checker that the settings name; None for the default. Close it.
+
+    Args:
+        tell: shows a sentence about answers on which it fails.
+    """
     if settings.checker == DEFAULT:
         return None
     return ProcessChecker(
-        settings.checker, workers=settings.workers, deadline_s=settings.deadline_s
+        settings.checker, workers=settings.workers, deadline_s=settings.deadline_s, tell=tell
     )
 
 
-def _judged(settings: ScoringSettings) -> tuple[AnswerKind, ...]:
+def judged_kinds(settings: ScoringSettings) -> tuple[AnswerKind, ...]:
     """The kinds that the checker judges in place of the default."""
     kinds = kinds_of(settings.checker)
     return get_args(AnswerKind) if kinds is None else kinds
@@ -136,7 +142,7 @@ def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> Non
             f"--scoring.workers must be 1 to {_MOST_WORKERS}, four for each processor here"
         )
     wanted = _kinds(problems)
-    judged = _judged(settings)
+    judged = judged_kinds(settings)
     named: dict[AnswerKind, bool] = {"code": settings.programs, "judged": bool(settings.judge)}
     flags: dict[AnswerKind, str] = {"code": "--scoring.programs", "judged": "--scoring.judge"}
     for kind, given in named.items():

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from coterie import envs
 from coterie.datatypes import (
+    Episode,
     Problem,
     UserError,
     check_literals,
@@ -38,6 +39,7 @@ from coterie.teams.settings import AgentSettings
 from coterie.teams.team import build_team
 from coterie.training.command_line import choose, read_run
 from coterie.training.conclusion import tell
+from coterie.training.cut_off import cut_off, limit_of
 from coterie.training.disk import write_or_keep
 from coterie.training.examiner import Examiner
 from coterie.training.model_defaults import fitted
@@ -46,6 +48,7 @@ from coterie.training.role_sampling import role_sampling
 from coterie.training.rundir import RunDirectory
 from coterie.training.settings import RunSettings, check_seeds
 from coterie.training.stage import stage
+from coterie.training.symptoms import count
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
 _KEPT = ("seed", "engine")
@@ -99,12 +102,16 @@ def evaluate(argv: Sequence[str]) -> int:
     answers = again.samples * len(problems.evaluation) * each
     with stage(console, "evaluating", answers):
         asked = _examine(settings, again, run, evaluation, problems.evaluation)
-        outcomes, failed = asyncio.run(asked)
+        outcomes, episodes, failed = asyncio.run(asked)
     measured = [
         evaluation.estimate(sample, settings.eval.resamples, again.seed) for sample in outcomes
     ]
     metrics = {name: _mean([sample[name] for sample in measured]) for name in measured[0]}
     console.print(_table(metrics, evaluation, settings.choice.roles))
+    seen = count(episodes, settings.choice.roles, "problem+role")
+    limit, flag = limit_of(settings.env, evaluated=True)
+    if sentence := cut_off(seen.broken_off, seen.asked, limit, flag):
+        tell(console, sentence)
     content = {
         "metrics": as_json(metrics),
         "outcomes": outcomes,
@@ -189,8 +196,8 @@ async def _examine(
     run: Path,
     evaluation: Evaluation,
     problems: Sequence[Problem],
-) -> tuple[list[Outcomes], int]:
-    """(the outcomes of each sample, answers that failed)."""
+) -> tuple[list[Outcomes], list[Episode], int]:
+    """(the outcomes of each sample, all episodes, answers that failed)."""
     choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
     vllm = settings.vllm if again.engine == "vllm" else None
     team = build_team(settings.agents, vllm=vllm, seed=again.seed)
@@ -204,6 +211,7 @@ async def _examine(
         concurrency=rollout.concurrency,
     )
     outcomes: list[Outcomes] = []
+    episodes: list[Episode] = []
     failed = 0
     try:
         async with team.open():
@@ -220,11 +228,12 @@ async def _examine(
                     run=RunDirectory.reopen(run),
                 )
                 outcomes.append(await examiner.examine())
+                episodes += examiner.episodes
                 failed += examiner.failed.total()
     finally:
         scorer.close()
         graders.close()
-    return outcomes, failed
+    return outcomes, episodes, failed
 
 
 def _mean(samples: Sequence[Resampled]) -> Resampled:

@@ -181,7 +181,7 @@ class Session(AbstractContextManager["Session"]):
             outcomes = self.ask(self._examiner.evaluate(name))
         if failures := self._examiner.failures():
             tell(self.console, failures)
-        observer.look_at(self._examiner.episodes)
+        observer.look_at_evaluation(self._examiner.episodes, f"evaluation {_MOMENTS[name]}: ")
         return outcomes
 
     def conclude(

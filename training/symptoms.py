@@ -1,6 +1,6 @@
 """Symptoms in the answers of a model that does not learn, and the flags that help.
 
-All thresholds are here. Each sentence links docs/my-model-does-not-learn.md.
+The thresholds are here, and in cut_off.py. Each sentence links docs/my-model-does-not-learn.md.
 """
 
 from collections import defaultdict
@@ -12,17 +12,13 @@ from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Trajectory
 from coterie.models.number_format import native_bfloat16
 from coterie.teams.settings import AgentSettings
+from coterie.training.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
 from coterie.training.model_defaults import fitting, rate_of
-from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 
-PAGE = "docs/my-model-does-not-learn.md"
-FEWEST_ANSWERS = 16
-"""Answers below which no share is reported."""
 FEWEST_GROUPS = 8
 NONE_STATED = 0.5
-"""Share of the answers from which a symptom is reported, as the two below."""
-BROKE_OFF = 0.25
+"""Share of the answers from which a symptom is reported, as the one below."""
 ALIKE = 0.9
 UNREAD = 0.05
 """Share of right tries behind a hint below which hints are not followed."""
@@ -111,22 +107,25 @@ class Subject:
         )
 
 
-def symptoms(answers: AnswerCounts, settings: Subject) -> dict[str, str]:
-    """Name -> one sentence about these answers, with the flag that mends it; ``settings`` are the
-    run's."""
+def symptoms(
+    answers: AnswerCounts, settings: Subject, *, evaluated: bool = False
+) -> dict[str, str]:
+    """Name -> one sentence about these answers, with the flag that mends it.
+
+    Args:
+        answers: counts over a step or an evaluation.
+        settings: the run's.
+        evaluated: whether it was an evaluation.
+    """
     sentences: dict[str, str] = {}
-    if answers.asked >= FEWEST_ANSWERS:
-        if answers.unstated >= NONE_STATED * answers.asked:
-            sentences["unstated"] = (
-                f"{answers.unstated} of {answers.asked} answers state none that the checker reads: "
-                f"{_form(settings)} ({PAGE}#format)"
-            )
-        if answers.broken_off >= BROKE_OFF * answers.asked:
-            limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
-            sentences["broken off"] = (
-                f"{answers.broken_off} of {answers.asked} answers broke off at {limit} tokens: "
-                f"{_longer(settings, limit)} ({PAGE}#length)"
-            )
+    if answers.asked >= FEWEST_ANSWERS and answers.unstated >= NONE_STATED * answers.asked:
+        sentences["unstated"] = (
+            f"{answers.unstated} of {answers.asked} answers state none that the checker reads: "
+            f"{_form(settings)} ({PAGE}#format)"
+        )
+    limit, flag = limit_of(settings.env, evaluated=evaluated)
+    if sentence := cut_off(answers.broken_off, answers.asked, limit, flag):
+        sentences["broken off"] = sentence
     if answers.hinted >= FEWEST_ANSWERS and answers.rescued < UNREAD * answers.hinted:
         sentences["unread"] = (
             f"{answers.rescued} of {answers.hinted} tries behind a hint are right, so hints teach "
@@ -180,11 +179,6 @@ def _form(settings: Subject) -> str:
     return "warm the model up on worked solutions, --warmup.steps 100"
 
 
-def _longer(settings: Subject, limit: int) -> str:
-    flag = "--env.max-new-tokens" if hasattr(settings.env, "max_new_tokens") else "its limit"
-    return f"{flag} {max(256, 2 * limit)} gives them room"
-
-
 def _level(answers: AnswerCounts, settings: Subject) -> str:
     source = settings.source
     if answers.all_right > answers.all_wrong:
@@ -219,9 +213,17 @@ class Observer:
         self._say(at_start(self._settings), "")
 
     def look_at(self, episodes: Iterable[Episode], where: str = "") -> None:
-        """Report symptoms in the ``episodes`` of an evaluation or a step, named by ``where``."""
+        """Report symptoms in the ``episodes`` of a step, named by ``where``."""
         answers = count(episodes, self._roles, self._group_key)
         self._say(symptoms(answers, self._settings), where)
+
+    def look_at_evaluation(self, episodes: Iterable[Episode], where: str) -> None:
+        """Report symptoms in an evaluation, and answers that were cut off in each: they make its
+        result worse."""
+        answers = count(episodes, self._roles, self._group_key)
+        sentences = symptoms(answers, self._settings, evaluated=True)
+        self._said.discard("broken off")
+        self._say(sentences, where)
 
     def _say(self, sentences: Mapping[str, str], where: str) -> None:
         for name in sorted(sentences.keys() - self._said):

@@ -41,6 +41,15 @@ def test_by_itself_it_is_what_the_run_measured(
     assert (run / "evaluation" / "again.json").is_file()
 
 
+def test_it_says_how_many_answers_were_cut_off(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Two debaters and a judge on 6 problems, 3 times.
+    again(run, "--samples", "3", "--env.max-new-tokens", "1", "--eval.temperature", "1")
+    sentence = "54 of 54 answers broke off at 1 tokens: --env.max-new-tokens 256 gives them room"
+    assert sentence in capsys.readouterr().out
+
+
 def test_more_samples_are_averaged_problem_by_problem(run: Path) -> None:
     result = again(run, "--samples", "3")
     first, *others = result["outcomes"]

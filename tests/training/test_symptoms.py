@@ -165,6 +165,27 @@ def test_each_thing_is_said_once(settings: Subject) -> None:
     ] == [False, True]
 
 
+def test_each_evaluation_says_how_many_answers_were_cut_off() -> None:
+    sentences: list[str] = []
+    settings = subject(["--env.max-new-tokens", "40", "--env.eval-max-new-tokens", "300"])
+    observer = Observer(settings, ["alice"], "problem+role", sentences.append)
+    finish = ["length"] * 4 + ["stop"] * 12
+    played = [episode("p", *(row("p", "alice", how) for how in finish))]
+    observer.look_at(played, "step 1: ")
+    observer.look_at_evaluation(played, "evaluation after training: ")
+    observer.look_at(played, "step 2: ")
+    page = "docs/my-model-does-not-learn.md#length"
+    assert sentences == [
+        "step 1: 4 of 16 answers broke off at 40 tokens: --env.max-new-tokens 256 gives them room "
+        f"({page})",
+        "evaluation after training: 4 of 16 answers broke off at 300 tokens: "
+        f"--env.eval-max-new-tokens 600 gives them room ({page})",
+    ]
+    few = [episode("p", *(row("p", "alice", how) for how in [*finish[1:], "stop"]))]
+    observer.look_at_evaluation(few, "evaluation after training: ")
+    assert len(sentences) == 2
+
+
 def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ["--agents.alice.model", "nobody/0.1B", "--agents.bob.model", "nobody/0.1B"]
     monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: "avx512_bf16")
@@ -206,10 +227,13 @@ def test_a_run_of_random_weights_says_each_of_them(
         "--learner.lr is 0.01, which breaks models of this size",
         "alice compute in float32 on a processor that is faster in bfloat16",
         "answers state none that the checker reads: --env.prompt-style is plain",
-        "answers broke off at 12 tokens: --env.max-new-tokens 256",
         "groups have no signal (0 all right, ",
     ):
         assert output.count(sentence) == 1, sentence
+    # Evaluations before and after training.
+    sentence = "answers broke off at 12 tokens: --env.max-new-tokens 256"
+    moments = [line.split(":")[0] for line in output.splitlines() if sentence in line]
+    assert moments == ["evaluation before training", "evaluation after training"]
     # And all of it before the first step.
     assert output.index("groups have no signal") < output.index("step 1/1")
     lines = [line for line in output.splitlines() if line.startswith("evaluating before training:")]

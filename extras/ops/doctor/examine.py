@@ -13,6 +13,7 @@ from coterie.experts.naming import is_player
 from coterie.extras.ops.doctor import memory
 from coterie.extras.ops.doctor.contract import check_answers, check_contract
 from coterie.extras.ops.doctor.finding import Finding, judge, table
+from coterie.extras.ops.doctor.grading import check_checker
 from coterie.extras.ops.doctor.observe import Examined, Observed, few, observe
 from coterie.extras.ops.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.extras.ops.doctor.players import asked_experts, check_calls, check_expert
@@ -87,7 +88,7 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
     free = memory.free_by_device(team)
     sampling = role_sampling(rollout, settings.agents)
     policies: dict[str, Policy] = dict(team.policies)
-    findings: list[Finding] = []
+    findings = [check_checker(settings.scoring, problems)]
 
     experts = asked_experts(settings.agents)
     for role in experts:

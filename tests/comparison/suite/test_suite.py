@@ -46,6 +46,19 @@ def test_rows_of_two_scripts(run: Any, tmp_path: Path, drawn: None) -> None:
     }
 
 
+def test_answers_that_were_cut_off_are_counted(run: Any, tmp_path: Path) -> None:
+    two = ("--policies", f"gold={GOLD}", f"wrong={WRONG}", "--problems", CHAINS, "--suite", "core")
+    # "Answer: 7" is nine bytes, and four of them stand for a token.
+    _, shown = run(*two, "--max-new-tokens", "2")
+    sentence = "24 of 24 answers broke off at 2 tokens: --max-new-tokens 256 gives them room"
+    assert shown.count(sentence) == 2
+    _, again = run(*two, "--max-new-tokens", "2")
+    assert again.count(sentence) == 2  # nothing was sampled
+    assert completions(tmp_path, "gold")[0]["cut"] == 1
+    _, shown = run(*two, "--max-new-tokens", "3", out="longer")
+    assert "broke off" not in shown
+
+
 def test_questions_on_which_policies_differ_are_shown(
     run: Any, tmp_path: Path, drawn: None
 ) -> None:

@@ -117,7 +117,9 @@ def test_defaults_are_healthy_and_nothing_is_left(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert train.main(["--doctor"]) == 0
-    assert "Nothing is wrong" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Nothing is wrong" in shown
+    assert "checker" in shown
     assert not list(tmp_path.iterdir())
 
 
