@@ -44,7 +44,7 @@ _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
 _MONEY = re.compile(
     r"\bhow\s+much\s+(?:more\s+|less\s+|extra\s+)?(?:money\b|(?:does|do|did|will|would|is|was)\b"
-    r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|owe|charge)\b)",
+    r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|make|owe|charge)\b)",
     re.IGNORECASE,
 )
 _SIGNS = {

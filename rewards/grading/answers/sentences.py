@@ -8,15 +8,22 @@ in it denies, hedges or compares what the question does not.
 
 import re
 from functools import lru_cache
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.normalise import DOLLAR, key, plain
 from coterie.rewards.grading.answers.statements import DOUBTS, doubted
 from coterie.rewards.grading.answers.structure import shape
-from coterie.rewards.grading.answers.units import NUMBERS, opposed, things_in
+from coterie.rewards.grading.answers.units import NUMBERS, opposed, things_in, unit_of
 from coterie.rewards.grading.answers.values import Value, value_of
-from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, shares_verb, stands_in
+from coterie.rewards.grading.answers.verbs import (
+    VERBS,
+    asking_clause,
+    asking_sentence,
+    says_another_deed,
+    shares_verb,
+    stands_in,
+)
 
 _LONGEST = 256
 _BOLD = re.compile(r"\*\*(?P<inside>[^*\n]{1,64})\*\*")
@@ -45,9 +52,11 @@ _NAMED = re.compile(
 _SIGNS = re.compile(r"[=<>~≈√×·∞\\^?;:(*$+/{}|\[\]]|\s[-−]\s|[.!]\s|,\s*(?:and|but|or)\b")
 """What stands in no sentence that is read: formulas, other sentences, and what contrasts."""
 _PURPOSE = re.compile(r"\bto [a-z ]{2,80}\Z")
+_NAMES_NO_THING = re.compile(
+    r"(?!how many)|how many (?:do|does|did|will|would|can|could|should|are|is|were|was|has|have)\b"
+)
+"""How a question begins that does not say what is counted."""
 _ARTICLE = re.compile(r"\b(?:the|an?|his|her|their|its|my|our) ")
-_OPENING = 4
-"""Words at the start of a question that may name whom it is about."""
 _BEGINNINGS = """
 the there they this that these those she his her their its how what which who when where why each
 every all both some after before for from with then now one two three four five last next today
@@ -57,7 +66,22 @@ _NO_NAMES = frozenset(_BEGINNINGS.split())
 """Words that begin sentences and are no names."""
 _GENERAL = frozenset({"answer", "number", "amount", "value", "result", "final"})
 """What the value of anything may be called."""
-_KEPT = frozenset({"left", "remain", "remains", "remaining", "now", "still"})
+_KEPT = frozenset(
+    {"left", "leftover", "remain", "remains", "remained", "remaining", "now", "still"}
+)
+_ASKED_ALIKE = frozenset(
+    {"would", "could", "might", "times", "first", "initially", "originally", "before", "previously"}
+)
+"""Words that change a value, unless the question has them too."""
+_SHARES = frozenset({"each", "per", "every", "daily"})
+_WHOLE = frozenset({"sum", "total", "altogether", "both", "overall", "together", "combined"})
+_IS = frozenset({"is", "are", "equals"})
+_EXTENTS = {
+    "old": ("age",), "long": ("length", "time"), "tall": ("height",), "high": ("height",),
+    "wide": ("width",), "deep": ("depth",), "far": ("distance",), "fast": ("speed",),
+    "heavy": ("weight",), "much": ("cost", "price", "money"),
+}  # fmt: skip
+"""Words that ask how far something extends, and the nouns for it."""
 _CALENDAR = frozenset({
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
@@ -86,7 +110,8 @@ _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _NAME = re.compile(r"(?<![A-Za-z])[A-Z][a-z]{2,}")
 _SMALL = """
 a an the of in on at to for from with by he she it they we his her its their there this that each
-per and will total altogether all overall sum both end so thus hence therefore needed required
+per and will total altogether all overall sum both combined him them me us end so then thus hence
+therefore needed required means going during within can should must able be
 """
 _PREPOSITIONS = frozenset(
     {"for", "on", "in", "at", "from", "to", "with", "by", "after", "than", "and"}
@@ -222,43 +247,61 @@ def _with_unit(value: str, behind: str, question: str) -> str:
 
 def _answers(before: str, behind: str, question: str) -> bool:
     """Whether the words around a value say what the question asks for, and nothing else."""
-    asking = asking_sentence(question)
+    asking, clause = asking_sentence(question), asking_clause(question)
     if not {*_DIGITS.findall(before + behind)} <= {*_DIGITS.findall(asking)}:
         return False
     left, right = (
         [*map(str.casefold, _WORD.findall(_which_is_asked(side, asking)))]
         for side in (before, behind)
     )
-    compared = _compares_as_asked(left, right, asking)
+    compared = _compares_as_asked(left, right, clause)
     if compared is None or any(word.endswith(("n't", "n’t")) for word in (*left, *right)):
         return False
-    asked = {*_WORD.findall(asking)}
-    allowed = asked & {"would", "could", "might"} | compared
+    asked = {*_WORD.findall(clause)}
+    allowed = (asked & _ASKED_ALIKE) | compared
     if ({*left, *right} - allowed) & _DENIALS:
         return False
     if not asked:
         return True
-    if not all(shares_verb(word, asking) for word in left):
+    if not all(shares_verb(word, clause) for word in left):
         return False
-    if not {"each", "per", "every", "daily"} & {*left, *right} <= asked:
+    if ({*left} & _SHARES and not asked & _SHARES) or ("each" in right and "each" not in asked):
         return False
-    kept = _KEPT & {*left, *right}
-    if kept and not _KEPT & asked:
+    if "both" in asked and {*left} - _FREE and not {*left, *right} & _WHOLE:
         return False
-    if not kept and _KEPT & asked and {"had", "were", "was"} & {*left}:
-        # What she had is not what she has left.
+    if _is_of_more_or_less({*left, *right}, asked):
         return False
-    allowed |= kept | {word for word in right if word in VERBS and shares_verb(word, asking)}
-    if not _names_no_other(before, behind, question, asking):
+    if (purpose := _PURPOSE.search(behind)) and _is_purpose(purpose[0], question):
+        behind = behind[: purpose.start()]
+        right = [*map(str.casefold, _WORD.findall(behind))]
+    if says_another_deed(behind, question):
+        return False
+    allowed |= _KEPT & {*left, *right}
+    if not _names_no_other(before, behind, question, clause):
+        return False
+    if re.search(r"\bnot\b|n['’]t\b", clause) and not {*left} <= _FREE - VERBS | _IS | _GENERAL:
+        # What denies is not read.
         return False
     if not _speaks_of_part(right, asking):
         return False
-    opening = " ".join(question.casefold().split()[:_OPENING])
-    named = " ".join(_names_in(question)).casefold()
-    if not _speaks_of({*left} - _FREE - allowed - _GENERAL, f"{asking} {opening} {named}"):
+    allowed |= {
+        noun for word, nouns in _EXTENTS.items() if f"how {word}" in clause for noun in nouns
+    }
+    # "For 9 hours, she would earn $63"
+    first, _, rest = _which_is_asked(before, asking).rpartition(",")
+    spoken = {*_WORD.findall(rest)} - _FREE - allowed - _GENERAL
+    names = " ".join([*_names_in(question), *_subject(question)]).casefold()
+    if not _speaks_of(spoken, f"{clause} {names}"):
         return False
-    if (purpose := _PURPOSE.search(behind)) and _is_purpose(purpose[0], question):
-        right = [*map(str.casefold, _WORD.findall(behind[: purpose.start()]))]
+    if not _speaks_of({*_WORD.findall(first)} - _FREE - allowed - _GENERAL, asking):
+        return False
+    right = _without_measure(right)
+    if _NAMES_NO_THING.match(clause):
+        # "14,000 bars" answers "How much does he make?"
+        counted = [*takewhile(lambda word: word == "of" or word not in _FREE, right)]
+        things = (word for word in counted[:3] if not word.endswith(("ing", "ed")))
+        allowed |= {word for word in things if stands_in(word, question.casefold())}
+    allowed |= {word for word in right if word in VERBS and shares_verb(word, clause)}
     for place, word in enumerate(right):
         if word.endswith("ing") and stands_in(word, asking):
             # "writing letters"
@@ -266,6 +309,31 @@ def _answers(before: str, behind: str, question: str) -> bool:
                 {*right[place:]} - _BEHIND - allowed, question.casefold()
             )
     return _speaks_of({*right} - _BEHIND - allowed, asking)
+
+
+def _is_of_more_or_less(words: set[str], asked: set[str]) -> bool:
+    """Whether words say what is left or what all have together, and the question asks for another
+    of these, or for what each has."""
+    if words & _KEPT:
+        return not asked & _KEPT
+    if asked & _KEPT and words & {"had", "were", "was"}:
+        # What she had is not what she has left.
+        return True
+    if asked & _KEPT - {"now", "still"} and words & (_WHOLE | VERBS - _IS):
+        return True
+    return bool(words & _WHOLE and asked & (_SHARES | {"average", "mean"}) and not words & _SHARES)
+
+
+def _without_measure(words: list[str]) -> list[str]:
+    """Words after a value without the measure that they begin with: ``years old``."""
+    rest = [*dropwhile(lambda word: word not in _PREPOSITIONS and unit_of(word), words)]
+    return rest[1:] if len(rest) < len(words) and rest[:1] and rest[0] in _EXTENTS else rest
+
+
+def _subject(question: str) -> list[str]:
+    """The word at the start of a question that says whom it is about."""
+    words = question.casefold().split()[:2]
+    return words[1:] if words[:1] in (["a"], ["an"], ["the"]) else words[:1]
 
 
 def _which_is_asked(side: str, asking: str) -> str:
@@ -306,11 +374,12 @@ def _compares_as_asked(left: list[str], right: list[str], asking: str) -> set[st
     compares = bool(words & {*_COMPARES, "difference"})
     if compares and "difference" in left:
         return own | {"difference"} if own <= words and "than" not in (*left, *right) else None
-    if compares and not own and {*left} - _FREE:
-        # "Ben has 7" is not how many more he has.
-        deeds = [word for word in left if word in VERBS]
-        if "than" in words or not deeds or deeds[-1] in ("has", "have", "had", "is", "are"):
-            return None
+    deeds = [word for word in left if word in VERBS]
+    says = bool({*left} - _FREE) or bool(deeds[-1:] and deeds[-1] not in _IS)
+    needs = bool(deeds[-1:]) and deeds[-1] not in {"has", "have", "had"} | _IS
+    if compares and not own and says and ("than" in words or not needs):
+        # "Ben has 7" is not how many more he has; "he needs 7" may be how many more he needs.
+        return None
     if "than" not in right:
         # "9 more books" is asked for by "How many more books does she need?"
         return own if own <= words and "than" not in left else None
@@ -334,8 +403,13 @@ def _names_no_other(before: str, behind: str, question: str, asking: str) -> boo
     names = _names_in(question)
     spoken = [name for name in names if re.search(rf"\b{name}\b", f"{before} {behind}")]
     asked = [name for name in names if re.search(rf"\b{name.casefold()}\b", asking)]
+    if len(asked) > 1 and _WHOLE & {*_WORD.findall(asking)}:
+        # What one of them has is not what they have together.
+        return not spoken or {*asked} == {*spoken}
     if asked or not spoken or len(names) == 1:
         return {*spoken} <= {*(asked or names)}
+    if len(spoken) > 1 and re.search(r"\bthey\b", asking):
+        return True
     # "How many are left?" is asked of whom the question begins with.
     return spoken == [*names[:1]] and not re.search(r"\b(?:he|she|him|her|his|they)\b", asking)
 

@@ -3,21 +3,22 @@
 import re
 from functools import lru_cache
 
+from coterie.rewards.grading.answers.asked import asked_units
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 
 _FORMS = """
-is are was were, equals, has have had, make makes made, earn earns earned, cost costs,
-need needs needed, get gets got, take takes took taken, spend spends spent, pay pays paid,
-sell sells sold, eat eats ate eaten, save saves saved, run runs ran, walk walks walked, read reads,
-bake bakes baked, use uses used, buy buys bought, weigh weighs weighed, owe owes owed,
-receive receives received, collect collects collected, drink drinks drank drunk,
-lose loses lost, break breaks broke broken, throw throws threw thrown, win wins won,
-send sends sent, bring brings brought, catch catches caught, build builds built,
-write writes wrote written,
-travel travels traveled travelled, drive drives drove driven, find finds found,
-give gives gave given,
-keep keeps kept, score scores scored, plant plants planted, pick picks picked, contain contains,
-hold holds, produce produces produced, charge charges charged, last lasts lasted
+is are was were, equals, has have had, make makes made, earn earns earned, cost costs, need needs
+needed, get gets got, take takes took taken, spend spends spent, pay pays paid, sell sells sold,
+eat eats ate eaten, save saves saved, run runs ran, walk walks walked, read reads, bake bakes
+baked, use uses used, buy buys bought, weigh weighs weighed, owe owes owed, receive receives
+received, collect collects collected, drink drinks drank drunk, go goes went gone, feed feeds fed,
+dig digs dug, grow grows grew grown, fly flies flew flown, sleep sleeps slept, swim swims swam,
+draw draws drew drawn, hide hides hid hidden, steal steals stole stolen, lend lends lent, lay lays
+laid, lose loses lost, break breaks broke broken, throw throws threw thrown, win wins won, send
+sends sent, bring brings brought, catch catches caught, build builds built, write writes wrote
+written, travel travels traveled travelled, drive drives drove driven, find finds found, give gives
+gave given, keep keeps kept, score scores scored, plant plants planted, pick picks picked, contain
+contains, hold holds, produce produces produced, charge charges charged, last lasts lasted
 """
 """The forms of each verb that may stand before a value."""
 _FIRST = {form: group.split()[0] for group in _FORMS.split(",") for form in group.split()}
@@ -32,15 +33,36 @@ _SAYING = frozenset({"is", "equals"})
 _NEUTRAL = _SAYING | {"has", "hold", "contain", "keep"}
 """Verbs that say what is, and no deed."""
 _SENTENCES = re.compile(r"(?<=[.?!])(?<!\bvs\.)(?<!\b[md]r\.)(?<!\bmrs\.)(?<!\bst\.)\s+")
+_CLAUSE = re.compile(
+    # "If she sells them, how much does she earn if ..."
+    r"(?:.*?\b(?=how\s)|.*\b(?=(?:what|which|find|calculate|determine|compute)\b))?"
+    r"(?P<clause>.*?)(?:,?\s(?:if|assuming|given that|supposing)\b.*)?",
+    re.DOTALL,
+)
 _WORD = re.compile(r"[a-z]+")
 _ENDING = re.compile(r"(?:ing|ed|ly|es|s|e|['’]s)\Z")
-_NEEDED = frozenset({"needed", "required"})
+_SHARED = re.compile(
+    r"\b(?:(?:per|every|each)\s+(?P<of>[a-z]+)"
+    r"|an?\s+(?P<time>second|minute|hour|day|week|month|year)\b)"
+)
+_NEEDED = frozenset({"need", "required"})
 
 
 def asking_sentence(question: str) -> str:
     """The last sentence of a question that asks."""
     sentences = _SENTENCES.split(question[:MAX_QUESTION].casefold().strip())
     return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
+
+
+def asking_clause(question: str) -> str:
+    """The part of the asking sentence that asks, without its conditions.
+
+    >>> asking_clause("He has 9. If he sells 2, how many are left if each weighs 1 kg?")
+    'how many are left'
+    """
+    sentence = asking_sentence(question)
+    match = _CLAUSE.fullmatch(sentence)
+    return match["clause"] if match and match["clause"].strip() else sentence
 
 
 def shares_verb(before: str, asking: str) -> bool:
@@ -58,15 +80,17 @@ def _is_asked(verb: str, asking: str) -> bool:
 
 
 def says_another_deed(behind: str, question: str) -> bool:
-    """Whether what stands after a value says what was done to it, and the question asks for no such
-    deed.
+    """Whether what stands after a value says what was done to it, or that there is more of it, and
+    the question asks for no such thing.
 
     >>> says_another_deed("pens sold", "How many are left?"), says_another_deed("pens left", "")
     (True, False)
     """
-    asking = asking_sentence(question)
+    asking = asking_clause(question)
     if not _WORD.search(asking):
         return False
+    if _says_share(behind, asking) and not any("/" in unit for unit in asked_units(question)):
+        return True
     # "5 sliced apples" are apples.
     words: list[str] = _WORD.findall(behind.casefold())[1:]
     deeds = [_FIRST.get(word, word) for word in words if word in _FIRST or word.endswith("ed")]
@@ -74,6 +98,19 @@ def says_another_deed(behind: str, question: str) -> bool:
         deed in _NEUTRAL | _NEEDED or _is_asked(deed, asking) or stands_in(deed, asking)
         for deed in deeds
     )
+
+
+def _says_share(behind: str, asking: str) -> bool:
+    """Whether a value is said to be of each of something, and not in the question: ``24 pints per
+    jar``, ``2 inches a year``."""
+    for match in _SHARED.finditer(behind.casefold()):
+        of = match["of"] or match["time"]
+        if not re.search(
+            rf"\b(?:an?|per|each|every)\s+(?:[a-z]+\s+)?{of}|\b{of.replace('day', 'dai')}ly\b",
+            asking,
+        ):
+            return True
+    return False
 
 
 def stands_in(word: str, text: str) -> bool:

@@ -165,11 +165,15 @@ PENS = "A box holds 12 red and 15 blue pens. What fraction of the pens are blue?
 CRATES = "A crate holds 12 jars. What is the least number of crates for 80 jars?"
 SLOPE = "Find the slope of the line $3x+4y=8$."
 HOURS = "Max writes 3 letters a day for an hour. How many hours does he spend writing a week?"
+SNAIL = "A snail crawls 8 inches in 4 hours. How many inches will it crawl in 13 hours?"
+SHARED = "Ivo and Pia put 9 and 12 coins in a jar. If they share them, how many does each get?"
+JARS = "Rita fills 5 jars with 24 plums each. If Udo eats 30 plums, how many plums can Rita sell?"
+HEIGHT = "A fir is twice as high as a birch of 17 feet. How tall is the fir?"
 SAME_SUBJECT = [
     (SCONES, "20", [
-        "She has 20 scones left.", "There are **20** scones left", "Mia has 20 scones",
+        "She has 20 scones left.", "There are **20** scones left", "20 scones left",
         "The number of scones left is 20", "20 scones remain", "Mia is left with 20 scones.",
-        "In the end, 20 scones are left.", "So 20 scones are left", "The total is 20",
+        "In the end, 20 scones are left.", "So 20 scones are left",
     ]),
     (CARDS, "7", [
         "Ben has 7 more cards", "Ben has **7** more cards than Eva.", "The difference is 7 cards",
@@ -195,11 +199,21 @@ SAME_SUBJECT = [
         r"The slope is $-0.75 = -\frac34$", r"The slope of the line is $-\frac{3}{4}$.",
         r"The slope is $m = -\frac34$",
     ]),
+    (HEIGHT, "34", ["The height of the fir is 34 feet.", "The fir is 34 feet tall"]),
+    (JARS, "90", ["Rita can sell 90 plums."]),
+    (SHARED, "10.5", ["Each gets 10.5 coins"]),
     (HOURS, "7", ["Max spends **7 hours** a week writing letters."]),
     ("The numbers have sum 16 and product 60. Find the two numbers.", "6, 10",
      ["The two numbers are 10 and 6."]),
 ]  # fmt: skip
 OTHER_SUBJECT = [
+    (SCONES, "90", ["Mia has a total of 90 scones"]),
+    (SNAIL, "2", ["It crawls 2 inches an hour", "2 inches per hour"]),
+    (SHARED, "21", ["They have a total of 21 coins", "The total number of coins is 21"]),
+    (SHARED, "12", ["Pia put 12 coins in a jar"]),
+    (JARS, "30", ["Udo eats 30 plums", "30 plums eaten", "Udo can sell 30 plums"]),
+    (JARS, "24", ["24 plums per jar", "Each jar holds 24 plums"]),
+    (HEIGHT, "17", ["The height of the birch is 17 feet"]),
     (SCONES, "20", [
         "Leo has 20 scones left", "Her brother has 20 scones left", "20 scones unsold",
         "She needs 20", "Half of the scones, 20, are left", "20 scones or so are left",

@@ -26,7 +26,7 @@ Final answer: 45 pens. These fill the box.
 Answer: The number of pens is 45.
 Answer: He has 45 pens left.
 Answer: There are 45 pens in the box.
-<answer>The pupil has 45 pens.</answer>
+<answer>The pupil has 45 pens left.</answer>
 The answer is 45!
 """
 PENS = "A pupil had 60 pens in a box and sold 15 of them. How many pens are left in the box?"
