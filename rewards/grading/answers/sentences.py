@@ -370,31 +370,33 @@ def _compares_as_asked(left: list[str], right: list[str], asking: str) -> set[st
     """The words with which a sentence compares, where the question compares so, and the same way
     round; None where it does not."""
     own = {word for word in (*left, *right) if word in _COMPARES}
-    words = {*_WORD.findall(asking)}
-    compares = bool(words & {*_COMPARES, "difference"})
+    words = _WORD.findall(asking)
+    place = words.index("than") if "than" in words else len(words)
+    first, second = {*words[:place]} - _FREE, {*words[place + 1 :]} - _FREE
+    compares = bool({*words} & {*_COMPARES, "difference"})
     if compares and "difference" in left:
-        return own | {"difference"} if own <= words and "than" not in (*left, *right) else None
+        return own | {"difference"} if own <= {*words} and "than" not in (*left, *right) else None
     deeds = [word for word in left if word in VERBS]
     says = bool({*left} - _FREE) or bool(deeds[-1:] and deeds[-1] not in _IS)
     needs = bool(deeds[-1:]) and deeds[-1] not in {"has", "have", "had"} | _IS
     if compares and not own and says and ("than" in words or not needs):
         # "Ben has 7" is not how many more he has; "he needs 7" may be how many more he needs.
         return None
+    if "than" in left or right.count("than") > 1:
+        return None
     if "than" not in right:
         # "9 more books" is asked for by "How many more books does she need?"
-        return own if own <= words and "than" not in left else None
+        turned = own and {*left, *right} & (second - first)
+        return None if turned or not own <= {*words} else own
     kinds = {_COMPARES[word] for word in own}
-    asked_words = _WORD.findall(asking.casefold())
-    asked = {_COMPARES[word] for word in asked_words if word in _COMPARES}
-    asked = asked or ({"more"} if "than" in asked_words or "difference" in asked_words else set())
-    if len(kinds) != 1 or not kinds <= asked or "than" in left or right.count("than") != 1:
+    asked = {_COMPARES[word] for word in words if word in _COMPARES}
+    asked = asked or ({"more"} if {"than", "difference"} & {*words} else set())
+    if len(kinds) != 1 or not kinds <= asked:
         return None
-    if "than" in asked_words:
-        at, here = asked_words.index("than"), right.index("than")
-        first, second = {*asked_words[:at]} - _FREE, {*asked_words[at:]} - _FREE
-        one, other = {*left, *right[:here]}, {*right[here:]}
-        if one & (second - first) - {"than"} or other & (first - second):
-            return None
+    here = right.index("than")
+    one, other = {*left, *right[:here]}, {*right[here + 1 :]}
+    if "than" in words and (one & (second - first) or other & (first - second)):
+        return None
     return own | {"than"}
 
 

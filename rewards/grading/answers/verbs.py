@@ -48,12 +48,14 @@ _SHARED = re.compile(
 _NEEDED = frozenset({"need", "required"})
 
 
+@lru_cache(maxsize=1024)
 def asking_sentence(question: str) -> str:
     """The last sentence of a question that asks."""
     sentences = _SENTENCES.split(question[:MAX_QUESTION].casefold().strip())
     return next((each for each in reversed(sentences) if "?" in each), sentences[-1])
 
 
+@lru_cache(maxsize=1024)
 def asking_clause(question: str) -> str:
     """The part of the asking sentence that asks, without its conditions.
 
@@ -86,7 +88,7 @@ def says_another_deed(behind: str, question: str) -> bool:
     >>> says_another_deed("pens sold", "How many are left?"), says_another_deed("pens left", "")
     (True, False)
     """
-    asking = asking_clause(question)
+    asking = asking_clause(question) if behind.strip() else ""
     if not _WORD.search(asking):
         return False
     if _says_share(behind, asking) and not any("/" in unit for unit in asked_units(question)):

@@ -65,6 +65,8 @@ WRONG = [
     (MORE, "8", "Answer: **8 hours** more on Monday than on Sunday"),
     (MORE, "8", "Answer: **8 times** more on Monday than on Sunday"),
     (MORE, "8", "Answer: more than **8** pages on Monday"),
+    (MORE, "8", "Answer: 8 more on Sunday"),
+    (MORE, "8", "Answer: Ida read 8 more pages on Sunday."),
     (MORE, "8", "Answer: **8** or **9** more on Monday than on Sunday"),
     (MORE, "8", "Answer: **8%** more on Monday than on Sunday"),
     (LESS, "8", "Answer: **$8** more for the pear than for the melon"),
@@ -228,7 +230,10 @@ OTHER_SUBJECT = [
     ]),
     (SCONES, "140", ["She earned $140"]),
     (CARDS, "5", ["Eva has 5 cards"]),
-    (CARDS, "7", ["Ben has 7 cards", "Eva has 7 more cards than Ben", "Ben has 7 fewer cards"]),
+    (CARDS, "7", [
+        "Ben has 7 cards", "Eva has 7 more cards than Ben", "Ben has 7 fewer cards",
+        "Eva has 7 more cards", "7 more for Eva",
+    ]),
     (COAT, "15", [
         "The discount is **$15**", "The discount is $15.", "The savings are $15", "You save $15",
         "$15 off",
