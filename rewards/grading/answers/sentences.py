@@ -122,7 +122,7 @@ _BEHIND = (_FREE - VERBS - {"each", "per", "from", "and", "by"}) | {"needed"}
 """The same for what follows the value."""
 _CHANGES = """
 dozen dozens pair pairs percent hundred hundreds thousand thousands million billion tens times gross
-short too excluding without besides minus plus extra further off wasted lost
+short too up excluding without besides minus plus extra further off wasted lost
 """
 _DENIALS = DOUBTS | NUMBERS | frozenset(_CHANGES.split())
 _ASKED = re.compile(
@@ -262,7 +262,8 @@ def _answers(before: str, behind: str, question: str) -> bool:
     if ({*left, *right} - allowed) & _DENIALS:
         return False
     if not asked:
-        return True
+        # "up to 2" has no verb.
+        return bool(VERBS & {*left[-1:]})
     if not all(shares_verb(word, clause) for word in left):
         return False
     if ({*left} & _SHARES and not asked & _SHARES) or ("each" in right and "each" not in asked):
