@@ -162,22 +162,13 @@ def _sizes_of_model(sizes: Mapping[str, tuple[str, Variant, Variant]]) -> dict[s
     labels: dict[str, str] = {}
     for size, (_, rlvr, l1) in sizes.items():
         names = (f"base-{size}", rlvr.name, l1.name)
-        labels |= dict(zip(names, (f"{size}, {kind}" for kind in ("base", "RLVR", "L1"))))
-        variants += [replace(rlvr, label=f"{size}, RLVR"), replace(l1, label=f"{size}, L1")]
-    untrained = {f"base-{s}": (f"{s}, base", model) for s, (model, *_) in sizes.items()}
+        labels |= dict(zip(names, (f"{kind}, {size}" for kind in ("Base", "RLVR", "L1"))))
+        variants += [replace(rlvr, label=f"RLVR, {size}"), replace(l1, label=f"L1, {size}")]
+    untrained = {f"base-{s}": (f"Base, {s}", model) for s, (model, *_) in sizes.items()}
     alone = ("Pass@1", "ECE")
     by_set = {
-        f"{head} {short[:8]}": (
-            "suites",
-            "corea",
-            "sets",
-            _SETS[short],
-            "runs",
-            "{row}",
-            key,
-            "mean",
-        )
-        for short in _SETS
+        f"{head} {name}": ("suites", "corea", "sets", problems, "runs", "{row}", key, "mean")
+        for name, problems in _SETS.items()
         for head, key in (("Pass@1", "accuracy"), ("ECE", "ece"))
     }
     average = {name: keys for name, keys in _means(*_AVERAGE).items() if "AUROC" not in name}

@@ -305,17 +305,22 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
         "rows": _content(values),
     }
     write_json(path, content)
-    files = [path, *(_bars(values, column, settings) for column in paper_table.bars)]
+    files = [path, *_bars(values, paper_table, settings)]
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 
-def _bars(values: Values, column: str, settings: Sweep) -> Path:
-    """Draw a column of the table, a bar for each row."""
-    from coterie.comparison.pictures import draw_bars
+def _bars(values: Values, paper_table: Table, settings: Sweep) -> list[Path]:
+    """Draw the columns of the table that are also a figure; no file without any."""
+    if not paper_table.bars:
+        return []
+    from coterie.comparison.pictures import draw_grouped_bars
 
-    means = {label: t_interval(row[column]) for label, row in values.items() if column in row}
-    path = settings.out / f"{settings.shown}-{column.replace(' @', '-').replace(' ', '-')}.png"
-    return draw_bars(means, path, f"{column}, mean over seeds, 95 % (t)")
+    panels = {
+        column: {label: t_interval(row[column]) for label, row in values.items()}
+        for column in paper_table.bars
+    }
+    path = settings.out / f"{settings.shown}.png"
+    return [draw_grouped_bars(panels, path, "mean over seeds, 95 % (t)")]
 
 
 def _notes(paper_table: Table) -> list[str]:

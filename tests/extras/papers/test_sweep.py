@@ -13,11 +13,20 @@ from typing import Any
 
 import pytest
 import tyro
+from rich.console import Console
 
 from coterie import benchmark, train
 from coterie.envs.paper_tables import Variant
 from coterie.envs.presets import published
-from coterie.extras.papers.sweep import Sweep, _trained, comparing, run_of, tables
+from coterie.extras.papers.sweep import (
+    Sweep,
+    _compared,
+    _show,
+    _trained,
+    comparing,
+    run_of,
+    tables,
+)
 from coterie.extras.papers.sweep_commands import SweepCommand
 from coterie.training.command_line import parse
 
@@ -370,3 +379,66 @@ def test_settings_of_comparisons_can_change_until_the_first_one(
     assert len(inside) == 1
     assert benchmark.main([*flags, "--compare", "questions=3"]) == 2
     assert "holds runs with another --compare" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "at_scale", "panels", "groups"),
+    [
+        ("corea-figure-4", True, ["Pass@1", "ECE"], ["1.5B", "7B", "8B", "32B"]),
+        (
+            *("corea-figure-9", True),
+            [
+                f"{head} {data}"
+                for data in (
+                    *("DeepMath500", "Math500", "GSM8K", "OlympiadBench", "GPQA", "CommonsenseQA"),
+                )
+                for head in ("Pass@1", "ECE")
+            ],
+            ["1.5B", "7B", "8B", "32B"],
+        ),
+        ("corea-figure-9", False, None, ["smaller", "small", "large"]),
+    ],
+)
+def test_figures_4_and_9_of_corea_are_drawn(
+    name: str,
+    at_scale: bool,
+    panels: list[str] | None,
+    groups: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Base, RLVR and L1 of every model beside each other, from the results of two seeds: a row's
+    bar is the mean of its two figures."""
+    import coterie.comparison.pictures as pictures
+
+    drawn: list[Any] = []
+    original = pictures.draw_grouped_bars
+
+    def watched(figures: Any, *more: Any) -> Path:
+        drawn.append(figures)
+        return original(figures, *more)
+
+    monkeypatch.setattr(pictures, "draw_grouped_bars", watched)
+    table = (AT_SCALE if at_scale else TABLES)[name]
+    settings = Sweep(name, preset=at_scale, seeds=(0, 1), out=tmp_path)
+    jobs = list(comparing(settings.shown, table, (0, 1), tmp_path, []))
+    for seed, job in enumerate(jobs):
+        content: dict[str, Any] = {}
+        for place, row in enumerate(table.rows):
+            for keys in table.columns.values():
+                at = content
+                for key in keys[:-1]:
+                    at = at.setdefault(key.replace("{row}", row), {})
+                at[keys[-1]] = place / 100 + 0.2 * seed
+        job.folder.mkdir(parents=True)
+        (job.folder / job.done).write_text(json.dumps(content))
+    _show(table, _compared(table, jobs), settings, Console(quiet=True))
+    assert (tmp_path / f"{settings.shown}.png").read_bytes().startswith(b"\x89PNG")
+    (figures,) = drawn
+    if panels is not None:
+        assert list(figures) == panels
+    rows = [f"{kind}, {group}" for group in groups for kind in ("Base", "RLVR", "L1")]
+    for column in figures.values():
+        assert [*column] == rows
+        means = [estimate.value for estimate in column.values()]
+        assert means == pytest.approx([place / 100 + 0.1 for place in range(len(rows))])
