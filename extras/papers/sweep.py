@@ -320,7 +320,8 @@ def _bars(values: Values, paper_table: Table, settings: Sweep) -> list[Path]:
         for column in paper_table.bars
     }
     path = settings.out / f"{settings.shown}.png"
-    return [draw_grouped_bars(panels, path, "mean over seeds, 95 % (t)")]
+    caption = "mean over seeds, 95 % (t)" if len(settings.seeds) > 1 else "one seed"
+    return [draw_grouped_bars(panels, path, caption)]
 
 
 def _notes(paper_table: Table) -> list[str]:
