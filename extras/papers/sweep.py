@@ -24,6 +24,7 @@ from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
 from coterie.extras.papers.sweep_commands import (
     SweepCommand,
+    answers_of,
     check_comparison,
     comparing,
     run_of,
@@ -113,26 +114,34 @@ def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) 
     total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
         print(shlex.join(["python", *job.command()]))
-        if settings.preset and job.program == "train":
+        if settings.preset and not job.trains:
+            print(f"  # {answers_of(job.arguments)}")
+        elif settings.preset and job.program == "train":
             # Seeds and folders do not change the plan.
             key = job.arguments[: job.arguments.index("--seed")]
             if key not in plans:
                 plans[key] = _planned(key, settings)
             line, hours = plans[key]
-            total += hours
+            total += 0.0 if math.isnan(hours) else hours
             print(f"  {line}")
     if settings.preset:
-        print(
-            f"\ntrainings with their evaluations: at most {total:,.0f} hours in all; comparisons "
-            "are not planned"
-        )
+        unplanned = [line for line, hours in plans.values() if math.isnan(hours)]
+        but = f"; {len(unplanned)} of them could not be planned" if unplanned else ""
+        print(f"\ntrainings with their evaluations: at most {total:,.0f} hours in all{but}")
+        if any(not job.trains for job in waiting):
+            print("hours of comparisons are not planned")
 
 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
-    """Return memory per device and hours of one training as a line, and the hours."""
+    """Return memory per device and hours of one training as a line, and the hours; NaN where its
+    models' configurations cannot be loaded here."""
     planning = module_of("ops", "plan", "planning the papers' runs")
     steps = () if settings.steps is None else ("--steps", str(settings.steps))
-    planned = planning.plan(parse([*flags, *steps]), settings.card)
+    run = parse([*flags, *steps])
+    try:
+        planned = planning.plan(run, settings.card)
+    except UserError as unknown:
+        return f"# not planned: {unknown}", math.nan
     parts = [
         f"{device.device} {device.most / planning.GIB:.0f} of {settings.card:.0f} GiB"
         for device in planned.devices

@@ -27,7 +27,7 @@ from coterie.extras.papers.sweep import (
     run_of,
     tables,
 )
-from coterie.extras.papers.sweep_commands import SweepCommand
+from coterie.extras.papers.sweep_commands import SweepCommand, answers_of
 from coterie.training.command_line import parse
 
 TABLES, AT_SCALE = tables(), tables(at_scale=True)
@@ -216,7 +216,7 @@ def test_a_dry_run_at_the_papers_size_plans_every_run(
     assert benchmark.main(["sweep", "corea-11", *flags, "--steps", "1"]) == 0
     lines = capsys.readouterr().out.strip().splitlines()
     commands = [line for line in lines if line.startswith("python ")]
-    plans = [line for line in lines if line.startswith("  # ")]
+    plans = [line for line in lines if line.startswith("  # cuda")]
     # Two trainings and two comparisons, each with two seeds.
     assert len(commands) == 6
     assert len(plans) == 4
@@ -224,10 +224,58 @@ def test_a_dry_run_at_the_papers_size_plans_every_run(
     # 32 billion weights in float32 with gradients and both moments: 16 bytes each are 488 GiB.
     taken = int(re.findall(r"cuda\S* (\d+) of 40 GiB \(does not fit", plans[0])[0])
     assert 488 <= taken <= 700
+    # All six sets, ten times (section 4.4).
+    assert lines.count("  # 46,620 answers of each model or system to 4,662 problems") == 2
     # Before and after: 500 problems, two roles, ten answers each.
     assert re.search(r"at most [\d,]+ hours, 20,000 answers of evaluation among them$", plans[0])
-    assert re.fullmatch(r"trainings with .*: at most [\d,]+ hours in all; .*", lines[-1])
+    assert re.fullmatch(r"trainings with .*: at most [\d,]+ hours in all", lines[-2])
+    assert lines[-1] == "hours of comparisons are not planned"
     assert not (tmp_path / "sweep.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "counted"),
+    [
+        # COREA, sections 4.1 and 4.4: 500 + 500 + 1,319 + 674 + 448 + 1,221, ten times; the router
+        # learns from eight answers to each of 16,000.
+        ("corea-1", (), "46,620 answers .* to 4,662 problems, 128,000 of one model to fit on"),
+        ("corea-9", (), "4,480 answers .* to 448 problems, 128,000 of one model to fit on"),
+        ("corea-12", (), "23,190 answers of each model or system to 2,319 problems"),
+        ("corea-figure-2", ("--samples", "2"), "1,000 answers .* to 500 problems, .*"),
+        ("corea-4", ("--questions", "100"), "6,000 answers .* to 600 problems"),
+        # EAPO, sections 3.1 and 3.2: 32 answers; one to the seven other sets.
+        ("eapo-8", ("--problems", "aime24", "aime25"), "1,920 answers .* to 60 problems"),
+        ("eapo-7", (), "29,049 answers .* to 29,049 problems"),
+        ("eapo-1", ("--problems", "x.jsonl"), "answers are not counted: only reading .*"),
+    ],
+)
+def test_answers_of_a_comparison_are_counted(
+    name: str, more: tuple[str, ...], counted: str, tmp_path: Path
+) -> None:
+    (job,) = comparing(f"{name}-preset", AT_SCALE[name], [0], tmp_path, more)
+    assert re.fullmatch(counted, answers_of(job.arguments))
+
+
+def test_a_model_whose_configuration_is_missing_does_not_end_a_plan(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CoRe's table 4: the code of Phi-3-small comes with its checkpoint."""
+
+    def offline(name: str, *_: Any, **__: Any) -> None:
+        raise OSError(f"{name} cannot be reached")
+
+    monkeypatch.setattr("transformers.AutoConfig.from_pretrained", offline)
+    flags = ("--preset", "--dry-run", "--seeds", "0", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", "core-4", *flags]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    # Five rows on each of four sets; one model a set has no plan.
+    assert sum(line.startswith("python train.py") for line in lines) == 20
+    unknown = [line for line in lines if line.startswith("  # not planned: there is no plan")]
+    assert len(unknown) == 4
+    assert "Phi-3-small" in unknown[0]
+    assert re.fullmatch(
+        r"trainings .*: at most [\d,]+ hours in all; 4 of them could not be planned", lines[-1]
+    )
 
 
 def test_bases_stand_before_the_variants_of_their_data_set(tmp_path: Path) -> None:
