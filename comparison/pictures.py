@@ -1,7 +1,8 @@
 """Figures of comparisons in the style of a paper."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,16 +88,58 @@ def _whose(row: Figures) -> str:
 
 def draw_bars(figures: Mapping[str, Resampled | Estimate], path: Path, x_label: str) -> Path:
     """Draw one bar per system with its interval."""
-    labels = list(figures)[::-1]
-    # A bootstrap interval need not contain the point estimate.
-    low = [max(0.0, figures[label].value - figures[label].low) for label in labels]
-    high = [max(0.0, figures[label].high - figures[label].value) for label in labels]
-    with drawing(path, figsize=(6, 0.8 + 0.35 * len(labels))) as axis:
-        values = [figures[label].value for label in labels]
-        axis.barh(labels, values, xerr=[low, high], color="C0", ecolor="0.3", capsize=2)
-        axis.set_xlim(0, 1)
+    with drawing(path, figsize=(6, 0.8 + 0.35 * len(figures))) as axis:
+        _bars(axis, figures, range(len(figures)), ["C0"] * len(figures))
         axis.set_xlabel(x_label)
     return path
+
+
+def draw_grouped_bars(
+    panels: Mapping[str, Mapping[str, Resampled | Estimate]], path: Path, caption: str
+) -> Path:
+    """Draw a panel of bars with their intervals for each column of a table, two in a line.
+
+    Args:
+        panels: column -> row -> its figure; all columns have the same rows. A row is named
+            ``KIND, GROUP`` or ``KIND``: bars of a kind have one colour, a gap parts groups.
+        path: the picture.
+        caption: what bars and intervals are.
+    """
+    rows = list(next(iter(panels.values())))
+    kinds, groups = zip(*((row.partition(", ")[0], row.partition(", ")[2]) for row in rows))
+    colours = {kind: f"C{place}" for place, kind in enumerate(dict.fromkeys(kinds))}
+    gaps = np.cumsum([0, *(a != b for a, b in pairwise(groups))])
+    places = np.arange(len(rows)) + 0.7 * gaps
+    wide = min(2, len(panels))
+    high = -(-len(panels) // wide)
+    size = (0.8 + 4.2 * wide, 0.8 + high * (0.7 + 0.28 * (places[-1] + 1)))
+    how = {"figsize": size, "sharey": True, "squeeze": False, "layout": "constrained"}
+    with drawing(path, high, wide, **how) as axes:
+        for axis in axes.flat[len(panels) :]:
+            axis.remove()
+        for axis, (column, figures) in zip(axes.flat, panels.items()):
+            _bars(axis, figures, places, [colours[kind] for kind in kinds])
+            axis.set_title(column, fontsize=10, loc="left")
+            axis.tick_params(labelsize=8)
+        axes.flat[0].figure.supxlabel(caption, fontsize=9)
+    return path
+
+
+def _bars(
+    axis: Any,
+    figures: Mapping[str, Resampled | Estimate],
+    places: Iterable[float],
+    colours: Sequence[str],
+) -> None:
+    """Draw bars from the top down, each with its interval and its figure."""
+    labels, below = list(figures), [-place for place in places]
+    # A bootstrap interval need not contain the point estimate; one seed has none.
+    low = [max(0.0, figures[label].value - figures[label].low) for label in labels]
+    high = [max(0.0, figures[label].high - figures[label].value) for label in labels]
+    values = [figures[label].value for label in labels]
+    axis.barh(below, values, xerr=[low, high], color=colours, ecolor="0.3", capsize=2)
+    axis.set_yticks(below, labels)
+    axis.set_xlim(0, 1)
 
 
 def draw_matrix(

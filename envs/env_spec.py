@@ -1,6 +1,6 @@
 """The description of an environment before it is built."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,8 @@ class EnvSpec:
     class that is named by its path may have it as an attribute."""
     terms: Callable[[Any], Collection[str]] | None = None
     """Its settings -> the reward terms that have a weight; None: all of them may."""
+    costs: Callable[[Any, Sequence[str]], Iterable[str]] | None = None
+    """(its settings, roles) -> lines of ``--plan`` about what one problem takes; None: no lines."""
     shipped: bool = False
     """Whether it comes with this package, so that other processes know it by its name, too."""
     check: Callable[[Any, Any], Iterable[tuple[bool, str]]] | None = None

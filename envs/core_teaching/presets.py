@@ -326,6 +326,31 @@ DEPARTURES = (
         "as GSM8K is used; its test part has no labels",
     ),
     Departure(
+        "MATH's parts",
+        "80:20 (section 5.1), in which order is not said",
+        "in a seeded order; `--problems.train math-8020?order=given` takes its own",
+        "both parts are then alike",
+    ),
+    Departure(
+        "Pass@1 and Pass@2",
+        "one trace, greedy or sampled; two sampled traces (section 5.2)",
+        "the unbiased estimate from an evaluation's three cold traces, sampled as in training; "
+        "`--eval.temperature 0` is greedy",
+        "the same expectation with less noise",
+    ),
+    Departure(
+        "a hint's length",
+        "an estimate of its tokens (reference)",
+        "tokens of the student",
+        "so the bound holds",
+    ),
+    Departure(
+        "a hint without its answer",
+        "answer markers are stripped (appendix A.1), and how far an answer reaches is not said",
+        "a line that begins with a marker goes whole, and what follows the answer is within one",
+        "a hint that keeps an answer teaches copying; at worst a line of prose is lost",
+    ),
+    Departure(
         "answers",
         "patterns and normalised text (appendix A.1)",
         "equality in value",

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from coterie.envs.core_teaching.cost import describe_cost
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, weighted
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.settings import check_rereading
@@ -51,6 +52,7 @@ SPEC = EnvSpec(
     evaluation="coterie.envs.core_teaching.evaluation:EVALUATION",
     rereads=lambda settings: settings.reread != "none",
     terms=weighted,
+    costs=describe_cost,
     check=check,
     defaults={
         # Half of the problems are one role's, and the other half practically never.

@@ -63,7 +63,10 @@ _OF_TABLE_1 = (
     *(f"{name}={' '.join(_STANDS_FOR[each] for each in own)}" for name, own in AVERAGES.items()),
 )
 _MODELS = ("--corea", "{corea}", "--rlvr", "{corea-rlvr}", "--brier", "{corea-brier}")
-_INSTEAD = "recall for DeepMath; tiny:small and tiny:large for 7B and 32B"
+_INSTEAD = (
+    "recall for DeepMath; tiny:small and tiny:large for 7B and 32B; a run's own defaults (the "
+    "confidence weighs 4) for the paper's, which corea-tiny has"
+)
 _SIX = f"{_INSTEAD}; six kinds of recall for the six sets"
 
 
@@ -162,22 +165,13 @@ def _sizes_of_model(sizes: Mapping[str, tuple[str, Variant, Variant]]) -> dict[s
     labels: dict[str, str] = {}
     for size, (_, rlvr, l1) in sizes.items():
         names = (f"base-{size}", rlvr.name, l1.name)
-        labels |= dict(zip(names, (f"{size}, {kind}" for kind in ("base", "RLVR", "L1"))))
-        variants += [replace(rlvr, label=f"{size}, RLVR"), replace(l1, label=f"{size}, L1")]
-    untrained = {f"base-{s}": (f"{s}, base", model) for s, (model, *_) in sizes.items()}
+        labels |= dict(zip(names, (f"{kind}, {size}" for kind in ("Base", "RLVR", "L1"))))
+        variants += [replace(rlvr, label=f"RLVR, {size}"), replace(l1, label=f"L1, {size}")]
+    untrained = {f"base-{s}": (f"Base, {s}", model) for s, (model, *_) in sizes.items()}
     alone = ("Pass@1", "ECE")
     by_set = {
-        f"{head} {short[:8]}": (
-            "suites",
-            "corea",
-            "sets",
-            _SETS[short],
-            "runs",
-            "{row}",
-            key,
-            "mean",
-        )
-        for short in _SETS
+        f"{head} {name}": ("suites", "corea", "sets", problems, "runs", "{row}", key, "mean")
+        for name, problems in _SETS.items()
         for head, key in (("Pass@1", "accuracy"), ("ECE", "ece"))
     }
     average = {name: keys for name, keys in _means(*_AVERAGE).items() if "AUROC" not in name}
@@ -254,7 +248,7 @@ TABLES = {
             *("--size-ratio", str(32 / 1.5), *_ALL_SETS, *_OF_TABLE_1),
         ),
         rows={"slm": "SLM", "l1": "L1-SLM", "llm": "LLM", "slm-verb": "SLM-Verb", "corea": "COREA"},
-        instead="six kinds of recall for the six sets; tiny:smaller for 1.5B, tiny:large for 32B",
+        instead=_SIX.replace("tiny:small and tiny:large for 7B and 32B", "tiny:smaller for 1.5B"),
     ),
     "corea-12": _suite(
         "Confidence rewards, set by set (1)", _BY_REWARD, _by_set(_FIRST), _FIRST, _UNTRAINED

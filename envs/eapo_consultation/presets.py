@@ -76,6 +76,11 @@ _REST = {
     "learner.max_grad_norm": Setting(1.0, "DAPO"),
     "learner.epochs": Setting(1, "DAPO"),
     "learner.minibatches": Setting(1, "table 5"),
+    "learner.importance_correction": Setting(
+        "none",
+        "DAPO's trainer",
+        "it costs nothing, and cures a sampler that disagrees with the trainer",
+    ),
     "rollout.problems_per_step": Setting(32, "table 5", TINY),
     "rollout.temperature": Setting(1.0, "table 5"),
     "rollout.top_p": Setting(1.0, "table 5"),
@@ -105,6 +110,12 @@ _ALGO = {
         "algo.surrogate.high": Setting(0.28, "table 5"),
         "algo.surrogate.dual": Setting(
             10.0, "DAPO's trainer", "with one update a step every ratio is 1, and no bound is met"
+        ),
+        "algo.baseline": Setting("group-mean", "DAPO"),
+        "algo.scale": Setting("group-std", "DAPO"),
+        "algo.ddof": Setting(1, "DAPO's trainer"),
+        "algo.epsilon": Setting(
+            1e-6, "DAPO's trainer", "TRL's; a tiny one turns rounding into advantages"
         ),
         "algo.reduction": Setting("token-mean", "DAPO"),
         "algo.kl_coefficient": Setting(0.0, "DAPO"),
@@ -193,6 +204,9 @@ MINIATURE = miniature(
             ),
             TINY,
         ),
+        "learner.importance_correction": "sampler and learner of a tiny model agree, so that it "
+        "corrects nothing",
+        "algo.epsilon": "it moves an advantage by less than a percent",
         "env.prompt_style": "tiny models cannot read appendix G: behind it no expert is called in "
         "1,024 conversations and no answer is right; behind one line .52 call, .25 are right",
         "env.reply_thinking_tokens": "the tiny expert does not think",

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from coterie import envs
 from coterie.agents.engine.settings import VllmSettings
 from coterie.datatypes import UserError
 from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan
@@ -42,6 +43,9 @@ def _about(settings: TrainSettings, run_plan: Plan) -> Iterator[str]:
             f"    a step: {model.rows:,} rows of at most {model.longest:,} tokens, "
             f"{model.prompt:,} of them the prompt"
         )
+    costs = envs.spec(settings.choice.env).costs
+    for line in costs(settings.env, settings.choice.roles) if costs else ():
+        yield f"  {line}"
 
 
 def tuning_of(model: RolePlan) -> str:

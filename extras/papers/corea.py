@@ -63,6 +63,8 @@ _MODELS = ("base", "rlvr", "brier", "corea", "large")
 # These use the model's own probabilities or hidden states.
 _OWN = {"rlvr-avgprob": "rlvr", "corea-ties": "corea", "rlvr-probe": "rlvr", "router": "base"}
 _FITTED = ("rlvr-probe", "router")
+ROUTER_RESPONSES = 8
+"""Responses to a question from which the router learns accuracy; the probe uses the first."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +233,7 @@ def compare(settings: CoreaComparison) -> None:
         name: [_job(name, name, policy, questions, settings) for questions in scored]
         for name, policy in policies.items()
     }
-    # The router learns accuracy from eight responses; the probe uses the first.
-    count = 8 if "router" in wanted else 1
+    count = ROUTER_RESPONSES if "router" in wanted else 1
     fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
     ask_missing(
         [

@@ -24,6 +24,7 @@ from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
 from coterie.extras.papers.sweep_commands import (
     SweepCommand,
+    answers_of,
     check_comparison,
     comparing,
     run_of,
@@ -113,26 +114,34 @@ def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) 
     total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
         print(shlex.join(["python", *job.command()]))
-        if settings.preset and job.program == "train":
+        if settings.preset and not job.trains:
+            print(f"  # {answers_of(job.arguments)}")
+        elif settings.preset and job.program == "train":
             # Seeds and folders do not change the plan.
             key = job.arguments[: job.arguments.index("--seed")]
             if key not in plans:
                 plans[key] = _planned(key, settings)
             line, hours = plans[key]
-            total += hours
+            total += 0.0 if math.isnan(hours) else hours
             print(f"  {line}")
     if settings.preset:
-        print(
-            f"\ntrainings with their evaluations: at most {total:,.0f} hours in all; comparisons "
-            "are not planned"
-        )
+        unplanned = [line for line, hours in plans.values() if math.isnan(hours)]
+        but = f"; {len(unplanned)} of them could not be planned" if unplanned else ""
+        print(f"\ntrainings with their evaluations: at most {total:,.0f} hours in all{but}")
+        if any(not job.trains for job in waiting):
+            print("hours of comparisons are not planned")
 
 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
-    """Return memory per device and hours of one training as a line, and the hours."""
+    """Return memory per device and hours of one training as a line, and the hours; NaN where its
+    models' configurations cannot be loaded here."""
     planning = module_of("ops", "plan", "planning the papers' runs")
     steps = () if settings.steps is None else ("--steps", str(settings.steps))
-    planned = planning.plan(parse([*flags, *steps]), settings.card)
+    run = parse([*flags, *steps])
+    try:
+        planned = planning.plan(run, settings.card)
+    except UserError as unknown:
+        return f"# not planned: {unknown}", math.nan
     parts = [
         f"{device.device} {device.most / planning.GIB:.0f} of {settings.card:.0f} GiB"
         for device in planned.devices
@@ -305,17 +314,23 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
         "rows": _content(values),
     }
     write_json(path, content)
-    files = [path, *(_bars(values, column, settings) for column in paper_table.bars)]
+    files = [path, *_bars(values, paper_table, settings)]
     console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
 
 
-def _bars(values: Values, column: str, settings: Sweep) -> Path:
-    """Draw a column of the table, a bar for each row."""
-    from coterie.comparison.pictures import draw_bars
+def _bars(values: Values, paper_table: Table, settings: Sweep) -> list[Path]:
+    """Draw the columns of the table that are also a figure; no file without any."""
+    if not paper_table.bars:
+        return []
+    from coterie.comparison.pictures import draw_grouped_bars
 
-    means = {label: t_interval(row[column]) for label, row in values.items() if column in row}
-    path = settings.out / f"{settings.shown}-{column.replace(' @', '-').replace(' ', '-')}.png"
-    return draw_bars(means, path, f"{column}, mean over seeds, 95 % (t)")
+    panels = {
+        column: {label: t_interval(row[column]) for label, row in values.items()}
+        for column in paper_table.bars
+    }
+    path = settings.out / f"{settings.shown}.png"
+    caption = "mean over seeds, 95 % (t)" if len(settings.seeds) > 1 else "one seed"
+    return [draw_grouped_bars(panels, path, caption)]
 
 
 def _notes(paper_table: Table) -> list[str]:

@@ -10,14 +10,20 @@ from importlib import import_module
 from pathlib import Path
 
 from coterie.benchmark import comparisons
-from coterie.comparison.inherited import preset_settings
+from coterie.comparison.inherited import (
+    preset_comparison,
+    preset_problems,
+    preset_questions,
+    preset_settings,
+)
 from coterie.comparison.plan import open_questions
 from coterie.comparison.settings import Asking
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay
 from coterie.datatypes.flags import parse_flags
 from coterie.envs.paper_tables import Table, Variant
-from coterie.problems.opening import check_source
+from coterie.problems.opening import check_source, trains_on
+from coterie.problems.sizes import measured
 from coterie.teams.graders import check_graders
 
 
@@ -143,6 +149,39 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
         check_graders(
             asked.scoring, [problem for questions in opened for problem in questions.problems]
         )
+
+
+def answers_of(arguments: Sequence[str]) -> str:
+    """How many answers a comparison of ``benchmark.py`` samples, as a line of a plan.
+
+    Args:
+        arguments: the comparison's name and flags; runs in them need not exist yet.
+    """
+    name, *flags = arguments
+    module, kind, _ = comparisons()[name]
+    asked = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
+    given = {word.partition("=")[0] for word in flags}
+    counts = {key: getattr(asked, key) for key in ("questions", "held_out", "samples")}
+    if asked.preset:
+        paper = preset_questions(asked.preset, given)
+        counts |= {key: n for key, n in paper.items() if f"--{key.replace('_', '-')}" not in given}
+    sets = asked.problems
+    if asked.preset and "--problems" not in given:
+        sets = preset_problems(asked.preset)
+    sizes = [
+        measured([each], (trains_on(each) and counts["held_out"]) or counts["questions"] or None)
+        for each in sets
+    ]
+    problems = [size for size in sizes if size is not None]
+    if len(problems) < len(sizes):
+        return "answers are not counted: only reading the problems tells how many there are"
+    answers = sum(problems) * counts["samples"]
+    line = f"{answers:,} answers of each model or system to {sum(problems):,} problems"
+    if asked.preset and "--rlvr" in given and (fitted := preset_comparison(asked.preset)):
+        from coterie.extras.papers.corea import ROUTER_RESPONSES
+
+        line += f", {ROUTER_RESPONSES * fitted['fit_questions']:,} of one model to fit on"
+    return line
 
 
 def run_of(variant: Variant, seed: int, out: Path) -> Path:

@@ -11,6 +11,7 @@ import pytest
 from coterie.comparison import pictures, seeds
 from coterie.comparison.figures import measure_rows
 from coterie.comparison.systems import System
+from coterie.evaluation.metrics.intervals import Estimate
 
 
 @pytest.fixture
@@ -75,3 +76,36 @@ def test_few_points_stay_points_and_one_run_says_so(axes: list[Any], tmp_path: P
     mean = next(line for line in axis.lines if line.get_linewidth() == 1.8)
     assert (list(mean.get_xdata()), list(mean.get_ydata())) == ([0, 1, 2], [0.5, 1.0, 0.5])
     assert sum(line.get_marker() == "." for line in axis.lines) == 2
+
+
+def test_grouped_bars_have_a_panel_a_column_and_a_colour_a_kind(
+    axes: list[Any], tmp_path: Path
+) -> None:
+    """Groups are parted by a gap; one seed has no interval, and what nobody measured no bar."""
+    figures = {
+        "Base, 7B": Estimate(0.4, 0.3, 0.5, 3),
+        "L1, 7B": Estimate(0.6, 0.45, 0.75, 3),
+        "Base, 32B": Estimate(0.7, np.nan, np.nan, 1),
+        "L1, 32B": Estimate(np.nan, np.nan, np.nan, 0),
+    }
+    panels = {"Pass@1": figures, "ECE": figures, "sd": figures}
+    path = pictures.draw_grouped_bars(panels, tmp_path / "x.png", "mean over seeds")
+    assert path.is_file()
+    assert [axis.get_title(loc="left") for axis in axes if axis.figure] == ["Pass@1", "ECE", "sd"]
+    first = axes[0]
+    labels = [label.get_text() for label in first.get_yticklabels()]
+    assert labels == list(figures)
+    bars = [bar for bar in first.patches if bar.get_height() > 0]
+    widths = [bar.get_width() for bar in bars]
+    assert widths[:3] == pytest.approx([0.4, 0.6, 0.7])
+    assert np.isnan(widths[3])
+    colours = [bar.get_facecolor() for bar in bars]
+    assert colours[0] == colours[2] != colours[1] == colours[3]
+    top, second, third, last = (bar.get_y() for bar in bars)
+    assert top > second > third > last
+    assert second - third > top - second == pytest.approx(third - last)
+    (spans,) = [lines for lines in first.collections if len(lines.get_segments()) == 4]
+    ends = [segment[:, 0] for segment in spans.get_segments() if len(segment)]
+    assert ends[0] == pytest.approx([0.3, 0.5])
+    assert ends[1] == pytest.approx([0.45, 0.75])
+    assert ends[2] == pytest.approx([0.7, 0.7])

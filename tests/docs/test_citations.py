@@ -22,24 +22,26 @@ OURS = sorted(
 CORE, COREA, EAPO = "2601.21600", "2603.03752", "2509.23730"
 
 
-def outline(sections: str, tables: int, equations: int) -> set[str]:
-    """``section 4.1``, ``appendix A.2``, ``table 3``, ``eq. 5``."""
+def outline(sections: str, tables: int, equations: int, figures: int) -> set[str]:
+    """``section 4.1``, ``appendix A.2``, ``table 3``, ``eq. 5``, ``figure 1``."""
     names = {f"appendix {s}" if s[0].isalpha() else f"section {s}" for s in sections.split()}
     names |= {f"table {n}" for n in range(1, tables + 1)}
+    names |= {f"figure {n}" for n in range(1, figures + 1)}
     return names | {f"eq. {n}" for n in range(1, equations + 1)}
 
 
 OUTLINES = {
     # The first version.
-    CORE: outline("1 2 3 4 4.1 4.2 5 5.1 5.2 6 6.1 7 8 A A.1 A.2 B C D E F F.1 F.2", 7, 22)
+    CORE: outline("1 2 3 4 4.1 4.2 5 5.1 5.2 6 6.1 7 8 A A.1 A.2 B C D E F F.1 F.2", 7, 22, 8)
     | {"algorithm 1", "theorem 4.1"},
     COREA: outline(
         "1 2 2.1 2.2 3 3.1 3.2 4 4.1 4.2 4.3 4.4 5 5.1 5.2 5.3 5.4 5.4.1 5.4.2 5.4.3 6 "
         "A A.1 A.2 B C D E F G",
         15,
         10,
+        9,
     ),
-    EAPO: outline("1 2 2.1 2.2 2.3 3 3.1 3.2 4 5 A B C D E F G H I J K L", 11, 0),
+    EAPO: outline("1 2 2.1 2.2 2.3 3 3.1 3.2 4 5 A B C D E F G H I J K L", 11, 0, 5),
 }
 
 KIND = {
@@ -48,7 +50,7 @@ KIND = {
 }
 PLACE = r"(?:[A-Z](?:\.\d+)?|\d+(?:\.\d+)*)"
 CITED = re.compile(
-    rf"\b(sections?|appendix|appendices|tables?|equations?|eqs?\.|algorithm|theorem) "
+    rf"\b(sections?|appendix|appendices|tables?|figures?|equations?|eqs?\.|algorithm|theorem) "
     rf"({PLACE}(?:(?:, | and | to ){PLACE}\b)*)(?!\w)"
 )
 
@@ -91,6 +93,14 @@ def test_what_the_index_of_papers_cites_exists() -> None:
         cited = [place for row in rows for place in places(row)]
         assert len(cited) >= len(rows) > 10
         assert [place for place in cited if place not in OUTLINES[paper]] == []
+        # What a paper numbers has a row, and so has every appendix.
+        covered = {*cited, *(re.sub(r"^(appendix \w)\..*", r"\1", place) for place in cited)}
+        numbered = {
+            place
+            for place in OUTLINES[paper]
+            if re.fullmatch(r"(eq\.|table|figure) \d+|appendix [A-Z]", place)
+        }
+        assert numbered - covered == set()
 
 
 @pytest.mark.parametrize(

@@ -358,7 +358,8 @@ def test_eapo_presets_equal_the_papers_settings(
               penalty_start: 0, at_once: 0, prompt_style: panel, max_new_tokens: 20480,
               expert_max_new_tokens: 16384, group_size: 16, eval_samples: 32,
               lone: 0, reread: none}
-        learner: {lr: 1e-6, warmup: 10, schedule: constant, weight_decay: 0.1, max_grad_norm: 1}
+        learner: {lr: 1e-6, warmup: 10, schedule: constant, weight_decay: 0.1, max_grad_norm: 1,
+                  epochs: 1, minibatches: 1, importance_correction: none}
         rollout: {problems_per_step: 32, max_prompt_tokens: 2048, temperature: 1, top_p: 1,
                   top_k: 0}
         eval: {temperature: 1, top_p: 0.7}
@@ -366,6 +367,7 @@ def test_eapo_presets_equal_the_papers_settings(
         run: {steps: 320, group_by: problem+role}
         algo: {surrogate: {level: token, low: 0.2, high: 0.28, dual: 10}, reduction: token-mean,
                kl_coefficient: 0, entropy_coefficient: 0, dynamic_sampling: true,
+               baseline: group-mean, scale: group-std, ddof: 1, epsilon: 1e-6,
                max_generation_batches: 10, generation_batch: 96, overlong_limit: 20480,
                overlong_buffer: 4096, overlong_factor: 1}
         """,

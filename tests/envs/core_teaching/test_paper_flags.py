@@ -3,10 +3,12 @@
 The scorer of these tests puts traces at distance .6 where their first letters differ, else at 0.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from coterie import envs
 from coterie.datatypes import Problem
 from coterie.envs import settings_of
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, weighted
@@ -73,3 +75,21 @@ def test_which_terms_have_a_weight() -> None:
     assert weighted(settings_of("core-teaching", preset="core-tiny")) == [
         *("exploitation", "exploration", "cross_model", "trace_accuracy", "rescue")
     ]
+
+
+@pytest.mark.parametrize(("margin", "paid"), [(None, True), (0.15, False)])
+def test_margins_of_the_miniature_are_on_the_scale_of_tiny_traces(
+    margin: float | None, paid: bool
+) -> None:
+    """Two traces of one chain that differ in a step are nearer than the paper's .15: core-tiny's
+    margins pay them for distance, from others and, in the second epoch, from the partner."""
+    settings = settings_of("core-teaching", preset="core-tiny")
+    if margin is not None:
+        settings = replace(settings, delta=margin, delta_cm=margin)
+    env: Any = envs.make("core-teaching", settings=settings, view="text")
+    right = "7 + 8 = 5\n5 - 3 = 2\nAnswer: 2"
+    near, far = right.replace("= 5\n5", "= 6\n6"), right.replace("- 3 = 2", "- 3 = 1")
+    answers = dict.fromkeys(RESCUE, right) | {"alice_0": near, "bob_1": far.replace(": 2", ": 1")}
+    played = Played(env, answers, epoch=2)
+    for term in ("exploration", "cross_model"):
+        assert (max(played.terms(term).values()) > 0) is paid

@@ -147,7 +147,7 @@ def test_which_sets_train_on_what_they_measure_with() -> None:
         ("corea-4", ["4 traces", "8 traces", "16 traces", "32 traces"]),
         *((f"corea-{n}", ["SLM", "RLVR", *REWARDS]) for n in (12, 13)),
         *(
-            (f"corea-figure-{n}", [f"{s}, {k}" for s in SIZES for k in ("base", "RLVR", "L1")])
+            (f"corea-figure-{n}", [f"{k}, {s}" for s in SIZES for k in ("Base", "RLVR", "L1")])
             for SIZES in [("1.5B", "7B", "8B", "32B")]
             for n in (4, 9)
         ),

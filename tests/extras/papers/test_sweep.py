@@ -13,12 +13,21 @@ from typing import Any
 
 import pytest
 import tyro
+from rich.console import Console
 
 from coterie import benchmark, train
 from coterie.envs.paper_tables import Variant
 from coterie.envs.presets import published
-from coterie.extras.papers.sweep import Sweep, _trained, comparing, run_of, tables
-from coterie.extras.papers.sweep_commands import SweepCommand
+from coterie.extras.papers.sweep import (
+    Sweep,
+    _compared,
+    _show,
+    _trained,
+    comparing,
+    run_of,
+    tables,
+)
+from coterie.extras.papers.sweep_commands import SweepCommand, answers_of
 from coterie.training.command_line import parse
 
 TABLES, AT_SCALE = tables(), tables(at_scale=True)
@@ -207,7 +216,7 @@ def test_a_dry_run_at_the_papers_size_plans_every_run(
     assert benchmark.main(["sweep", "corea-11", *flags, "--steps", "1"]) == 0
     lines = capsys.readouterr().out.strip().splitlines()
     commands = [line for line in lines if line.startswith("python ")]
-    plans = [line for line in lines if line.startswith("  # ")]
+    plans = [line for line in lines if line.startswith("  # cuda")]
     # Two trainings and two comparisons, each with two seeds.
     assert len(commands) == 6
     assert len(plans) == 4
@@ -215,10 +224,58 @@ def test_a_dry_run_at_the_papers_size_plans_every_run(
     # 32 billion weights in float32 with gradients and both moments: 16 bytes each are 488 GiB.
     taken = int(re.findall(r"cuda\S* (\d+) of 40 GiB \(does not fit", plans[0])[0])
     assert 488 <= taken <= 700
+    # All six sets, ten times (section 4.4).
+    assert lines.count("  # 46,620 answers of each model or system to 4,662 problems") == 2
     # Before and after: 500 problems, two roles, ten answers each.
     assert re.search(r"at most [\d,]+ hours, 20,000 answers of evaluation among them$", plans[0])
-    assert re.fullmatch(r"trainings with .*: at most [\d,]+ hours in all; .*", lines[-1])
+    assert re.fullmatch(r"trainings with .*: at most [\d,]+ hours in all", lines[-2])
+    assert lines[-1] == "hours of comparisons are not planned"
     assert not (tmp_path / "sweep.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "counted"),
+    [
+        # COREA, sections 4.1 and 4.4: 500 + 500 + 1,319 + 674 + 448 + 1,221, ten times; the router
+        # learns from eight answers to each of 16,000.
+        ("corea-1", (), "46,620 answers .* to 4,662 problems, 128,000 of one model to fit on"),
+        ("corea-9", (), "4,480 answers .* to 448 problems, 128,000 of one model to fit on"),
+        ("corea-12", (), "23,190 answers of each model or system to 2,319 problems"),
+        ("corea-figure-2", ("--samples", "2"), "1,000 answers .* to 500 problems, .*"),
+        ("corea-4", ("--questions", "100"), "6,000 answers .* to 600 problems"),
+        # EAPO, sections 3.1 and 3.2: 32 answers; one to the seven other sets.
+        ("eapo-8", ("--problems", "aime24", "aime25"), "1,920 answers .* to 60 problems"),
+        ("eapo-7", (), "29,049 answers .* to 29,049 problems"),
+        ("eapo-1", ("--problems", "x.jsonl"), "answers are not counted: only reading .*"),
+    ],
+)
+def test_answers_of_a_comparison_are_counted(
+    name: str, more: tuple[str, ...], counted: str, tmp_path: Path
+) -> None:
+    (job,) = comparing(f"{name}-preset", AT_SCALE[name], [0], tmp_path, more)
+    assert re.fullmatch(counted, answers_of(job.arguments))
+
+
+def test_a_model_whose_configuration_is_missing_does_not_end_a_plan(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CoRe's table 4: the code of Phi-3-small comes with its checkpoint."""
+
+    def offline(name: str, *_: Any, **__: Any) -> None:
+        raise OSError(f"{name} cannot be reached")
+
+    monkeypatch.setattr("transformers.AutoConfig.from_pretrained", offline)
+    flags = ("--preset", "--dry-run", "--seeds", "0", "--out", str(tmp_path))
+    assert benchmark.main(["sweep", "core-4", *flags]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    # Five rows on each of four sets; one model a set has no plan.
+    assert sum(line.startswith("python train.py") for line in lines) == 20
+    unknown = [line for line in lines if line.startswith("  # not planned: there is no plan")]
+    assert len(unknown) == 4
+    assert "Phi-3-small" in unknown[0]
+    assert re.fullmatch(
+        r"trainings .*: at most [\d,]+ hours in all; 4 of them could not be planned", lines[-1]
+    )
 
 
 def test_bases_stand_before_the_variants_of_their_data_set(tmp_path: Path) -> None:
@@ -370,3 +427,66 @@ def test_settings_of_comparisons_can_change_until_the_first_one(
     assert len(inside) == 1
     assert benchmark.main([*flags, "--compare", "questions=3"]) == 2
     assert "holds runs with another --compare" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "at_scale", "panels", "groups"),
+    [
+        ("corea-figure-4", True, ["Pass@1", "ECE"], ["1.5B", "7B", "8B", "32B"]),
+        (
+            *("corea-figure-9", True),
+            [
+                f"{head} {data}"
+                for data in (
+                    *("DeepMath500", "Math500", "GSM8K", "OlympiadBench", "GPQA", "CommonsenseQA"),
+                )
+                for head in ("Pass@1", "ECE")
+            ],
+            ["1.5B", "7B", "8B", "32B"],
+        ),
+        ("corea-figure-9", False, None, ["smaller", "small", "large"]),
+    ],
+)
+def test_figures_4_and_9_of_corea_are_drawn(
+    name: str,
+    at_scale: bool,
+    panels: list[str] | None,
+    groups: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Base, RLVR and L1 of every model beside each other, from the results of two seeds: a row's
+    bar is the mean of its two figures."""
+    import coterie.comparison.pictures as pictures
+
+    drawn: list[Any] = []
+    original = pictures.draw_grouped_bars
+
+    def watched(figures: Any, *more: Any) -> Path:
+        drawn.append(figures)
+        return original(figures, *more)
+
+    monkeypatch.setattr(pictures, "draw_grouped_bars", watched)
+    table = (AT_SCALE if at_scale else TABLES)[name]
+    settings = Sweep(name, preset=at_scale, seeds=(0, 1), out=tmp_path)
+    jobs = list(comparing(settings.shown, table, (0, 1), tmp_path, []))
+    for seed, job in enumerate(jobs):
+        content: dict[str, Any] = {}
+        for place, row in enumerate(table.rows):
+            for keys in table.columns.values():
+                at = content
+                for key in keys[:-1]:
+                    at = at.setdefault(key.replace("{row}", row), {})
+                at[keys[-1]] = place / 100 + 0.2 * seed
+        job.folder.mkdir(parents=True)
+        (job.folder / job.done).write_text(json.dumps(content))
+    _show(table, _compared(table, jobs), settings, Console(quiet=True))
+    assert (tmp_path / f"{settings.shown}.png").read_bytes().startswith(b"\x89PNG")
+    (figures,) = drawn
+    if panels is not None:
+        assert list(figures) == panels
+    rows = [f"{kind}, {group}" for group in groups for kind in ("Base", "RLVR", "L1")]
+    for column in figures.values():
+        assert [*column] == rows
+        means = [estimate.value for estimate in column.values()]
+        assert means == pytest.approx([place / 100 + 0.1 for place in range(len(rows))])
