@@ -95,8 +95,8 @@ def load_known(
             )
         stem = name if copy.whole else f"{name}-{chosen}"
         rows = read_rows(copy.path)
-        read = read_problems(str(copy.path), stem, rows, columns, choice_seed=choice_seed)
-        problems = ProblemSet(name if copy.whole else f"{name} ({chosen})", read, read.notes)
+        problems = read_problems(str(copy.path), stem, rows, columns, choice_seed=choice_seed)
+        problems.name = name if copy.whole else f"{name} ({chosen})"
         if split is None and _is_divided(hub_set, copy):
             percent = hub_set.train_percent or _TRAIN_PERCENT
             problems = part(problems, purpose, train_percent=percent, order=order)
