@@ -10,6 +10,7 @@ _CORE = {
     "benchmark": ("coterie.benchmark", "compare trained systems"),
     "report": ("coterie.evaluation.report.__main__", "write a run as one HTML file"),
     "check": ("coterie.envs.check.__main__", "test whether an environment keeps the contract"),
+    "cache": ("coterie.models.cache_command", "list and clear cached weights"),
 }
 
 

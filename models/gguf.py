@@ -1,4 +1,4 @@
-"""A GGUF file as a checkpoint in the hub's format: dequantised once, and kept in the cache."""
+"""A GGUF file as a checkpoint in the hub's format: converted once, and kept in the cache."""
 
 import os
 import shutil
@@ -9,12 +9,12 @@ from pathlib import Path
 from filelock import FileLock
 
 from coterie.datatypes import UserError, user_path
-from coterie.models.cache import cache_folder
+from coterie.models.cache import converted_folder
 from coterie.models.checksums import file_sha256
 from coterie.models.gguf_header import WAY_OUT, GgufHeader, read_header
 from coterie.models.gguf_tokenizer import check_tokenizer
 
-_FORM = 1
+_FORM = 2
 """Version of the written form; it changes where the same file would be written differently."""
 
 
@@ -74,17 +74,18 @@ def _check_whole(path: Path, header: GgufHeader) -> None:
 
 
 def converted(path: Path) -> Path:
-    """The folder with a GGUF file's model as an ordinary checkpoint, in float32.
+    """The folder with a GGUF file's model as an ordinary checkpoint.
 
     Written at the first call, under the SHA-256 of the file: atomically, and by one process where
     several call. It takes half a minute for 270 million weights; a line on stderr says so.
+    :func:`coterie.models.gguf_convert.convert` says in what number formats.
 
     Raises:
         UserError: as :func:`check_gguf`; the cache cannot be written; some weights would be lost.
     """
     state = path.stat()
     digest = _digest(path.resolve(), state.st_size, state.st_mtime_ns)
-    folder = cache_folder() / "gguf" / f"{digest}-{_FORM}"
+    folder = converted_folder() / f"{digest}-{_FORM}"
     if folder.is_dir():
         return folder
     header = check_gguf(path)
@@ -106,7 +107,7 @@ def converted(path: Path) -> Path:
                     shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise UserError(
-            f"{path} cannot be dequantised into {folder.parent} ({error.strerror or error}); "
+            f"{path} cannot be converted into {folder.parent} ({error.strerror or error}); "
             "XDG_CACHE_HOME names another place"
         ) from error
     return folder

@@ -10,6 +10,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from coterie.datatypes import UserError, suggest, user_path
+from coterie.models.cache import converted_folder
 from coterie.models.gguf import check_gguf, converted, gguf_file
 from coterie.models.spec import ModelSpec
 
@@ -115,6 +116,11 @@ def local_folder(spec: ModelSpec) -> Path | None:
         raise UserError(
             f"{name} is a file; name the folder of a checkpoint in the hub's format, or a file "
             "whose name ends in .gguf"
+        )
+    if folder.parent == converted_folder():
+        raise UserError(
+            f"{name} was converted from a GGUF file and is no longer in the cache; start any run "
+            "with that file as --agents.ROLE.model once, which converts it again"
         )
     if name.startswith((".", "~", "/")) or not _HUB_ID.fullmatch(name):
         raise UserError(f"no model folder {name!r}; name an existing folder, a hub id or tiny:NAME")

@@ -44,6 +44,10 @@ _MATH_SUBJECTS = (
 
 HUB_SETS: Mapping[str, HubSet] = {
     "gsm8k": HubSet("openai/gsm8k", "gsm8k", ("main",)),
+    "svamp": HubSet("ChilleD/SVAMP", "svamp"),
+    "asdiv": HubSet(
+        "EleutherAI/asdiv", "asdiv", train="validation", eval="validation", train_percent=80
+    ),
     "math": HubSet("EleutherAI/hendrycks_math", "problem+solution", _MATH_SUBJECTS),
     # CoRe's MATH: 80:20 of all 12,500 problems, not the official split (arXiv:2601.21600).
     "math-8020": HubSet(
@@ -146,13 +150,7 @@ def load_hub(
             that cannot be read.
     """
     columns = columns or Columns()
-    chosen = split or getattr(hub_set, purpose)
-    if chosen is None:
-        other = "eval" if purpose == "train" else "train"
-        raise UserError(
-            f"{name} has no split to {'train' if purpose == 'train' else 'evaluate'} on; use it as "
-            f"--problems.{other}, or name a split: {name}?split={getattr(hub_set, other)}"
-        )
+    chosen = split_of(hub_set, name, purpose, split)
     # Columns that the user names replace the known format.
     form = BY_NAME[hub_set.form] if hub_set.form and not columns.named else None
     problems = read_problems(
@@ -168,6 +166,22 @@ def load_hub(
         assert hub_set.train_percent is not None
         return part(problems, purpose, train_percent=hub_set.train_percent, order=order)
     return problems
+
+
+def split_of(hub_set: HubSet, name: str, purpose: Purpose, split: str | None = None) -> str:
+    """The split for a purpose: the ``split`` that the user names, or the set's own.
+
+    Raises:
+        UserError: the set has none for this purpose.
+    """
+    chosen = split or getattr(hub_set, purpose)
+    if chosen is None:
+        other = "eval" if purpose == "train" else "train"
+        raise UserError(
+            f"{name} has no split to {'train' if purpose == 'train' else 'evaluate'} on; use it as "
+            f"--problems.{other}, or name a split: {name}?split={getattr(hub_set, other)}"
+        )
+    return chosen
 
 
 def _rows(

@@ -9,7 +9,7 @@
     my/problems.jsonl?where=level:1|2     rows whose column holds one of these values
     my/problems.jsonl?question=text+task  a question of two columns
     my/problems.jsonl?ignore=hint+image   columns that are left out
-    gsm8k                                 math500?revision=0a1b2c3
+    svamp                                 math500?revision=0a1b2c3
     hub:owner/name?config=main&split=train&question=task&answer=result
 """
 
@@ -24,6 +24,7 @@ from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.files import SUFFIXES, Columns, load_file
 from coterie.problems.gym import GymSource
 from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub
+from coterie.problems.local_copies import load_known
 from coterie.problems.recall import RecallSettings, RecallSource
 from coterie.problems.source import ProblemSource
 from coterie.problems.where import read_where
@@ -138,7 +139,9 @@ def _open_hub(
         order = "given"
     configs = (options["config"],) if options.get("config") else hub_set.configs
     revision = options.get("revision") or hub_set.revision
-    return load_hub(
+    # A copy on this disk has neither configurations nor revisions.
+    known = name in HUB_SETS and not options.get("config") and not options.get("revision")
+    return (load_known if known else load_hub)(
         dataclasses.replace(hub_set, configs=configs, revision=revision),
         name,
         purpose,

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 from coterie.problems.hub import HUB_SETS
+from coterie.problems.local_copies import find_copy
 from coterie.problems.split import HELD_OUT
 
 # Rows of a split as published.
 _ROWS = {
     ("gsm8k", "test"): 1319,
+    ("svamp", "test"): 300,
+    ("asdiv", "validation"): 2305,
     ("math", "test"): 5000,
     ("math-8020", "train"): 12_500,
     ("math500", "test"): 500,
@@ -52,6 +55,9 @@ def _size(text: str, held_out: int | None) -> int | None:
     for option in options.split("&"):
         if option.startswith("split="):
             split = option.removeprefix("split=")
+    copy = find_copy(hub_set, name, split or hub_set.eval)
+    if copy is not None and copy.whole and hub_set.train not in (None, hub_set.eval):
+        return None  # one file, from which a part is taken that the hub does not have
     rows = _ROWS.get((name, split or hub_set.eval or ""))
     if split is None and hub_set.train == hub_set.eval:
         # One split serves both.

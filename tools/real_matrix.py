@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coterie.models.cache import cache_folder
+from coterie.models.cache import fetched_folder
 from fetch_weights import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -152,7 +152,7 @@ class Cell:
 def weights_file(name: str) -> Path:
     """Return the path of the weights ``name``, whether or not the file exists."""
     named = os.environ.get("COTERIE_WEIGHTS")
-    return (Path(named) if named else cache_folder() / "weights") / WEIGHTS[name].file
+    return (Path(named) if named else fetched_folder()) / WEIGHTS[name].file
 
 
 def write_problems(folder: Path) -> Path:

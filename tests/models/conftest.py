@@ -33,8 +33,9 @@ class SmallGguf:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def llama(self, *, pre: str = "smollm", **more: Any) -> tuple[Path, Any]:
-        """Byte-level tokens that were learned digit by digit; ``more``: further metadata."""
+    def llama(self, *, pre: str = "smollm", rounded: bool = False, **more: Any) -> tuple[Path, Any]:
+        """Byte-level tokens that were learned digit by digit; ``rounded``: matrices hold numbers of
+        bfloat16; ``more``: further metadata."""
         backend = Tokenizer(models.BPE())
         digits = pre_tokenizers.Digits(individual_digits=True)
         letters = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -51,6 +52,9 @@ class SmallGguf:
             **_SHAPE, vocab_size=len(tokens), num_key_value_heads=2, tie_word_embeddings=True
         )
         module = _random(LlamaForCausalLM(config))
+        for weight in module.parameters():
+            if rounded and weight.ndim == 2:
+                weight.copy_(weight.bfloat16())
         writer = self._writer("llama", config, tokens, [CONTROL] * 3)
         writer.add_rope_dimension_count(16)
         writer.add_rope_freq_base(10000.0)

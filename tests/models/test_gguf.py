@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
@@ -35,13 +36,35 @@ def test_weights_are_those_that_were_written(small_gguf, load_role, kind: str) -
 
 
 def test_blocks_are_dequantised(small_gguf) -> None:
+    """Q8_0: 32 numbers share a scale of 16 bits, their largest / 127, and are whole multiples of
+    it. The product is rounded to bfloat16; a norm, which the file has in float32, is not."""
     path, model = small_gguf.gemma(quantized=True)
-    got = AutoModelForCausalLM.from_pretrained(converted(path)).state_dict()
+    got = AutoModelForCausalLM.from_pretrained(converted(path), dtype=torch.float32).state_dict()
+    stored = load_file(converted(path) / "model.safetensors")
     for name, weight in model.state_dict().items():
-        # Q8_0: 32 numbers share a scale of their largest / 127, and are off by half of it at most
-        # (and by the rounding of the scale to 16 bits).
-        bound = weight.abs().max() / 127 * 0.51
-        assert (got[name] - weight).abs().max() <= bound + 2e-7, name
+        if weight.ndim == 1:
+            torch.testing.assert_close(got[name], weight, rtol=0, atol=2e-7, msg=name)
+            assert stored[name].dtype == torch.float32
+            continue
+        blocks = weight.reshape(-1, 32)
+        exact = (blocks.abs().amax(1, keepdim=True) / 127).half().float()
+        multiples = (blocks / (blocks.abs().amax(1, keepdim=True) / 127)).round()
+        torch.testing.assert_close(
+            got[name], (exact * multiples).bfloat16().float().view_as(weight), rtol=0, atol=0
+        )
+        if name in stored:  # the head is tied
+            assert stored[name].dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+def test_plain_numbers_lose_nothing(small_gguf, rounded: bool) -> None:
+    path, model = small_gguf.llama(rounded=rounded)
+    stored = load_file(converted(path) / "model.safetensors")
+    assert len(stored) == 20  # nine weights of each of two blocks, embedding and last norm
+    for name, weight in stored.items():
+        short = rounded and weight.ndim == 2
+        assert weight.dtype == (torch.bfloat16 if short else torch.float32), name
+        assert torch.equal(weight.float(), model.state_dict()[name]), name
 
 
 def cut_by_hand(text: str) -> list[str]:
@@ -130,10 +153,10 @@ def test_roles_of_one_file_share_a_base_and_export_plain_checkpoints(
         torch.testing.assert_close(again.state_dict()[name], weight, rtol=0, atol=0)
 
 
-def test_a_file_is_dequantised_once(small_gguf, capsys) -> None:
+def test_a_file_is_converted_once(small_gguf, capsys) -> None:
     path, _ = small_gguf.llama()
     folder = converted(path)
-    assert "dequantising it, once" in capsys.readouterr().err
+    assert "converting it, once" in capsys.readouterr().err
     written = (folder / "model.safetensors").stat().st_mtime_ns
     shutil.copy(path, path.with_name("copy.gguf"))
     assert local_folder(ModelSpec(str(path.with_name("copy.gguf")))) == folder

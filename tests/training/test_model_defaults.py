@@ -119,6 +119,8 @@ def test_a_papers_preset_is_the_papers(name: str) -> None:
     [
         (135e6, "auto", 2e-4),
         (135e6, "full", 1e-5),
+        (6.3e8, "lora", 2e-4),
+        (6.3e8, "full", 5e-6),
         (1.5e9, "lora", 1e-4),
         (1.5e9, "full", 5e-6),
         (8e9, "auto", 5e-5),

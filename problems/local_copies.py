@@ -1,0 +1,114 @@
+"""Known data sets from a local copy: files in the folder that ``COTERIE_DATA`` names.
+
+For ``gsm8k``: ``gsm8k_train.jsonl`` and ``gsm8k_test.jsonl`` (or ``gsm8k-train.parquet``, ...) are
+its splits; ``gsm8k.jsonl`` is the whole set; a folder ``gsm8k`` has the hub's layout.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from coterie.datatypes import UserError, user_path
+from coterie.problems.files import SUFFIXES, Columns, read_problems, read_rows
+from coterie.problems.hub import HubSet, Purpose, load_hub, split_of
+from coterie.problems.source import ProblemSet
+from coterie.problems.split import part
+
+VARIABLE = "COTERIE_DATA"
+_TRAIN_PERCENT = 80
+
+
+@dataclass(frozen=True)
+class LocalCopy:
+    """Where a known data set lies on this disk."""
+
+    path: Path
+    """A file, or a folder in the hub's layout."""
+    whole: bool
+    """Whether the file holds all splits."""
+
+
+def find_copy(hub_set: HubSet, name: str, split: str | None) -> LocalCopy | None:
+    """The local copy of a known data set; None where there is none.
+
+    Args:
+        hub_set: the set; what lies on this disk anyway has no copy.
+        name: of the set.
+        split: the split that is wanted.
+
+    Raises:
+        UserError: the variable names no folder, or two files are copies of one split.
+    """
+    named = os.environ.get(VARIABLE)
+    if not named or user_path(hub_set.repo).is_dir():
+        return None
+    folder = user_path(named)
+    if not folder.is_dir():
+        raise UserError(f"{VARIABLE} names {folder}, which is no folder; mend or unset it")
+    if (folder / name).is_dir():
+        return LocalCopy(folder / name, whole=False)
+    stems = [f"{name}_{split}", f"{name}-{split}"] if split else []
+    for tried in (stems, [name]):
+        paths = (folder / f"{stem}{suffix}" for stem in tried for suffix in SUFFIXES)
+        found = [path for path in paths if path.is_file()]
+        if len(found) > 1:
+            raise UserError(f"{found[0]} and {found[1]} are both copies of {name}; keep one")
+        if found:
+            return LocalCopy(found[0], whole=tried == [name])
+    return None
+
+
+def load_known(
+    hub_set: HubSet,
+    name: str,
+    purpose: Purpose,
+    *,
+    split: str | None = None,
+    columns: Columns | None = None,
+    order: Literal["shuffled", "given"] = "shuffled",
+    choice_seed: int = 0,
+) -> ProblemSet:
+    """The training or the evaluation side of a known data set, from its local copy or the hub.
+
+    A file that holds all splits is divided 80:20, as sets are that the hub has undivided. Arguments
+    and errors as of :func:`coterie.problems.hub.load_hub`.
+    """
+    chosen = split_of(hub_set, name, purpose, split)
+    copy = find_copy(hub_set, name, chosen)
+    if copy is None or copy.path.is_dir():
+        source = hub_set if copy is None else replace(hub_set, repo=str(copy.path))
+        problems = load_hub(
+            source,
+            name,
+            purpose,
+            split=split,
+            columns=columns,
+            order=order,
+            choice_seed=choice_seed,
+        )
+    else:
+        if copy.whole and split is not None and {hub_set.train, hub_set.eval} - {None} != {split}:
+            raise UserError(
+                f"{copy.path} holds all of {name}; leave out split={split}, or call the file of "
+                f"that split {name}_{split}{copy.path.suffix}"
+            )
+        stem = name if copy.whole else f"{name}-{chosen}"
+        rows = read_rows(copy.path)
+        problems = read_problems(str(copy.path), stem, rows, columns, choice_seed=choice_seed)
+        problems.name = name if copy.whole else f"{name} ({chosen})"
+        if split is None and _is_divided(hub_set, copy):
+            percent = hub_set.train_percent or _TRAIN_PERCENT
+            problems = part(problems, purpose, train_percent=percent, order=order)
+    if copy is not None:
+        problems.notes = (*problems.notes, f"read from {copy.path}")
+    return problems
+
+
+def _is_divided(hub_set: HubSet, copy: LocalCopy) -> bool:
+    """Whether a file serves training and evaluation with a part each."""
+    if hub_set.train is None:
+        return False
+    if hub_set.train == hub_set.eval:
+        return hub_set.train_percent is not None
+    return copy.whole
