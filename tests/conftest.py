@@ -16,6 +16,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+
+from coterie.models.instructions import COMMON, has_avx2
+
+# Runs of this process and of others are compared bit for bit, so all of them compute with the same
+# instructions; torch reads these variables once.
+if has_avx2():
+    for name, value in COMMON.items():
+        os.environ.setdefault(name, value)
+
 import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
