@@ -17,21 +17,29 @@ _NAME = r"(?:\w{1,16}:)?(?:think|thinking|thoughts?)"
 _TAG = r"(?:(?!end_|no_)\w{1,16}[:_])?(?:think|thinking|thoughts?)(?:_fast(?:er)?)?"
 
 
-def _not_quoted(marks: str) -> str:
-    """The pattern of ``marks`` that do not stand in backticks: such a mark is only spoken of."""
-    return rf"(?:(?<!`){marks}|{marks}(?!`))"
+def _mark(angle: str, word: str) -> str:
+    """The pattern of marks that begin with ``<`` and go on with ``angle``, or are ``word`` in
+    brackets.
+
+    A mark in backticks is only spoken of. Every mark begins with one of three characters, and so
+    does the pattern: most of a long text is passed over at once.
+    """
+    rest = rf"(?:(?<=<)(?:{angle})|(?<=\[)(?-i:{word.upper()}\])|(?<=◁){word}▷)"
+    return rf"[<\[◁](?:(?<!`.){rest}|{rest}(?!`))"
 
 
-OPENING = _not_quoted(
-    rf"(?:<{_TAG}>|<\|(?:begin_of_|start_of_|begin_|start_)?{_NAME}\|>|(?-i:\[THINK\])|◁think▷"
-    r"|<\|inner_prefix\|>|<\|im_start\|>think\b"
-    r"|<\|channel\|?>(?:analysis|commentary|thought)[^<`\n]{0,80}+(?:<\|message\|>)?+)"
+OPENING = _mark(
+    rf"{_TAG}>|\|(?:begin_of_|start_of_|begin_|start_)?{_NAME}\|>"
+    r"|\|inner_prefix\|>|\|im_start\|>think\b"
+    r"|\|channel\|?>(?:analysis|commentary|thought)[^<`\n]{0,80}+(?:<\|message\|>)?+",
+    "think",
 )
 """Pattern of the marks that open a thought wherever they stand; not case-sensitive."""
-CLOSING = _not_quoted(
-    rf"(?:</{_TAG}>|<\|(?:/|end_of_|end_){_NAME}\|>|</\|{_NAME}\|>|(?-i:\[/THINK\])|◁/think▷"
-    r"|<\|inner_suffix\|>|<channel\|>|<\|im_start\|>answer\b"
-    r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final(?:<\|message\|>)?+)"
+CLOSING = _mark(
+    rf"/{_TAG}>|\|(?:/|end_of_|end_){_NAME}\|>|/\|{_NAME}\|>"
+    r"|\|inner_suffix\|>|channel\|>|\|im_start\|>answer\b"
+    r"|(?:\|end\|>(?:<\|start\|>assistant)?<|\|start\|>assistant<)?\|channel\|>final(?:<\|message\|>)?+",
+    "/think",
 )
 """Pattern of the marks that close one."""
 _AT_START = (
@@ -83,7 +91,7 @@ def _thought(text: str) -> tuple[int, int]:
     and both the length of the text where its leading tag is never closed."""
     end = start = 0
     if name := leading_tag(text):
-        close = re.search(_not_quoted(rf"</{name}>"), text, re.IGNORECASE)
+        close = re.search(rf"(?<!`)</{name}>|</{name}>(?!`)", text, re.IGNORECASE)
         if close is None:
             return len(text), len(text)
         end, start = close.span()

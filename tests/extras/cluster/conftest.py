@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load
@@ -196,12 +197,15 @@ def interrupted() -> Callable[..., None]:
     return run
 
 
-def _alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def _alive(group: int) -> list[int]:
+    """Processes of a group that still run; one that has ended and that nobody has waited for, as
+    a slow init leaves it, does not."""
+    running = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
+                running.append(process.pid)
+    return running
 
 
 class KillWhenAsked:
