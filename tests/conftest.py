@@ -146,6 +146,13 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory):
     return cache(lambda name: write_checkpoint(tmp_path_factory.mktemp(name), name))
 
 
+@pytest.fixture(autouse=True)
+def no_local_copies(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Known data sets come from the stand-in of the hub; tests marked ``data`` read real ones."""
+    if request.node.get_closest_marker("data") is None:
+        monkeypatch.delenv("COTERIE_DATA", raising=False)
+
+
 _ROUNDINGS = 2 * 2 * 7 * 64 * 2.0**-24
 """What rounding does, at most, to two float32 computations: each is two layers of seven products,
 sums of up to 64 terms, and a processor chooses their order. 1e-4 of the largest entry."""

@@ -186,7 +186,7 @@ def test_programs_of_an_extra_that_is_not_here(capsys: pytest.CaptureFixture[str
         said = capsys.readouterr().err
         assert said.startswith(f"coterie: coterie {program} needs the extra 'ops', which is not")
     assert __main__.main(["fly"]) == 2
-    assert "unknown program 'fly'; known: train, benchmark, report, check\n" in (
+    assert "unknown program 'fly'; known: train, benchmark, report, check, cache\n" in (
         capsys.readouterr().err
     )
     assert __main__.main(["--help"]) == 0
