@@ -174,12 +174,12 @@ def test_each_tests_outcome_is_kept_as_it_comes(
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu: needs one\n")
     monkeypatch.setattr(tests, "ROOT", tmp_path)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tools'}")
-    outcomes = tests.measure(tmp_path, 20)
+    outcomes = tests.measure(tmp_path, 10)
     assert outcomes["passed"] == 1
     assert [failure["test"] for failure in outcomes["failed"]] == ["tests/test_some.py::test_b"]
     assert "assert 1 == 2" in outcomes["failed"][0]["why"]
     assert outcomes["skipped"] == {"Skipped: not run: there is no GPU": 1}
-    assert outcomes["error"] == "1 failed; pytest was ended after 20 s"
+    assert outcomes["error"] == "1 failed; pytest was ended after 10 s"
 
 
 def test_an_updates_operations_by_hand() -> None:

@@ -4,6 +4,7 @@ string -> exact value -> choice or list -> algebra in a process of its own -> Fa
 (CoRe, arXiv:2601.21600, appendix A).
 """
 
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -152,7 +153,7 @@ class Checker:
         if choices or problem.kind == "choice":
             return _check_choice(response, replace(problem, choices=choices))
         stated = last_stated(response, problem.question)
-        if stated is None and problem.kind in ("qa", "text"):
+        if stated is None and (problem.kind in ("qa", "text") or _is_words(problem.gold)):
             stated = Candidate(0, bold) if (bold := bold_at_end(response)) else None
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
@@ -292,6 +293,11 @@ def _settled(gold: Shape, answer: Shape, problem: Problem) -> str:
     if not gold.is_value or not answer.is_value:
         return "list"
     return "string" if exact(gold.text) is None else "rational"
+
+
+def _is_words(gold: str) -> bool:
+    """Whether a reference answer is a name rather than a value: ``Jupiter``, ``carbon dioxide``."""
+    return re.fullmatch(r"[A-Za-z]{2,}(?:[ -][A-Za-z]+)*", gold.strip()) is not None
 
 
 def _choices(problem: Problem) -> tuple[str, ...]:

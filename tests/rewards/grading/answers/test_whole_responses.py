@@ -10,6 +10,7 @@ MONEY = Problem("w", "How much money does she earn?", "5800", "number")
 TRUTH = Problem("w", "Is it so?", "no", "text")
 FUNCTION = Problem("w", "Find all functions $f$ with this property.", "f(x)=3x", "math")
 TOWN = Problem("w", "Which town does she mean?", "Graz", "qa")
+METAL = Problem("w", "Which metal melts in the hand?", "gallium", "math")
 CHOICES = ("a cold front", "warm air", "two storms", "5/8")
 CHOICE = Problem("w", "What brings rain?", "A", "choice", choices=CHOICES)
 SHARE = Problem("w", "What share is it?", "D", "choice", choices=CHOICES)
@@ -22,6 +23,7 @@ RIGHT = [
     ("40 + 18 = 58. The shop has **58** jars.", NUMBER),
     ("40 + 18 = 58. **The shop has 58 jars.** I hope this helps!", NUMBER),
     ("The town that she means is **Graz**.", TOWN),
+    ("Of the three it is the softest.\n\nSo the metal that melts is **gallium**.", METAL),
     ("It fails for 4.\nSo it is: **No**", TRUTH),
     ("Answer: fifty-eight (58)", NUMBER),
     ("Answer: 58 (fifty-eight)", NUMBER),
@@ -54,6 +56,9 @@ WRONG = [
     ("She does not mean **Graz**.", TOWN),
     ("It is **Graz** or **Linz**.", TOWN),
     ("It is **Graz**, I think.", TOWN),
+    ("So the metal that melts is **sodium**.", METAL),
+    ("The metal is hardly **gallium**.", METAL),
+    ("So the metal that melts is **gallium** or **sodium**.", METAL),
     ("Answer: fifty-eight (59)", NUMBER),
     ("Answer: 58 (59)", NUMBER),
     ("**Answer.** $58$ or $59$", NUMBER),
