@@ -21,11 +21,20 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").g
 SLOW = (
     "README",
     "benchmarks",
-    "teams",
-    "new-environments",
+    "coming-from",
+    "core-teaching",
     "doctor",
-    "report",
+    "experts",
+    "from-python",
+    "games",
+    "gateway",
+    "models",
+    "new-environments",
+    "problems",
     "recipes",
+    "report",
+    "teams",
+    "tiny-team",
 )
 SAVED = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(

@@ -14,6 +14,7 @@ FLAGS = (
 )
 
 
+@pytest.mark.slow
 def test_learners_elsewhere_imitate_the_same(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     assert train.main([*FLAGS, "--run-dir", str(here)]) == 0
