@@ -23,7 +23,12 @@ from coterie.rewards.grading.answers.equality import (
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import Candidate, bold_at_end, last_stated
+from coterie.rewards.grading.answers.extract import (
+    Candidate,
+    bold_at_end,
+    bold_in_statement,
+    last_stated,
+)
 from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.sentences import (
@@ -37,6 +42,7 @@ from coterie.rewards.grading.answers.worked import (
     in_digits,
     in_one_unit,
     stated_forms,
+    without_conversion,
     without_rounding,
     without_scope,
     without_working,
@@ -153,8 +159,13 @@ class Checker:
         if choices or problem.kind == "choice":
             return _check_choice(response, replace(problem, choices=choices))
         stated = last_stated(response, problem.question)
-        if stated is None and (problem.kind in ("qa", "text") or _is_words(problem.gold)):
-            stated = Candidate(0, bold) if (bold := bold_at_end(response)) else None
+        if problem.kind in ("qa", "text") or _is_words(problem.gold):
+            bold = (
+                bold_in_statement(stated.text, problem.question)
+                if stated
+                else bold_at_end(response, problem.question)
+            )
+            stated = Candidate(stated.start if stated else 0, bold) if bold else stated
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
             return Verdict(False, None, "none")
@@ -184,7 +195,8 @@ class Checker:
         written = in_digits(without_letter(answer))
         if problem.kind == "number":
             written = one_number(written)
-        written = in_one_unit(without_scope(written, problem.gold), problem.question)
+        written = without_conversion(without_scope(written, problem.gold))
+        written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:
             written = without_working(written, problem.question)
         written = without_rounding(written, problem.gold)

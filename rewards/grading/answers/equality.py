@@ -52,7 +52,26 @@ AtomRule = Callable[[Shape, Shape], bool | None]
 """(gold, answer) -> equal, different, or not known yet."""
 
 _BASE = re.compile(r"\(?([0-9A-Fa-f]+)\)? ?_ ?(?:\{ ?([0-9]{1,3}|[a-z]{3,8}) ?\}|([0-9]))")
-_BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9}
+_BASES = {
+    "two": 2,
+    "three": 3,
+    "four": 4,
+    "five": 5,
+    "six": 6,
+    "seven": 7,
+    "eight": 8,
+    "nine": 9,
+    "ten": 10,
+}
+_BASE_ASKED = re.compile(
+    r"\b(?:in|to|into|as)\s+(?:(?:a|an|its|the)\s+)?(?:base[\s-]+\$?(?P<base>[0-9]{1,2}|[a-z]{3,5})\b"
+    r"|(?P<name>binary|octal|decimal|hexadecimal)\b(?!\s+(?:places?|digits?|points?)))"
+    r"|\bbase[\s-]+\$?(?P<adjective>[0-9]{1,2}|[a-z]{3,5})\$?\s+(?:numeral|number|value|representation|expansion)\b",
+    re.IGNORECASE,
+)
+_NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
+_LOWERED = re.compile("[₀-₉]{1,3}")
+_DIGITS_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _PARENTHESES = "()[]"
 _HYPHENS = re.compile(r"[0-9]+(?: ?- ?[0-9]+)+")
 _ARRANGED = re.compile(
@@ -130,22 +149,49 @@ def same_words(gold: str, answer: str, question: str = "") -> bool | None:
 
 def in_base(text: str) -> tuple[str, int] | None:
     """The digits and the base of ``204_5`` or ``4210_{5}``."""
-    match = _BASE.fullmatch(text)
+    match = _BASE.fullmatch(_with_subscript(text))
     if match is None:
         return None
     base = match[2] or match[3]
     return match[1].upper().lstrip("0"), int(base) if base.isdigit() else _BASES.get(base, 0)
 
 
-def same_numeral(gold: str, answer: str) -> bool | None:
-    """Numerals of a base by digit and base, None for any other gold answer; a missing base is the
-    one that the question names."""
+def _with_subscript(text: str) -> str:
+    """``13_{10}`` of ``13₁₀``."""
+    return _LOWERED.sub(lambda match: f"_{{{match[0].translate(_DIGITS_LOWERED)}}}", text)
+
+
+def same_numeral(gold: str, answer: str, question: str = "") -> bool | None:
+    """Numerals of a base by digit and base, None where neither names one; a missing base is the
+    one that the question asks for, or ten.
+
+    >>> same_numeral("13", "13_{10}"), same_numeral("13", "13_5"), same_numeral("13", "13")
+    (True, False, None)
+    """
     gold_base, answer_base = in_base(gold), in_base(answer)
     if gold_base is None:
-        return None
+        if answer_base is None or not re.fullmatch("[0-9A-Fa-f]+", gold):
+            return None
+        return answer_base == (gold.upper().lstrip("0"), _base_of(gold, question))
     if answer_base is None and answer.isalnum() and answer.isascii():
         return gold_base[0] == answer.upper().lstrip("0")
     return gold_base == answer_base
+
+
+def _base_of(gold: str, question: str) -> int:
+    """The base of a gold answer that names none; 0 where it may be another one than ten."""
+    asked = {
+        _NAMED_BASES.get(name.casefold()) or (int(name) if name.isdigit() else _BASES.get(name, 0))
+        for match in _BASE_ASKED.finditer(question[:MAX_QUESTION])
+        if (name := match["base"] or match["name"] or match["adjective"])
+    }
+    if asked:
+        return asked.pop() if len(asked) == 1 else 0
+    named = (match[2] or match[3] for match in _BASE.finditer(plain(question[:MAX_QUESTION])))
+    bases = [int(base) if base.isdigit() else _BASES.get(base, 0) for base in named]
+    # In a question about 101_2, 11 may be three.
+    largest = max(int(digit, 16) for digit in gold)
+    return 0 if any(largest < base for base in bases) else 10
 
 
 def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True) -> bool | Pair:
@@ -170,7 +216,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
         and (named := same_words(gold.text, answer.text, problem.question)) is not None
     ):
         return named
-    if (verdict := same_numeral(gold.text, answer.text)) is not None:
+    if (verdict := same_numeral(gold.text, answer.text, problem.question)) is not None:
         return verdict
     if equation(answer.text) or equation(gold.text):
         return alike or _equations(gold, answer, problem.question) or False

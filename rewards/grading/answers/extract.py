@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
+from coterie.rewards.grading.answers.leads import leads_to_words, value_led_to
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.sentences import value_in_sentence
 from coterie.rewards.grading.answers.statements import doubted, value_stated
@@ -20,13 +21,22 @@ from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, shares
 LONGEST = 1 << 17
 """Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
 _FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
-"""Signs that decorate an answer and say nothing of it; a cross or a question mark is none."""
+"""Signs that decorate what stands before an answer."""
+_DISAPPROVING = "✕✖✗✘❌❎❓❔❕❗⚠⛔👎🚫🤔🤷🙅😕🙁🙃😬🧐🤨😅"
+_DISAPPROVED = re.compile(f"[{_DISAPPROVING}]")
+_DECORATION = re.compile(
+    rf"(?:(?![{_DISAPPROVING}])"
+    r"[\U0001f300-\U0001faff☀-☄☑☔☕☘☝☺⚓⚡⚽⚾⛄⛅\u26f0-\u26ff\u2700-✔✨❤⭐\ufe0f\u200d \t])+\Z"
+)
+"""Signs that decorate the end of a line and say nothing of it, as a cross or a doubting face do."""
+_REMARK = re.compile(r"(?P<behind>[^()]*?)\s*\((?P<remark>[^()]{2,120})\)[.!]?")
 
 _TAG = re.compile(
     r"<(?P<slash>/?)(?P<name>final[_-]answer|answer|outcome|result|strategy_\w{1,40}_outcome)"
     r"(?:\s[^<>]{0,80})?>",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"(?:[-+•*–]|\(?[0-9a-z]{1,2}[.)])[ \t]", re.IGNORECASE)
 _BULLET = re.compile(r"\A[ \t>]*[*][ \t]")
 _HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
 _LEAD = r"(?:(?:so|thus|hence|therefore|then|finally|consequently|in conclusion)\b[ \t,]{1,4})?"
@@ -253,6 +263,12 @@ def _closed(match: re.Match[str]) -> str:
     return rest.strip()
 
 
+def _undecorated(text: str) -> str:
+    """A line without the signs and marks that decorate its end, unless it is nothing else."""
+    bare = _DECORATION.sub("", text[-1024:].rstrip("* \t")).rstrip("* \t")
+    return text[:-1024] + bare if bare else text.rstrip(f"{_FLOURISHES}* \t")
+
+
 def _lines(text: str) -> list[Candidate]:
     stated: list[Candidate] = []
     for match in _HASHES.finditer(text):
@@ -261,7 +277,7 @@ def _lines(text: str) -> list[Candidate]:
         if rest and not _ANSWER_LINE.match(rest) and not _HEADING.fullmatch(match[0]):
             stated.append(Candidate(match.start(), rest, labelled=True))
     for match in _ANSWER_LINE.finditer(text):
-        rest = _closed(match).rstrip(f"{_FLOURISHES}* \t") or _following(text, match.end())
+        rest = _undecorated(_closed(match)) or _following(text, match.end())
         stated.append(Candidate(match.start(), _unexclaimed(rest), labelled=_is_label(match)))
     for match in _SET_LINE.finditer(text):
         rest = _unexclaimed(f"{match['inside']} {match['rest']}".strip())
@@ -404,20 +420,34 @@ def _short_answer(text: str) -> Candidate | None:
     return Candidate(matches[0].start(), matches[0]["rest"], labelled=True)
 
 
+def _bold(line: str) -> tuple[str, str, str] | None:
+    """What stands before the one part in bold of a line, in it and behind it; None where there is
+    no such part, or a sign of doubt."""
+    line = _DECORATION.sub("", line) if len(line) <= 512 else ""
+    match = _BOLD.search(line)
+    if match is None or line.count("**") != 2 or _DISAPPROVED.search(line):
+        return None
+    return line[: match.start()], match["inside"], line[match.end() :]
+
+
 def _in_bold(text: str, question: str) -> Candidate | None:
     """The one value in bold in a last line, where its sentence and what follows hold no other
-    number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**``"""
+    number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**`` Where they hold one,
+    they have to lead to what the question asks for."""
     start = text.rstrip().rfind("\n") + 1
-    line = text[start:].strip()
-    match = _BOLD.search(line)
-    if match is None or line.count("**") != 2 or len(line) > 512:
+    parts = _bold(text[start:].strip())
+    if parts is None:
         return None
-    before, behind = line[: match.start()], line[match.end() :]
-    if _DOUBT.search(line) or doubted(behind) or behind.lstrip()[:1] == ":":
+    before, bold, behind = parts
+    remark = _REMARK.fullmatch(behind)
+    if remark is not None:
+        behind = remark["behind"]
+    if _DOUBT.search(f"{before}{bold} {behind}") or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
+    item = _ITEM.match(before)
     before = _SENTENCE_END.split(before)[-1]
     asking = asking_sentence(question)
-    beside = " ".join([*before.split()[-3:], match["inside"], *behind.split()[:3]])
+    beside = " ".join([*before.split()[-3:], bold, *behind.split()[:3]])
     done = _DONE.search(behind)
     if (
         _TOO.search(behind)
@@ -425,17 +455,20 @@ def _in_bold(text: str, question: str) -> Candidate | None:
         or not {*map(str.casefold, _COMPARED.findall(beside))} <= {*asking.split()}
     ):
         return None
-    if not shares_verb(before or match["inside"], asking):
+    another_deed = not shares_verb(before or bold, asking)
+    if another_deed and "=" not in bold:
         return None
-    if _DIGIT.search(before + behind):
-        return None
-    verbless = VERBS.isdisjoint(before.casefold().split())
-    if before.strip() and verbless and not before.rstrip().endswith("="):
-        # "Step **18**" is a heading.
-        return None
-    inside = value_stated(match["inside"].strip())
+    inside = value_stated(bold.strip())
     if not _DIGIT.search(inside):
         return None
+    # "Step **18**" is a heading.
+    verbless = VERBS.isdisjoint(before.casefold().split())
+    heading = before.strip() and verbless and not before.rstrip().endswith("=")
+    if heading or remark or another_deed or _DIGIT.search(before + behind):
+        value = "" if item else value_led_to(before, inside, behind, question)
+        # A remark is read with the value: it may be another form of it, or another value.
+        said = f"{value} ({remark['remark']})" if remark else value
+        return Candidate(start, said) if value else None
     # "**58** in all" is no length in inches.
     first = re.match(
         r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+|\s[a-z]{3,}s\b)?", behind
@@ -445,20 +478,45 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
 
 
-def bold_at_end(response: str) -> str | None:
+def bold_at_end(response: str, question: str = "") -> str | None:
     """What stands in bold at the end of a last line that only leads to it: ``So: **B. two**``,
-    ``The share is **5/8**.``"""
-    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
-    match = _BOLD.search(line)
-    if match is None or line.count("**") != 2 or len(line) > 512:
+    ``The share is **5/8**.``
+
+    Args:
+        question: where it is given, words that say what it asks for lead there, too: ``It lies on
+            the continent of **Asia**.``
+    """
+    ending = _bold_ending(after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2])
+    if ending is None:
         return None
-    before, behind = line[: match.start()].rstrip(), line[match.end() :]
-    # "no" is an answer where it stands alone.
-    doubtful = before + behind + " " + _TRUTH.sub("", match["inside"])
-    if _DOUBT.search(doubtful):
-        return None
+    before, inside = ending
     leads = not before or before.endswith((":", "=")) or before.casefold().endswith(_LEADS)
-    return match["inside"] if leads and not behind.strip(" .!") else None
+    return inside if leads or leads_to_words(before, question) else None
+
+
+def bold_in_statement(text: str, question: str) -> str | None:
+    """The words in bold at the end of a stated answer that says what the question asks for: ``It
+    was written by **Ann Lee**.``"""
+    # The line's last mark may have been taken for the end of what stands in bold before it.
+    ending = _bold_ending(text.strip() + "**" * (text.count("**") % 2))
+    if ending is None:
+        return None
+    leads = ending[0].casefold().endswith(_LEADS) or leads_to_words(ending[0], question)
+    return ending[1] if leads else None
+
+
+def _bold_ending(line: str) -> tuple[str, str] | None:
+    """What stands before the one part in bold that a line ends with, and that part; None where the
+    line holds a doubt."""
+    parts = _bold(line)
+    if parts is None:
+        return None
+    before, inside, behind = parts
+    # "no" is an answer where it stands alone.
+    doubtful = f"{before}{behind} {_TRUTH.sub('', inside)}"
+    if _DOUBT.search(doubtful) or behind.strip(" .!"):
+        return None
+    return before.rstrip(), inside
 
 
 def extract(response: str) -> str | None:

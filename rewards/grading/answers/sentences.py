@@ -49,7 +49,9 @@ _NAMED = re.compile(
     r"\bthe (?:least|most|first|second|third|other|maximum|minimum|two|three|four) (?=[a-z])"
 )
 """Words that only tell which thing is meant: ``the second side``."""
-_SIGNS = re.compile(r"[=<>~≈√×·∞\\^?;:(*$+/{}|\[\]]|\s[-−]\s|[.!]\s|,\s*(?:and|but|or)\b")
+_SIGNS = re.compile(
+    r"[=<>~≈≠≤≥❌✗✘✖❓👎🤔√×·∞\\^?;:(*$+/{}|\[\]]|\s[-−]\s|[.!]\s|,\s*(?:and|but|or)\b"
+)
 """What stands in no sentence that is read: formulas, other sentences, and what contrasts."""
 _PURPOSE = re.compile(r"\bto [a-z ]{2,80}\Z")
 _NAMES_NO_THING = re.compile(
@@ -88,6 +90,7 @@ _CALENDAR = frozenset({
     "October", "November", "December",
 })  # fmt: skip
 _REMARK = re.compile(r"(?P<value>.{1,200}?)\s+\((?P<remark>[^()]{2,120})\)[\s.*]*", re.DOTALL)
+_CONTENTS = re.compile(r"(?P<holder>\s*[a-z]+)?\s+of\s+(?P<contents>[a-z]+)\b")
 _COUNT = re.compile(r"[$＄]?(?P<number>[0-9]+(?:\.[0-9]+)?)\s+[a-z]{3,20}(?:\s[a-z]{3,20}){0,2}")
 _AND_MORE = re.compile(r"(?:and|with|plus|while)\s+[0-9]+\s+(?P<words>[a-z]+(?:\s+[a-z]+){0,3})")
 _BESIDE = re.compile(r"(?:the|this|that is the)\s+[a-z ]{3,60}|(?:all|both)\s+of\s+[a-z ]{3,60}")
@@ -197,6 +200,7 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
 def _in_words_around(text: str, question: str) -> str:
     asking = asking_sentence(question)
     before, inside, behind = _one_value(text.replace(r"\$", DOLLAR), asking)
+    behind = _without_contents(inside, behind, question)
     around = f"{before} {behind}"
     if not inside or not re.search(r"[A-Za-z]{2}", around) or _SIGNS.search(around):
         return ""
@@ -234,6 +238,20 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
     return text[:start], text[start:end], text[end:]
 
 
+def _without_contents(inside: str, behind: str, question: str) -> str:
+    """What follows a value without ``of soup`` behind ``cans``, where the question names cans of
+    nothing else."""
+    match = _CONTENTS.match(behind)
+    words = _WORD.findall(match["holder"] if match and match["holder"] else inside)
+    if match is None or not words:
+        return behind
+    holder = re.escape(re.sub(r"e?s\Z", "", words[-1].casefold()))
+    named = re.findall(rf"\b{holder}(?:e?s)?\s+of\s+([a-z]+)", question.casefold())
+    if {*named} != {match["contents"].casefold()}:
+        return behind
+    return (match["holder"] or "") + behind[match.end() :]
+
+
 def _with_unit(value: str, behind: str, question: str) -> str:
     """A value with the longest beginning of what follows that is its unit."""
     words = [*takewhile(lambda word: word.casefold() not in _PREPOSITIONS, behind.split())]
@@ -242,7 +260,7 @@ def _with_unit(value: str, behind: str, question: str) -> str:
         if _literal(stated, question) is not None:
             return stated
     # "7 eighteenths" is no 7.
-    return value if not words or words[0].casefold() in _FREE | {*_COMPARES} else ""
+    return value if not words or words[0].casefold() in _FREE | {*_COMPARES, "up"} else ""
 
 
 def _answers(before: str, behind: str, question: str) -> bool:
@@ -259,6 +277,9 @@ def _answers(before: str, behind: str, question: str) -> bool:
         return False
     asked = {*_WORD.findall(clause)}
     allowed = (asked & _ASKED_ALIKE) | compared
+    if "up" not in left:
+        # "8 feet up the wall", and not "up to 8 feet"
+        allowed |= asked & {"up"}
     if ({*left, *right} - allowed) & _DENIALS:
         return False
     if not asked:
@@ -332,8 +353,11 @@ def _without_measure(words: list[str]) -> list[str]:
 
 
 def _subject(question: str) -> list[str]:
-    """The word at the start of a question that says whom it is about."""
+    """The words at the start of a question that say whom or what it is about."""
     words = question.casefold().split()[:2]
+    if words and words[0].endswith(("'s", "’s")):
+        # "Ann's car"
+        return words
     return words[1:] if words[:1] in (["a"], ["an"], ["the"]) else words[:1]
 
 

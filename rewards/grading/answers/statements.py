@@ -63,7 +63,24 @@ _STATED = re.compile(r"[0-9\\$]")
 _OTHER_TRUTH = re.compile(r"\W*(?:yes|no|true|false)\b(?!\s+\w)", re.IGNORECASE)
 _TRUTHS = frozenset({"yes", "no", "true", "false"})
 _TRUTH = re.compile(
-    r"[\s*_]{0,4}(?:\\text\s?\{)?(yes|no|true|false)[*_]{0,3}\s?[,;]\s+", re.IGNORECASE
+    r"[\s*_]{0,4}(?:\\text\s?\{)?(yes|no|true|false)[*_]{0,3}"
+    r"(?:\s?[,;]\s+|\s?[—–]\s?|(?P<stop>\.)[*_]{0,3}\s+)",
+    re.IGNORECASE,
+)
+_CONFIRMING = re.compile(
+    r"(?:it|there|they|he|she|we|one|you)(?:['’]s|\s+(?:is|are|was|were|would\s+be))\s+"
+    r"(?:not\s+(?:possible|valid|correct|right|true)|impossible|false|incorrect)\b"
+    r"(?P<rest>[^;]*)\Z",
+    re.IGNORECASE,
+)
+"""A clause that denies, behind a No: ``it is not possible``. "That is not right" may be said of the
+No itself."""
+_DENYING = re.compile(
+    r"(?:it|this|that|they|he|she|we|you|one)(?:['’]s\s+not|\s+(?:cannot|can['’]t|won['’]t"
+    r"|(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|may|must|should)"
+    r"(?:\s+not|n['’]t)))\b"
+    r"(?!\s+(?:only|just|merely|matter))",
+    re.IGNORECASE,
 )
 
 _DOUBTING = """
@@ -100,8 +117,14 @@ def value_stated(text: str, *, labelled: bool = False) -> str:
 
 def _without_tail(text: str, labelled: bool) -> str:
     truth = _TRUTH.match(text)
-    if truth and not doubted(text[truth.end() :]):
-        return truth[1]
+    if truth:
+        said = text[truth.end() :]
+        if truth[1].casefold() in ("yes", "true") and _DENYING.match(said) and not truth["stop"]:
+            # A Yes to what is denied may be a No.
+            return text
+        denied = _CONFIRMING.match(said) if truth[1].casefold() in ("no", "false") else None
+        if not doubted(denied["rest"] if denied else said):
+            return truth[1]
     match = _TAIL.search(text)
     if match is None:
         return text

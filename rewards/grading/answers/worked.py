@@ -41,6 +41,29 @@ def without_working(answer: str, question: str | None = None) -> str:
     return f"{name}={last}" if name else last
 
 
+_COUNTED = re.compile(r"(?<=[0-9)}])\s*(?<!\\)[A-Za-z]{2,}(?:\s[a-z]{2,}){0,2}")
+
+
+def sums_to(working: str, result: str, question: str | None = None) -> bool:
+    """Whether each side of a chain of literals comes to a value; words behind numbers do not count.
+
+    >>> sums_to("3 pens + 4 pens", "7 pens"), sums_to("3 + 4 = 8 - 1", "7"), sums_to("x + 3", "7")
+    (True, True, False)
+    """
+    last = value_of(plain(result), question) or value_of(plain(_COUNTED.sub("", result)))
+    if len(working) > MAX_LENGTH or last is None or last.literal is None:
+        return False
+    for side in working.split("="):
+        text = _TIMES.sub("*", plain(_COUNTED.sub("", side)).replace(DOLLAR, ""))
+        value = value_of(text)
+        amount = _amount(value.formula) if value else None
+        worth = _worth(value.formula) if value and amount is None else None
+        exact = amount is not None and amount in _amounts(last)
+        if not exact and (worth is None or not math.isclose(worth, last.literal, rel_tol=1e-9)):
+            return False
+    return True
+
+
 def _amounts(value: Value) -> tuple[Fraction | None, ...]:
     """The number, and of a percentage the share too."""
     number = value.literal
@@ -106,6 +129,52 @@ def in_one_unit(answer: str, question: str) -> str:
     if asked == {small}:
         return str(total)
     return str(Fraction(total, ratio)) if asked == {large} else answer
+
+
+_CONVERTED = re.compile(
+    r"(?P<value>[^()]{1,64}?)\s+\((?:(?:or|i\.e\.|that\s+is|equivalently|namely"
+    r"|which\s+(?:is|equals)),?\s+|=\s*)?(?P<other>[^()]{1,64})\)"
+)
+_MEASURE = re.compile(r"(?P<many>[0-9]{1,9}(?:\.[0-9]{1,9})?) (?P<unit>[a-z]{1,12})", re.IGNORECASE)
+_WORTHS = {
+    "second": (1, "time"), "minute": (60, "time"), "hour": (3600, "time"), "day": (86400, "time"),
+    "week": (604800, "time"), "inch": (1, "imperial"), "foot": (12, "imperial"),
+    "yard": (36, "imperial"), "mile": (63360, "imperial"), "millimeter": (1, "metric"),
+    "centimeter": (10, "metric"), "meter": (1000, "metric"), "kilometer": (1000000, "metric"),
+    "milligram": (1, "mass"), "gram": (1000, "mass"), "kilogram": (1000000, "mass"),
+    "milliliter": (1, "volume"), "liter": (1000, "volume"), "ounce": (1, "weight"),
+    "pound": (16, "weight"), "cent": (1, "money"), "dollar": (100, "money"),
+}  # fmt: skip
+"""Units in the smallest of their kind."""
+
+
+def without_conversion(answer: str) -> str:
+    """``90 minutes`` of ``90 minutes (that is, 1.5 hours)``; an answer as it is where the two are
+    not the same.
+
+    >>> without_conversion("90 minutes (1.5 hours)"), without_conversion("90 cm (1 m)")
+    ('90 minutes', '90 cm (1 m)')
+    """
+    match = _CONVERTED.fullmatch(plain(answer)) if len(answer) <= 256 else None
+    if match is None:
+        return answer
+    worth = _converted(match["value"])
+    same = worth is not None and worth == _converted(match["other"])
+    return match["value"] if same else answer
+
+
+def _converted(text: str) -> tuple[Fraction, str] | None:
+    """A measure, or two as ``2 hours 30 minutes``, in the smallest unit of its kind."""
+    parts = re.split(r",?\sand\s|,\s|(?<=[a-z])\s(?=[0-9])", text.strip())
+    total, kinds = Fraction(), []
+    for part in parts:
+        match = _MEASURE.fullmatch(part)
+        many, kind = _WORTHS.get((unit_of(match["unit"]) or "") if match else "", (0, ""))
+        if match is None or not kind:
+            return None
+        total += Fraction(match["many"]) * many
+        kinds.append(kind)
+    return (total, kinds[0]) if len({*kinds}) == 1 else None
 
 
 _BELOW_100 = (
