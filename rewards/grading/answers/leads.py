@@ -25,7 +25,8 @@ _ASSIGNED = re.compile(
 )
 _EQUALS = re.compile(r"=\s*(?:\$|\\\))?\s*\Z")
 _WORKING = re.compile(
-    r"(?P<words>[A-Za-z][A-Za-z ,'’]*?)?\s*(?P<joint>[=:])?\s*(?P<sums>[^A-Za-z\s=:].*)"
+    r"(?:(?P<words>[A-Za-z][A-Za-z ,'’]*?)(?:\s*(?P<joint>[=:])\s*|\s+(?![-−+])))?"
+    r"(?P<sums>[-−0-9(\\$√].*)"
 )
 """Words, and a sum behind them: ``The total is 3 + 4``, ``Total = 3 + 4``."""
 _CONDITION = re.compile(
@@ -57,6 +58,14 @@ a an the of in on at by it they these this that all he she his her its their the
 therefore is are was were be been who what which answer final correct called named lie lies located
 situated found
 """
+_PLACES = frozenset({"lie", "lies", "located", "situated", "found"})
+_DEED = re.compile(r"(?:ed|en|orn|own|ost|eld|uilt|ie)\Z")
+_OPPOSITE_ENDS = (
+    (
+        re.compile(r"\b(?:beg[aiu]n\w*|start\w*|born)\b"),
+        re.compile(r"\b(?:end\w*|finish\w*|die[sd]?)\b"),
+    ),
+)
 _FREE = frozenset(_PLACED.split())
 """Words that may lead to a name although the question does not say them."""
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!][*_]{0,2}\s+")
@@ -82,6 +91,12 @@ def value_led_to(before: str, inside: str, behind: str, question: str) -> str:
         return inside if asked and _asks_for_name(equation["name"], question) else ""
     if (equals := _EQUALS.search(before)) is not None:
         return _result(before[: equals.start()], inside, behind, question)
+    said, asking = f"{before} {behind}".casefold(), asking_sentence(question)
+    for first, last in _OPPOSITE_ENDS:
+        for one, other in ((first, last), (last, first)):
+            if one.search(said) and not other.search(said) and other.search(asking):
+                # "The war began in 1914" is no answer to when it ended.
+                return ""
     return value_in_sentence(f"{before}**{inside}**{behind}", question)
 
 
@@ -96,9 +111,10 @@ def _result(working: str, inside: str, behind: str, question: str) -> str:
     ends = not behind.strip(" .!") or (whole is not None and whole.literal is not None)
     if ends and {*_words(words)} <= _LEADING - VERBS | {"is"}:
         return with_unit
-    if ends and len(words) == 1:
+    if ends and len(words) == 1 and match["joint"]:
         # "A = 3 * 4" is an area.
-        initial = any(word[0] == words.casefold() for word in _words(asking_clause(question))[1:])
+        asked = _words(asking_clause(question))[1:]
+        initial = any(len(word) > 3 and word[0] == words.casefold() for word in asked)
         return with_unit if initial or _asks_for_name(words, question) else ""
     joint = "is " if match["joint"] else ""
     return value_in_sentence(f"{words} {joint}**{inside}**{behind}", question)
@@ -134,12 +150,27 @@ def leads_to_words(before: str, question: str) -> bool:
         words.pop()
     if not words or words[-1] not in _END_WORDS or not asking:
         return False
-    if words[-1] == "by" and not _asks_by_whom(asking):
+    if not _joins(words, asking):
         return False
     if not {*_DIGITS.findall(sentence)} <= {*_DIGITS.findall(asking)}:
         return False
     deeds = [word for word in words if word not in _FREE]
     return shares_verb(" ".join(deeds), asking) and all(stands_in(word, asking) for word in deeds)
+
+
+def _joins(words: list[str], asking: str) -> bool:
+    """Whether the last of the words before a name joins it as the question asks: ``in`` to "In
+    which country", ``the continent of`` to "Which continent"."""
+    last, before = words[-1], "".join(words[-2:-1])
+    if last == "by":
+        return _asks_by_whom(asking)
+    if last == "of":
+        return bool(before) and before not in _FREE and stands_in(before, asking)
+    if last in ("in", "on", "at"):
+        asks = re.search(r"\b(?:in|on|at|where)\b", asking) or before in _PLACES
+        deeds = {word for word in _words(asking) if _DEED.search(word) or word in VERBS}
+        return bool(asks) and deeds <= {*words, *_PLACES, "is", "are", "was", "were"}
+    return True
 
 
 def _asks_by_whom(asking: str) -> bool:

@@ -27,6 +27,9 @@ DOG = (
     "number",
 )
 SHELVES = ("Alf has 3 shelves of 8 pots and Bea has 9 pots. How many pots has Alf?", "24", "number")
+RIVER = ("Which river flows through Linz?", "Danube", "math")
+BIRTH = ("In which country was the teacher of Chopin born?", "France", "math")
+SIEGE = ("In what year did the siege that began in 1565 end?", "1566", "number")
 LEFT = ("Sue has 40 eggs and breaks 12. How many eggs are left?", "28", "number")
 SOLVE = ("Solve for x: $3x + 1 = 19$.", "6", "number")
 KITE = (
@@ -66,6 +69,9 @@ RIGHT = [
     (DOG, "So the dog eats **12 bags** of feed in 30 days. 🐶"),
     (DOG, "Answer: 12 bags 🐕🦴"),
     (SHELVES, "So Alf has 3 shelves × 8 pots = **24 pots**."),
+    (RIVER, "The river that flows through Linz is the **Danube**."),
+    (BIRTH, "He was born in **France**."),
+    (SIEGE, "The siege that began in 1565 ended in **1566**."),
     (LEFT, "Therefore, Sue has 40 - 12 = **28 eggs** left. 🥚"),
     (LEFT, "Eggs left = 40 − 12 = **28**"),
     (LEFT, "40 - 12 = **28** eggs"),
@@ -121,6 +127,9 @@ WRONG = [
     (SOLVE, "If we divide by 3, **x = 6**."),
     (SOLVE, "So 3x = 18, but **x = 6** is extraneous."),
     (SOLVE, "3 + **x = 6**"),
+    (SOLVE, "x + 6 = **6**"),
+    (POWER, "y − 3 = **−3**"),
+    (ROOTS, "y = 2 + 1 = **3**"),
     (KITE, "The mast rises **7 m** up the kite? No."),
     (KITE, "The kite falls **7 m** down the mast."),
     # Names that are led to by other words.
@@ -140,6 +149,12 @@ WRONG = [
     (PAINTER, "**Answer:** It was not painted by **Rembrandt**."),
     (PAINTER, "**Answer:** It was painted by **Rembrandt** or **Hals**."),
     (PAINTER, "**Answer:** It was painted by **Hals**."),
+    (RIVER, "It is a river on the **Danube**."),
+    (RIVER, "It flows into the **Danube**."),
+    (BIRTH, "Chopin is buried in **France**."),
+    (BIRTH, "The teacher of Chopin is in **France**."),
+    (SIEGE, "The siege that began in 1565 began in **1566**."),
+    (SIEGE, "The siege that began in 1564 ended in **1566**."),
     (TEACHER, "Plato was taught by **Aristotle**."),
     # Equations that are conditional, or of something else.
     (POWER, "If $5^y = 5^{-3}$, then **y = −3**."),
