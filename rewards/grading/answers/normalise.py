@@ -166,8 +166,10 @@ _SPELLED = {
 _WRAPPERS = re.compile(
     r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|underline"
     r"|textnormal|boldsymbol|operatorname|boxed|fbox)"
-    r"\s{0,4}\{([^{}]*)\}"
+    r"\s{0,4}\{([^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}"
 )
+_INCHES = re.compile(r"(?P<number>[^\"']{0,64}[0-9])\s?(?:\"|'')\.?")
+"""``12"``; a number in quotes has two of them."""
 _WORDY = re.compile(r"\s*\\(?:text|textbf|textit|textrm|mathrm|mbox)\s{0,4}\{([^{}]*)\}\s*\.?\s*")
 # "Tuesday", "No solution"; but abc is a product, as its letters are in their order.
 _BARE_WORDS = re.compile(r"[A-Za-z][a-z]{2,}(?: [a-z]{2,})*")
@@ -232,6 +234,8 @@ def _plain(text: str) -> str:
         if not count:
             break
     text = _SPACE.sub(" ", text).strip(_EDGES)
+    if inches := _INCHES.fullmatch(text):
+        text = f"{inches['number']} inches"
     # A full stop ends a sentence, three of them stand for digits that are not told.
     return text if _UNTOLD.search(text) else text.rstrip(_EDGES + ".")
 

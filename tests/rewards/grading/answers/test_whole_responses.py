@@ -11,6 +11,9 @@ TRUTH = Problem("w", "Is it so?", "no", "text")
 FUNCTION = Problem("w", "Find all functions $f$ with this property.", "f(x)=3x", "math")
 TOWN = Problem("w", "Which town does she mean?", "Graz", "qa")
 METAL = Problem("w", "Which metal melts in the hand?", "gallium", "math")
+LENGTH = Problem("w", "How long is each shelf, in inches?", "12", "number")
+FEET = Problem("w", "How long is each shelf, in feet?", "12", "number")
+PART = Problem("w", "What part is left?", r"\frac{7}{12}", "math")
 CHOICES = ("a cold front", "warm air", "two storms", "5/8")
 CHOICE = Problem("w", "What brings rain?", "A", "choice", choices=CHOICES)
 SHARE = Problem("w", "What share is it?", "D", "choice", choices=CHOICES)
@@ -24,6 +27,11 @@ RIGHT = [
     ("40 + 18 = 58. **The shop has 58 jars.** I hope this helps!", NUMBER),
     ("The town that she means is **Graz**.", TOWN),
     ("Of the three it is the softest.\n\nSo the metal that melts is **gallium**.", METAL),
+    ('96 / 8 = 12\nAnswer: 12"', LENGTH),
+    ("96 / 8 = 12\nAnswer: 12''", LENGTH),
+    ('Answer: "12"', LENGTH),
+    (r"$\boxed{\mathbf{\frac7{12}}}$", PART),
+    (r"$\boxed{\boldsymbol{\frac{7}{12}}}$", PART),
     ("It fails for 4.\nSo it is: **No**", TRUTH),
     ("Answer: fifty-eight (58)", NUMBER),
     ("Answer: 58 (fifty-eight)", NUMBER),
@@ -57,6 +65,7 @@ WRONG = [
     ("It is **Graz** or **Linz**.", TOWN),
     ("It is **Graz**, I think.", TOWN),
     ("So the metal that melts is **sodium**.", METAL),
+    ('Answer: 12"', FEET),
     ("The metal is hardly **gallium**.", METAL),
     ("So the metal that melts is **gallium** or **sodium**.", METAL),
     ("Answer: fifty-eight (59)", NUMBER),
