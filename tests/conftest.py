@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -41,6 +42,10 @@ from coterie.models.spec import LoraSpec, ModelSpec
 # Files of tests run side by side: threads would only wait for each other's cores.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A change is judged by the same examples everywhere; `--hypothesis-profile default` draws others.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.load_profile("same")
 
 ROOT = Path(__file__).resolve().parents[1]
 VOCAB = 320
