@@ -110,12 +110,10 @@ _loaded: set[str] = set()
 def sources() -> dict[str, Path]:
     """Module -> its file, of every plug-in so far and of what it imports from its own folder or
     package; what is installed elsewhere is left out."""
-    packages = {name.partition(".")[0] for name in _loaded if _file(name) is not None}
+    own = {name.partition(".")[0]: file for name in _loaded if (file := _file(name)) is not None}
+    # A plug-in that is no package imports what lies beside it.
     folders = {
-        file.parent
-        for name in _loaded
-        if (file := _file(name)) is not None
-        and getattr(sys.modules.get(name.partition(".")[0]), "__path__", None) is None
+        file.parent for top, file in own.items() if not hasattr(sys.modules.get(top), "__path__")
     }
     found: dict[str, Path] = {}
     for name in list(sys.modules):
@@ -123,7 +121,7 @@ def sources() -> dict[str, Path]:
         if top in ("coterie", "__main__", "conftest") or (path := _file(name)) is None:
             continue
         beside = path.parent in folders and "site-packages" not in path.parts
-        if (top in packages or beside) and path.is_file():
+        if (top in own or beside) and path.is_file():
             found[name] = path
     return found
 

@@ -16,7 +16,6 @@ from rich.text import Text
 
 from coterie import envs
 from coterie.datatypes import (
-    Episode,
     Problem,
     UserError,
     check_literals,
@@ -48,7 +47,7 @@ from coterie.training.role_sampling import role_sampling
 from coterie.training.rundir import RunDirectory
 from coterie.training.settings import RunSettings, check_seeds
 from coterie.training.stage import stage
-from coterie.training.symptoms import count
+from coterie.training.symptoms import AnswerCounts, count
 from coterie.training.train_settings import Choice, TrainSettings, defaults
 
 _KEPT = ("seed", "engine")
@@ -102,15 +101,15 @@ def evaluate(argv: Sequence[str]) -> int:
     answers = again.samples * len(problems.evaluation) * each
     with stage(console, "evaluating", answers):
         asked = _examine(settings, again, run, evaluation, problems.evaluation)
-        outcomes, episodes, failed = asyncio.run(asked)
+        outcomes, counts, failed = asyncio.run(asked)
     measured = [
         evaluation.estimate(sample, settings.eval.resamples, again.seed) for sample in outcomes
     ]
     metrics = {name: _mean([sample[name] for sample in measured]) for name in measured[0]}
     console.print(_table(metrics, evaluation, settings.choice.roles))
-    seen = count(episodes, settings.choice.roles, "problem+role")
+    broken_off, asked_for = sum(c.broken_off for c in counts), sum(c.asked for c in counts)
     limit, flag = limit_of(settings.env, evaluated=True)
-    if sentence := cut_off(seen.broken_off, seen.asked, limit, flag):
+    if sentence := cut_off(broken_off, asked_for, limit, flag):
         tell(console, sentence)
     content = {
         "metrics": as_json(metrics),
@@ -196,8 +195,8 @@ async def _examine(
     run: Path,
     evaluation: Evaluation,
     problems: Sequence[Problem],
-) -> tuple[list[Outcomes], list[Episode], int]:
-    """(the outcomes of each sample, all episodes, answers that failed)."""
+) -> tuple[list[Outcomes], list[AnswerCounts], int]:
+    """(the outcomes of each sample, the counts of its answers, answers that failed)."""
     choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
     vllm = settings.vllm if again.engine == "vllm" else None
     team = build_team(settings.agents, vllm=vllm, seed=again.seed)
@@ -211,7 +210,7 @@ async def _examine(
         concurrency=rollout.concurrency,
     )
     outcomes: list[Outcomes] = []
-    episodes: list[Episode] = []
+    counts: list[AnswerCounts] = []
     failed = 0
     try:
         async with team.open():
@@ -228,12 +227,12 @@ async def _examine(
                     run=RunDirectory.reopen(run),
                 )
                 outcomes.append(await examiner.examine())
-                episodes += examiner.episodes
+                counts.append(count(examiner.episodes, choice.roles, "problem+role"))
                 failed += examiner.failed.total()
     finally:
         scorer.close()
         graders.close()
-    return outcomes, episodes, failed
+    return outcomes, counts, failed
 
 
 def _mean(samples: Sequence[Resampled]) -> Resampled:
