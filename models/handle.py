@@ -106,6 +106,12 @@ class ModelHandle:
         return sum(p.numel() * p.element_size() for p in self.module.parameters())
 
     @property
+    def copy_bytes(self) -> int:
+        """Size of a copy of the model's weights, without adapters, in what it computes in."""
+        own = (p for name, p in self.module.named_parameters() if ".lora_" not in name)
+        return sum(p.numel() for p in own) * self.dtype.itemsize
+
+    @property
     def shares_from(self) -> int | None:
         """Tokens from which on a start that rows share is computed once; None: rows are padded."""
         return SHARED_FROM if self.packs else None

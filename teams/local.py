@@ -19,6 +19,7 @@ class LocalBackend:
 
     def __init__(self) -> None:
         self._learners: Learners = {}
+        self._policies: Mapping[str, Policy] = {}
 
     def load(
         self,
@@ -35,6 +36,7 @@ class LocalBackend:
         specs = {name: model_spec(settings) for name, settings in models.items()}
         loaded = load_team(specs, learns, seed=seed)
         policies = self.policies(models, loaded, learns, apart=learning is None, seed=seed)
+        self._policies = policies
         codecs = {name: role.codec for name, role in loaded.items()}
         if learning is not None:
             self._learners = {n: _learner(n, loaded[n], learning) for n in models if n in learns}
@@ -63,7 +65,12 @@ class LocalBackend:
         """Nothing to do: who samples and who learns have the same weights."""
 
     async def rest(self) -> None:
-        """Nothing to do: sampling keeps nothing that learning needs."""
+        """Give the memory of copies that learning makes stale to learning."""
+        from coterie.agents.local import LocalPolicy
+
+        for role in self._learners:
+            if isinstance(policy := self._policies[role], LocalPolicy):
+                policy.sampler.release()
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """Role by role: see :meth:`coterie.teams.backend.Backend.learn`."""

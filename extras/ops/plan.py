@@ -19,6 +19,7 @@ from coterie.models.locate import hub_snapshot, local_folder
 from coterie.models.number_format import number_format_of
 from coterie.models.papers import CONFIGS
 from coterie.models.process import quietly
+from coterie.models.sampler import copies
 from coterie.models.spec import ModelSpec
 from coterie.teams.models import model_spec
 from coterie.teams.players import local_models
@@ -36,7 +37,7 @@ _PROGRAM = {"cpu": int(0.6 * GIB), "cuda": int(0.6 * GIB)}
 """Bytes of Python with torch and transformers, or of CUDA's context."""
 _SPARE = 0.95
 """Usable share of a card: allocators leave gaps."""
-_FUSED_AT_MOST, _CPU_CACHE, _LOGITS = 4 << 30, 2 << 30, 1 << 29
+_CPU_CACHE, _LOGITS = 2 << 30, 1 << 29
 """Limits of the sampler in this process, in bytes: :mod:`coterie.models.sampler`."""
 _PREFILL = 1 << 14
 _GAPS = {"an adapter": 0.25, "16 bits": 0.5}
@@ -285,8 +286,12 @@ def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
     most, whose = 0, ""
     for role, model in mine.items():
         memory = model.memory
-        if memory.fused and memory.weights + memory.trained <= _FUSED_AT_MOST:
-            yield MemoryPart(f"sampler's weights, {role}", memory.layers)
+        copy = memory.parameters * model.bits // 8
+        if memory.fused and copies(copy, None if model.device == "cpu" else card):
+            # Learning makes the copy of a role that learns stale, and gets its memory.
+            when: When = "sampling" if model.trained else "always"
+            layers = memory.layers * copy // memory.weights
+            yield MemoryPart(f"sampler's weights, {role}", layers, when)
         limit = _CPU_CACHE
         if model.device != "cpu" and card is not None:
             limit = max(card - taken, 0) // 4

@@ -1,5 +1,5 @@
 """Batched sampling in this process: one loop, two decoders (fused, and any model's own)."""
 
-from coterie.models.sampler.sample import Sampler, SamplingRequest
+from coterie.models.sampler.sample import Sampler, SamplingRequest, copies
 
-__all__ = ["Sampler", "SamplingRequest"]
+__all__ = ["Sampler", "SamplingRequest", "copies"]

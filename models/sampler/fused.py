@@ -82,11 +82,11 @@ class FusedDecoder:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Normalised input to rotated queries (N, H, E), rotated keys and values (N, J, E)."""
         w = self._w
-        qkv = _affine(_rms(x, layer.input_norm_D, w.eps), layer.qkv, layer.qkv_bias)
+        qkv = _affine(_rms(x, layer.input_norm_D, w), layer.qkv, layer.qkv_bias)
         qkv = qkv.view(len(x), -1, w.width)
         qk, v = qkv[:, : w.heads + w.kv_heads], qkv[:, w.heads + w.kv_heads :]
         if layer.qk_norm is not None:
-            qk = _rms(qk, None, w.eps) * layer.qk_norm
+            qk = _rms(qk, None, w) * layer.qk_norm
         rotary = 2 * turns.shape[-1]
         turned = torch.view_as_complex(qk[..., :rotary].float().unflatten(-1, (-1, 2))) * turns
         turned = torch.view_as_real(turned).flatten(-2).to(w.dtype)
@@ -97,12 +97,12 @@ class FusedDecoder:
     def _finish(self, x: Tensor, mixed: Tensor, layer: LayerWeights) -> Tensor:
         """Output projection and feed-forward, with both residual connections."""
         x = _affine(mixed, layer.out, layer.out_bias, x)
-        h = _affine(_rms(x, layer.post_norm_D, self._w.eps), layer.gate_up, layer.gate_up_bias)
+        h = _affine(_rms(x, layer.post_norm_D, self._w), layer.gate_up, layer.gate_up_bias)
         gate, up = h.chunk(2, -1)
         return _affine(self._w.act(gate).mul_(up), layer.down, layer.down_bias, x)
 
     def _logits(self, x: Tensor) -> Tensor:
-        return _affine(_rms(x, self._w.norm_D, self._w.eps), self._w.head, self._w.head_bias)
+        return _affine(_rms(x, self._w.norm_D, self._w), self._w.head, self._w.head_bias)
 
 
 def _causal_mask(columns_T: Tensor, pad_P: Tensor, window: int | None) -> Tensor:
@@ -116,12 +116,14 @@ def _causal_mask(columns_T: Tensor, pad_P: Tensor, window: int | None) -> Tensor
     return (mask | (ahead == 0))[:, None]
 
 
-def _rms(x: Tensor, weight: Tensor | None, eps: Tensor) -> Tensor:
+def _rms(x: Tensor, weight: Tensor | None, weights: FusedWeights) -> Tensor:
     """x / sqrt(mean x^2 + eps) in float32, times the weight."""
+    if x.is_cuda:  # one kernel instead of seven: launching them takes most of a step's time
+        return F.rms_norm(x, x.shape[-1:], weight, weights.eps)
     # Fewer passes over few numbers than torch's own, which composes squares, mean and sum.
     wide = x.float()
     norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
-    scale = torch.addcmul(eps, norm, norm, value=1 / x.shape[-1]).rsqrt_()
+    scale = torch.addcmul(weights.eps_tensor, norm, norm, value=1 / x.shape[-1]).rsqrt_()
     y = (wide * scale).to(x.dtype)
     return y if weight is None else y.mul_(weight)
 

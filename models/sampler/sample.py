@@ -28,7 +28,18 @@ from coterie.models.sampler.weights import FusedWeights
 # B rows under way, V vocabulary
 
 _COPY_BYTES = 4 << 30
-"""Bytes of a model up to which its weights are copied, fused."""
+_SHARE_OF_GPU = 12
+
+
+def copies(size: int, gpu: int | None) -> bool:
+    """Return whether weights are copied, fused, to sample from: up to 4 GiB, and on a GPU up to a
+    twelfth of its memory.
+
+    Args:
+        size: of the copy, in bytes.
+        gpu: bytes of the GPU's memory; None on a CPU.
+    """
+    return size <= max(_COPY_BYTES, (gpu or 0) // _SHARE_OF_GPU)
 
 
 class Sampler:
@@ -56,12 +67,26 @@ class Sampler:
         """
         self._handle = handle
         self._eos = np.array(sorted(eos_ids), dtype=np.int64)
-        small = handle.weight_bytes <= _COPY_BYTES
-        self.fused = fused and is_llama_like(handle.causal_lm) and small
+        device, self.copy_bytes = handle.device, 0
+        gpu = None
+        if device.type == "cuda":
+            gpu = torch.cuda.get_device_properties(device).total_memory
+        size = handle.copy_bytes
+        if fused and is_llama_like(handle.causal_lm) and copies(size, gpu):
+            self.copy_bytes = size
         self._limits = limits or BatchLimits.for_model(handle.causal_lm, handle.device)
         self._weights: FusedWeights | None = None
         self._stamp: tuple[int, int] | None = None
         self._finder = cache(lambda stop: StopFinder(stop, decode, handle.vocab_size))
+
+    @property
+    def fused(self) -> bool:
+        """Whether it samples from a copy of the weights."""
+        return self.copy_bytes > 0
+
+    def release(self) -> None:
+        """Give back the copy's memory until the next call of :meth:`sample`."""
+        self._weights = None
 
     @torch.inference_mode()
     def sample(self, requests: Sequence[SamplingRequest]) -> list[Completion]:

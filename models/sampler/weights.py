@@ -44,7 +44,8 @@ class FusedWeights:
         attention = model.model.layers[0].self_attn
         self.embedding = model.model.embed_tokens.weight.detach().to(dtype)
         self.norm_D = model.model.norm.weight.detach().to(dtype, copy=True)
-        self.eps = torch.tensor(model.model.norm.variance_epsilon, device=self.norm_D.device)
+        self.eps: float = model.model.norm.variance_epsilon
+        self.eps_tensor = torch.tensor(self.eps, device=self.norm_D.device)
         self.head = model.lm_head.weight.detach().to(dtype).t()
         bias = model.lm_head.bias
         self.head_bias = None if bias is None else bias.detach().to(dtype)

@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie.agents.engine.settings import VllmSettings
 from coterie.algorithms import LearnerSettings, get
+from coterie.datatypes import Prompt, Sampling
+from coterie.models.sampler import copies
 from coterie.teams.backend import Backend, Learners, LearningSetup, RestorePoint
 from coterie.teams.local import LocalBackend
 from coterie.teams.settings import AgentSettings
@@ -68,3 +71,22 @@ def test_whose_learner_is_elsewhere_only_answers(make: Any, file_engine: Any) ->
     assert set(models.policies) == set(MODELS)
     assert models.trained == {}
     backend.close()
+
+
+async def test_before_learning_only_a_frozen_role_keeps_a_copy_of_its_weights() -> None:
+    backend = local()
+    models = backend.load(MODELS, LEARN, LEARNING, 0)
+    ask = Prompt(np.array([5, 6], np.int64), "", "a", 0)
+    first = {role: await policy(ask, Sampling(4)) for role, policy in models.policies.items()}
+    await backend.rest()
+    kept = {role for role in MODELS if models.policies[role].sampler._weights is not None}
+    assert kept == {"carol"}
+    for role, policy in models.policies.items():
+        assert (await policy(ask, Sampling(4))).tokens.tolist() == first[role].tokens.tolist()
+
+
+def test_how_large_a_model_is_copied_to_sample_from() -> None:
+    assert copies(4 << 30, None)
+    assert not copies((4 << 30) + 1, None)
+    assert copies(int(5.8 * 2**30), 80 << 30)  # 3B in bfloat16
+    assert not copies(int(5.8 * 2**30), 24 << 30)

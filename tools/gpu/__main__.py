@@ -24,7 +24,7 @@ def main() -> int:
     gather.add_argument("--to", type=Path, required=True, help="folder for the wheels")
     gather.add_argument("--has", nargs="*", help="its pip freeze in a file, or names of packages")
     gather.add_argument("--python", default="3.12", help="its Python (default: 3.12)")
-    gather.add_argument("--most", type=float, default=35, help="MiB of a wheel (default: 35)")
+    gather.add_argument("--most", type=float, default=45, help="MiB of a wheel (default: 45)")
     run = verbs.add_parser("run", help="run every part, and write figures.json and figures.md")
     run.add_argument("--out", type=Path, required=True, help="folder for the figures")
     run.add_argument("--wheels", type=Path, help="folder of wheels to install for this run alone")

@@ -39,7 +39,7 @@ class Work:
 
 
 SHAPES = {"small": _SMALL, "0.5b": _HALF, "3b": {}}
-WORK = {"small": Work(2, 16, 8), "0.5b": Work(16, 512, 192), "3b": Work(8, 512, 96)}
+WORK = {"small": Work(2, 16, 8), "0.5b": Work(16, 512, 192), "3b": Work(8, 256, 96)}
 
 
 def device() -> torch.device:

@@ -166,8 +166,7 @@ def needs(
             amounts["a micro-batch"] = updates[role]
         policy = team.policies[role]
         if isinstance(policy, LocalPolicy):
-            if policy.sampler.fused:
-                amounts["sampler's copy"] = handle.weight_bytes
+            amounts["sampler's copy"] = policy.sampler.copy_bytes
             cache = cache_bytes(config, *rows.get(role, (0, 0)), size)
             limit = _CPU_CACHE_BYTES if handle.device.type == "cpu" else cache
             amounts["sampler's cache"] = min(cache, limit)
