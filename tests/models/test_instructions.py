@@ -82,6 +82,7 @@ assert main(sys.argv[1:]) == 0
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("user", "torchs"), [({}, "AVX2"), ({"ATEN_CPU_CAPABILITY": "default"}, "DEFAULT")]
 )

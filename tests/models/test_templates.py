@@ -60,6 +60,7 @@ def test_what_is_wrong_is_said(tokenizer: Any, template: str) -> None:
     assert BROKEN[template] in refusal(tokenizer, template)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", ENDLESS)
 def test_what_does_not_end_is_ended(tokenizer: Any, template: str) -> None:
     good, start = tokenizer.chat_template, time.monotonic()

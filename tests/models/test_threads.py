@@ -50,6 +50,7 @@ _CHOOSE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "variables", "threads"),
     [
@@ -63,6 +64,7 @@ def test_a_number_that_was_named_stays(said, before: str, variables, threads: st
     assert said(_CHOOSE.format(before), **variables) == threads
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["train", "benchmark", "__main__"])
 @pytest.mark.parametrize(
     ("named", "expected"),

@@ -167,6 +167,7 @@ def test_the_tables_by_hand(
     assert "- control-disjoint-other-same-330-82" in lines
 
 
+@pytest.mark.slow
 def test_what_is_stored_can_be_run_again() -> None:
     for run, line in controls.stored().items():
         program, *flags = shlex.split(line["command"].removeprefix("python "))

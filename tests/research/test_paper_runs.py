@@ -46,6 +46,7 @@ def steps(run: Path) -> list[dict[str, float]]:
 slow = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -11,6 +11,7 @@ from miniatures import rehearsal
 from miniatures.rehearsal import Command, Taken
 
 
+@pytest.mark.slow
 def test_a_phase_is_timed_in_a_process_of_its_own(tmp_path: Path) -> None:
     took = rehearsal.in_a_process(Command("step", "train", ("--steps", "0")), tmp_path / "log")
     assert "train.py: --steps is 0; it must be" in (tmp_path / "log").read_text()

@@ -95,6 +95,7 @@ def test_the_three_differ():
     assert all(len(TOKENIZERS[role]) <= 512 for role in TEAM)
 
 
+@pytest.mark.slow
 @each_role
 @pytest.mark.parametrize(
     "garbage", ["\\" * 10**5, "a" * 10**5, "<result>" * 10**4, "日" * 3 * 10**4]

@@ -123,6 +123,7 @@ def options(out: Path, **more: object) -> argparse.Namespace:
     return argparse.Namespace(**usual | more)
 
 
+@pytest.mark.slow
 def test_a_part_that_fails_or_hangs_takes_no_other_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +159,7 @@ def test_the_time_is_shared_and_what_is_unknown_is_refused(
         running.run_all(options(tmp_path / "out", wheels=tmp_path))
 
 
+@pytest.mark.slow
 def test_each_tests_outcome_is_kept_as_it_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,7 @@ def run(tmp_path: Path) -> Run:
     return Run(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [1, 2, 3])
 def test_nothing_that_was_saved_is_lost(
     run: Run, keep: int, monkeypatch: pytest.MonkeyPatch

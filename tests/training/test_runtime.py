@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 CODE = """
 import sys
@@ -21,6 +23,7 @@ print(*sorted(name for name in sys.modules if name.startswith("coterie.extras.cl
 """
 
 
+@pytest.mark.slow
 def test_a_run_on_a_laptop_builds_nothing_of_a_cluster(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CODE, str(tmp_path / "run")],

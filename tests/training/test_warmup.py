@@ -178,6 +178,7 @@ def _weights(session: Session, role: str) -> torch.Tensor:
 # the stage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tuning", ["full", "lora"])
 def test_a_run_that_is_killed_in_its_warm_up_ends_as_if_nothing_had_happened(
     tuning: str, file: str, tmp_path: Path

@@ -89,6 +89,7 @@ def test_an_engine_that_dies_is_started_again_and_asked_again(
     assert [actor.name for actor in fake_cluster.made].count("engine 1 of bob") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("saved", ["1", "3"], ids=["checkpoint", "updates again"])
 @pytest.mark.parametrize("flags", [LORA[-4:], LORA], ids=["full", "one base"])
 def test_a_learner_that_dies_learns_again_what_it_had_learned(
@@ -125,6 +126,7 @@ def test_what_dies_too_often_ends_the_run_with_its_name(
         play(tmp_path / "run", *CLUSTER, "--cluster.restarts", "0", before=kill)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["code", "load", "where"])
 def test_who_dies_while_it_starts_is_started_again(
     fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes], asked: str

@@ -235,6 +235,7 @@ def sleeps(endpoints, problem):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
     ["harness:hanging:waits", "harness:hanging:calls", "harness:hanging:sleeps",

@@ -104,6 +104,7 @@ def same(left: Any, right: Any) -> bool:
     return left.keys() == right.keys() and all(left[name].equal(right[name]) for name in left)
 
 
+@pytest.mark.slow
 def test_a_program_trains_like_the_same_conversation(module: str, tmp_path: Path) -> None:
     """Weights, rewards and tokens, bit for bit; and it goes on where it stopped."""
     # A loaded machine may be slow; batches must not depend on it.

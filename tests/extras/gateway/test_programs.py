@@ -122,7 +122,9 @@ text = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["cont
         ("print(json.dumps({'rewards': {'alice': [0.5]}}))", 0.5, "ok"),
         ("sys.exit('out of luck')", 0.0, "ended with 1: out of luck"),
         ("print('x' * (1 << 21))", 0.0, "wrote more than"),
-        ("import time; time.sleep(60)", 0.0, "did nothing for 6 s"),
+        pytest.param(
+            *("import time; time.sleep(60)", 0.0, "did nothing for 6 s"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_command(make: Make, tmp_path: Path, ending: str, reward: float, words: str) -> None:

@@ -157,6 +157,7 @@ def test_table_4_of_core_has_its_second_pair_and_three_larger_models() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("table", "data"), [("core-5", 1), ("core-6", 3)])
 def test_no_training_at_the_papers_size_repeats_another(
     table: str, data: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
@@ -256,6 +257,7 @@ def test_answers_of_a_comparison_are_counted(
     assert re.fullmatch(counted, answers_of(job.arguments))
 
 
+@pytest.mark.slow
 def test_a_model_whose_configuration_is_missing_does_not_end_a_plan(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -208,6 +208,7 @@ def test_math_verify_reads_the_answer_by_its_own_rules(math_verify: ProcessCheck
     assert {"math", "number", "list"} == set(MATHEMATICAL)
 
 
+@pytest.mark.slow
 def test_what_makes_math_verify_swell_or_hang_costs_its_process_alone(
     math_verify: ProcessChecker,
 ) -> None:

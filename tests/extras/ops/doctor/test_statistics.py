@@ -132,6 +132,7 @@ def test_what_a_block_of_code_takes_is_measured() -> None:
     assert taken == [pytest.approx(256 << 20, rel=0.1)]
 
 
+@pytest.mark.slow
 def test_memory_that_was_kept_counts_as_taken() -> None:
     code = """import torch; from coterie.training.commands import run_command
 from coterie.extras.ops.doctor import memory

@@ -135,6 +135,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_megabyte_of_garbage_is_read_in_linear_time(name: str) -> None:
     text = HOSTILE[name]
