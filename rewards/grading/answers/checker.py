@@ -261,9 +261,12 @@ class Checker:
 def _as_asked(answer: str, problem: Problem) -> str:
     """An answer without the sentence or the equation around it, where the question asks for just
     this."""
+    if _is_words(problem.gold):
+        return said_of_subject(answer, problem.question) or answer
     own = value_of(plain(answer), problem.question)
     if own is None or own.literal is None:
-        answer = value_in_sentence(answer, problem.question) or answer
+        spoken = re.sub(r"\s*\\text\{([^{}]*)\}\s*", r" \1 ", answer)
+        answer = value_in_sentence(" ".join(spoken.split()), problem.question) or answer
     if "=" in answer and "=" not in problem.gold:
         return without_asked_side(answer, problem.question)
     return answer

@@ -11,12 +11,18 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
-from coterie.rewards.grading.answers.leads import leads_to_words, value_led_to
+from coterie.rewards.grading.answers.leads import SAYING_NOTHING, leads_to_words, value_led_to
 from coterie.rewards.grading.answers.normalise import plain
-from coterie.rewards.grading.answers.sentences import value_in_sentence
+from coterie.rewards.grading.answers.sentences import ending_in_value, value_in_sentence
 from coterie.rewards.grading.answers.statements import doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, shares_verb
+from coterie.rewards.grading.answers.verbs import (
+    VERBS,
+    asking_clause,
+    asking_sentence,
+    shares_verb,
+    stands_in,
+)
 
 LONGEST = 1 << 17
 """Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
@@ -161,6 +167,13 @@ _TOO = re.compile(
 )
 _LEADS = (" is", " are", " equals")
 _DIGIT = re.compile(r"[0-9]")
+_SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
+_WORDS = re.compile(r"[a-z]+")
+_COUNTED = re.compile(
+    r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
+    r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
+)
+_THING = re.compile(r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)")
 _DOUBT = re.compile(
     r"\?|\b(?:not|no|never|or|either|about|around|roughly|approximately|almost|nearly|maybe|perhaps"
     r"|possibly|probably|least|most|if|wrong(?:ly)?|incorrect(?:ly)?|false(?:ly)?|would|could|might|n't"
@@ -395,10 +408,10 @@ def bare(response: str) -> str | None:
 
 def last_stated(response: str, question: str = "") -> Candidate | None:
     """The last stated answer; where none is, the text that is nothing but an answer, the last line
-    with one value in bold, or ``A: 18``. None for any other text.
+    with one value in bold, ``A: 18``, or the last sentence. None for any other text.
 
     Args:
-        question: where it is given, a bold value has to answer it.
+        question: where it is given, a bold value has to answer it; a sentence is read with it only.
     """
     if stated := candidates(response):
         return stated[-1]
@@ -409,7 +422,7 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
         own = own[: following.start()] or own
         if (text := bare(own)) is not None:
             return Candidate(0, text)
-    return _short_answer(own) or _in_bold(own, question)
+    return _short_answer(own) or _in_bold(own, question) or _in_last_sentence(own, question)
 
 
 def _short_answer(text: str) -> Candidate | None:
@@ -476,6 +489,43 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     unit = first[0] if first and exact(plain(inside)) is not None else ""
     with_unit = f"{inside}{unit}"
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
+
+
+def _in_last_sentence(text: str, question: str) -> Candidate | None:
+    """The value of a complete last sentence that says what the question asks for, in its words:
+    ``So she has missed 50 - 35 = 15 socks.``"""
+    start = text.rstrip().rfind("\n") + 1
+    line = text[start:].strip()
+    if not question or line[-1:] not in (".", "!") or "**" in line:
+        return None
+    parts = ending_in_value(_SO.split(_SENTENCE_END.split(line)[-1])[-1])
+    if parts is None:
+        return None
+    before, inside, behind = parts
+    whole = inside + behind.rstrip(" .!")
+    if re.search(r"/|\bper\b", behind) and exact(plain(whole)) is not None:
+        inside, behind = whole, "."  # "60 km/h"
+    # "So 50 - 35 = 15." says nothing of what 15 is.
+    words = {*_WORDS.findall(f"{before} {behind}".casefold())}
+    marked = f"{before}**{inside}**{behind}"
+    if words <= SAYING_NOTHING or not _counts_as_asked(inside + behind, question):
+        return None
+    if _in_bold(marked, question) is None:
+        return None
+    value = value_led_to(before, inside, behind, question)
+    return Candidate(start, value) if value else None
+
+
+def _counts_as_asked(value: str, question: str) -> bool:
+    """Whether what follows a number names no other thing than ``how many ...`` asks for."""
+    asking = asking_clause(question)
+    if "percent" in asking:
+        return "%" in value or "percent" in value
+    asked = _COUNTED.search(asking)
+    counted = _THING.match(value)
+    if asked is None or counted is None or counted["thing"] in VERBS | {"in", "more", "left"}:
+        return True
+    return stands_in(counted["thing"].casefold(), asked["things"])
 
 
 def bold_at_end(response: str, question: str = "") -> str | None:

@@ -39,7 +39,7 @@ so thus hence therefore then and we get gets have obtain find finally which that
 yields means implies leads to us conclude follows the solution answer is must be consequently final
 value dividing subtracting adding multiplying simplifying both sides by
 """
-_LEADING = frozenset(_CONNECTING.split())
+SAYING_NOTHING = frozenset(_CONNECTING.split())
 """Words that lead to an equation and say nothing of it."""
 _BY_NUMBER = re.compile(r"\bby\s[-−]?[0-9][0-9./]*(?=\s[a-z])")
 _MORE_THAN_NAME = re.compile(
@@ -86,7 +86,7 @@ def value_led_to(before: str, inside: str, behind: str, question: str) -> str:
     ends = not behind.strip(" .!")
     if (equation := _ASSIGNED.fullmatch(inside)) is not None:
         clause = _BY_NUMBER.sub("by", re.split(r"[,;:$]", before)[-1])
-        leads = {*_words(clause)} <= _LEADING and not _DIGITS.search(clause)
+        leads = {*_words(clause)} <= SAYING_NOTHING and not _DIGITS.search(clause)
         asked = ends and leads and not _CONDITION.search(before)
         return inside if asked and _asks_for_name(equation["name"], question) else ""
     if (equals := _EQUALS.search(before)) is not None:
@@ -109,7 +109,7 @@ def _result(working: str, inside: str, behind: str, question: str) -> str:
     with_unit = inside + behind.rstrip(" .!")
     whole = value_of(plain(with_unit), question)
     ends = not behind.strip(" .!") or (whole is not None and whole.literal is not None)
-    if ends and {*_words(words)} <= _LEADING - VERBS | {"is"}:
+    if ends and {*_words(words)} <= SAYING_NOTHING - VERBS | {"is"}:
         return with_unit
     if ends and len(words) == 1 and match["joint"]:
         # "A = 3 * 4" is an area.

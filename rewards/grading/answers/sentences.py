@@ -139,6 +139,10 @@ _ASKED = re.compile(
 _SUBJECT = re.compile(
     r"(?P<subject>[A-Za-z][\w ]{0,60}?) (?P<verb>is|are|was|were) (?P<value>\w+)\.?"
 )
+_ONE = re.compile(r"(?:\A|[.?!]\s+)(?:An?|The)\s+([a-z]{3,})\b")
+_WHO = re.compile(
+    r"(?P<value>[A-Z][\w'’-]*(?: [A-Z][\w'’-]*){0,3}) (?P<deed>[a-z][\w ,'’-]{1,80}?)\.?"
+)
 
 
 def value_in_sentence(text: str, question: str) -> str:
@@ -313,6 +317,8 @@ def _answers(before: str, behind: str, question: str) -> bool:
     first, _, rest = _which_is_asked(before, asking).rpartition(",")
     spoken = {*_WORD.findall(rest)} - _FREE - allowed - _GENERAL
     names = " ".join([*_names_in(question), *_subject(question)]).casefold()
+    if re.search(r"\b(?:he|she)\b", clause):
+        names = f"{names} {_person(question)}"
     if not _speaks_of(spoken, f"{clause} {names}"):
         return False
     if not _speaks_of({*_WORD.findall(first)} - _FREE - allowed - _GENERAL, asking):
@@ -359,6 +365,13 @@ def _subject(question: str) -> list[str]:
         # "Ann's car"
         return words
     return words[1:] if words[:1] in (["a"], ["an"], ["the"]) else words[:1]
+
+
+def _person(question: str) -> str:
+    """The noun that begins sentences of a question with an article, where there is one such noun:
+    ``teacher`` of "Pencils come in packs. A teacher needs 100. How many must she buy?"."""
+    nouns = {*_ONE.findall(question)}
+    return nouns.pop() if len(nouns) == 1 else ""
 
 
 def _which_is_asked(side: str, asking: str) -> str:
@@ -453,6 +466,21 @@ def _names_in(question: str) -> tuple[str, ...]:
     )
 
 
+def ending_in_value(sentence: str) -> tuple[str, str, str] | None:
+    """What stands before the value that a sentence comes to, that value, and what stands behind it:
+    the one after its last equals sign, or its only one. None where there is no such value.
+
+    >>> ending_in_value("He has 9 - 2 = 7 pens left.")
+    ('He has 9 - 2 = ', '7', ' pens left.')
+    """
+    last = sentence.rfind("=") + 1
+    values = list(_VALUE.finditer(sentence, last))
+    if len(values) != 1 or (last and sentence[last : values[0].start()].strip(" $")):
+        return None
+    start, end = values[0].span()
+    return sentence[:start], sentence[start:end], sentence[end:]
+
+
 def without_asked_side(answer: str, question: str) -> str:
     r"""The right side of an equation whose left side is what the question asks for: ``12`` of
     ``a+b=12`` to "Find $a+b$."; any other answer as it is.
@@ -477,15 +505,18 @@ def without_asked_side(answer: str, question: str) -> str:
 
 
 def said_of_subject(text: str, question: str) -> str:
-    """``blue`` of ``Box 1 is blue.`` to "What colour is box 1?"; empty for any other text.
+    """``blue`` of ``Box 1 is blue.`` to "What colour is box 1?", ``Ben`` of ``Ben is taller.`` to
+    "Who is taller?"; empty for any other text.
 
     >>> said_of_subject("Box 1 is blue.", "What colour is box 1?")
     'blue'
     """
+    asking = asking_sentence(question).strip()
+    if (who := _WHO.fullmatch(text.strip())) and asking == f"who {who['deed'].casefold()}?":
+        return who["value"]
     match = _SUBJECT.fullmatch(text.strip())
     if match is None:
         return ""
     ending = f" {match['verb']} {match['subject']}?".casefold()
-    asking = asking_sentence(question).strip()
     asks = re.match(r"(?:so,? )?(?:what|which)\b", asking) is not None
     return match["value"] if asks and asking.endswith(ending) else ""

@@ -153,6 +153,32 @@ def test_a_word_may_be_said_of_what_the_question_asks_about(
     assert checker.check(response, problem).correct == right
 
 
+@pytest.mark.parametrize(
+    ("response", "right"),
+    [
+        ("Answer: Ben is the second tallest.", True),
+        ("Answer: Ben", True),
+        ("Answer: Eve is the second tallest.", False),
+        ("Answer: Ben is the tallest.", False),
+        ("Answer: Ben is not the second tallest.", False),
+    ],
+)
+def test_a_name_may_stand_in_the_sentence_that_answers_who(
+    response: str, right: bool, checker: Checker
+) -> None:
+    problem = Problem("p", "Eve > Ben > Cara in height. Who is the second tallest?", "Ben", "math")
+    assert checker.check(response, problem).correct == right
+
+
+def test_words_in_a_box_may_be_set_as_text(checker: Checker) -> None:
+    problem = Problem("p", "Yuki is 4 years older than Mia. How old is Yuki?", "30", "number")
+    for box, right in (
+        ("Yuki is } 30 \\text{ years old}", True),
+        ("Mia is } 30 \\text{ years}", False),
+    ):
+        assert checker.check(f"\\boxed{{\\text{{{box}}}", problem).correct == right
+
+
 SCONES = (
     "Mia baked 95 scones. She sold 70 of them at $2 each and her brother Leo ate 5. "
     "How many scones are left?"
