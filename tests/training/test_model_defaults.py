@@ -13,7 +13,15 @@ from coterie.envs.presets import published
 from coterie.problems.hub import HUB_SETS
 from coterie.teams.settings import AgentSettings
 from coterie.training.command_line import parse
-from coterie.training.model_defaults import EVERYWHERE, held_out, rate_of, sentence, sizes_in_words
+from coterie.training.model_defaults import (
+    EVERYWHERE,
+    SMALL,
+    SMALL_BELOW,
+    held_out,
+    rate_of,
+    sentence,
+    sizes_in_words,
+)
 from coterie.training.plain import flat
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
 
@@ -60,14 +68,16 @@ def test_tiny_teams_keep_what_their_environment_says(env: str, tmp_path: Path) -
     assert sentence(tiny) == ""
 
 
+@pytest.mark.parametrize("weights", [135_000_000, 1_500_000_000])
 @pytest.mark.parametrize("env", SHIPPED)
-def test_others_get_what_the_tables_say(env: str, real: str) -> None:
-    run = run_of(env, real)
-    table = {**EVERYWHERE, **flat(envs.spec(env).larger or {})}
+def test_others_get_what_the_tables_say(env: str, weights: int, tmp_path: Path) -> None:
+    run = run_of(env, header_of(tmp_path / "real", weights))
+    small = SMALL if weights < SMALL_BELOW else {}
+    table = {**EVERYWHERE, **flat(envs.spec(env).larger or {}), **small}
     table.pop("problems.held_out", None)  # follows from the run's length
     for name, value in table.items():
         assert at(run, name) == (list(value) if isinstance(value, tuple) else value), name
-    assert run.learner.lr == 2e-4
+    assert run.learner.lr == (2e-4 if small else 1e-4)
     assert run.problems.train in HUB_SETS
     assert at(run, "env.max_new_tokens") >= 256
     assert at(run, "env.prompt_style") in ("answer", None)  # corea-deferral asks in any case
@@ -96,7 +106,7 @@ def test_what_is_named_wins(real: str, tmp_path: Path) -> None:
     assert (run.env.max_new_tokens, run.env.prompt_style) == (99, "answer")
     # A preset that is no paper's names some, and the model decides the rest.
     run = run_of("core-teaching", real, "--preset", "core-gated")
-    assert (run.env.k_cold, run.env.max_new_tokens, run.problems.train) == (2, 512, "chains")
+    assert (run.env.k_cold, run.env.max_new_tokens, run.problems.train) == (2, 256, "chains")
 
 
 @pytest.mark.parametrize("name", published())
@@ -153,19 +163,22 @@ def test_evaluations_take_a_tenth_of_the_run(real: str) -> None:
     assert held_out(200, 64, 6, 16) == 26
     assert held_out(1, 64, 2, 16) == 8  # fewer say nothing
     assert held_out(10**6, 64, 2, 16) == 512
-    run = run_of("core-teaching", real)
+    long = ("--steps", "200")
+    run = run_of("core-teaching", real, *long)
     # 8 problems, 4 traces of 2 roles; evaluated and probed.
     assert run.problems.held_out == 80
     assert run_of("core-teaching", real, "--steps", "100").problems.held_out == 40
-    assert run_of("core-teaching", real, "--eval.every", "50").problems.held_out == 32  # 2 + 3
-    wide = run_of("core-teaching", real, "--rollout.problems-per-step", "16")
+    assert (
+        run_of("core-teaching", real, *long, "--eval.every", "50").problems.held_out == 32
+    )  # 2 + 3
+    wide = run_of("core-teaching", real, *long, "--rollout.problems-per-step", "16")
     assert wide.problems.held_out == 160
     # 8 conversations of the policy; 4 alone and 4 assisted.
-    assert run_of("eapo-consultation", real).problems.held_out == 160
+    assert run_of("eapo-consultation", real, *long).problems.held_out == 160
     # 8 traces of the small role; 2 of each role.
-    assert run_of("corea-deferral", real).problems.held_out == 320
+    assert run_of("corea-deferral", real, *long).problems.held_out == 320
     # 6 traces; 2.
-    assert run_of("sd-e2", real).problems.held_out == 480
+    assert run_of("sd-e2", real, *long).problems.held_out == 480
 
 
 def test_a_line_says_what_was_chosen_and_the_file_shows_it(
@@ -175,7 +188,7 @@ def test_a_line_says_what_was_chosen_and_the_file_shows_it(
     line = sentence(run)
     assert "\n" not in line
     assert "135 million weights" in line
-    for flag in ("--learner.lr 0.0002", "--problems.train gsm8k", "--problems.held-out 80"):
+    for flag in ("--learner.lr 0.0002", "--problems.train gsm8k", "--problems.held-out 16"):
         assert flag in line
     assert "--env.k-cold" not in line
     with pytest.raises(SystemExit):
@@ -198,7 +211,7 @@ def test_the_line_says_nothing_of_what_was_named_and_stays_a_line(
     with pytest.raises(SystemExit):
         parse([*words, "--print-config"])
     shown = capsys.readouterr().out
-    assert tomllib.loads(shown)["env"]["max_new_tokens"] == 512
+    assert tomllib.loads(shown)["env"]["max_new_tokens"] == 256
     assert "--learner.lr" not in shown.splitlines()[0]
 
 
@@ -231,7 +244,7 @@ def test_an_environment_of_others_keeps_what_it_names(
     )
     monkeypatch.setitem(registry._SPECS, "of-others", spec)
     run = run_of("of-others", real)
-    assert (run.learner.lr, run.problems.train, run.run.steps) == (3e-6, "recall", 200)
+    assert (run.learner.lr, run.problems.train, run.run.steps) == (3e-6, "recall", 40)
 
 
 def test_an_evaluation_behind_a_warm_up_takes_its_part(real: str) -> None:
