@@ -37,6 +37,7 @@ from coterie.rewards.grading.answers.sentences import (
     without_asked_side,
 )
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
+from coterie.rewards.grading.answers.unmarked import name_unmarked, value_unmarked
 from coterie.rewards.grading.answers.values import exact, value_of
 from coterie.rewards.grading.answers.worked import (
     in_digits,
@@ -160,12 +161,15 @@ class Checker:
             return _check_choice(response, replace(problem, choices=choices))
         stated = last_stated(response, problem.question)
         if problem.kind in ("qa", "text") or _is_words(problem.gold):
-            bold = (
+            name = (
                 bold_in_statement(stated.text, problem.question)
                 if stated
                 else bold_at_end(response, problem.question)
+                or name_unmarked(response, problem.question)
             )
-            stated = Candidate(stated.start if stated else 0, bold) if bold else stated
+            stated = Candidate(stated.start if stated else 0, name) if name else stated
+        elif stated is None:
+            stated = value_unmarked(response, problem.question)
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
             return Verdict(False, None, "none")
@@ -312,7 +316,7 @@ def _settled(gold: Shape, answer: Shape, problem: Problem) -> str:
 
 def _is_words(gold: str) -> bool:
     """Whether a reference answer is a name rather than a value: ``Jupiter``, ``carbon dioxide``."""
-    return re.fullmatch(r"[A-Za-z]{2,}(?:[ -][A-Za-z]+)*", gold.strip()) is not None
+    return re.fullmatch(r"[^\W\d_]{2,}(?:(?:['’] ?|[ -])[^\W\d_]+)*", gold.strip()) is not None
 
 
 def _choices(problem: Problem) -> tuple[str, ...]:

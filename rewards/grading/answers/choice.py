@@ -52,6 +52,12 @@ _REMARK = re.compile(r"(?P<value>\W{0,4}(?:\([A-J]\))?[^()]*)\s\((?P<remark>[^()
 _OF_THE_CHOICE = re.compile(
     r"\b(?:answer|option|choice|correct|right|true|best|better|also|too)\b", re.IGNORECASE
 )
+_EXPLAINS = re.compile(
+    r"\s*[*_#]{0,3}(?:explanation|reason(?:ing)?|rationale|justification|because)\b"
+    r"(?![\s\S]*(?:^|\n)\s*\(?[A-J][.):]\s)",
+    re.IGNORECASE,
+)
+"""An explanation that lists no options."""
 _LISTED = re.compile(r"(?:\A|\s)(?P<open>\(?)(?P<letter>[A-J])(?P<close>[.):])\s+(?=\S)")
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
@@ -204,8 +210,13 @@ def choose(
     if text is None:
         # "C. green" and nothing else
         text = after_thinking(response).strip()
-        letter = letter_of(text, choices) if "\n" not in text else None
+        head, _, tail = text.partition("\n")
+        # "D) lizard" and an explanation below
+        said = (
+            head if not tail or (_EXPLAINS.match(tail) and not _names_another(head, tail)) else ""
+        )
+        letter = letter_of(said.strip(), choices)
         if letter is None and (text := bold_at_end(response) or ""):
             letter = letter_of(text, choices)
-        return (text, letter) if letter else (None, None)
+        return (said or text, letter) if letter else (None, None)
     return text, letter_of(text, choices)

@@ -11,17 +11,15 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
-from coterie.rewards.grading.answers.leads import SAYING_NOTHING, leads_to_words, value_led_to
+from coterie.rewards.grading.answers.leads import leads_to_words, value_led_to
 from coterie.rewards.grading.answers.normalise import plain
-from coterie.rewards.grading.answers.sentences import ending_in_value, value_in_sentence
+from coterie.rewards.grading.answers.sentences import value_in_sentence
 from coterie.rewards.grading.answers.statements import doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
 from coterie.rewards.grading.answers.verbs import (
     VERBS,
-    asking_clause,
     asking_sentence,
     shares_verb,
-    stands_in,
 )
 
 LONGEST = 1 << 17
@@ -72,7 +70,8 @@ _SENTENCE = re.compile(
     rf"(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
     r"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{1,4})"
     rf"{_WHOSE}{_ANSWER}"
-    r"(?P<rest>(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b"
+    r"(?P<rest>(?:[*_]{0,3}(?-i:[A-Z])[^.!?()\n]{1,60}[*_]{0,3}\.?$"
+    r"|[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b"
     # "The answer is carbon dioxide (C)."
     r"|[A-Za-z][^.!?()\n]{0,120}(?:\((?:option[ \t])?(?-i:[A-J])\)"
     r"|,[ \t]option[ \t]\(?(?-i:[A-J])\b)).*)$",
@@ -166,14 +165,10 @@ _TOO = re.compile(
     r"\btoo\s+(?:many|much|few|little|large|small|big|high|low|long|short)\b", re.IGNORECASE
 )
 _LEADS = (" is", " are", " equals")
+_CLAUSE = re.compile(r",\s+(?:and\s+)?(?:who\s+|which\s+)?|\s+and\s+")
+_PLACE = re.compile(r"(?<=\*\*), (?:[A-Z][\w.]+ ?){1,3}\.?\Z")
+"""Where a place lies, behind its name."""
 _DIGIT = re.compile(r"[0-9]")
-_SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
-_WORDS = re.compile(r"[a-z]+")
-_COUNTED = re.compile(
-    r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
-    r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
-)
-_THING = re.compile(r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)")
 _DOUBT = re.compile(
     r"\?|\b(?:not|no|never|or|either|about|around|roughly|approximately|almost|nearly|maybe|perhaps"
     r"|possibly|probably|least|most|if|wrong(?:ly)?|incorrect(?:ly)?|false(?:ly)?|would|could|might|n't"
@@ -181,7 +176,7 @@ _DOUBT = re.compile(
     r"|except|eliminated?|unless|rather)\b",
     re.IGNORECASE,
 )
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!]\s+")
+SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!]\s+")
 _TRUTH = re.compile(r"\A(?:yes|no|true|false)[.!]?\Z", re.IGNORECASE)
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
@@ -408,10 +403,10 @@ def bare(response: str) -> str | None:
 
 def last_stated(response: str, question: str = "") -> Candidate | None:
     """The last stated answer; where none is, the text that is nothing but an answer, the last line
-    with one value in bold, ``A: 18``, or the last sentence. None for any other text.
+    with one value in bold, or ``A: 18``. None for any other text.
 
     Args:
-        question: where it is given, a bold value has to answer it; a sentence is read with it only.
+        question: where it is given, a bold value has to answer it.
     """
     if stated := candidates(response):
         return stated[-1]
@@ -422,7 +417,7 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
         own = own[: following.start()] or own
         if (text := bare(own)) is not None:
             return Candidate(0, text)
-    return _short_answer(own) or _in_bold(own, question) or _in_last_sentence(own, question)
+    return _short_answer(own) or in_bold(own, question)
 
 
 def _short_answer(text: str) -> Candidate | None:
@@ -443,7 +438,7 @@ def _bold(line: str) -> tuple[str, str, str] | None:
     return line[: match.start()], match["inside"], line[match.end() :]
 
 
-def _in_bold(text: str, question: str) -> Candidate | None:
+def in_bold(text: str, question: str) -> Candidate | None:
     """The one value in bold in a last line, where its sentence and what follows hold no other
     number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**`` Where they hold one,
     they have to lead to what the question asks for."""
@@ -458,7 +453,7 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     if _DOUBT.search(f"{before}{bold} {behind}") or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
     item = _ITEM.match(before)
-    before = _SENTENCE_END.split(before)[-1]
+    before = SENTENCE_END.split(before)[-1]
     asking = asking_sentence(question)
     beside = " ".join([*before.split()[-3:], bold, *behind.split()[:3]])
     done = _DONE.search(behind)
@@ -491,43 +486,6 @@ def _in_bold(text: str, question: str) -> Candidate | None:
     return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
 
 
-def _in_last_sentence(text: str, question: str) -> Candidate | None:
-    """The value of a complete last sentence that says what the question asks for, in its words:
-    ``So she has missed 50 - 35 = 15 socks.``"""
-    start = text.rstrip().rfind("\n") + 1
-    line = text[start:].strip()
-    if not question or line[-1:] not in (".", "!") or "**" in line:
-        return None
-    parts = ending_in_value(_SO.split(_SENTENCE_END.split(line)[-1])[-1])
-    if parts is None:
-        return None
-    before, inside, behind = parts
-    whole = inside + behind.rstrip(" .!")
-    if re.search(r"/|\bper\b", behind) and exact(plain(whole)) is not None:
-        inside, behind = whole, "."  # "60 km/h"
-    # "So 50 - 35 = 15." says nothing of what 15 is.
-    words = {*_WORDS.findall(f"{before} {behind}".casefold())}
-    marked = f"{before}**{inside}**{behind}"
-    if words <= SAYING_NOTHING or not _counts_as_asked(inside + behind, question):
-        return None
-    if _in_bold(marked, question) is None:
-        return None
-    value = value_led_to(before, inside, behind, question)
-    return Candidate(start, value) if value else None
-
-
-def _counts_as_asked(value: str, question: str) -> bool:
-    """Whether what follows a number names no other thing than ``how many ...`` asks for."""
-    asking = asking_clause(question)
-    if "percent" in asking:
-        return "%" in value or "percent" in value
-    asked = _COUNTED.search(asking)
-    counted = _THING.match(value)
-    if asked is None or counted is None or counted["thing"] in VERBS | {"in", "more", "left"}:
-        return True
-    return stands_in(counted["thing"].casefold(), asked["things"])
-
-
 def bold_at_end(response: str, question: str = "") -> str | None:
     """What stands in bold at the end of a last line that only leads to it: ``So: **B. two**``,
     ``The share is **5/8**.``
@@ -542,6 +500,16 @@ def bold_at_end(response: str, question: str = "") -> str | None:
     before, inside = ending
     leads = not before or before.endswith((":", "=")) or before.casefold().endswith(_LEADS)
     return inside if leads or leads_to_words(before, question) else None
+
+
+def name_in_bold(response: str, question: str) -> str | None:
+    """The one part in bold of a last line that ends with it, or with where it lies, where the last
+    clause leads to it: ``It is by Ann Lee, who was born in **Cork**, Ireland.``"""
+    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
+    ending = _bold_ending(_PLACE.sub("", line))
+    if ending is None or _TRUTH.fullmatch(ending[1]):
+        return None
+    return ending[1] if leads_to_words(_CLAUSE.split(ending[0])[-1], question) else None
 
 
 def bold_in_statement(text: str, question: str) -> str | None:

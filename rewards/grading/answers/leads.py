@@ -102,8 +102,12 @@ def value_led_to(before: str, inside: str, behind: str, question: str) -> str:
 
 def _result(working: str, inside: str, behind: str, question: str) -> str:
     """The value that a sum comes to, where the words before the sum say what is asked for."""
-    match = _WORKING.fullmatch(working.strip(" $*"))
-    if match is None or not sums_to(match["sums"], inside, question):
+    # "After giving away 18, she has 45 - 18"
+    for clause in (working, working.rpartition(", ")[2]):
+        match = _WORKING.fullmatch(clause.strip(" $*"))
+        if match is not None and sums_to(match["sums"], inside, question):
+            break
+    else:
         return ""
     words = (match["words"] or "").strip(" ,")
     with_unit = inside + behind.rstrip(" .!")

@@ -62,7 +62,7 @@ _ARTICLE = re.compile(r"\b(?:the|an?|his|her|their|its|my|our) ")
 _BEGINNINGS = """
 the there they this that these those she his her their its how what which who when where why each
 every all both some after before for from with then now one two three four five last next today
-during once suppose given find let answer total also only another following
+during once mrs suppose given find let answer total also only another following
 """
 _NO_NAMES = frozenset(_BEGINNINGS.split())
 """Words that begin sentences and are no names."""
@@ -227,11 +227,7 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
     spans: list[tuple[int, int]] = []
     for match in _VALUE.finditer(text):
         start, end = match.span()
-        next_word = re.match(r"\s*[A-Za-z]*", text[end:])
-        if next_word and re.search(
-            rf"(?<![0-9.]){re.escape(match[0] + next_word[0]).casefold()}\b", asking
-        ):
-            # "for 9 hours" stands in the question.
+        if _is_asked_with(match, asking):
             continue
         if spans and _NEXT.fullmatch(text, spans[-1][1], start):
             start = spans.pop()[0]
@@ -240,6 +236,13 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
         return text, "", ""
     start, end = spans[0]
     return text[:start], text[start:end], text[end:]
+
+
+def _is_asked_with(value: re.Match[str], asking: str) -> bool:
+    """Whether a value stands in the question with the word behind it: ``for 9 hours``."""
+    next_word = re.match(r"\s*[A-Za-z]*", value.string[value.end() :])
+    words = value[0] + (next_word[0] if next_word else "")
+    return re.search(rf"(?<![0-9.]){re.escape(words).casefold()}\b", asking) is not None
 
 
 def _without_contents(inside: str, behind: str, question: str) -> str:
@@ -466,15 +469,16 @@ def _names_in(question: str) -> tuple[str, ...]:
     )
 
 
-def ending_in_value(sentence: str) -> tuple[str, str, str] | None:
+def ending_in_value(sentence: str, asking: str = "") -> tuple[str, str, str] | None:
     """What stands before the value that a sentence comes to, that value, and what stands behind it:
-    the one after its last equals sign, or its only one. None where there is no such value.
+    the one after its last equals sign, or the only one that is not in the question. None where
+    there is no such value.
 
     >>> ending_in_value("He has 9 - 2 = 7 pens left.")
     ('He has 9 - 2 = ', '7', ' pens left.')
     """
     last = sentence.rfind("=") + 1
-    values = list(_VALUE.finditer(sentence, last))
+    values = [m for m in _VALUE.finditer(sentence, last) if not _is_asked_with(m, asking)]
     if len(values) != 1 or (last and sentence[last : values[0].start()].strip(" $")):
         return None
     start, end = values[0].span()

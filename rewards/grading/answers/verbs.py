@@ -18,7 +18,8 @@ laid, lose loses lost, break breaks broke broken, throw throws threw thrown, win
 sends sent, bring brings brought, catch catches caught, build builds built, write writes wrote
 written, travel travels traveled travelled, drive drives drove driven, find finds found, give gives
 gave given, keep keeps kept, score scores scored, plant plants planted, pick picks picked, contain
-contains, hold holds, produce produces produced, charge charges charged, last lasts lasted
+contains, hold holds, produce produces produced, charge charges charged, last lasts lasted,
+choose chooses chose chosen, fill fills filled
 """
 """The forms of each verb that may stand before a value."""
 _FIRST = {form: group.split()[0] for group in _FORMS.split(",") for form in group.split()}

@@ -1,0 +1,144 @@
+r"""The answer of a response that marks none: a complete last sentence, read with the question.
+
+``So she has missed 50 - 35 = 15 socks.``, ``So, the solution is x = 9.``, ``Yes, whales breathe
+air.`` and ``The novel was written by Aldous Huxley.`` answer questions in their own words. What may
+have been cut off, and what speaks of something else, answers none.
+"""
+
+import re
+
+from coterie.rewards.grading.answers.extract import (
+    LONGEST,
+    SENTENCE_END,
+    Candidate,
+    after_thinking,
+    in_bold,
+    name_in_bold,
+)
+from coterie.rewards.grading.answers.leads import SAYING_NOTHING, leads_to_words, value_led_to
+from coterie.rewards.grading.answers.normalise import plain
+from coterie.rewards.grading.answers.sentences import ending_in_value
+from coterie.rewards.grading.answers.statements import doubted
+from coterie.rewards.grading.answers.values import exact
+from coterie.rewards.grading.answers.verbs import VERBS, asking_clause, asking_sentence, stands_in
+
+_TITLE = re.compile(r"(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bMs)\.|(?<=\bDr)\.|(?<=\bSt)\.")
+_SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
+_WORDS = re.compile(r"[a-z]+")
+_COUNTED = re.compile(
+    r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
+    r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
+)
+_THING = re.compile(r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)")
+_SOLUTION = re.compile(
+    r"(?P<words>(?:[A-Za-z]+,? )*?)\$?(?P<name>[a-z])\s*=\s*(?P<value>[^=<>≤≥≈,;$]{1,64})\$?\."
+)
+_SOLVE = re.compile(r"\A\s*(?:solve|find|what is)\b", re.IGNORECASE)
+_TRUTH = re.compile(r"(?P<truth>yes|no)\b(?:[,.!]|\s*\Z)", re.IGNORECASE)
+_ASKS_TRUTH = re.compile(
+    r"\A(?:do|does|did|is|are|was|were|can|could|will|would|has|have|had|should|must)\b"
+    r"|\byes or no\b"
+)
+_NAME = r"(?:[A-Z][\w'’.-]*(?: (?:(?:of|de|von|van|the|and) )?[A-Z][\w'’.-]*){0,4})"
+_ENDS_IN_NAME = re.compile(rf"(?P<before>.+? )(?P<name>{_NAME})\.")
+_BEGINS_WITH_NAME = re.compile(rf"(?P<name>{_NAME}) (?P<deed>[a-z][a-z ]{{2,60}})\.")
+
+
+def value_unmarked(response: str, question: str) -> Candidate | None:
+    """The value of a complete last sentence that says in words what the question asks for; None
+    where there is no such sentence.
+
+    >>> value_unmarked("So he has 9 - 2 = 7 pens left.", "How many pens are left?").text
+    '7 pens left'
+    >>> value_unmarked("9 - 2 = 7.", "How many pens are left?")
+    """
+    line, question = (_TITLE.sub("", text) for text in (_last_line(response), question))
+    if not question or line[-1:] not in (".", "!") or "**" in line:
+        return None
+    sentence = _SO.split(SENTENCE_END.split(line)[-1])[-1]
+    if (value := _solution(sentence, question)) is not None:
+        return Candidate(0, value)
+    parts = ending_in_value(sentence, asking_sentence(question))
+    if parts is None:
+        return None
+    before, inside, behind = parts
+    whole = inside + behind.rstrip(" .!")
+    if re.search(r"/|\bper\b", behind) and exact(plain(whole)) is not None:
+        inside, behind = whole, "."  # "60 km/h"
+    # "So 50 - 35 = 15." says nothing of what 15 is.
+    words = {*_WORDS.findall(f"{before} {behind}".casefold())}
+    if words <= SAYING_NOTHING or not _counts_as_asked(inside + behind, question):
+        return None
+    if in_bold(f"{before}**{inside}**{behind}", question) is None:
+        return None
+    value = value_led_to(before, inside, behind, question)
+    return Candidate(0, value) if value else None
+
+
+def name_unmarked(response: str, question: str) -> str | None:
+    """The name, or the yes or no, of a response that marks none: its last part in bold, a last
+    sentence that ends with it or says of it what the question asks, or ``Yes, ...``.
+
+    >>> name_unmarked("It was written by Ann Lee.", "Who wrote it?")
+    'Ann Lee'
+    >>> name_unmarked("No, they breathe water.", "Do fish breathe air?")
+    'No'
+    """
+    asking = asking_sentence(question)
+    if _ASKS_TRUTH.search(asking):
+        return _truth(after_thinking(response)[-LONGEST:].strip())
+    if name := name_in_bold(response, question):
+        return name
+    line = _last_line(response)
+    if doubted(line):
+        return None
+    for sentence in SENTENCE_END.split(line[:-1]):
+        match = _BEGINS_WITH_NAME.fullmatch(f"{sentence}.")
+        # "Harvard was founded first." to "Which was founded first, Harvard or Yale?"
+        offered = match and re.search(rf"\b{re.escape(match['name'].casefold())}\b", asking)
+        if match and offered and " or " in asking and match["deed"] in asking:
+            return match["name"]
+    match = _ENDS_IN_NAME.fullmatch(line)
+    if match is None or match["name"].casefold() in asking:
+        return None
+    return match["name"] if leads_to_words(match["before"], question) else None
+
+
+def _last_line(response: str) -> str:
+    """The last line of a response; empty where it is longer than any sentence."""
+    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2].strip()
+    return line if len(line) <= 512 else ""
+
+
+def _solution(sentence: str, question: str) -> str | None:
+    """``x = 9`` of ``So, the solution is x = 9.``, where an equation in x is to be solved."""
+    match = _SOLUTION.fullmatch(sentence)
+    if match is None or _SOLVE.match(question) is None:
+        return None
+    words = {*_WORDS.findall(match["words"].casefold())}
+    letters = {*re.findall(r"(?<![A-Za-z\\])[a-z](?![A-Za-z])", question)} - {"a"}
+    return (
+        f"{match['name']} = {match['value']}"
+        if (words and words <= SAYING_NOTHING and letters == {match["name"]})
+        else None
+    )
+
+
+def _truth(text: str) -> str | None:
+    """The yes or no with which a text begins, where it says no other one later."""
+    match = _TRUTH.match(text)
+    if match is None or re.search(r"\b(?:yes|no)\b", text[match.end() :], re.IGNORECASE):
+        return None
+    return match["truth"]
+
+
+def _counts_as_asked(value: str, question: str) -> bool:
+    """Whether what follows a number names no other thing than ``how many ...`` asks for."""
+    asking = asking_clause(question)
+    if "percent" in asking:
+        return "%" in value or "percent" in value
+    asked = _COUNTED.search(asking)
+    counted = _THING.match(value)
+    if asked is None or counted is None or counted["thing"] in VERBS | {"in", "more", "left"}:
+        return True
+    return stands_in(counted["thing"].casefold(), asked["things"])

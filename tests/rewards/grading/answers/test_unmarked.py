@@ -1,0 +1,97 @@
+"""Answers of responses that mark none."""
+
+import pytest
+
+from coterie.datatypes import Problem
+from coterie.rewards.grading.answers.checker import Checker
+from coterie.rewards.grading.answers.extract import last_stated
+from coterie.rewards.grading.answers.unmarked import name_unmarked, value_unmarked
+
+SOCKS = "She has 50 socks. She washes 35. How many socks has she missed?"
+
+
+@pytest.mark.parametrize(
+    ("line", "question", "value"),
+    [
+        ("She has missed 15 socks.", SOCKS, "15 socks"),
+        ("35 are clean. 50 - 35 = 15, so she has missed 15 socks.", SOCKS, "15 socks"),
+        ("So she has missed 50 - 35 = 15 socks.", SOCKS, "15 socks"),
+        ("The speed is 120 / 2 = 60 km/h.", "What is its speed in km/h?", "60 km/h"),
+        ("The teacher must buy 9 packs.", "A teacher needs 100. How many packs must she buy?", "9"),
+        ("The discount is $15 / $60 = 25%.", "What percent is the discount?", "25%"),
+        ("Mrs. Lee gets $26 in change.", "Mrs. Lee pays $50. How much change does she get?", "$26"),
+        ("So, it takes 6 hours to make 960 toys.", "How long does it take to make 960 toys?", "6"),
+        ("So, the solution is x = 9.", "Solve $3x - 7 = 20$.", "x = 9"),
+        # Nothing is said of the number, or the sentence may have been cut off.
+        ("50 - 35 = 15.", SOCKS, None),
+        ("First 3, and then 4.", SOCKS, None),
+        ("She has missed 15 socks", SOCKS, None),
+        ("So, the solution is x = 9.", "Solve $3x - y = 20$.", None),
+        ("So the speed is x = 9.", "Solve $3x - 7 = 20$.", None),
+        # Wrong sums, conditions, denials, and sentences about something else.
+        ("So she has missed 50 - 35 = 16 socks.", SOCKS, None),
+        ("She would have missed 15 socks if she washed 35.", SOCKS, None),
+        ("She has not missed 15 socks.", SOCKS, None),
+        ("So she has washed 35 socks.", SOCKS, None),
+        ("She has missed 15 shirts.", SOCKS, None),
+        ("She has 15 clean socks in 3 drawers.", SOCKS, None),
+        ("The discount is 15 dollars.", "What percent is the discount?", None),
+        ("She has missed 15 socks. Or is it 16?", SOCKS, None),
+    ],
+)
+def test_a_complete_last_sentence_says_what_is_asked(
+    line: str, question: str, value: str | None
+) -> None:
+    response = f"Let me see.\n{line}"
+    assert last_stated(response, question) is None
+    stated = value_unmarked(response, question)
+    assert (stated and stated.value.startswith(value or "-")) is (True if value else None)
+    assert value_unmarked(response, "") is None
+
+
+WHALES = "Do whales breathe air?"
+FIRST = "Which university was founded first, Harvard or Yale?"
+NOVEL = "Who wrote the novel?"
+
+
+@pytest.mark.parametrize(
+    ("response", "question", "name"),
+    [
+        ("Yes, whales are mammals and breathe air.", WHALES, "Yes"),
+        ("No. They are fish.", WHALES, "No"),
+        ("Yes, some do. So no.", WHALES, None),
+        ("Whales are mammals, yes, they are.", WHALES, None),
+        ("Yes, it was.", NOVEL, None),
+        ("The novel was written by Ann Lee.", NOVEL, "Ann Lee"),
+        ("It was written by Ann Lee, who was born in **Cork**, Ireland.", "Where was she born?", "Cork"),
+        ("The novel was praised by Ann Lee.", NOVEL, None),
+        ("It was not written by Ann Lee.", NOVEL, None),
+        ("The novel was written by Ann", NOVEL, None),
+        ("Harvard was founded first. Yale was founded in 1701.", FIRST, "Harvard"),
+        ("Yale was founded in 1701.", FIRST, None),
+        ("Oxford was founded first.", FIRST, None),
+        ("Harvard was not founded first.", FIRST, None),
+    ],
+)  # fmt: skip
+def test_a_last_sentence_names_what_is_asked(
+    response: str, question: str, name: str | None
+) -> None:
+    assert name_unmarked(response, question) == name
+
+
+@pytest.mark.parametrize(
+    ("response", "gold", "right"),
+    [
+        ("Triton is a moon of Neptune. The answer is Neptune.", "Neptune", True),
+        ("Triton is a moon of Neptune. The answer is Saturn.", "Neptune", False),
+        ("Neptune has it. The answer is Saturn or Neptune.", "Neptune", False),
+        ("D) lizard\n\nExplanation: Lizards are reptiles.", "D", True),
+        ("D) lizard\n\nExplanation: C) is as good, as bats are.", "D", False),
+        ("D) lizard\n\nThese are animals.", "D", False),
+        ("C) bat\n\nExplanation: D) lizard is no mammal.", "D", False),
+    ],
+)
+def test_whole_responses(response: str, gold: str, right: bool, checker: Checker) -> None:
+    question = "Which is it?" + "\nA) cow\nB) eagle\nC) bat\nD) lizard" * (gold == "D")
+    problem = Problem("p", question, gold, "math")
+    assert checker.check(response, problem).correct == right
