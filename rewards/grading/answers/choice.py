@@ -53,8 +53,8 @@ _OF_THE_CHOICE = re.compile(
     r"\b(?:answer|option|choice|correct|right|true|best|better|also|too)\b", re.IGNORECASE
 )
 _EXPLAINS = re.compile(
-    r"\s*[*_#]{0,3}(?:explanation|reason(?:ing)?|rationale|justification|because)\b"
-    r"(?![\s\S]*(?:^|\n)\s*\(?[A-J][.):]\s)",
+    r"\s{0,8}[*_#]{0,3}(?:explanation|reason(?:ing)?|rationale|justification|because)\b"
+    r"(?![\s\S]*?[\n:.][ \t]{0,8}\(?(?-i:[A-J])[.:)]\s)",
     re.IGNORECASE,
 )
 """An explanation that lists no options."""

@@ -63,7 +63,7 @@ NOVEL = "Who wrote the novel?"
         ("Whales are mammals, yes, they are.", WHALES, None),
         ("Yes, it was.", NOVEL, None),
         ("The novel was written by Ann Lee.", NOVEL, "Ann Lee"),
-        ("It was written by Ann Lee, who was born in **Cork**, Ireland.", "Where was she born?", "Cork"),
+        ("Ann Lee, who was born in **Cork**, Ireland.", "Where was she born?", "Cork"),
         ("The novel was praised by Ann Lee.", NOVEL, None),
         ("It was not written by Ann Lee.", NOVEL, None),
         ("The novel was written by Ann", NOVEL, None),
