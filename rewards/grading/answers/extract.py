@@ -165,6 +165,7 @@ _TOO = re.compile(
     r"\btoo\s+(?:many|much|few|little|large|small|big|high|low|long|short)\b", re.IGNORECASE
 )
 _LEADS = (" is", " are", " equals")
+_OTHER_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}")
 _CLAUSE = re.compile(r",\s+(?:and\s+)?(?:who\s+|which\s+)?|\s+and\s+")
 _PLACE = re.compile(r"(?<=\*\*), (?:[A-Z][\w.]+ ?){1,3}\.?\Z")
 """Where a place lies, behind its name."""
@@ -498,8 +499,14 @@ def bold_at_end(response: str, question: str = "") -> str | None:
     if ending is None:
         return None
     before, inside = ending
-    leads = not before or before.endswith((":", "=")) or before.casefold().endswith(_LEADS)
+    leads = not before or before.endswith((":", "=")) or _is_said(before, question)
     return inside if leads or leads_to_words(before, question) else None
+
+
+def _is_said(before: str, question: str) -> bool:
+    """Whether words end with "is" and name nothing that the question does not."""
+    names = _OTHER_NAME.findall(before) if question else []
+    return before.casefold().endswith(_LEADS) and all(name in question for name in names)
 
 
 def name_in_bold(response: str, question: str) -> str | None:
@@ -519,7 +526,7 @@ def bold_in_statement(text: str, question: str) -> str | None:
     ending = _bold_ending(text.strip() + "**" * (text.count("**") % 2))
     if ending is None:
         return None
-    leads = ending[0].casefold().endswith(_LEADS) or leads_to_words(ending[0], question)
+    leads = _is_said(ending[0], question) or leads_to_words(ending[0], question)
     return ending[1] if leads else None
 
 

@@ -82,6 +82,8 @@ def test_a_last_sentence_names_what_is_asked(
 @pytest.mark.parametrize(
     ("response", "gold", "right"),
     [
+        ("The planet is **Neptune**.", "Neptune", True),
+        ("The neighbour of Uranus is **Neptune**.", "Neptune", False),
         ("Triton is a moon of Neptune. The answer is Neptune.", "Neptune", True),
         ("Triton is a moon of Neptune. The answer is Saturn.", "Neptune", False),
         ("Neptune has it. The answer is Saturn or Neptune.", "Neptune", False),
