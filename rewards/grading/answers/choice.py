@@ -37,7 +37,7 @@ _AS_GOOD = re.compile(
     r"(?:\A|[.!?;,]\s+)\W{0,3}(?i:and\s+)?(?i:so\s+(?:is|are|does|do))\b(?:\s+\(?(?P<so>[A-J])\b)?"
     r"|\A\W*(?i:(?:and|also)\s+(?:option\s+|choice\s+)?)\(?(?P<and>[A-J])\)?(?=\W*\Z)"
     r"|\b(?P<is>[A-J])\)?\s+(?:is|are|(?:may|could|would|can)\s+(?:also\s+)?be)\s+(?:also\s+)?(?:too\b(?!\s+\w)"
-    r"|as\s+(?:well|good|right|correct|likely)|equally|right|correct|true|possible|fine|another"
+    r"|as\s+(?:well|good|right|correct|likely)|equally|(?:right|correct|true|possible)\b(?!\s+if\b)|fine|another"
     r"|acceptable|plausible)"
     r"|\b(?P<too>[A-J])\)?,?\s+(?:too\b(?!\s+\w)|(?:also\s+)?(?:works|fits))"
     r"|(?i:\b(?:likewise|as\s+is|same\s+for|same\s+goes\s+for)\s+)\(?(?P<same>[A-J])\b"
@@ -58,6 +58,12 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 """An explanation that lists no options."""
+_REJECTS = re.compile(
+    r"\?|\b(?:not|never|no|neither|nor|none|or|wrong|incorrect|false|except|excluded?|eliminated?"
+    r"|rather|instead|unlikely|rule[ds]?)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_BOLD_OPTION = re.compile(r"(?<!\*)\*\*(\(?[A-J][.):]\s[^*\n]{1,200})\*\*(?!\*)")
 _LISTED = re.compile(r"(?:\A|\s)(?P<open>\(?)(?P<letter>[A-J])(?P<close>[.):])\s+(?=\S)")
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
@@ -181,6 +187,18 @@ def listed_options(question: str) -> tuple[str, ...]:
     )
 
 
+def _bold_option(text: str) -> str:
+    """The one option that a text sets in bold with its letter, in a sentence without doubt: ``It is
+    **C) mumps**.`` with an explanation below; empty where there are several."""
+    options: set[str] = set()
+    for line in text.split("\n"):
+        bold = _BOLD_OPTION.findall(line)
+        if bold and _REJECTS.search(line):
+            return ""
+        options.update(bold)
+    return options.pop() if len(options) == 1 else ""
+
+
 def choose(
     response: str, choices: Sequence[str], question: str = ""
 ) -> tuple[str | None, str | None]:
@@ -212,11 +230,10 @@ def choose(
         text = after_thinking(response).strip()
         head, _, tail = text.partition("\n")
         # "D) lizard" and an explanation below
-        said = (
-            head if not tail or (_EXPLAINS.match(tail) and not _names_another(head, tail)) else ""
-        )
-        letter = letter_of(said.strip(), choices)
-        if letter is None and (text := bold_at_end(response) or ""):
-            letter = letter_of(text, choices)
-        return (said or text, letter) if letter else (None, None)
+        explained = _EXPLAINS.match(tail) is not None and not _names_another(head, tail)
+        first = head.strip() if explained or not tail else ""
+        for said in (first, bold_at_end(response) or "", _bold_option(text)):
+            if letter := letter_of(said, choices):
+                return said, letter
+        return None, None
     return text, letter_of(text, choices)

@@ -21,6 +21,7 @@ from coterie.rewards.grading.answers.verbs import (
     asking_sentence,
     shares_verb,
 )
+from coterie.rewards.grading.answers.worked import sums_to
 
 LONGEST = 1 << 17
 """Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
@@ -138,8 +139,8 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN_BOXES = re.compile(
-    r"[\s$.]*(?:[,;&]|\\(?:text|mathrm|mbox)\s?\{\s*(?:and|or|,)\s*\}|\b(?:and|or)\b|\\\\|\\q?quad"
-    r"|\\[,; ]|[\s$])*(?P<name>[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=)?[\s$]*"
+    r"(?:\s|[$.]|\\[()\[\]])*(?:[,;&]|\\(?:text|mathrm|mbox)\s?\{\s*(?:and|or|,)\s*\}|\b(?:and|or)\b|\\\\|\\q?quad"
+    r"|\\[,; ()\[\]]|[\s$])*(?P<name>[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=)?[\s$]*"
 )
 _NEXT_LINE = re.compile(r"\s{0,16}(?:(?:\\\[|\$\$|`{3,8}\w{0,16})\s{1,8})?(\S.*)")
 _BARE_BOX = re.compile(
@@ -167,6 +168,10 @@ _TOO = re.compile(
 _LEADS = (" is", " are", " equals")
 _OTHER_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}")
 _CLAUSE = re.compile(r",\s+(?:and\s+)?(?:who\s+|which\s+)?|\s+and\s+")
+_ASIDE = re.compile(
+    r"(?<=\*\*)(?:, (?:which|who|whose|where|a|an|the)\b| and (?:first|later|was|is)\b)[^*]*\Z"
+)
+"""What is said of a name behind it."""
 _PLACE = re.compile(r"(?<=\*\*), (?:[A-Z][\w.]+ ?){1,3}\.?\Z")
 """Where a place lies, behind its name."""
 _DIGIT = re.compile(r"[0-9]")
@@ -451,6 +456,9 @@ def in_bold(text: str, question: str) -> Candidate | None:
     remark = _REMARK.fullmatch(behind)
     if remark is not None:
         behind = remark["behind"]
+        working, _, result = remark["remark"].rpartition("=")
+        if sums_to(working, result, question) and sums_to(result, bold, question):
+            remark = None  # "(46 + 19 = 65)"
     if _DOUBT.search(f"{before}{bold} {behind}") or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
     item = _ITEM.match(before)
@@ -461,11 +469,11 @@ def in_bold(text: str, question: str) -> Candidate | None:
     if (
         _TOO.search(behind)
         or (done and done[1].casefold() not in asking)
-        or not {*map(str.casefold, _COMPARED.findall(beside))} <= {*asking.split()}
+        or not all(word.casefold() in asking for word in _COMPARED.findall(beside))
     ):
         return None
     another_deed = not shares_verb(before or bold, asking)
-    if another_deed and "=" not in bold:
+    if another_deed and "=" not in bold and not before.rstrip().endswith("="):
         return None
     inside = value_stated(bold.strip())
     if not _DIGIT.search(inside):
@@ -513,7 +521,11 @@ def name_in_bold(response: str, question: str) -> str | None:
     """The one part in bold of a last line that ends with it, or with where it lies, where the last
     clause leads to it: ``It is by Ann Lee, who was born in **Cork**, Ireland.``"""
     line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
-    ending = _bold_ending(_PLACE.sub("", line))
+    line = line if len(line) <= 512 else ""
+    aside = _ASIDE.search(line)
+    if aside and _DOUBT.search(aside[0]):
+        return None
+    ending = _bold_ending(_PLACE.sub("", _ASIDE.sub("", line)))
     if ending is None or _TRUTH.fullmatch(ending[1]):
         return None
     return ending[1] if leads_to_words(_CLAUSE.split(ending[0])[-1], question) else None

@@ -68,6 +68,11 @@ _OPPOSITE_ENDS = (
 )
 _FREE = frozenset(_PLACED.split())
 """Words that may lead to a name although the question does not say them."""
+_COUNTED = re.compile(
+    r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
+    r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
+)
+_THING = re.compile(r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)")
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!][*_]{0,2}\s+")
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -113,6 +118,9 @@ def _result(working: str, inside: str, behind: str, question: str) -> str:
     with_unit = inside + behind.rstrip(" .!")
     whole = value_of(plain(with_unit), question)
     ends = not behind.strip(" .!") or (whole is not None and whole.literal is not None)
+    vague = {*_words(words)} <= SAYING_NOTHING | {"takes", "makes"}
+    if ends and vague and _names_what_is_counted(with_unit, question):
+        return with_unit
     if ends and {*_words(words)} <= SAYING_NOTHING - VERBS | {"is"}:
         return with_unit
     if ends and len(words) == 1 and match["joint"]:
@@ -187,3 +195,23 @@ def _asks_by_whom(asking: str) -> bool:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"[^\W\d_]+(?:['’][a-z]+)?", text.casefold())
+
+
+def counts_as_asked(value: str, question: str) -> bool:
+    """Whether what follows a number names no other thing than ``how many ...`` asks for."""
+    asking = asking_clause(question)
+    if "percent" in asking:
+        return "%" in value or "percent" in value
+    asked = _COUNTED.search(asking)
+    counted = _THING.match(value)
+    if asked is None or counted is None or counted["thing"] in VERBS | {"in", "more", "left"}:
+        return True
+    return stands_in(counted["thing"].casefold(), asked["things"])
+
+
+def _names_what_is_counted(value: str, question: str) -> bool:
+    """Whether a number is of the very thing that ``how many ...`` asks for: ``8 weeks``."""
+    asked, counted = _COUNTED.search(asking_clause(question)), _THING.match(value)
+    if asked is None or counted is None:
+        return False
+    return counted["thing"].casefold() in asked["things"].split()[:1]

@@ -478,7 +478,12 @@ def ending_in_value(sentence: str, asking: str = "") -> tuple[str, str, str] | N
     ('He has 9 - 2 = ', '7', ' pens left.')
     """
     last = sentence.rfind("=") + 1
-    values = [m for m in _VALUE.finditer(sentence, last) if not _is_asked_with(m, asking)]
+    values = [
+        match
+        for match in _VALUE.finditer(sentence, last)
+        if not re.match(r"\s*[A-Za-z]", sentence[match.end() :])
+        or not _is_asked_with(match, asking)
+    ]
     if len(values) != 1 or (last and sentence[last : values[0].start()].strip(" $")):
         return None
     start, end = values[0].span()

@@ -15,33 +15,48 @@ from coterie.rewards.grading.answers.extract import (
     in_bold,
     name_in_bold,
 )
-from coterie.rewards.grading.answers.leads import SAYING_NOTHING, leads_to_words, value_led_to
+from coterie.rewards.grading.answers.leads import (
+    SAYING_NOTHING,
+    counts_as_asked,
+    leads_to_words,
+    value_led_to,
+)
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.sentences import ending_in_value
 from coterie.rewards.grading.answers.statements import doubted
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.verbs import VERBS, asking_clause, asking_sentence, stands_in
+from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, stands_in
 
 _TITLE = re.compile(r"(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bMs)\.|(?<=\bDr)\.|(?<=\bSt)\.")
 _SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
 _WORDS = re.compile(r"[a-z]+")
-_COUNTED = re.compile(
-    r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
-    r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
-)
-_THING = re.compile(r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)")
 _SOLUTION = re.compile(
     r"(?P<words>(?:[A-Za-z]+,? )*?)\$?(?P<name>[a-z])\s*=\s*(?P<value>[^=<>≤≥≈,;$]{1,64})\$?\."
 )
 _SOLVE = re.compile(r"\A\s*(?:solve|find|what is)\b", re.IGNORECASE)
+_GENERAL = frozenset({
+    "a", "an", "his", "her", "their", "its", "for", "in", "s", "simplified", "expression", "form",
+    "result", "total", "number",
+})  # fmt: skip
+"""Words that a conclusion may hold although the question does not."""
 _TRUTH = re.compile(r"(?P<truth>yes|no)\b(?:[,.!]|\s*\Z)", re.IGNORECASE)
 _ASKS_TRUTH = re.compile(
     r"\A(?:do|does|did|is|are|was|were|can|could|will|would|has|have|had|should|must)\b"
     r"|\byes or no\b"
 )
 _NAME = r"(?:[A-Z][\w'’.-]*(?: (?:(?:of|de|von|van|the|and) )?[A-Z][\w'’.-]*){0,4})"
-_ENDS_IN_NAME = re.compile(rf"(?P<before>.+? )(?P<name>{_NAME})\.")
-_BEGINS_WITH_NAME = re.compile(rf"(?P<name>{_NAME}) (?P<deed>[a-z][a-z ]{{2,60}})\.")
+_ENDS_IN_NAME = re.compile(rf"(?P<before>.+? )(?P<name>{_NAME})")
+_BEGINS_WITH_NAME = re.compile(rf"(?P<name>{_NAME}) (?P<deed>[a-z][a-z ]{{2,60}})")
+_ALONE = re.compile(rf"{_NAME}\.?")
+"""A response that is a name and nothing else."""
+_CONCLUDES = re.compile(
+    r"(?:so|thus|therefore|hence|in conclusion|finally|in total|overall|as a result)\b,?\s+"
+    r"(?P<said>.+)",
+    re.IGNORECASE,
+)
+_TELLS = re.compile(
+    r"\b(?:is|are|was|were|equals?|gives?|will be|is equal to|=)\s*(?:exactly\s+)?\Z"
+)
 
 
 def value_unmarked(response: str, question: str) -> Candidate | None:
@@ -56,7 +71,8 @@ def value_unmarked(response: str, question: str) -> Candidate | None:
     if not question or line[-1:] not in (".", "!") or "**" in line:
         return None
     sentence = _SO.split(SENTENCE_END.split(line)[-1])[-1]
-    if (value := _solution(sentence, question)) is not None:
+    value = _solution(sentence, question) or _conclusion(sentence, question)
+    if value is not None:
         return Candidate(0, value)
     parts = ending_in_value(sentence, asking_sentence(question))
     if parts is None:
@@ -67,7 +83,7 @@ def value_unmarked(response: str, question: str) -> Candidate | None:
         inside, behind = whole, "."  # "60 km/h"
     # "So 50 - 35 = 15." says nothing of what 15 is.
     words = {*_WORDS.findall(f"{before} {behind}".casefold())}
-    if words <= SAYING_NOTHING or not _counts_as_asked(inside + behind, question):
+    if words <= SAYING_NOTHING or not counts_as_asked(inside + behind, question):
         return None
     if in_bold(f"{before}**{inside}**{behind}", question) is None:
         return None
@@ -85,20 +101,32 @@ def name_unmarked(response: str, question: str) -> str | None:
     'No'
     """
     asking = asking_sentence(question)
+    own = after_thinking(response)[-LONGEST:].strip()
     if _ASKS_TRUTH.search(asking):
-        return _truth(after_thinking(response)[-LONGEST:].strip())
+        return _truth(own)
+    if _ALONE.fullmatch(own) and not doubted(own):
+        return own
     if name := name_in_bold(response, question):
         return name
     line = _last_line(response)
-    if doubted(line):
+    if line[-1:] not in (".", "!"):
         return None
-    for sentence in SENTENCE_END.split(line[:-1]):
-        match = _BEGINS_WITH_NAME.fullmatch(f"{sentence}.")
-        # "Harvard was founded first." to "Which was founded first, Harvard or Yale?"
-        offered = match and re.search(rf"\b{re.escape(match['name'].casefold())}\b", asking)
-        if match and offered and " or " in asking and match["deed"] in asking:
-            return match["name"]
-    match = _ENDS_IN_NAME.fullmatch(line)
+    named = {_named_in(sentence, question) for sentence in SENTENCE_END.split(line)}
+    named -= {None}
+    return named.pop() if len(named) == 1 else None
+
+
+def _named_in(sentence: str, question: str) -> str | None:
+    """The name that a sentence gives: ``It was written by Ann Lee.`` to "Who wrote it?",
+    ``Harvard was founded first.`` to "Which was founded first, Harvard or Yale?"."""
+    asking, sentence = asking_sentence(question), sentence.rstrip(".!")
+    if doubted(sentence):
+        return None
+    match = _BEGINS_WITH_NAME.fullmatch(sentence)
+    offered = match and re.search(rf"\b{re.escape(match['name'].casefold())}\b", asking)
+    if match and offered and " or " in asking and match["deed"] in asking:
+        return match["name"]
+    match = _ENDS_IN_NAME.fullmatch(sentence)
     if match is None or match["name"].casefold() in asking:
         return None
     return match["name"] if leads_to_words(match["before"], question) else None
@@ -124,21 +152,24 @@ def _solution(sentence: str, question: str) -> str | None:
     )
 
 
+def _conclusion(sentence: str, question: str) -> str | None:
+    """The value that a sentence behind ``Therefore`` ends with: ``Therefore, the median is 10.``"""
+    match = _CONCLUDES.fullmatch(sentence)
+    if match is None or doubted(sentence):
+        return None
+    parts = ending_in_value(match["said"], asking_sentence(question))
+    if parts is None or not _TELLS.search(parts[0]) or parts[2].strip(" ."):
+        return None
+    said, known = {*_WORDS.findall(parts[0].casefold())} - SAYING_NOTHING, question.casefold()
+    # "So it is 15" says nothing of what 15 is.
+    if not said or not all(word in VERBS or stands_in(word, known) for word in said - _GENERAL):
+        return None
+    return parts[1] if counts_as_asked(parts[1], question) else None
+
+
 def _truth(text: str) -> str | None:
     """The yes or no with which a text begins, where it says no other one later."""
     match = _TRUTH.match(text)
     if match is None or re.search(r"\b(?:yes|no)\b", text[match.end() :], re.IGNORECASE):
         return None
     return match["truth"]
-
-
-def _counts_as_asked(value: str, question: str) -> bool:
-    """Whether what follows a number names no other thing than ``how many ...`` asks for."""
-    asking = asking_clause(question)
-    if "percent" in asking:
-        return "%" in value or "percent" in value
-    asked = _COUNTED.search(asking)
-    counted = _THING.match(value)
-    if asked is None or counted is None or counted["thing"] in VERBS | {"in", "more", "left"}:
-        return True
-    return stands_in(counted["thing"].casefold(), asked["things"])

@@ -22,6 +22,11 @@ SOCKS = "She has 50 socks. She washes 35. How many socks has she missed?"
         ("Mrs. Lee gets $26 in change.", "Mrs. Lee pays $50. How much change does she get?", "$26"),
         ("So, it takes 6 hours to make 960 toys.", "How long does it take to make 960 toys?", "6"),
         ("So, the solution is x = 9.", "Solve $3x - 7 = 20$.", "x = 9"),
+        ("Therefore, the median is 10.", "What is the median of 3, 7, 10, 12 and 19?", "10"),
+        ("So the simplified expression is $5x - 8$.", "Simplify: $4(2x-5)-3(x-4)$.", "$5x - 8$"),
+        ("So it is 15.", SOCKS, None),
+        ("Therefore, the discount is $15.", "What is the sale price?", None),
+        ("Thus, the median is not 10.", "What is the median of 3, 7, 10, 12 and 19?", None),
         # Nothing is said of the number, or the sentence may have been cut off.
         ("50 - 35 = 15.", SOCKS, None),
         ("First 3, and then 4.", SOCKS, None),
@@ -59,6 +64,10 @@ NOVEL = "Who wrote the novel?"
     [
         ("Yes, whales are mammals and breathe air.", WHALES, "Yes"),
         ("No. They are fish.", WHALES, "No"),
+        ("Ann Lee", NOVEL, "Ann Lee"),
+        ("Ann Lee or Bo Day", NOVEL, None),
+        ("It was written by Ann Lee. It was written in 1818.", NOVEL, "Ann Lee"),
+        ("It was written by Ann Lee. It was written by Bo Day.", NOVEL, None),
         ("Yes, some do. So no.", WHALES, None),
         ("Whales are mammals, yes, they are.", WHALES, None),
         ("Yes, it was.", NOVEL, None),
@@ -88,12 +97,46 @@ def test_a_last_sentence_names_what_is_asked(
         ("Triton is a moon of Neptune. The answer is Saturn.", "Neptune", False),
         ("Neptune has it. The answer is Saturn or Neptune.", "Neptune", False),
         ("D) lizard\n\nExplanation: Lizards are reptiles.", "D", True),
+        ("It is **D) lizard**.\n\nBats (C) are mammals.", "D", True),
+        ("It is not **D) lizard**.\n\nBats (C) are mammals.", "D", False),
+        ("It is **D) lizard** or **C) bat**.\n\nI cannot say.", "D", False),
+        ("Answer: D) lizard. Note that C) would be right too.", "D", False),
         ("D) lizard\n\nExplanation: C) is as good, as bats are.", "D", False),
         ("D) lizard\n\nThese are animals.", "D", False),
         ("C) bat\n\nExplanation: D) lizard is no mammal.", "D", False),
     ],
 )
-def test_whole_responses(response: str, gold: str, right: bool, checker: Checker) -> None:
+def test_a_response_is_read_whole(response: str, gold: str, right: bool, checker: Checker) -> None:
     question = "Which is it?" + "\nA) cow\nB) eagle\nC) bat\nD) lizard" * (gold == "D")
     problem = Problem("p", question, gold, "math")
     assert checker.check(response, problem).correct == right
+
+
+@pytest.mark.parametrize(
+    ("response", "right"),
+    [
+        (r"The solutions are \(\boxed{3}\) and \(\boxed{-2}\).", True),
+        (r"The solutions are \(\boxed{3}\) and \(\boxed{2}\).", False),
+        (r"The solution is \(\boxed{3}\).", False),
+    ],
+)
+def test_boxes_in_round_brackets_are_one_list(response: str, right: bool, checker: Checker) -> None:
+    problem = Problem("p", "Find all solutions of $x^2 - x - 6 = 0$.", "3, -2", "math")
+    assert checker.check(response, problem).correct == right
+
+
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ("Jo had **65** cards at first (46 + 19 = 65).", True),
+        ("Jo had **65** cards at first (46 + 19 = 66).", False),
+        ("With 19 more, that takes 46 + 19 = **65 cards**.", True),
+        ("With 19 more, that takes 46 + 19 = **65 boxes**.", False),
+    ],
+)
+def test_a_sum_beside_a_value_in_bold_has_to_come_to_it(
+    line: str, right: bool, checker: Checker
+) -> None:
+    question = "Jo gave 19 cards away and has 46. How many cards did Jo have at first?"
+    problem = Problem("p", question, "65", "number")
+    assert checker.check(f"Let me see.\n{line}", problem).correct == right
