@@ -37,7 +37,7 @@ from coterie.rewards.grading.answers.sentences import (
     without_asked_side,
 )
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
-from coterie.rewards.grading.answers.unmarked import name_unmarked, value_unmarked
+from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
 from coterie.rewards.grading.answers.values import exact, value_of
 from coterie.rewards.grading.answers.worked import (
     in_digits,
@@ -266,7 +266,9 @@ def _as_asked(answer: str, problem: Problem) -> str:
     """An answer without the sentence or the equation around it, where the question asks for just
     this."""
     if _is_words(problem.gold):
-        return said_of_subject(answer, problem.question) or answer
+        said = said_of_subject(answer, problem.question) or named_in(answer, problem.question)
+        return said or _without_kind(answer, problem)
+    answer = _without_asked_remark(answer, problem.question)
     own = value_of(plain(answer), problem.question)
     if own is None or own.literal is None:
         spoken = re.sub(r"\s*\\text\{([^{}]*)\}\s*", r" \1 ", answer)
@@ -274,6 +276,25 @@ def _as_asked(answer: str, problem: Problem) -> str:
     if "=" in answer and "=" not in problem.gold:
         return without_asked_side(answer, problem.question)
     return answer
+
+
+def _words_of(text: str) -> set[str]:
+    return {*re.findall(r"[a-z]+", text.casefold())}
+
+
+def _without_kind(answer: str, problem: Problem) -> str:
+    """``Amazon`` of ``Amazon River`` to "Which river?", where the gold answer is that."""
+    name, _, kind = answer.strip(" .").rpartition(" ")
+    repeated = kind.casefold() in _words_of(problem.question)
+    return name if name and repeated and words(name) == words(problem.gold) else answer
+
+
+def _without_asked_remark(answer: str, question: str) -> str:
+    """An answer without a remark in parentheses that repeats the question: ``(in base ten)``."""
+    value, opened, remark = answer.rstrip(" .").removesuffix(")").rpartition(" (")
+    spoken = _words_of(remark)
+    repeats = opened and spoken and not re.search(r"[^A-Za-z -]", remark)
+    return value if repeats and spoken <= _words_of(question) | {"in", "of", "the", "a"} else answer
 
 
 def _any_equal(

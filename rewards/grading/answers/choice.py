@@ -64,7 +64,7 @@ _REJECTS = re.compile(
     re.IGNORECASE,
 )
 _BOLD_OPTION = re.compile(r"(?<!\*)\*\*(\(?[A-J][.):]\s[^*\n]{1,200})\*\*(?!\*)")
-_LISTED = re.compile(r"(?:\A|\s)(?P<open>\(?)(?P<letter>[A-J])(?P<close>[.):])\s+(?=\S)")
+_LISTED = re.compile(r"(?:\A|\s)(?P<open>\(?)(?P<letter>[A-Ja-j])(?P<close>[.):])\s+(?=\S)")
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
 """Candidates, from the last, among which an option is looked for."""
@@ -176,9 +176,10 @@ def listed_options(question: str) -> tuple[str, ...]:
     ('24', '32', '36')
     """
     marks = [*_LISTED.finditer(question[:MAX_QUESTION])]
-    first = max((i for i, mark in enumerate(marks) if mark["letter"] == "A"), default=len(marks))
+    first = max((i for i, mark in enumerate(marks) if mark["letter"] in "Aa"), default=len(marks))
     marks = marks[first:]
-    in_order = "".join(mark["letter"] for mark in marks) == LETTERS[: len(marks)]
+    letters = "".join(mark["letter"] for mark in marks)
+    in_order = letters in (LETTERS[: len(marks)], LETTERS[: len(marks)].lower())
     if len(marks) < 3 or not in_order or len({mark["open"] + mark["close"] for mark in marks}) > 1:
         return ()
     ends = [mark.start() for mark in marks[1:]] + [len(question)]

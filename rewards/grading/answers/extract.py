@@ -286,7 +286,7 @@ def _undecorated(text: str) -> str:
 def _lines(text: str) -> list[Candidate]:
     stated: list[Candidate] = []
     for match in _HASHES.finditer(text):
-        rest = _unexclaimed(match["rest"].strip())
+        rest = _unexclaimed(_undecorated(match["rest"].strip()))
         # "#### Answer: 7" and "#### Answer" are met below, with their own prefix taken off.
         if rest and not _ANSWER_LINE.match(rest) and not _HEADING.fullmatch(match[0]):
             stated.append(Candidate(match.start(), rest, labelled=True))

@@ -72,7 +72,9 @@ _COUNTED = re.compile(
     r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
     r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
 )
-_THING = re.compile(r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)")
+_THING = re.compile(
+    r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)(?:\s(?P<next>[a-z]+))?"
+)
 _SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!][*_]{0,2}\s+")
 _DIGITS = re.compile(r"[0-9]+")
 
@@ -206,7 +208,8 @@ def counts_as_asked(value: str, question: str) -> bool:
     counted = _THING.match(value)
     if asked is None or counted is None or counted["thing"] in VERBS | {"in", "more", "left"}:
         return True
-    return stands_in(counted["thing"].casefold(), asked["things"])
+    words = (counted["thing"].casefold(), counted["next"] or "")  # "trading cards"
+    return any(word and stands_in(word, asked["things"]) for word in words)
 
 
 def _names_what_is_counted(value: str, question: str) -> bool:

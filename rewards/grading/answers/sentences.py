@@ -119,6 +119,7 @@ therefore needed required means going during within can should must able be
 _PREPOSITIONS = frozenset(
     {"for", "on", "in", "at", "from", "to", "with", "by", "after", "than", "and"}
 )
+_WHERE = frozenset({"in", "on", "at"})
 _FREE = frozenset(_SMALL.split()) | VERBS | {"do", "does", "did"}
 """Words that a sentence may hold although the question does not."""
 _BEHIND = (_FREE - VERBS - {"each", "per", "from", "and", "by"}) | {"needed"}
@@ -333,6 +334,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
         things = (word for word in counted[:3] if not word.endswith(("ing", "ed")))
         allowed |= {word for word in things if stands_in(word, question.casefold())}
     allowed |= {word for word in right if word in VERBS and shares_verb(word, clause)}
+    right = _as_in_question(right, asking, question.casefold())
     for place, word in enumerate(right):
         if word.endswith("ing") and stands_in(word, asking):
             # "writing letters"
@@ -359,6 +361,18 @@ def _without_measure(words: list[str]) -> list[str]:
     """Words after a value without the measure that they begin with: ``years old``."""
     rest = [*dropwhile(lambda word: word not in _PREPOSITIONS and unit_of(word), words)]
     return rest[1:] if len(rest) < len(words) and rest[:1] and rest[0] in _EXTENTS else rest
+
+
+def _as_in_question(words: list[str], asking: str, question: str) -> list[str]:
+    """Words after a value without those that the question's other sentences say of the asked thing:
+    ``trading`` of ``trading cards``, ``in the orchard``."""
+    if len(words) > 1 and stands_in(words[1], asking) and " ".join(words[:2]) in question:
+        words = words[1:]
+    for place, word in enumerate(words):
+        if word in _WHERE and [*words[place + 1 : place + 2]] == ["the"]:
+            rest = words[place + 2 :]
+            return words[:place] if rest and all(stands_in(w, question) for w in rest) else words
+    return words
 
 
 def _subject(question: str) -> list[str]:

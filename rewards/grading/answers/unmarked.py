@@ -47,6 +47,8 @@ _ASKS_TRUTH = re.compile(
 _NAME = r"(?:[A-Z][\w'’.-]*(?: (?:(?:of|de|von|van|the|and) )?[A-Z][\w'’.-]*){0,4})"
 _ENDS_IN_NAME = re.compile(rf"(?P<before>.+? )(?P<name>{_NAME})")
 _BEGINS_WITH_NAME = re.compile(rf"(?P<name>{_NAME}) (?P<deed>[a-z][a-z ]{{2,60}})")
+_AT = re.compile(r",? (?:at|with|by) (?:about )?[0-9].*\Z")
+"""A measure behind a comparison: ``K2 is higher, at 8,611 meters``."""
 _ALONE = re.compile(rf"{_NAME}\.?")
 """A response that is a name and nothing else."""
 _CONCLUDES = re.compile(
@@ -111,18 +113,18 @@ def name_unmarked(response: str, question: str) -> str | None:
     line = _last_line(response)
     if line[-1:] not in (".", "!"):
         return None
-    named = {_named_in(sentence, question) for sentence in SENTENCE_END.split(line)}
+    named = {named_in(sentence, question) for sentence in SENTENCE_END.split(line)}
     named -= {None}
     return named.pop() if len(named) == 1 else None
 
 
-def _named_in(sentence: str, question: str) -> str | None:
+def named_in(sentence: str, question: str) -> str | None:
     """The name that a sentence gives: ``It was written by Ann Lee.`` to "Who wrote it?",
     ``Harvard was founded first.`` to "Which was founded first, Harvard or Yale?"."""
-    asking, sentence = asking_sentence(question), sentence.rstrip(".!")
-    if doubted(sentence):
+    asking, sentence = asking_sentence(question), sentence.strip().rstrip(".!")
+    if len(sentence) > 512 or doubted(sentence):
         return None
-    match = _BEGINS_WITH_NAME.fullmatch(sentence)
+    match = _BEGINS_WITH_NAME.fullmatch(_AT.sub("", sentence))
     offered = match and re.search(rf"\b{re.escape(match['name'].casefold())}\b", asking)
     if match and offered and " or " in asking and match["deed"] in asking:
         return match["name"]

@@ -213,7 +213,9 @@ def in_digits(answer: str) -> str:
 
 
 _FOR_ALL = re.compile(
-    r",?\s*\(?(?:for (?:all|every|each|any)\b|\\forall(?![A-Za-z]))(?P<scope>[^=]{0,80})\Z"
+    r",?\s*\(?(?:for (?:all|every|each|any)\b|\\forall(?![A-Za-z])"
+    r"|for some (?=(?:real |arbitrary )?constants?\b)|where (?=\S{1,9} is (?:an?|any) )"
+    r"(?=.*\bconstant\b))(?P<scope>[^=]{0,80})\Z"
 )
 _LIMITING = re.compile(r"\b(?:or|except|but|not|if|unless|and)\b")
 
@@ -223,6 +225,8 @@ def without_scope(answer: str, gold: str) -> str:
 
     >>> without_scope(r"f(x) = x, \forall x", "f(x)=x"), without_scope("x for all x < 1, or 2", "x")
     ('f(x) = x', 'x for all x < 1, or 2')
+    >>> without_scope(r"x + c \text{ for some constant } c", "x+c")
+    'x + c'
     """
     text = plain(answer)
     match = _FOR_ALL.search(text)

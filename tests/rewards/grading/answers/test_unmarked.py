@@ -27,6 +27,11 @@ SOCKS = "She has 50 socks. She washes 35. How many socks has she missed?"
         ("So it is 15.", SOCKS, None),
         ("Therefore, the discount is $15.", "What is the sale price?", None),
         ("Thus, the median is not 10.", "What is the median of 3, 7, 10, 12 and 19?", None),
+        (
+            "So, Jo has 95 trading cards now.",
+            "Jo had 75 trading cards. How many cards does Jo have now?",
+            "95",
+        ),
         # Nothing is said of the number, or the sentence may have been cut off.
         ("50 - 35 = 15.", SOCKS, None),
         ("First 3, and then 4.", SOCKS, None),

@@ -90,3 +90,31 @@ def test_a_number_is_read_as_it_is_written(
 ) -> None:
     asked = Problem("p", question, gold, "number" if gold.isdigit() else "math")
     assert checker.check(rf"\boxed{{{answer}}}", asked).correct == right
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "response", "right"),
+    [
+        ("Convert $1101_2$ to base ten.", "13", "Answer: 13 (in base ten)", True),
+        ("Convert $1101_2$ to base ten.", "13", "Answer: 13 (in base two)", False),
+        ("Which river is longest?", "Amazon", "Answer: Amazon River", True),
+        ("Which river is longest?", "Amazon", "Answer: Amazon Basin", False),
+        ("Which is older?", "Yale University", "Answer: Yale University", True),
+        ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some constant } c}", True),
+        ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ where c is a constant}}", True),
+        ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some integer } c}", False),
+        ("How many trees are left?", "950", "#### 950 trees are left in the orchard. 🌳", False),
+        (
+            "The orchard has 1080 trees. 130 fall. How many trees are left?",
+            "950",
+            "#### 950 trees are left in the orchard. 🌳",
+            True,
+        ),
+        ("It is dry. Use? (a) salt (b) sock (c) glue", "A", "So the answer is (a).", True),
+        ("It is dry. Use? (a) salt (b) sock (c) glue", "A", "So the answer is (b).", False),
+    ],
+)
+def test_what_stands_around_an_answer_may_repeat_the_question(
+    question: str, gold: str, response: str, right: bool, checker: Checker
+) -> None:
+    assert checker.check(response, Problem("p", question, gold, "math")).correct == right
