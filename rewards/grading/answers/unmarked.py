@@ -28,6 +28,8 @@ from coterie.rewards.grading.answers.values import exact
 from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, stands_in
 
 _TITLE = re.compile(r"(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bMs)\.|(?<=\bDr)\.|(?<=\bSt)\.")
+_ASKS_YEAR = re.compile(r"\b(?:what|which) year\b")
+_YEAR = re.compile(r"(?<![\w,.$])(?:1[0-9]{3}|20[0-9]{2})(?![\w,]|\.[0-9])")
 _SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
 _WORDS = re.compile(r"[a-z]+")
 _SOLUTION = re.compile(
@@ -70,6 +72,9 @@ def value_unmarked(response: str, question: str) -> Candidate | None:
     >>> value_unmarked("9 - 2 = 7.", "How many pens are left?")
     """
     line, question = (_TITLE.sub("", text) for text in (_last_line(response), question))
+    if _ASKS_YEAR.search(asking_sentence(question)):
+        years = {*_YEAR.findall(line)} - {*_YEAR.findall(question)}
+        return Candidate(0, years.pop()) if len(years) == 1 and not doubted(line) else None
     if not question or line[-1:] not in (".", "!") or "**" in line:
         return None
     sentence = _SO.split(SENTENCE_END.split(line)[-1])[-1]
@@ -172,6 +177,7 @@ def _conclusion(sentence: str, question: str) -> str | None:
 def _truth(text: str) -> str | None:
     """The yes or no with which a text begins, where it says no other one later."""
     match = _TRUTH.match(text)
-    if match is None or re.search(r"\b(?:yes|no)\b", text[match.end() :], re.IGNORECASE):
+    behind = text[match.end() :] if match else ""
+    if match is None or re.search(r"\b(?:yes|no)\b", behind, re.IGNORECASE) or doubted(behind):
         return None
     return match["truth"]

@@ -32,6 +32,8 @@ SOCKS = "She has 50 socks. She washes 35. How many socks has she missed?"
             "Jo had 75 trading cards. How many cards does Jo have now?",
             "95",
         ),
+        ("The Wall fell on **November 9, 1989**.", "In which year did the Wall fall?", "1989"),
+        ("It was built in 1961 and fell in 1989.", "In which year did the Wall fall?", None),
         # Nothing is said of the number, or the sentence may have been cut off.
         ("50 - 35 = 15.", SOCKS, None),
         ("First 3, and then 4.", SOCKS, None),
@@ -74,6 +76,7 @@ NOVEL = "Who wrote the novel?"
         ("It was written by Ann Lee. It was written in 1818.", NOVEL, "Ann Lee"),
         ("It was written by Ann Lee. It was written by Bo Day.", NOVEL, None),
         ("Yes, some do. So no.", WHALES, None),
+        ("No, they are fish. Wait, that is wrong, they are mammals.", WHALES, None),
         ("Whales are mammals, yes, they are.", WHALES, None),
         ("Yes, it was.", NOVEL, None),
         ("The novel was written by Ann Lee.", NOVEL, "Ann Lee"),
