@@ -177,15 +177,20 @@ def listed_options(question: str) -> tuple[str, ...]:
     """
     marks = [*_LISTED.finditer(question[:MAX_QUESTION])]
     first = max((i for i, mark in enumerate(marks) if mark["letter"] in "Aa"), default=len(marks))
-    marks = marks[first:]
+    # "B) G. W. F. Hegel"
+    marks = [mark for mark in marks[first:] if _around(mark) == _around(marks[first])]
     letters = "".join(mark["letter"] for mark in marks)
     in_order = letters in (LETTERS[: len(marks)], LETTERS[: len(marks)].lower())
-    if len(marks) < 3 or not in_order or len({mark["open"] + mark["close"] for mark in marks}) > 1:
+    if len(marks) < 3 or not in_order:
         return ()
     ends = [mark.start() for mark in marks[1:]] + [len(question)]
     return tuple(
         question[mark.end() : end].strip(" \n,;") for mark, end in zip(marks, ends, strict=True)
     )
+
+
+def _around(mark: re.Match[str]) -> str:
+    return mark["open"] + mark["close"]
 
 
 def _bold_option(text: str) -> str:

@@ -16,8 +16,9 @@ foot feet ft|yard yd|mile mi|gram gramme g|kilogram kg kgs kilo|milligram mg|ton
 pound lb lbs|liter litre l|milliliter millilitre ml|gallon gal|quart|pint|acre|hectare
 second sec s|minute min|hour hr hrs h|day|week|month|year yr yrs|decade
 dollar usd buck|cent|euro eur|rupee rs|yuan|yen|peso|franc|ruble|degree deg|radian rad
-celsius centigrade c|fahrenheit f|kelvin k|mph|kph|kmph|watt|volt|joule|newton|hertz hz|byte|kb|mb
-gb|calorie|pascal pa|ampere amp|coulomb|ohm|tesla|mole mol|kilojoule kj|kilowatt kw|kilopascal kpa
+celsius centigrade c|fahrenheit f|kelvin k|mph|kph|kmph|watt|volt|joule|newton|hertz hz|byte
+kilobyte kb|megabyte mb|gigabyte gb|terabyte tb|calorie
+pascal pa|ampere amp|coulomb|ohm|tesla|mole mol|kilojoule kj|kilowatt kw|kilopascal kpa
 nanometer nm|electronvolt ev|megahertz mhz
 """
 _COUNTED = """
