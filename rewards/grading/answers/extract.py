@@ -459,7 +459,11 @@ def in_bold(text: str, question: str) -> Candidate | None:
         working, _, result = remark["remark"].rpartition("=")
         if sums_to(working, result, question) and sums_to(result, bold, question):
             remark = None  # "(46 + 19 = 65)"
-    if _DOUBT.search(f"{before}{bold} {behind}") or doubted(behind) or behind.lstrip()[:1] == ":":
+    spoken = f"{before}{bold} {behind}"
+    if re.search(r"\bwould\b", asking_sentence(question)):
+        # "How many bags would he have?"
+        spoken = re.sub(r"\bwould\b", "", spoken)
+    if _DOUBT.search(spoken) or doubted(behind) or behind.lstrip()[:1] == ":":
         return None
     item = _ITEM.match(before)
     before = SENTENCE_END.split(before)[-1]

@@ -98,13 +98,20 @@ def value_led_to(before: str, inside: str, behind: str, question: str) -> str:
         return inside if asked and _asks_for_name(equation["name"], question) else ""
     if (equals := _EQUALS.search(before)) is not None:
         return _result(before[: equals.start()], inside, behind, question)
-    said, asking = f"{before} {behind}".casefold(), asking_sentence(question)
-    for first, last in _OPPOSITE_ENDS:
-        for one, other in ((first, last), (last, first)):
-            if one.search(said) and not other.search(said) and other.search(asking):
-                # "The war began in 1914" is no answer to when it ended.
-                return ""
+    if says_opposite_end(f"{before} {behind}", question):
+        return ""
     return value_in_sentence(f"{before}**{inside}**{behind}", question)
+
+
+def says_opposite_end(said: str, question: str) -> bool:
+    """Whether a text says when something began, and the question asks when it ended, or the other
+    way round."""
+    said, asking = said.casefold(), asking_sentence(question)
+    return any(
+        one.search(said) and not other.search(said) and other.search(asking)
+        for first, last in _OPPOSITE_ENDS
+        for one, other in ((first, last), (last, first))
+    )
 
 
 def _result(working: str, inside: str, behind: str, question: str) -> str:

@@ -19,6 +19,7 @@ from coterie.rewards.grading.answers.leads import (
     SAYING_NOTHING,
     counts_as_asked,
     leads_to_words,
+    says_opposite_end,
     value_led_to,
 )
 from coterie.rewards.grading.answers.normalise import plain
@@ -74,7 +75,8 @@ def value_unmarked(response: str, question: str) -> Candidate | None:
     line, question = (_TITLE.sub("", text) for text in (_last_line(response), question))
     if _ASKS_YEAR.search(asking_sentence(question)):
         years = {*_YEAR.findall(line)} - {*_YEAR.findall(question)}
-        return Candidate(0, years.pop()) if len(years) == 1 and not doubted(line) else None
+        told = len(years) == 1 and not doubted(line) and not says_opposite_end(line, question)
+        return Candidate(0, years.pop()) if told else None
     if not question or line[-1:] not in (".", "!") or "**" in line:
         return None
     sentence = _SO.split(SENTENCE_END.split(line)[-1])[-1]

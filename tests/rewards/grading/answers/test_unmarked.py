@@ -138,6 +138,8 @@ def test_boxes_in_round_brackets_are_one_list(response: str, right: bool, checke
     [
         ("Jo had **65** cards at first (46 + 19 = 65).", True),
         ("Jo had **65** cards at first (46 + 19 = 66).", False),
+        ("So Jo had **65** cards at first.", True),
+        ("So Jo would have had **65** cards at first.", False),
         ("With 19 more, that takes 46 + 19 = **65 cards**.", True),
         ("With 19 more, that takes 46 + 19 = **65 boxes**.", False),
     ],
@@ -148,3 +150,12 @@ def test_a_sum_beside_a_value_in_bold_has_to_come_to_it(
     question = "Jo gave 19 cards away and has 46. How many cards did Jo have at first?"
     problem = Problem("p", question, "65", "number")
     assert checker.check(f"Let me see.\n{line}", problem).correct == right
+
+
+def test_would_is_no_doubt_where_the_question_says_it(checker: Checker) -> None:
+    for question, right in (
+        ("Jo has 22 sweets, 11 in a bag. How many bags would Jo have?", True),
+        ("Jo has 22 sweets, 11 in a bag. How many bags does Jo have?", False),
+    ):
+        problem = Problem("p", question, "2", "number")
+        assert checker.check("Let me see.\nSo Jo would have **2** bags.", problem).correct == right
