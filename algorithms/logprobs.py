@@ -5,7 +5,7 @@ Legend: B rows, T tokens, N scored positions, H model width, V vocabulary.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -65,6 +65,11 @@ class TrainableModel(Protocol):
         """(N, V) logits of (N, H) hidden states."""
         ...
 
+    @property
+    def head_learns(self) -> bool:
+        """Whether a weight of the head is trainable."""
+        ...
+
     def active(self) -> AbstractContextManager[None]:
         """While open, this role's adapter is the one that computes."""
         ...
@@ -98,6 +103,7 @@ def score(
     entropy_gradient: bool = False,
     reader: ReaderLogprobs | None = None,
     logits_at_once: int | None = None,
+    head_learns: bool = True,
 ) -> ScoredPositions:
     """Log-probabilities of ``target_N``, entropies, and the expected difference from ``reader``.
 
@@ -110,6 +116,8 @@ def score(
         reader: a second distribution at each position.
         logits_at_once: most logits that exist at a time; more are computed in chunks, and once more
             in the backward pass. None: what suits the device.
+        head_learns: false where no gradient of the head's own weights is wanted. Without a gradient
+            of entropies and without a reader, logits are then computed once only.
     """
 
     def chunk(hidden_CH: Tensor, target_C: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
@@ -122,6 +130,8 @@ def score(
 
     given = (hidden_NH, target_N, *(reader.columns if reader else ()))
     size = at_once(head, hidden_NH, logits_at_once)
+    if not head_learns and not entropy_gradient and reader is None and hidden_NH.requires_grad:
+        return ScoredPositions(*_FrozenHead.apply(hidden_NH, target_N, chunk, size))
     if len(target_N) <= size:
         return ScoredPositions(*chunk(*given))
     parts = [
@@ -129,6 +139,40 @@ def score(
         for piece in zip(*(tensor.split(size) for tensor in given))
     ]
     return ScoredPositions(*map(torch.cat, zip(*parts)))
+
+
+class _FrozenHead(torch.autograd.Function):
+    """Log-probabilities and entropies of ``chunk``, with the gradient computed on the way.
+
+    A log-probability depends on its own position's hidden state alone, so its gradient there times
+    whatever arrives in the backward pass is the whole gradient: no logits are needed again.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden_NH: Tensor,
+        target_N: Tensor,
+        chunk: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
+        size: int,
+    ) -> tuple[Tensor, Tensor]:
+        logp, entropy, slope = [], [], []
+        for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
+            with torch.enable_grad():
+                own_CH = hidden_CH.detach().requires_grad_()
+                logp_C, entropy_C = chunk(own_CH, target_C)
+                slope += torch.autograd.grad(logp_C.sum(), own_CH)
+            logp.append(logp_C.detach())
+            entropy.append(entropy_C)
+        ctx.save_for_backward(torch.cat(slope))
+        entropy_N = torch.cat(entropy)
+        ctx.mark_non_differentiable(entropy_N)
+        return torch.cat(logp), entropy_N
+
+    @staticmethod
+    def backward(ctx: Any, grad_N: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+        (slope_NH,) = ctx.saved_tensors
+        return (grad_N[:, None] * slope_NH).to(slope_NH.dtype), None, None, None
 
 
 @torch.no_grad()
@@ -205,6 +249,8 @@ def batch_logprobs(
             temperature=temperature,
             entropy_gradient=entropy_gradient,
             reader=batch.reader,
+            # Shards gather the head's weights in each pass of their own.
+            head_learns=model.head_learns or model.ranks.size > 1,
         )
         empty_BT = torch.zeros(mask_BT.shape, device=scored.logp_N.device)
 

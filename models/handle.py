@@ -234,6 +234,11 @@ class ModelHandle:
             logits = cap * torch.tanh(logits / cap)
         return logits
 
+    @property
+    def head_learns(self) -> bool:
+        """Whether a weight of the head is trainable."""
+        return any(p.requires_grad for p in self.causal_lm.get_output_embeddings().parameters())
+
     @contextmanager
     def active(self) -> Iterator[None]:
         """While open, this role's adapter is on and the base's others are off. A tiny model on a

@@ -257,7 +257,10 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
         few = min(len(hidden_NH), _CHUNKS * positions_at_once(handle.vocab_size, on_cpu=False))
         target_N = torch.zeros(few, dtype=torch.long, device="meta")
         scored = score(
-            hidden_NH[:few], target_N, handle.head, temperature=1.0, entropy_gradient=load.entropy
+            *(hidden_NH[:few], target_N, handle.head),
+            temperature=1.0,
+            entropy_gradient=load.entropy,
+            head_learns=handle.head_learns,
         )
         (scored.logp_N.sum() + scored.entropy_N.sum()).backward()
     # The gradients of the chunks that were left out, until they are put together.

@@ -26,6 +26,7 @@ class TinyModel:
         self.shares_from = None
         self.keeps_tokens = None
         self.ranks = Ranks()
+        self.head_learns = True
 
     def parameters(self):
         named = self.module.named_parameters()

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 
 from coterie.algorithms.batching import pad
@@ -45,6 +46,36 @@ def test_chunks_change_nothing_and_bound_the_head():
     assert most == [23, 4]
     for first, second in zip(*results):
         torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("at_once", [10_000, 200])
+def test_a_head_that_does_not_learn_computes_logits_once(at_once: int) -> None:
+    """In float64, against the path of a head that learns; its logits are not linear."""
+    generator = torch.Generator().manual_seed(0)
+    weight = torch.randn(50, 8, generator=generator, dtype=torch.float64)
+    hidden = torch.randn(23, 8, generator=generator, dtype=torch.float64)
+    target = torch.randint(50, (23,), generator=generator)
+    arrives = torch.randn(23, generator=generator, dtype=torch.float64)
+    results, positions = [], []
+    for learns in (True, False):
+        seen: list[int] = []
+        h = hidden.clone().requires_grad_()
+
+        def head(x, seen=seen):
+            seen.append(len(x))
+            return 3 * torch.tanh(x @ weight.T / 3)
+
+        logp, entropy, _ = score(
+            *(h, target, head), temperature=0.7, logits_at_once=at_once, head_learns=learns
+        )
+        (logp * arrives).sum().backward()
+        results.append((logp, entropy, h.grad))
+        positions.append(sum(seen))
+    assert positions[1] == 23
+    assert positions[0] == (23 if at_once > 200 else 46)
+    for learned, frozen in zip(*results):
+        torch.testing.assert_close(learned, frozen, rtol=1e-6, atol=1e-6)  # scored in float32
+    assert not results[1][1].requires_grad
 
 
 def test_impossible_tokens_have_no_entropy():
