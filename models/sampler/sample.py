@@ -67,13 +67,12 @@ class Sampler:
         """
         self._handle = handle
         self._eos = np.array(sorted(eos_ids), dtype=np.int64)
-        device, self.copy_bytes = handle.device, 0
-        gpu = None
-        if device.type == "cuda":
-            gpu = torch.cuda.get_device_properties(device).total_memory
-        size = handle.copy_bytes
-        if fused and is_llama_like(handle.causal_lm) and copies(size, gpu):
-            self.copy_bytes = size
+        device, size = handle.device, handle.copy_bytes
+        on_gpu = device.type == "cuda"
+        gpu = torch.cuda.get_device_properties(device).total_memory if on_gpu else None
+        fits = fused and is_llama_like(handle.causal_lm) and copies(size, gpu)
+        self.copy_bytes = size if fits else 0
+        """Size of the fused copy of the weights; 0 where there is none."""
         self._limits = limits or BatchLimits.for_model(handle.causal_lm, handle.device)
         self._weights: FusedWeights | None = None
         self._stamp: tuple[int, int] | None = None

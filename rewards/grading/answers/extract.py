@@ -426,6 +426,12 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
     return _short_answer(own) or in_bold(own, question)
 
 
+def last_line(response: str) -> str:
+    """The last line after the thinking; empty where it is longer than any sentence."""
+    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
+    return line.strip() if len(line) <= 512 else ""
+
+
 def _short_answer(text: str) -> Candidate | None:
     """``A: 18`` where no other letter heads a line, as options have them."""
     matches = list(_SHORT_ANSWER.finditer(text))
@@ -507,7 +513,7 @@ def bold_at_end(response: str, question: str = "") -> str | None:
         question: where it is given, words that say what it asks for lead there, too: ``It lies on
             the continent of **Asia**.``
     """
-    ending = _bold_ending(after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2])
+    ending = _bold_ending(last_line(response))
     if ending is None:
         return None
     before, inside = ending
@@ -524,8 +530,7 @@ def _is_said(before: str, question: str) -> bool:
 def name_in_bold(response: str, question: str) -> str | None:
     """The one part in bold of a last line that ends with it, or with where it lies, where the last
     clause leads to it: ``It is by Ann Lee, who was born in **Cork**, Ireland.``"""
-    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
-    line = line if len(line) <= 512 else ""
+    line = last_line(response)
     aside = _ASIDE.search(line)
     if aside and _DOUBT.search(aside[0]):
         return None

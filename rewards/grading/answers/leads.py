@@ -211,17 +211,23 @@ def counts_as_asked(value: str, question: str) -> bool:
     asking = asking_clause(question)
     if "percent" in asking:
         return "%" in value or "percent" in value
-    asked = _COUNTED.search(asking)
-    counted = _THING.match(value)
-    if asked is None or counted is None or counted["thing"] in VERBS | {"in", "more", "left"}:
+    things, words = _asked_and_counted(value, asking)
+    if not words or words[0] in VERBS | {"in", "more", "left"}:
         return True
-    words = (counted["thing"].casefold(), counted["next"] or "")  # "trading cards"
-    return any(word and stands_in(word, asked["things"]) for word in words)
+    # "trading cards"
+    return any(stands_in(word.casefold(), things) for word in words)
 
 
 def _names_what_is_counted(value: str, question: str) -> bool:
     """Whether a number is of the very thing that ``how many ...`` asks for: ``8 weeks``."""
-    asked, counted = _COUNTED.search(asking_clause(question)), _THING.match(value)
+    things, words = _asked_and_counted(value, asking_clause(question))
+    return bool(words) and words[0].casefold() in things.split()[:1]
+
+
+def _asked_and_counted(value: str, asking: str) -> tuple[str, list[str]]:
+    """What ``how many ...`` asks for, and the one or two words that follow a number; no words where
+    either is missing."""
+    asked, counted = _COUNTED.search(asking), _THING.match(value)
     if asked is None or counted is None:
-        return False
-    return counted["thing"].casefold() in asked["things"].split()[:1]
+        return "", []
+    return asked["things"], [word for word in (counted["thing"], counted["next"]) if word]

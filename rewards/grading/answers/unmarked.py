@@ -13,6 +13,7 @@ from coterie.rewards.grading.answers.extract import (
     Candidate,
     after_thinking,
     in_bold,
+    last_line,
     name_in_bold,
 )
 from coterie.rewards.grading.answers.leads import (
@@ -72,7 +73,7 @@ def value_unmarked(response: str, question: str) -> Candidate | None:
     '7 pens left'
     >>> value_unmarked("9 - 2 = 7.", "How many pens are left?")
     """
-    line, question = (_TITLE.sub("", text) for text in (_last_line(response), question))
+    line, question = (_TITLE.sub("", text) for text in (last_line(response), question))
     if _ASKS_YEAR.search(asking_sentence(question)):
         years = {*_YEAR.findall(line)} - {*_YEAR.findall(question)}
         told = len(years) == 1 and not doubted(line) and not says_opposite_end(line, question)
@@ -117,7 +118,7 @@ def name_unmarked(response: str, question: str) -> str | None:
         return own
     if name := name_in_bold(response, question):
         return name
-    line = _last_line(response)
+    line = last_line(response)
     if line[-1:] not in (".", "!"):
         return None
     named = {named_in(sentence, question) for sentence in SENTENCE_END.split(line)}
@@ -141,12 +142,6 @@ def named_in(sentence: str, question: str) -> str | None:
     return match["name"] if leads_to_words(match["before"], question) else None
 
 
-def _last_line(response: str) -> str:
-    """The last line of a response; empty where it is longer than any sentence."""
-    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2].strip()
-    return line if len(line) <= 512 else ""
-
-
 def _solution(sentence: str, question: str) -> str | None:
     """``x = 9`` of ``So, the solution is x = 9.``, where an equation in x is to be solved."""
     match = _SOLUTION.fullmatch(sentence)
@@ -154,11 +149,9 @@ def _solution(sentence: str, question: str) -> str | None:
         return None
     words = {*_WORDS.findall(match["words"].casefold())}
     letters = {*re.findall(r"(?<![A-Za-z\\])[a-z](?![A-Za-z])", question)} - {"a"}
-    return (
-        f"{match['name']} = {match['value']}"
-        if (words and words <= SAYING_NOTHING and letters == {match["name"]})
-        else None
-    )
+    if not words or not words <= SAYING_NOTHING or letters != {match["name"]}:
+        return None
+    return f"{match['name']} = {match['value']}"
 
 
 def _conclusion(sentence: str, question: str) -> str | None:
