@@ -89,7 +89,7 @@ def _usage(program: str, command: str) -> str:
 
 
 if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module
-    from coterie.agents.engine.processes import end_with_parent
+    from coterie.agents.vllm.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

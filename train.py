@@ -96,7 +96,7 @@ def _instead_of_training(settings: "TrainSettings") -> Callable[..., int] | None
 
 
 if __name__ == "__mp_main__":  # what the processes that a run starts call this module
-    from coterie.agents.engine.processes import end_with_parent
+    from coterie.agents.vllm.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Policies: models in this process or in engines that answer prompts."""
+"""Everything that answers: models, the local sampler, vLLM engines, and teams of them."""

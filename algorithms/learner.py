@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from coterie.agents.models.shards import gather, shard_as, whole
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import Batch, by_agent, scored_tokens, split_evenly
@@ -34,7 +35,6 @@ from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.algorithms.turn_credit import TurnBonus, by_token
 from coterie.datatypes import Trajectory, UserError
 from coterie.datatypes.pulse import LEARNED
-from coterie.models.shards import gather, shard_as, whole
 
 _NO_SIGNAL = TokenSignal()
 

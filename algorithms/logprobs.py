@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from coterie.agents.models.shards import Ranks
 from coterie.algorithms.batching import Batch, ReaderLogprobs
 from coterie.algorithms.distillation import expected_difference
-from coterie.models.shards import Ranks
 
 Head = Callable[[Tensor], Tensor]
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from coterie.agents.models.shards import gather, shard_as
 from coterie.algorithms.settings import LearnerSettings, check_moments
 from coterie.datatypes import UserError
-from coterie.models.shards import gather, shard_as
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CONSTANT = ("qmap1", "qmap2")

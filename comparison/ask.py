@@ -11,6 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from coterie import envs
+from coterie.agents.team.graders import build_scorer
+from coterie.agents.team.team import Team, build_team
 from coterie.comparison.plan import Job, Lineup, why_unplayed
 from coterie.comparison.responses import Record
 from coterie.comparison.settings import Asking
@@ -33,8 +35,6 @@ from coterie.experts.scripted import StoredPolicy
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector
 from coterie.rollouts.collect import Task
-from coterie.teams.graders import build_scorer
-from coterie.teams.team import Team, build_team
 from coterie.training.asking_defaults import are_tiny
 from coterie.training.stage import loading, stage
 

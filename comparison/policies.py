@@ -13,13 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from coterie.agents.models.locate import local_folder
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.team.model_specs import check_models, model_spec
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.arguments import command
 from coterie.experts.naming import is_player, pool_members
-from coterie.models.locate import local_folder
-from coterie.models.spec import ModelSpec
-from coterie.teams.models import check_models, model_spec
-from coterie.teams.settings import AgentSettings
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
 """Valid names of suites and policies; they are used as file names."""

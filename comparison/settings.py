@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.model_specs import check_engines
+from coterie.agents.team.settings import ScoringSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.comparison.policies import NamedPolicy
 from coterie.datatypes import UserError, check_literals
 from coterie.datatypes.target import check_folder
-from coterie.teams.models import check_engines
-from coterie.teams.settings import ScoringSettings
 from coterie.training.settings import check_resamples, check_temperature
 
 _FOLDERS = ("completions", "responses")

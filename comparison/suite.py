@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 
 from coterie import envs
+from coterie.agents.team.graders import check_graders
 from coterie.comparison.cross_play import cross_play
 from coterie.comparison.examples import examples
 from coterie.comparison.inherited import (
@@ -48,7 +49,6 @@ from coterie.comparison.verifier import verifying
 from coterie.datatypes import UserError
 from coterie.evaluation.cascade import ThresholdChoice
 from coterie.rewards.confidence import ThresholdSource
-from coterie.teams.graders import check_graders
 from coterie.training.asking_defaults import sentence as fitting_sentence
 from coterie.training.disk import write_or_keep
 from coterie.training.model_defaults import as_flag

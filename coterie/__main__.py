@@ -10,7 +10,7 @@ _CORE = {
     "benchmark": ("coterie.benchmark", "compare trained systems"),
     "report": ("coterie.evaluation.report.__main__", "write a run as one HTML file"),
     "check": ("coterie.envs.check.__main__", "test whether an environment keeps the contract"),
-    "cache": ("coterie.models.cache_command", "list and clear cached weights"),
+    "cache": ("coterie.agents.models.cache_command", "list and clear cached weights"),
 }
 
 
@@ -58,7 +58,7 @@ def _unknown(program: str, programs: Collection[str]) -> str:
 
 
 if multiprocessing.parent_process():  # in the processes that a run starts
-    from coterie.agents.engine.processes import end_with_parent
+    from coterie.agents.vllm.processes import end_with_parent
 
     end_with_parent()
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from coterie import algorithms, envs
+from coterie.agents.team import AgentSettings, LearningSetup, build_team
 from coterie.algorithms import LearnerSettings, assign_credit
 from coterie.datatypes import Episode, Problem, Sampling
 from coterie.rollouts import Collector, tasks_for
-from coterie.teams import AgentSettings, LearningSetup, build_team
 
 
 async def train(env: str = "gymnasium:Blackjack-v1", steps: int = 30) -> list[float]:

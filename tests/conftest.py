@@ -18,7 +18,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from coterie.models.instructions import has_avx2
+from coterie.agents.models.instructions import has_avx2
 
 # Runs of this process and of others are compared bit for bit. What a run of tiny models would set
 # in its own process is set here, to what is fast; torch reads it once.
@@ -31,13 +31,13 @@ import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from coterie.agents.local import LocalPolicy
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.models.loading import LoadedRole, load_team
+from coterie.agents.models.locate import TINY
+from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.sampling.policy import LocalPolicy
 from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.datatypes.arguments import overlay
-from coterie.models.handle import ModelHandle
-from coterie.models.loading import LoadedRole, load_team
-from coterie.models.locate import TINY
-from coterie.models.spec import LoraSpec, ModelSpec
 
 # Files of tests run side by side: threads would only wait for each other's cores.
 torch.set_num_threads(1)
@@ -191,7 +191,7 @@ def without_ties(monkeypatch: pytest.MonkeyPatch) -> None:
         logp_BV = logits_BV.float().log_softmax(-1)
         return tokens_B, logp_BV.gather(1, tokens_B[:, None])[:, 0]
 
-    monkeypatch.setattr("coterie.models.sampler.sample.choose", draw)
+    monkeypatch.setattr("coterie.agents.sampling.sample.choose", draw)
 
 
 @pytest.fixture(scope="session")
@@ -330,9 +330,9 @@ def file_engine(monkeypatch: pytest.MonkeyPatch) -> type[FileEngine]:
         return {"sampling": sampling, "seed": seed}
 
     FileEngine.started = []
-    monkeypatch.setattr("coterie.agents.engine.fleet.Engine", FileEngine)
-    monkeypatch.setattr("coterie.agents.engine.policy.sampling_params", params)
-    monkeypatch.setattr("coterie.agents.engine.settings.find_spec", lambda name: object())
+    monkeypatch.setattr("coterie.agents.vllm.fleet.Engine", FileEngine)
+    monkeypatch.setattr("coterie.agents.vllm.policy.sampling_params", params)
+    monkeypatch.setattr("coterie.agents.vllm.settings.find_spec", lambda name: object())
     return FileEngine
 
 

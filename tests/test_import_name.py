@@ -31,7 +31,7 @@ class Echo(ConversationEnv):
 """
 SPAWN = """
 import multiprocessing
-from coterie.agents.engine.processes import end_with_parent
+from coterie.agents.vllm.processes import end_with_parent
 
 if __name__ == "__main__":
     process = multiprocessing.get_context("spawn").Process(target=end_with_parent)
@@ -91,7 +91,7 @@ def test_a_copy_that_is_not_installed(elsewhere: Path, python) -> None:
     for name in (*ROOMS, "train.py"):
         if "." not in name:
             (copy / "coterie" / name).write_text(f"../{name}")
-    code = "import coterie.envs, coterie.models.spec; print(coterie.envs.__file__)"
+    code = "import coterie.envs, coterie.agents.models.spec; print(coterie.envs.__file__)"
     assert python("-c", code, cwd=copy).stdout == f"{copy / 'envs' / '__init__.py'}\n"
     assert python("-m", "coterie", "check", "sd-e2", cwd=copy).stderr == ""
 

@@ -40,7 +40,7 @@ def test_a_run_with_full_weights_imports_what_it_uses(said, tmp_path):
 def test_a_host_program_finds_what_transformers_imports_for_it(said):
     """Assisted decoding of scikit-learn, and detectors of objects, of SciPy."""
     code = (
-        "import sys, coterie.models.forward.packed\n"
+        "import sys, coterie.agents.models.forward.packed\n"
         "from transformers.generation import candidate_generator as generator\n"
         "from transformers.loss import loss_deformable_detr, loss_for_object_detection as loss\n"
         "assert not {'scipy', 'sklearn'} & {*sys.modules}\n"

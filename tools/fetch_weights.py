@@ -233,7 +233,7 @@ def _sha256(path: Path) -> str:
 
 
 def _cache_folder() -> Path:
-    """The folder of coterie.models.cache, which a bare Python cannot import."""
+    """The folder of coterie.agents.models.cache, which a bare Python cannot import."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coterie"
 
 

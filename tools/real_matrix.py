@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coterie.models.cache import fetched_folder
+from coterie.agents.models.cache import fetched_folder
 from fetch_weights import WEIGHTS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -214,7 +214,7 @@ def load(folder: Path, name: str) -> None:
     from peft import AutoPeftModelForCausalLM
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from coterie.models.gguf import converted
+    from coterie.agents.models.gguf import converted
 
     torch.set_num_threads(1)
     base = converted(weights_file(name))

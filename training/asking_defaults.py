@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from coterie import envs
+from coterie.agents.models.size import is_tiny
+from coterie.agents.team.settings import AgentSettings
 from coterie.experts.naming import is_player
-from coterie.models.size import is_tiny
-from coterie.teams.settings import AgentSettings
 from coterie.training.model_defaults import EVERYWHERE, as_flag, sizes_in_words
 from coterie.training.plain import flat
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from coterie.agents.team.backend import RoleLearner
 from coterie.algorithms import (
     Algorithm,
     Credit,
@@ -17,7 +18,6 @@ from coterie.algorithms import (
 from coterie.algorithms.batching import by_agent
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Trajectory
-from coterie.teams.backend import RoleLearner
 
 
 @dataclass(frozen=True)

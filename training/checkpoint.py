@@ -25,10 +25,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from coterie.agents.models import checksums
+from coterie.agents.models.saving import store
+from coterie.agents.team.trained_role import OtherFormat
 from coterie.datatypes import UserError, fits
-from coterie.models import checksums
-from coterie.models.saving import store
-from coterie.teams.trained import OtherFormat
 from coterie.training.disk import make_folder, not_written, sync, sync_tree
 from coterie.training.saved import complete, place_of, words_of
 

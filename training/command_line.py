@@ -17,12 +17,12 @@ from typing import Annotated, Any
 import tyro
 
 from coterie import algorithms, envs
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.arguments import Arguments, command, program
 from coterie.datatypes.flags import parse_flags
 from coterie.datatypes.missing_extras import MissingExtra
 from coterie.envs import presets
-from coterie.teams.settings import AgentSettings
 from coterie.training.config_file import as_toml, read_config
 from coterie.training.help_text import show_help, wants_help
 from coterie.training.hosts import hosts

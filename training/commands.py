@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from coterie.models.instructions import use_common
+from coterie.agents.models.instructions import use_common
 
 # What a user can mend: a disk that is full, a place that cannot be written or read.
 _OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)

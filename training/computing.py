@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from coterie.models.number_format import number_format_of
-from coterie.models.spec import TINY_BYTES
-from coterie.teams.models import model_spec
-from coterie.teams.players import local_models
-from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Team
+from coterie.agents.models.number_format import number_format_of
+from coterie.agents.models.spec import TINY_BYTES
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import local_models
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.team import Team
 
 
 def tell_computing(

@@ -6,9 +6,9 @@ from typing import Any
 
 from rich.console import Console
 
+from coterie.agents.team.team import Team
 from coterie.evaluation.evaluation import Outcomes
 from coterie.evaluation.table import comparison, without_zero
-from coterie.teams.team import Team
 from coterie.training.baseline import Baseline
 from coterie.training.examiner import Examiner
 from coterie.training.records import paid_shares

@@ -15,6 +15,10 @@ from rich.table import Table
 from rich.text import Text
 
 from coterie import envs
+from coterie.agents.team.graders import build_scorer, check_graders
+from coterie.agents.team.model_specs import check_engines, check_models
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.team import build_team
 from coterie.datatypes import (
     Problem,
     UserError,
@@ -32,10 +36,6 @@ from coterie.evaluation.metrics.means import mean_present
 from coterie.evaluation.table import HEADINGS, as_json, lines
 from coterie.problems.prepare import prepare
 from coterie.rollouts import Collector, Deadlines
-from coterie.teams.graders import build_scorer, check_graders
-from coterie.teams.models import check_engines, check_models
-from coterie.teams.settings import AgentSettings
-from coterie.teams.team import build_team
 from coterie.training.command_line import choose, read_run
 from coterie.training.conclusion import tell
 from coterie.training.cut_off import cut_off, limit_of

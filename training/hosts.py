@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.backend import Backend
+from coterie.agents.team.recipe import EnvRecipe
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes.extras import load_each
 from coterie.problems.source import ProblemSource
 from coterie.rollouts import Collector
-from coterie.teams.backend import Backend
-from coterie.teams.recipe import EnvRecipe
-from coterie.teams.settings import AgentSettings
 from coterie.training.rundir import RunDirectory
 from coterie.training.train_settings import TrainSettings
 
@@ -22,7 +22,7 @@ class Players(Protocol):
 
     @property
     def places(self) -> list[dict[str, str]]:
-        """See :meth:`coterie.teams.backend.Backend.places`."""
+        """See :meth:`coterie.agents.team.backend.Backend.places`."""
         ...
 
     @property

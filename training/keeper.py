@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from coterie.agents.team.backend import Learners, RestorePoint
+from coterie.agents.team.team import Team
 from coterie.problems.stream import ProblemStream
-from coterie.teams.backend import Learners, RestorePoint
-from coterie.teams.team import Team
 from coterie.training import checkpoint, saved
 from coterie.training.rundir import LOGS, RunDirectory
 from coterie.training.summary import Tally

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes.missing_extras import (
     MissingExtra,
     check_added,
     fields_of_missing,
     missing_extra,
 )
-from coterie.teams.settings import AgentSettings
 from coterie.training.settings import RunSettings
 
 IDLE: Mapping[str, Mapping[str, Any]] = {"cluster": {"address": "none", "episode_workers": 0}}

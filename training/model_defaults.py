@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import Any
 
 from coterie import envs
+from coterie.agents.models.size import count_weights, is_tiny
+from coterie.agents.team.settings import AgentSettings
 from coterie.envs.contract import role_of
 from coterie.envs.presets import published
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
-from coterie.models.size import count_weights, is_tiny
 from coterie.problems.split import HELD_OUT
-from coterie.teams.settings import AgentSettings
 from coterie.training.plain import flat, nested, override, to_plain
 from coterie.training.train_settings import TrainSettings
 from coterie.training.warmup import WarmupSettings

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from coterie.agents.models.checksums import file_sha256, sha256_of
+from coterie.agents.models.locate import DESCRIBING, hub_snapshot, local_folder
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import local_models
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError, plugins, user_path
-from coterie.models.checksums import file_sha256, sha256_of
-from coterie.models.locate import DESCRIBING, hub_snapshot, local_folder
-from coterie.models.spec import ModelSpec
-from coterie.teams.models import model_spec
-from coterie.teams.players import local_models
-from coterie.teams.settings import AgentSettings
 from coterie.training.rundir import RunDirectory
 from coterie.training.summary import beginning, surroundings
 

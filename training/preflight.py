@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from coterie import envs
+from coterie.agents.team.graders import build_scorer, check_graders
+from coterie.agents.team.model_specs import check_engines, check_models
 from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
 from coterie.datatypes import UserError, check_numbers, refuse
@@ -19,8 +21,6 @@ from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
-from coterie.teams.graders import build_scorer, check_graders
-from coterie.teams.models import check_engines, check_models
 from coterie.training.hosts import hosts, lives_elsewhere
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import check_new

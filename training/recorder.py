@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
 
+from coterie.agents.team.players import player_counters
+from coterie.agents.team.team import Team
 from coterie.algorithms import Credit
-from coterie.teams.players import player_counters
-from coterie.teams.team import Team
 from coterie.training.batch import StepBatch, advantages_by_row
 from coterie.training.logbook import Logbook
 from coterie.training.records import (

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Sampling
-from coterie.teams.settings import AgentSettings
 from coterie.training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings
 
 

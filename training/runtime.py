@@ -11,20 +11,20 @@ import torch
 from rich.console import Console
 
 from coterie import envs
+from coterie.agents.models.threads import fix_threads
+from coterie.agents.team.backend import Backend, LearningSetup
+from coterie.agents.team.graders import build_scorer
+from coterie.agents.team.model_specs import pin_commits
+from coterie.agents.team.recipe import EnvRecipe
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.team import Team, build_team
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.algorithms.imitation import Imitation
 from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
-from coterie.models.threads import fix_threads
 from coterie.problems.prepare import PreparedProblems
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, Deadlines
-from coterie.teams.backend import Backend, LearningSetup
-from coterie.teams.graders import build_scorer
-from coterie.teams.models import pin_commits
-from coterie.teams.recipe import EnvRecipe
-from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Team, build_team
 from coterie.training import checkpoint, saved
 from coterie.training.baseline import baseline
 from coterie.training.computing import tell_computing

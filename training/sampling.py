@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Collection, Sequence
 
+from coterie.agents.team.team import Team
 from coterie.algorithms import Algorithm
 from coterie.datatypes import Episode, UserError, derive_seed
 from coterie.problems.stream import ProblemStream
 from coterie.rollouts import Collector, tasks_for
-from coterie.teams.team import Team
 from coterie.training.batch import StepBatch, sample_batch, without_stale
 from coterie.training.settings import RolloutSettings
 

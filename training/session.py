@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from coterie.agents.team.backend import Died, RoleLearner
 from coterie.algorithms import Credit, assign_credit
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
-from coterie.teams.backend import Died, RoleLearner
 from coterie.training import saved
 from coterie.training.batch import StepBatch, rows_of, with_divergences
 from coterie.training.conclusion import tell

@@ -13,10 +13,10 @@ from typing import Any
 
 from rich.table import Table
 
+from coterie.agents.models.instructions import described
 from coterie.datatypes import Trajectory
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.table import plain_number
-from coterie.models.instructions import described
 from coterie.training import STARTED
 
 _PACKAGES = (

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.agents.models.number_format import native_bfloat16
+from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Trajectory
-from coterie.models.number_format import native_bfloat16
-from coterie.teams.settings import AgentSettings
 from coterie.training.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
 from coterie.training.model_defaults import fitting, rate_of
 from coterie.training.train_settings import TrainSettings

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 import tyro
 
 from coterie import algorithms, envs
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.models.locate import TINY
+from coterie.agents.team.settings import AgentSettings, ScoringSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
 from coterie.datatypes import UserError
 from coterie.datatypes.extras import extras, load_all
 from coterie.envs.registry import ask
-from coterie.models.locate import TINY
 from coterie.problems.prepare import ProblemSettings
-from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.training.missing import without_missing
 from coterie.training.plain import override, to_plain
 from coterie.training.retired import without_retired

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Problem, UserError, Verdict, check_numbers, refuse
 from coterie.problems.canonical import problem_key
 from coterie.problems.hub import known_overlap
@@ -19,7 +20,6 @@ from coterie.problems.source import ProblemSource
 from coterie.problems.split import contaminated_keys
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.checkers import LONGEST
-from coterie.teams.settings import AgentSettings
 from coterie.training.settings import MOST_PROBLEMS
 
 _FORMS = {

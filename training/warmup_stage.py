@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from coterie.agents.team.backend import RoleLearner
+from coterie.agents.team.team import Team
 from coterie.algorithms.imitation import worked_row
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
 from coterie.datatypes.thinking import behind_thought, opened_by
 from coterie.problems.stream import ProblemStream
-from coterie.teams.backend import RoleLearner
-from coterie.teams.team import Team
 from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.rundir import RunDirectory

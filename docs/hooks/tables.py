@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie import algorithms, envs
+from coterie.agents.models.papers import CONFIGS
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.envs.core_teaching import presets as core
 from coterie.envs.corea_deferral import presets as corea
@@ -30,7 +31,6 @@ from coterie.experts.naming import is_player
 from coterie.extras.ops.plan import GIB, Plan, plan
 from coterie.extras.ops.plan_report import describe, tuning_of, why_not
 from coterie.extras.papers.leap import LeapSettings
-from coterie.models.papers import CONFIGS
 from coterie.training.command_line import DEFAULT_ENV, parse
 from coterie.training.presets import settings_of
 from coterie.training.train_settings import Choice, defaults, with_limit_as_length

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from coterie.agents.models.locate import local_folder
+from coterie.agents.models.spec import ModelSpec
 from coterie.datatypes import UserError
 from coterie.experts.naming import is_player
-from coterie.models.locate import local_folder
-from coterie.models.spec import ModelSpec
 
 _FILE = "tokenizer.json"
 _LONGEST_CHARACTER = 4

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import PolicyFailure, UserError, reason_of, refuse
 from coterie.extras.cluster.room import has_room, no_room
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.worker import BaseWorker, Worker
-from coterie.teams.backend import Died
 
 _PATIENCE_S = 10.0
 """Seconds to wait for a place that should be free; matters on clusters with other users."""

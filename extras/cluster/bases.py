@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.models.loading import base_key
+from coterie.agents.sampling import SamplingRequest
+from coterie.agents.team.backend import LearningSetup
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.group import Group
@@ -22,11 +27,6 @@ from coterie.extras.cluster.roles import live_together
 from coterie.extras.cluster.sender import Sender
 from coterie.extras.cluster.transfer import Transfer
 from coterie.extras.cluster.worker import Worker
-from coterie.models.loading import base_key
-from coterie.models.sampler import SamplingRequest
-from coterie.teams.backend import LearningSetup
-from coterie.teams.models import model_spec
-from coterie.teams.settings import AgentSettings
 
 PREFIX = 256
 """Prompt tokens that decide the engine: requests with the same prefix share its cached work."""

@@ -6,12 +6,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from coterie import envs
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.players import local_models
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError, reason_of, refuse
 from coterie.envs.registry import PLUGINS
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
-from coterie.teams.players import local_models
-from coterie.teams.settings import AgentSettings
 
 
 def check_cluster(

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any, cast
 
-from coterie.agents.engine import processes
-from coterie.agents.engine.engine import Engine, EngineDied
-from coterie.agents.engine.fleet import Fleet
-from coterie.agents.engine.policy import VllmPolicy
+from coterie.agents.team.vllm_backend import VllmBackend
+from coterie.agents.vllm import processes
+from coterie.agents.vllm.engine import Engine, EngineDied
+from coterie.agents.vllm.fleet import Fleet
+from coterie.agents.vllm.policy import VllmPolicy
 from coterie.datatypes import Prompt
 from coterie.extras.cluster.worker import About, Stamp, Weights, Worker
-from coterie.teams.vllm import VllmBackend
 
 NOBODYS = -1
 """A version that no request asks for."""

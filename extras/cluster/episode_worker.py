@@ -5,12 +5,12 @@ import pickle
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from coterie.agents.team.graders import build_scorer
+from coterie.agents.team.recipe import EnvRecipe
 from coterie.datatypes import Episode, Sampling
 from coterie.extras.cluster.worker import About, BaseWorker
 from coterie.rollouts import Collector, Deadlines, Task
 from coterie.rollouts.play import AgentRequest, TurnAnswers
-from coterie.teams.graders import build_scorer
-from coterie.teams.recipe import EnvRecipe
 
 Given = tuple[int, Task | None, list[TurnAnswers]]
 """(episode number, task, answers of its first turns); a task of None means that the episode is

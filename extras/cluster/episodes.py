@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from coterie.agents.team.backend import Died
+from coterie.agents.team.recipe import EnvRecipe
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Episode
 from coterie.experts.naming import SERVER, pool_members
 from coterie.extras.cluster.actor import Actor
@@ -17,9 +20,6 @@ from coterie.extras.cluster.settings import ClusterSettings, has_processes
 from coterie.extras.cluster.starting import give_places, start, start_again
 from coterie.rollouts.collect import Collector, Task, check_paid, together
 from coterie.rollouts.play import TurnAnswers, ask_policies
-from coterie.teams.backend import Died
-from coterie.teams.recipe import EnvRecipe
-from coterie.teams.settings import AgentSettings
 
 
 class EpisodeWorkers:
@@ -49,7 +49,7 @@ class EpisodeWorkers:
 
     @property
     def places(self) -> list[dict[str, str]]:
-        """See :meth:`coterie.teams.backend.Backend.places`."""
+        """See :meth:`coterie.agents.team.backend.Backend.places`."""
         return [actor.row for actor in self.actors]
 
     def open(self, recipe: EnvRecipe, threads: int) -> None:

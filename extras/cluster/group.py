@@ -5,10 +5,10 @@ from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.worker import Rank
-from coterie.teams.backend import Died
 
 NOTICED_S = 20.0
 """Seconds until a death is known after another process has lost its connection."""

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.backend import Backend
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.extras.cluster.checks import check_cluster, check_episode_workers
 from coterie.extras.cluster.room import check_room
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
 from coterie.problems.source import ProblemSource
-from coterie.teams.backend import Backend
-from coterie.teams.settings import AgentSettings
 from coterie.training.hosts import Flag, Host, Players
 from coterie.training.rundir import RunDirectory
 from coterie.training.train_settings import TrainSettings

@@ -14,7 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.backend import (
+    Died,
+    Learners,
+    LearningSetup,
+    Models,
+    RestorePoint,
+    RoleLearner,
+)
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import Completion, UserError
 from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.extras.cluster.bases import Base, cores_and_gpus, plan_bases
@@ -24,8 +33,6 @@ from coterie.extras.cluster.roles import RemotePolicy, RemoteRole, RoleRequest, 
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.starting import give_places, start, start_again
 from coterie.extras.cluster.worker import About, Stamp
-from coterie.teams.backend import Died, Learners, LearningSetup, Models, RestorePoint, RoleLearner
-from coterie.teams.settings import AgentSettings
 
 T = TypeVar("T")
 
@@ -34,7 +41,7 @@ _LET_GO_S = 20.0
 
 
 class Pool:
-    """A :class:`coterie.teams.backend.Backend` of processes on this machine or a cluster."""
+    """A :class:`coterie.agents.team.backend.Backend` of processes on this machine or a cluster."""
 
     def __init__(
         self,
@@ -69,7 +76,7 @@ class Pool:
         seed: int,
     ) -> Models:
         """Start every process and load the models there. For the arguments see
-        :meth:`coterie.teams.backend.Backend.load`.
+        :meth:`coterie.agents.team.backend.Backend.load`.
 
         Raises:
             UserError: the cluster is too small or has different code, or a model fails to load.
@@ -131,7 +138,7 @@ class Pool:
                 self._ask(base.beside, "rest")
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
-        """See :meth:`coterie.teams.backend.Backend.learn`."""
+        """See :meth:`coterie.agents.team.backend.Backend.learn`."""
         places = [roles for base in self._bases if (roles := self._learning(base))]
 
         def at_place(roles: Sequence[str]) -> dict[str, T]:
@@ -144,17 +151,17 @@ class Pool:
         return {role: done[role] for role in self._trained}
 
     def save(self, write: Callable[[Learners], RestorePoint]) -> None:
-        """See :meth:`coterie.teams.backend.Backend.save`."""
+        """See :meth:`coterie.agents.team.backend.Backend.save`."""
         self._restore = write(self._trained)
         for base in self._bases:
             base.done.clear()
 
     def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
-        """See :meth:`coterie.teams.backend.Backend.restore`."""
+        """See :meth:`coterie.agents.team.backend.Backend.restore`."""
         self.save(read)
 
     def places(self) -> list[dict[str, str]]:
-        """See :meth:`coterie.teams.backend.Backend.places`."""
+        """See :meth:`coterie.agents.team.backend.Backend.places`."""
         return [process.row for actor in self._actors for process in actor.processes]
 
     def close(self) -> None:

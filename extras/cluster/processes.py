@@ -16,12 +16,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from coterie.agents.engine.processes import end_with_parent, no_interrupts
+from coterie.agents.team.backend import Died
+from coterie.agents.vllm.processes import end_with_parent, no_interrupts
 from coterie.datatypes import PolicyFailure, UserError, reason_of
 from coterie.extras.cluster.actor import Actor, died
 from coterie.extras.cluster.room import has_room, no_room
 from coterie.extras.cluster.worker import BaseWorker, Worker
-from coterie.teams.backend import Died
 
 
 class Machine:
@@ -64,7 +64,7 @@ class Machine:
         return value
 
     def meeting(self) -> str:
-        """A new meeting point for ranks; see :func:`coterie.models.shards.join_ranks`."""
+        """A new meeting point for ranks; see :func:`coterie.agents.models.shards.join_ranks`."""
         self._meetings += 1
         return f"{self._folder.name}/{self._meetings}"
 

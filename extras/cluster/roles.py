@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coterie.agents.local import fit_context
+from coterie.agents.sampling import SamplingRequest
+from coterie.agents.sampling.policy import fit_context
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
 from coterie.extras.cluster.worker import About
-from coterie.models.sampler import SamplingRequest
 from coterie.rollouts.coalesce import Coalescer
 
 RoleRequest = tuple[str, str, SamplingRequest]
@@ -21,7 +21,7 @@ RoleRequest = tuple[str, str, SamplingRequest]
 
 
 class RemoteRole:
-    """A :class:`coterie.teams.backend.RoleLearner` that runs in other processes."""
+    """A :class:`coterie.agents.team.backend.RoleLearner` that runs in other processes."""
 
     def __init__(self, role: str, ask: Callable[..., Any], about: About, *, shared: bool) -> None:
         """``ask`` takes a method of :class:`coterie.extras.cluster.worker.Worker`, the role and
@@ -30,7 +30,7 @@ class RemoteRole:
         self.context, self.stamp = about.context, about.stamp
         """Changes whenever the weights change."""
         self.token_bonus: dict[int, npt.NDArray[np.float64]] = {}
-        """See :class:`coterie.teams.backend.RoleLearner`."""
+        """See :class:`coterie.agents.team.backend.RoleLearner`."""
 
     @property
     def version(self) -> int:
@@ -49,11 +49,11 @@ class RemoteRole:
         return metrics
 
     def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
-        """See :meth:`coterie.teams.trained.TrainedRole.imitate`."""
+        """See :meth:`coterie.agents.team.trained_role.TrainedRole.imitate`."""
         return self._do("imitate", rows)
 
     def begin(self) -> None:
-        """See :meth:`coterie.teams.trained.TrainedRole.begin`."""
+        """See :meth:`coterie.agents.team.trained_role.TrainedRole.begin`."""
         self._do("begin")
 
     def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
@@ -61,11 +61,11 @@ class RemoteRole:
         return self._do("divergences", trajectories)
 
     def save(self, directory: Path | str) -> dict[str, Any]:
-        """See :meth:`coterie.teams.trained.TrainedRole.save`."""
+        """See :meth:`coterie.agents.team.trained_role.TrainedRole.save`."""
         return self._write("save", Path(directory))
 
     def export(self, directory: Path | str) -> None:
-        """See :meth:`coterie.teams.trained.TrainedRole.export`."""
+        """See :meth:`coterie.agents.team.trained_role.TrainedRole.export`."""
         self._write("export", Path(directory))
 
     def load(self, directory: Path | str, plain: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ class RemotePolicy:
         self._role, self._about, self._ask = role, about, ask
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """See :class:`coterie.agents.local.LocalPolicy`."""
+        """See :class:`coterie.agents.sampling.policy.LocalPolicy`."""
         sampling = fit_context(prompt, sampling, self._about)
         request = SamplingRequest(prompt.tokens, prompt.seed, sampling)
         return await self._ask((self._role, prompt.agent, request))

@@ -5,10 +5,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
-from coterie.teams.models import model_spec
-from coterie.teams.settings import AgentSettings
 
 _PROCESS_BYTES = 200 << 20
 """Main memory of an empty process with Python and torch, in bytes."""

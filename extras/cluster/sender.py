@@ -5,9 +5,9 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from coterie.agents.engine.transfer import describe, open_trainer
+from coterie.agents.models.stored import StoredWeights
+from coterie.agents.vllm.transfer import describe, open_trainer
 from coterie.extras.cluster.worker import Stamp, Worker
-from coterie.models.stored import StoredWeights
 
 T = TypeVar("T")
 _LET_GO_S = 10.0

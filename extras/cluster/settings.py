@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import check_literals, refuse
-from coterie.teams.settings import AgentSettings
 
 _ADDRESS = re.compile(r"none|local|auto|[^\s:/]+:\d+")
 

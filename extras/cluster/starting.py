@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.extras.cluster.processes import Machine
 from coterie.extras.cluster.worker import About, code_mark
-from coterie.teams.backend import Died
 
 _ATTEMPTS, _PAUSE_S = 8, 5.0
 """Attempts to restart a process, and seconds between them: Ray needs half a minute to notice

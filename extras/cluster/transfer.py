@@ -11,10 +11,10 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.group import NOTICED_S
-from coterie.teams.backend import Died
 
 _PATIENCE_S = 600.0
 """Seconds for all to join a group, or to send and receive."""

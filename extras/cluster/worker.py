@@ -18,17 +18,17 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from coterie.agents.engine.settings import VllmSettings
-from coterie.agents.local import LocalPolicy
+from coterie.agents.models.checksums import sha256_of
+from coterie.agents.models.shards import gather, join_ranks
+from coterie.agents.models.threads import fix_threads
+from coterie.agents.sampling.policy import LocalPolicy
+from coterie.agents.team.backend import Backend, LearningSetup
+from coterie.agents.team.local_backend import LocalBackend
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.trained_role import TrainedRole
+from coterie.agents.team.vllm_backend import VllmBackend
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import TokenCodec
-from coterie.models.checksums import sha256_of
-from coterie.models.shards import gather, join_ranks
-from coterie.models.threads import fix_threads
-from coterie.teams.backend import Backend, LearningSetup
-from coterie.teams.local import LocalBackend
-from coterie.teams.settings import AgentSettings
-from coterie.teams.trained import TrainedRole
-from coterie.teams.vllm import VllmBackend
 
 Stamp = tuple[int, int]
 """Changes whenever a role's weights change; the first number counts updates."""
@@ -54,7 +54,7 @@ class Rank:
     number: int = 0
     size: int = 1
     meeting: str = ""
-    """See :func:`coterie.models.shards.join_ranks`."""
+    """See :func:`coterie.agents.models.shards.join_ranks`."""
 
 
 class BaseWorker:
@@ -123,7 +123,7 @@ class Worker(BaseWorker):
         Args:
             role: the role that answers.
             requests: a pickled list of (agent,
-                :class:`coterie.models.sampler.SamplingRequest`).
+                :class:`coterie.agents.sampling.SamplingRequest`).
             version: number of updates that the weights must have; None: any.
 
         Raises:
@@ -140,8 +140,8 @@ class Worker(BaseWorker):
         return pickle.dumps(policy.answer(pickle.loads(requests)))
 
     def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:
-        """Call a method of :class:`coterie.teams.trained.TrainedRole`; return its result and the
-        new stamp. The arguments are pickled, because arrays from Ray are read-only."""
+        """Call a method of :class:`coterie.agents.team.trained_role.TrainedRole`; return its result
+        and the new stamp. The arguments are pickled, because arrays from Ray are read-only."""
         trained = cast(TrainedRole, self.models.trained[role])
         result = getattr(trained, verb)(*pickle.loads(arguments))
         return result, trained.loaded.handle.stamp

@@ -1,10 +1,10 @@
 """Checks before a run: trackers that are not installed, models that do not fit."""
 
+from coterie.agents.models.locate import hub_snapshot, local_folder
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import local_models
 from coterie.extras.ops.trackers import check_trackers
-from coterie.models.locate import hub_snapshot, local_folder
-from coterie.models.spec import ModelSpec
-from coterie.teams.models import model_spec
-from coterie.teams.players import local_models
 from coterie.training.hosts import lives_elsewhere
 from coterie.training.train_settings import TrainSettings
 

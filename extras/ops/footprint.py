@@ -20,14 +20,20 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from coterie.agents.models.blocks import compute_in
+from coterie.agents.models.damage import in_one_sentence
+from coterie.agents.models.family import (
+    activation_bytes,
+    cache_width,
+    cap_scores,
+    is_llama_like,
+    pin_rope,
+)
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.models.lora import add_adapter
+from coterie.agents.models.process import quietly, replaced
+from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.algorithms.logprobs import positions_at_once, score
-from coterie.models.blocks import compute_in
-from coterie.models.damage import in_one_sentence
-from coterie.models.family import activation_bytes, cache_width, cap_scores, is_llama_like, pin_rope
-from coterie.models.handle import ModelHandle
-from coterie.models.lora import add_adapter
-from coterie.models.process import quietly, replaced
-from coterie.models.spec import LoraSpec, ModelSpec
 
 _SHALLOW, _DEEPER = 2, 3
 """Layers that are measured; what one more of them adds, all others add."""
@@ -175,7 +181,7 @@ def _footprint(
 
 
 def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> ModelHandle:
-    """A model without numbers, held as :func:`coterie.models.loading.load_team` holds it."""
+    """A model without numbers, held as :func:`coterie.agents.models.loading.load_team` holds it."""
     from transformers import AutoModelForCausalLM
 
     adapter = "role-planned" if spec.lora is not None else None

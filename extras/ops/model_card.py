@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from coterie.agents.models.checksums import NAME as SUMS
 from coterie.datatypes import user_path
 from coterie.evaluation.evaluation import Evaluation
 from coterie.evaluation.report.rundata import RunData, evaluation_for, result
 from coterie.evaluation.table import HEADINGS
-from coterie.models.checksums import NAME as SUMS
 
 _SHIPPED = "apache-2.0"
 """Licence of the tiny models that ship with the repository."""
@@ -116,7 +116,7 @@ def _use(repo: str, folders: Mapping[str, str], adapters: Mapping[str, str]) -> 
     if adapters:
         imports.insert(0, "from peft import PeftModel")
     if any(base.startswith(_TINY) for base in adapters.values()):
-        imports.insert(0, "from coterie.models.locate import TINY")
+        imports.insert(0, "from coterie.agents.models.locate import TINY")
     lines: list[str] = []
     for role, folder in folders.items():
         where = f'"{repo}"' + (f', subfolder="{folder}"' if folder else "")

@@ -9,21 +9,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from coterie.agents.models.damage import in_one_sentence
+from coterie.agents.models.family import tokens_kept
+from coterie.agents.models.locate import hub_snapshot, local_folder
+from coterie.agents.models.number_format import number_format_of
+from coterie.agents.models.papers import CONFIGS
+from coterie.agents.models.process import quietly
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.sampling import copies
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import local_models
+from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import keeping
 from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
 from coterie.extras.ops.footprint import Load, footprint
 from coterie.extras.ops.plan_hours import EvaluationPlan, RolePlan, evaluations, hours, rows_of
-from coterie.models.damage import in_one_sentence
-from coterie.models.family import tokens_kept
-from coterie.models.locate import hub_snapshot, local_folder
-from coterie.models.number_format import number_format_of
-from coterie.models.papers import CONFIGS
-from coterie.models.process import quietly
-from coterie.models.sampler import copies
-from coterie.models.spec import ModelSpec
-from coterie.teams.models import model_spec
-from coterie.teams.players import local_models
-from coterie.teams.settings import AgentSettings
 from coterie.training.settings import MAX_NEW_TOKENS
 from coterie.training.train_settings import TrainSettings
 from coterie.training.warmup import NOBODY
@@ -38,7 +38,7 @@ _PROGRAM = {"cpu": int(0.6 * GIB), "cuda": int(0.6 * GIB)}
 _SPARE = 0.95
 """Usable share of a card: allocators leave gaps."""
 _CPU_CACHE, _LOGITS = 2 << 30, 1 << 29
-"""Limits of the sampler in this process, in bytes: :mod:`coterie.models.sampler`."""
+"""Limits of the sampler in this process, in bytes: :mod:`coterie.agents.sampling`."""
 _PREFILL = 1 << 14
 _GAPS = {"an adapter": 0.25, "16 bits": 0.5}
 """On a CPU, memory that malloc wastes between blocks, as shares of an update: small results beside

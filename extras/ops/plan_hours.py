@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from coterie import envs
+from coterie.agents.models.spec import ModelSpec
 from coterie.datatypes.plugins import load
 from coterie.envs.contract import role_of
 from coterie.evaluation.evaluation import Evaluation
 from coterie.extras.ops.footprint import Footprint
-from coterie.models.spec import ModelSpec
 from coterie.problems.sizes import measured
 from coterie.training.train_settings import TrainSettings
 

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from coterie import envs
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError
 from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan
 from coterie.extras.ops.plan_hours import RolePlan, card_name
 from coterie.problems.prepare import PreparedProblems
-from coterie.teams.models import model_spec
 from coterie.training.train_settings import TrainSettings
 
 _WIDTH = 80

@@ -14,15 +14,15 @@ from typing import Annotated
 
 import tyro
 
+from coterie.agents.models.checksums import NAME, changed_files, write_checksums
+from coterie.agents.models.locate import DESCRIBING, hub_snapshot, local_folder
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError, user_path
 from coterie.datatypes.flags import parse_flags
 from coterie.datatypes.target import check_folder
 from coterie.evaluation.report.rundata import CONFIG, ENVIRONMENT, SUMMARY, RunData, read_run
 from coterie.extras.ops.model_card import model_card, name_of
-from coterie.models.checksums import NAME, changed_files, write_checksums
-from coterie.models.locate import DESCRIBING, hub_snapshot, local_folder
-from coterie.teams.models import model_spec
-from coterie.teams.settings import AgentSettings
 from coterie.training.command_line import read_run as read_settings
 from coterie.training.commands import run_command
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import tyro
 
-from coterie.agents.engine.processes import end_with_parent
+from coterie.agents.vllm.processes import end_with_parent
 from coterie.datatypes import UserError, check_literals, reason_of, refuse, user_path
 from coterie.datatypes.flags import parse_flags
 
@@ -151,8 +151,8 @@ def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
 
 
 def _format_on_cpu(settings: ServeSettings) -> str:
-    from coterie.models.number_format import number_format_of
-    from coterie.models.spec import ModelSpec
+    from coterie.agents.models.number_format import number_format_of
+    from coterie.agents.models.spec import ModelSpec
 
     spec = ModelSpec(settings.model, device="cpu", dtype=settings.dtype, revision=settings.revision)
     return number_format_of(spec).name
@@ -184,10 +184,10 @@ def _serve(settings: ServeSettings) -> None:
     # Slow imports come after all checks.
     import torch
 
-    from coterie.agents.engine.processes import engine_environment, memory_folder
-    from coterie.agents.engine.settings import VllmSettings
-    from coterie.models.locate import check_model, local_folder
-    from coterie.models.spec import ModelSpec
+    from coterie.agents.models.locate import check_model, local_folder
+    from coterie.agents.models.spec import ModelSpec
+    from coterie.agents.vllm.processes import engine_environment, memory_folder
+    from coterie.agents.vllm.settings import VllmSettings
 
     gpu, count = torch.cuda.is_available(), settings.tensor_parallel
     if count > 1 and torch.cuda.device_count() < count:
@@ -222,7 +222,7 @@ def _wide_enough(source: Path, folder: Path) -> str:
     """The checkpoint, or a copy with a head width that vLLM's CPU attention supports."""
     import json
 
-    from coterie.agents.engine.export import cpu_width, export_checkpoint
+    from coterie.agents.vllm.export import cpu_width, export_checkpoint
 
     config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
     width = cpu_width(config)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from rich.console import Console
 
+from coterie.agents.team.graders import check_graders
 from coterie.comparison.inherited import (
     Inherited,
     checking,
@@ -54,7 +55,6 @@ from coterie.extras.papers.corea_systems import (
     table,
 )
 from coterie.rewards.confidence import ThresholdSource
-from coterie.teams.graders import check_graders
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.plain import to_plain
 

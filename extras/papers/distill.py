@@ -12,6 +12,11 @@ import numpy as np
 from rich.console import Console
 
 from coterie import envs
+from coterie.agents.team.backend import LearningSetup
+from coterie.agents.team.graders import build_scorer, check_graders
+from coterie.agents.team.model_specs import check_models
+from coterie.agents.team.settings import AgentSettings, ScoringSettings
+from coterie.agents.team.team import build_team
 from coterie.algorithms import LearnerSettings
 from coterie.algorithms.imitation import LIKELIHOOD, imitating, worked_row
 from coterie.datatypes import (
@@ -34,11 +39,6 @@ from coterie.problems.opening import open_source
 from coterie.problems.split import hold_out
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.consultation import ANSWER, THINK
-from coterie.teams.backend import LearningSetup
-from coterie.teams.graders import build_scorer, check_graders
-from coterie.teams.models import check_models
-from coterie.teams.settings import AgentSettings, ScoringSettings
-from coterie.teams.team import build_team
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.disk import write_or_keep
 from coterie.training.model_defaults import EVERYWHERE, imitation_rate

@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from coterie import envs
+from coterie.agents.team.graders import check_graders
 from coterie.comparison.inherited import (
     Inherited,
     checking,
@@ -41,7 +42,6 @@ from coterie.extras.papers.replies import (
     check_temperature_of_replies,
     tell,
 )
-from coterie.teams.graders import check_graders
 from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.plain import to_plain
 

@@ -17,14 +17,14 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.team.team import build_team
 from coterie.algorithms.batching import micro_batches, pad
 from coterie.algorithms.logprobs import score
 from coterie.comparison.policies import NamedPolicy
 from coterie.comparison.responses import Responses
 from coterie.datatypes import Trajectory
 from coterie.evaluation.metrics.means import Floats
-from coterie.models.handle import ModelHandle
-from coterie.teams.team import build_team
 
 _TOKENS_AT_ONCE = 8192
 

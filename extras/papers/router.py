@@ -13,15 +13,15 @@ from typing import Literal
 import numpy as np
 import torch
 
+from coterie.agents.models.loading import LoadedRole, load_team
+from coterie.agents.sampling import Sampler, SamplingRequest
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.settings import AgentSettings
 from coterie.comparison.policies import NamedPolicy
 from coterie.comparison.responses import Responses
 from coterie.datatypes import Sampling, derive_seed
 from coterie.evaluation.metrics.means import mean_present
 from coterie.extras.papers.corea_systems import Routing
-from coterie.models.loading import LoadedRole, load_team
-from coterie.models.sampler import Sampler, SamplingRequest
-from coterie.teams.models import model_spec
-from coterie.teams.settings import AgentSettings
 
 _PROMPT = (
     "Question: {question} Instruction: Estimate and output the probability (0.0-1.0) that a small "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from coterie.agents.team.graders import check_graders
 from coterie.benchmark import comparisons
 from coterie.comparison.inherited import (
     preset_comparison,
@@ -24,7 +25,6 @@ from coterie.datatypes.flags import parse_flags
 from coterie.envs.paper_tables import Table, Variant
 from coterie.problems.opening import check_source, trains_on
 from coterie.problems.sizes import measured
-from coterie.teams.graders import check_graders
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from coterie.agents.team.settings import ScoringSettings
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.extras.programs.fences import program_in
 from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, check_guard, run
 from coterie.rewards.grading.answers import after_thinking
-from coterie.teams.settings import ScoringSettings
 
 LONGEST = 1 << 16
 """Maximum number of characters of a program; longer ones are refused."""

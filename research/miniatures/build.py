@@ -20,7 +20,7 @@ from miniatures.recipes import RECIPES, recipe_of
 if TYPE_CHECKING:
     from miniatures.fitting import Report
 
-SHIPPED = Path(__file__).resolve().parents[2] / "models" / "tiny"
+SHIPPED = Path(__file__).resolve().parents[2] / "agents" / "models" / "tiny"
 """Where the repository keeps the checkpoints."""
 _ATTEMPTS = 6
 

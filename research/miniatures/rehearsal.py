@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from coterie.agents.models.papers import CONFIGS
 from coterie.datatypes.arguments import overlay
 from coterie.envs.presets import published
-from coterie.models.papers import CONFIGS
 from coterie.training.command_line import parse
 from coterie.training.train_settings import TrainSettings
 from miniatures.shapes import build

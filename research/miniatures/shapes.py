@@ -26,7 +26,7 @@ from tokenizers import (
     trainers,
 )
 
-from coterie.models.papers import CONFIGS
+from coterie.agents.models.papers import CONFIGS
 from miniatures.tokenizers import english
 
 _DIGITS = "0123"
@@ -174,7 +174,7 @@ def build(
     """Write a model of random weights and its tokenizer, as the hub has ``name``; give the folder.
 
     Args:
-        name: hub id of a model in :data:`coterie.models.papers.CONFIGS`.
+        name: hub id of a model in :data:`coterie.agents.models.papers.CONFIGS`.
         folder: where its files go.
         scale: its size, as a share of the real one's without the vocabulary.
         vocabulary: width of the logits; the tokenizer has fewer tokens, as the real ones have.

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from coterie.models.process import replaced
+from coterie.agents.models.process import replaced
 
 ROWS: Mapping[str, Callable[[int], dict[str, Any]]] = {
     "openai/gsm8k": lambda i: {

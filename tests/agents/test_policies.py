@@ -5,7 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from coterie.agents.local import LocalPolicy
+from coterie.agents.sampling.policy import LocalPolicy
 from coterie.datatypes import PolicyFailure, Prompt, Sampling
 
 

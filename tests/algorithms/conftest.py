@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from coterie.agents.models.shards import Ranks
 from coterie.datatypes import Trajectory
-from coterie.models.shards import Ranks
 
 VOCABULARY = 40
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from coterie.agents.models.loading import load_team
+from coterie.agents.models.spec import ModelSpec
 from coterie.algorithms import Learner, LearnerSettings
 from coterie.algorithms.imitation import (
     LIKELIHOOD,
@@ -12,8 +14,6 @@ from coterie.algorithms.imitation import (
     imitating,
     worked_row,
 )
-from coterie.models.loading import load_team
-from coterie.models.spec import ModelSpec
 
 
 def test_only_the_solution_and_its_end_are_learned() -> None:

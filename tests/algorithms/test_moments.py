@@ -8,12 +8,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from coterie.agents.models.saving import store
+from coterie.agents.team.trained_role import OtherFormat, TrainedRole
 from coterie.algorithms import LearnerSettings, get
 from coterie.algorithms.learner import Learner
 from coterie.algorithms.settings import check_moments
 from coterie.datatypes import UserError
-from coterie.models.saving import store
-from coterie.teams.trained import OtherFormat, TrainedRole
 
 EIGHT = LearnerSettings(moments="8bit")
 ADVANTAGES = np.array([1.0, -1.0, 0.5, -0.5, 1.0, -1.0, 0.3, -0.3])

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
+from coterie.agents.models.locate import TINY
 from coterie.comparison.plan import open_questions
 from coterie.comparison.policies import find_policy
 from coterie.comparison.settings import Asking
 from coterie.comparison.trained_on import trained_on
-from coterie.models.locate import TINY
 from coterie.training.command_line import parse
 
 

@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import pytest
 
 import coterie
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError
 from coterie.datatypes.extras import extras
-from coterie.teams.settings import AgentSettings
 
 # What fields without a default are given.
 NEEDED = {

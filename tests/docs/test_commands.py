@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from coterie import algorithms, envs
+from coterie.agents.team.settings import ScoringSettings
 from coterie.envs.kinds import kinds
 from coterie.envs.registry import PLUGINS
 from coterie.extras.games.game import GameSettings, TextArenaSettings
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.prepare import ProblemSettings
-from coterie.teams.settings import ScoringSettings
 from coterie.training.command_line import parse
 from coterie.training.settings import EvalSettings, RolloutSettings
 

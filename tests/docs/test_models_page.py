@@ -6,7 +6,7 @@ from pathlib import Path
 
 from safetensors import safe_open
 
-from coterie.models.locate import TINY
+from coterie.agents.models.locate import TINY
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "models.md").read_text("utf-8")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from coterie import envs
+from coterie.agents.team.team import Spoken
 from coterie.datatypes import Completion, Problem, Prompt, Sampling
 from coterie.datatypes.thinking import opened_by
 from coterie.envs.bytes_codec import END, BytesCodec
@@ -15,7 +16,6 @@ from coterie.experts import TranslatedPolicy
 from coterie.extras.games.game import Game, game_spec, read_move
 from coterie.extras.papers.leap.environment import LeapEnv
 from coterie.extras.programs.tool_use import ToolUseEnv
-from coterie.teams.team import Spoken
 
 from ..envs.test_views import Dialogue, ids  # noqa: TID252 - one dialogue for both rooms
 

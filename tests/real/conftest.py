@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from coterie.models.cache import fetched_folder
-from coterie.models.loading import LoadedRole, load_team
-from coterie.models.spec import ModelSpec
+from coterie.agents.models.cache import fetched_folder
+from coterie.agents.models.loading import LoadedRole, load_team
+from coterie.agents.models.spec import ModelSpec
 from fetch_weights import WEIGHTS
 
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
+from coterie.agents.models.gguf import converted
+from coterie.agents.models.loading import LoadedRole
+from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.algorithms import LearnerSettings, get
 from coterie.algorithms.credit import advantages
 from coterie.algorithms.learner import Learner
 from coterie.datatypes import Sampling, Trajectory
-from coterie.models.gguf import converted
-from coterie.models.loading import LoadedRole
-from coterie.models.sampler import Sampler, SamplingRequest
 
 pytestmark = pytest.mark.real
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from coterie.agents.models.locate import TINY
 from coterie.comparison.inherited import parse as parse_comparison
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay
 from coterie.extras.papers.distill import DistillSettings
-from coterie.models.locate import TINY
 from coterie.training.command_line import parse
 from evidence import contests, real_models, real_problems, real_results
 from evidence import real_tables as tables

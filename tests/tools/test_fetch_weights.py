@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 import fetch_weights
-from coterie.models.cache import fetched_folder
+from coterie.agents.models.cache import fetched_folder
 from fetch_weights import WEIGHTS, FetchError, Piece, WeightsFile, fetch
 
 CONTENT = bytes(range(256)) * 40

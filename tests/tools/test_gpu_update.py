@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from coterie.models.lora import add_adapter
-from coterie.models.spec import LoraSpec
+from coterie.agents.models.lora import add_adapter
+from coterie.agents.models.spec import LoraSpec
 from gpu.shapes import config_of, make
 from gpu.update import ours, rows, trl
 

@@ -14,9 +14,9 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
+from coterie.agents.models import checksums
+from coterie.agents.models.saving import store
 from coterie.datatypes import UserError
-from coterie.models import checksums
-from coterie.models.saving import store
 from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
 

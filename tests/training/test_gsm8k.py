@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from coterie import envs, train
+from coterie.agents.models.loading import load_team
+from coterie.agents.models.spec import ModelSpec
 from coterie.datatypes import Episode, Problem, Sampling
 from coterie.envs.core_teaching.evaluation import EVALUATION
 from coterie.experts import ScriptedPolicy, ScriptedSettings
-from coterie.models.loading import load_team
-from coterie.models.spec import ModelSpec
 from coterie.problems.prepare import ProblemSettings, prepare
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, tasks_for

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from coterie import envs
+from coterie.agents.team.settings import AgentSettings
 from coterie.envs import registry
 from coterie.envs.presets import published
 from coterie.problems.hub import HUB_SETS
-from coterie.teams.settings import AgentSettings
 from coterie.training.command_line import parse
 from coterie.training.model_defaults import (
     EVERYWHERE,

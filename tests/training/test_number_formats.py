@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from coterie import train
+from coterie.agents.models.loading import load_team
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.team.trained_role import TrainedRole
 from coterie.algorithms import LearnerSettings, get
 from coterie.algorithms.learner import Learner
 from coterie.datatypes import Trajectory, UserError
-from coterie.models.loading import load_team
-from coterie.models.spec import ModelSpec
-from coterie.teams.trained import TrainedRole
 from coterie.training import checkpoint
 from coterie.training.checkpoint import Progress
 

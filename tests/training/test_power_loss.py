@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from coterie.agents.models.saving import store
 from coterie.datatypes import UserError
-from coterie.models.saving import store
 from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
 from coterie.training.rundir import RunDirectory

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Sampling
-from coterie.teams.settings import AgentSettings
 from coterie.train import main
 from coterie.training.command_line import parse
 from coterie.training.role_sampling import learner_temperature, role_sampling

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie.agents.models import checksums
 from coterie.datatypes import UserError
-from coterie.models import checksums
 from coterie.training.rundir import RunDirectory, check_new
 
 

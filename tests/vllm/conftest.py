@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from coterie.agents.engine.policy import VllmPolicy
+from coterie.agents.models.loading import LoadedRole
+from coterie.agents.vllm.policy import VllmPolicy
 from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.extras.cluster.actor import beforehand
-from coterie.models.loading import LoadedRole
 
 if find_spec("vllm") is not None:
     # vLLM imports Ray, which reads once, as it is imported, who may speak to it.

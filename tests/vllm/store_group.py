@@ -10,7 +10,7 @@ from vllm.distributed.device_communicators import pynccl
 from vllm.distributed.weight_transfer import packed_tensor
 from vllm.v1.worker.cpu_worker import CPUWorker
 
-from coterie.agents.engine import engine
+from coterie.agents.vllm import engine
 from coterie.extras.cluster import engine_worker, sender
 
 

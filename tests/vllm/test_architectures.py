@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from coterie.agents.engine.fleet import Fleet, Seat
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.vllm.fleet import Fleet, Seat
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import Sampling
-from coterie.models.spec import LoraSpec, ModelSpec
 
 ROWS = re.findall(
     r"^\| ([\w .-]+?) \| (?:yes|no) \| (?:yes|no) \|.*\| ([^|]+) \|$",

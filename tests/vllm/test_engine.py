@@ -7,11 +7,11 @@ import pytest
 import pytest_asyncio
 import torch
 
-from coterie.agents.engine.fleet import Fleet, Seat
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.models.loading import LoadedRole, load_team
+from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.vllm.fleet import Fleet, Seat
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import Sampling
-from coterie.models.loading import LoadedRole, load_team
-from coterie.models.spec import LoraSpec, ModelSpec
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.agents.local import LocalPolicy
+from coterie.agents.models.loading import load_team
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.sampling.policy import LocalPolicy
 from coterie.datatypes import Prompt, Sampling
 from coterie.experts import ServerPolicy
 from coterie.experts.naming import read_player
-from coterie.models.loading import load_team
-from coterie.models.spec import ModelSpec
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import torch
 
-from coterie.agents.engine.transfer import describe, open_trainer
+from coterie.agents.models.loading import load_team
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.models.stored import StoredWeights
+from coterie.agents.vllm.transfer import describe, open_trainer
 from coterie.datatypes.arguments import overlay
 from coterie.extras.cluster.sender import _free_port
-from coterie.models.loading import load_team
-from coterie.models.spec import ModelSpec
-from coterie.models.stored import StoredWeights
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
@@ -120,7 +120,7 @@ def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_k
     for room in ("bases", "pool"):
         monkeypatch.setattr(f"coterie.extras.cluster.{room}.EngineWorker", store_group.EngineWorker)
     monkeypatch.setattr("coterie.extras.cluster.bases.Sender", store_group.Sender)
-    monkeypatch.setattr("coterie.agents.engine.settings._place", lambda device, own: "cuda:0")
+    monkeypatch.setattr("coterie.agents.vllm.settings._place", lambda device, own: "cuda:0")
     # What a CPU's engine need not be given in another shape.
     shape = {"head_dim": 32, "tie_word_embeddings": False, "max_position_embeddings": 1024}
     folder = write_shaped(tmp_path / "bob", "qwen3", **shape)

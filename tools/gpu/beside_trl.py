@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from coterie.agents.models.blocks import compute_in
+from coterie.agents.models.lora import add_adapter
+from coterie.agents.models.spec import LoraSpec
 from coterie.extras.ops.doctor.memory import most_taken
-from coterie.models.blocks import compute_in
-from coterie.models.lora import add_adapter
-from coterie.models.spec import LoraSpec
 from gpu.arithmetic import ceiling
 from gpu.shapes import device, make, settle
 from gpu.update import ours, rows, trl

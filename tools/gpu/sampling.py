@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from coterie.agents.models.loading import load_team
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.datatypes import Sampling, derive_seed
-from coterie.models.loading import load_team
-from coterie.models.sampler import Sampler, SamplingRequest
-from coterie.models.spec import ModelSpec
 from gpu.shapes import WORK, checkpoint, device, settle
 
 _PROMPT = 128

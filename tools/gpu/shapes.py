@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from coterie.models.papers import CONFIGS
-from coterie.models.process import quietly
+from coterie.agents.models.papers import CONFIGS
+from coterie.agents.models.process import quietly
 from miniatures.shapes import build
 
 _LIKE = "Qwen/Qwen2.5-3B-Instruct"

@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer
 
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.models.locate import TINY
 from coterie.algorithms import Learner, LearnerSettings, get
 from coterie.datatypes import Trajectory
-from coterie.models.handle import ModelHandle
-from coterie.models.locate import TINY
 
 SETTINGS = LearnerSettings(micro_batch_tokens=1 << 30, importance_correction="none")
 Update = Callable[[list[Trajectory]], None]

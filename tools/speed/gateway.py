@@ -24,12 +24,12 @@ from urllib.parse import urlsplit
 import torch
 
 from coterie import EnvSpec, envs
+from coterie.agents.team import AgentSettings, LearningSetup, Team, build_team
 from coterie.algorithms import LearnerSettings, assign_credit, get
 from coterie.datatypes import Sampling
 from coterie.envs import ConversationEnv, Outcome
 from coterie.problems.chains import ChainSource
 from coterie.rollouts import Collector, tasks_for
-from coterie.teams import AgentSettings, LearningSetup, Team, build_team
 
 GROUP = 8
 AGAIN = "\nAgain:"

@@ -24,10 +24,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.algorithms import Learner, LearnerSettings, assign_credit, get
 from coterie.datatypes import Sampling, Trajectory, derive_seed
-from coterie.models.handle import ModelHandle
-from coterie.models.sampler import Sampler, SamplingRequest
 
 VOCABULARY, GROUP, PROMPT, NEW = 64, 4, 20, 24
 KEY = "problem"

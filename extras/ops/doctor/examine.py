@@ -5,7 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.agents.engine.fleet import Fleet
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.team import Team
+from coterie.agents.team.trained_role import TrainedRole
+from coterie.agents.team.vllm_backend import VllmBackend
+from coterie.agents.vllm.fleet import Fleet
 from coterie.algorithms import assign_credit
 from coterie.datatypes import Policy, Problem, Sampling, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
@@ -28,10 +32,6 @@ from coterie.extras.ops.doctor.texts import (
 from coterie.extras.ops.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.extras.ops.footprint import Load, footprint
 from coterie.problems.prepare import PreparedProblems
-from coterie.teams.models import model_spec
-from coterie.teams.team import Team
-from coterie.teams.trained import TrainedRole
-from coterie.teams.vllm import VllmBackend
 from coterie.training.role_sampling import role_sampling
 from coterie.training.rundir import RunDirectory
 from coterie.training.runtime import assemble

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from coterie.agents.team.graders import checker_of, judged_kinds
+from coterie.agents.team.settings import ScoringSettings
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.extras.ops.doctor.finding import Finding
 from coterie.rewards.grading.answers.checker import UNGRADED, Checker
 from coterie.rewards.grading.scorer import AnswerScorer
-from coterie.teams.graders import checker_of, judged_kinds
-from coterie.teams.settings import ScoringSettings
 
 _FORMS = ("{}", "Answer: {}", r"\boxed{{{}}}")
 """How a right answer may be written; a checker may read one of them only."""

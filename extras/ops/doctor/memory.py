@@ -10,15 +10,15 @@ from typing import Any
 
 import torch
 
-from coterie.agents.local import LocalPolicy
+from coterie.agents.models.family import cache_width
+from coterie.agents.sampling.policy import LocalPolicy
+from coterie.agents.team.team import Team
+from coterie.agents.team.trained_role import TrainedRole
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.footprint import Footprint
-from coterie.models.family import cache_width
-from coterie.teams.team import Team
-from coterie.teams.trained import TrainedRole
 
 _GIB = 2**30
-# Limit for the cache of a batch; see coterie.models.sampler.batches.
+# Limit for the cache of a batch; see coterie.agents.sampling.batches.
 _CPU_CACHE_BYTES = 2 << 30
 _TELLING = 256 << 20
 """Probes below this many bytes drown in the other allocations of a process."""

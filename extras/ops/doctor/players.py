@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from coterie.agents.team.players import player_counters
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.team import Team
 from coterie.datatypes import Policy, PolicyFailure, Problem, Prompt, Sampling
 from coterie.experts import ExpertPool
 from coterie.experts.naming import POOL, SERVER
 from coterie.extras.ops.doctor.finding import Finding, judge
-from coterie.teams.players import player_counters
-from coterie.teams.settings import AgentSettings
-from coterie.teams.team import Team
 
 QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
 _CHECK = "expert"

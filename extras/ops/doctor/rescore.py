@@ -11,10 +11,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from coterie.agents.models.handle import ModelHandle
 from coterie.algorithms.batching import micro_batches, pad, scored_tokens
 from coterie.algorithms.logprobs import Head, at_once, score
 from coterie.datatypes import Trajectory
-from coterie.models.handle import ModelHandle
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coterie.agents.models.boundaries import Fault, boundaries
+from coterie.agents.models.codec import HFCodec
+from coterie.agents.models.rendering import render
 from coterie.datatypes import Policy, PolicyFailure, TokenCodec, UserError
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.doctor.observe import PolicyCall
-from coterie.models.boundaries import Fault, boundaries
-from coterie.models.codec import HFCodec
-from coterie.models.rendering import render
 
 Decode = Callable[[npt.NDArray[np.int64]], str]
 Tokens = npt.NDArray[np.int64]

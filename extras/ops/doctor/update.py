@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from coterie.agents.team.trained_role import TrainedRole
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.doctor.memory import most_taken
 from coterie.extras.ops.doctor.rescore import rescore
-from coterie.teams.trained import TrainedRole
 
 Floats = npt.NDArray[np.float64]
 

@@ -253,10 +253,10 @@ def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) ->
 def test_tiny_models_with_tokenizers_of_their_own(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from coterie.models.loading import load_team
-    from coterie.models.spec import LoraSpec, ModelSpec
-    from coterie.teams.models import model_spec
-    from coterie.teams.settings import AgentSettings
+    from coterie.agents.models.loading import load_team
+    from coterie.agents.models.spec import LoraSpec, ModelSpec
+    from coterie.agents.team.model_specs import model_spec
+    from coterie.agents.team.settings import AgentSettings
 
     # A run's directory, and an adapter that has learned nothing.
     trained = tmp_path / "run" / "final" / "alice"

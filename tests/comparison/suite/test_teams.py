@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from coterie.agents.models.locate import TINY
 from coterie.comparison.cross_play import seats_of
 from coterie.comparison.cross_play_scores import Seats, points_of
 from coterie.comparison.policies import NamedTeam, read_prices, read_teams
 from coterie.comparison.suites import Suite
 from coterie.datatypes import UserError
-from coterie.models.locate import TINY
 
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
 CHAINS = ("--problems", "chains?min_length=3&max_length=3")

@@ -16,11 +16,11 @@ import pytest
 import torch
 from safetensors.torch import load
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.teams.backend import Died
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session

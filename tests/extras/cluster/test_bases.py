@@ -6,10 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.bases import Base, choose, cores_and_gpus, plan_bases
-from coterie.teams.settings import AgentSettings
 
 
 def planned(vllm: bool, *, gpus: bool = True, **settings: object) -> Base:

@@ -13,6 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from coterie.agents.team.backend import Died
+from coterie.agents.team.graders import build_scorer
+from coterie.agents.team.recipe import EnvRecipe
+from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.datatypes import Completion, PolicyFailure, Problem, Prompt, Sampling, UserError
 from coterie.envs import registry
 from coterie.envs.bytes_codec import BytesCodec
@@ -25,10 +29,6 @@ from coterie.extras.cluster.settings import ClusterSettings
 from coterie.problems.source import ProblemSet
 from coterie.rollouts import Collector, Deadlines, tasks_for
 from coterie.rollouts.coalesce import Coalescer
-from coterie.teams.backend import Died
-from coterie.teams.graders import build_scorer
-from coterie.teams.recipe import EnvRecipe
-from coterie.teams.settings import AgentSettings, ScoringSettings
 from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 

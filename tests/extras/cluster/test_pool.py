@@ -10,10 +10,10 @@ import pytest
 import torch
 from safetensors.torch import load, load_file
 
+from coterie.agents.models.locate import TINY
 from coterie.datatypes import UserError
 from coterie.extras.cluster.pool import Pool
 from coterie.extras.cluster.worker import Worker
-from coterie.models.locate import TINY
 from coterie.training.session import Session
 
 Play = Callable[..., dict[str, bytes]]
@@ -235,10 +235,10 @@ def test_no_request_is_answered_with_other_weights_than_were_asked_for(
 def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> None:
     import threading
 
+    from coterie.agents.team import AgentSettings, build_team
+    from coterie.agents.team.backend import LearningSetup
     from coterie.algorithms import LearnerSettings, get
     from coterie.extras.cluster.settings import ClusterSettings
-    from coterie.teams import AgentSettings, build_team
-    from coterie.teams.backend import LearningSetup
 
     agents = {"alice": AgentSettings("tiny:alice"), "bob": AgentSettings("tiny:bob")}
     learning = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)

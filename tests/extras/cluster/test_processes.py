@@ -11,10 +11,10 @@ import pytest
 import torch
 from safetensors.torch import load
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.extras.cluster.group import Group
 from coterie.extras.cluster.processes import Machine
-from coterie.teams.backend import Died
 from coterie.training.session import Session
 
 Play = Callable[..., dict[str, bytes]]

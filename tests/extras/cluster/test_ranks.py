@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import torch
 
+from coterie.agents.models.stored import StoredWeights
+from coterie.agents.team.backend import LearningSetup
+from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.extras.cluster.worker import Rank, Worker
-from coterie.models.stored import StoredWeights
-from coterie.teams.backend import LearningSetup
-from coterie.teams.settings import AgentSettings
 
 # Where Python warns of forks in a process with threads: those of pytest do no work meanwhile.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

@@ -7,11 +7,11 @@ import sys
 import pytest
 
 from coterie import train
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError
 from coterie.extras.cluster import room
 from coterie.extras.cluster.room import check_room
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.teams.settings import AgentSettings
 
 CORES = os.cpu_count() or 1
 WAY_OUT = "lower --cluster.cpus, --cluster.episode-workers"

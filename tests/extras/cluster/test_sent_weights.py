@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import torch
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError, reason_of
 from coterie.extras.cluster.actor import Actor
-from coterie.teams.backend import Died
 from coterie.training.session import Session
 
 Play = Callable[..., dict[str, bytes]]
@@ -121,8 +121,8 @@ def sends(
     monkeypatch.setattr("coterie.extras.cluster.sender.open_trainer", Trainer)
     monkeypatch.setattr("coterie.extras.cluster.transfer.NOTICED_S", 0.2)
     monkeypatch.setattr("coterie.extras.cluster.pool.Actor", Together)
-    monkeypatch.setattr("coterie.agents.engine.settings._place", lambda device, own: "cuda:0")
-    monkeypatch.setattr("coterie.agents.engine.fleet.cpu_width", lambda config: None)
+    monkeypatch.setattr("coterie.agents.vllm.settings._place", lambda device, own: "cuda:0")
+    monkeypatch.setattr("coterie.agents.vllm.fleet.cpu_width", lambda config: None)
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
     Together.loop = asyncio.new_event_loop()
     thread = threading.Thread(target=Together.loop.run_forever, daemon=True)

@@ -87,7 +87,7 @@ DOCTOR = "--doctor examines models in this process"
 def test_combinations_are_refused_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, flags: str, sentence: str
 ) -> None:
-    for place in (HERE, "coterie.agents.engine.settings.find_spec"):
+    for place in (HERE, "coterie.agents.vllm.settings.find_spec"):
         monkeypatch.setattr(place, lambda name: object())
     with pytest.raises(UserError) as refused:
         preflight(parse(flags.split()))

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from coterie.agents.engine.settings import VllmSettings
+from coterie.agents.team.backend import Died
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError
 from coterie.extras.cluster import sender
 from coterie.extras.cluster.actor import Actor
@@ -20,8 +22,6 @@ from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.sender import Sender
 from coterie.extras.cluster.transfer import Transfer
 from coterie.extras.cluster.worker import Worker
-from coterie.teams.backend import Died
-from coterie.teams.settings import AgentSettings
 
 HANGS = object()
 TRANSFER = VllmSettings(weights="transfer")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.agents.local import LocalPolicy
+from coterie.agents.sampling.policy import LocalPolicy
 from coterie.datatypes import Completion
 from coterie.train import main
 

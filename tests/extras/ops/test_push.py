@@ -11,8 +11,8 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.__main__ import main
-from coterie.models.checksums import changed_files, write_checksums
-from coterie.models.locate import TINY
+from coterie.agents.models.checksums import changed_files, write_checksums
+from coterie.agents.models.locate import TINY
 from coterie.training.command_line import parse
 
 WEIGHTS, COMMIT = b"weights of ", "0" * 40

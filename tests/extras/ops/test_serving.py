@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from coterie.agents.engine.export import head_dim_of
+from coterie.agents.models import number_format
+from coterie.agents.vllm.export import head_dim_of
 from coterie.datatypes import UserError
 from coterie.experts import ServerSettings
 from coterie.experts.naming import read_player
 from coterie.extras.ops import serve
 from coterie.extras.ops.serve import ServeSettings, arguments, check_serving, player, served_name
-from coterie.models import number_format
 
 
 def free_port() -> int:
@@ -170,7 +170,7 @@ def test_narrow_heads_are_served_wider_from_memory_that_is_freed(
 
 def test_a_process_ends_with_the_one_that_started_it() -> None:
     child = (
-        "from coterie.agents.engine.processes import end_with_parent; import time; "
+        "from coterie.agents.vllm.processes import end_with_parent; import time; "
         "end_with_parent(0.1); print('up', flush=True); time.sleep(20); print('late')"
     )
     parent = (

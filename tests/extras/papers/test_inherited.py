@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
+from coterie.agents.models.locate import TINY
 from coterie.comparison.inherited import parse
 from coterie.datatypes import UserError
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.eapo import EapoComparison
-from coterie.models.locate import TINY
 from coterie.training.command_line import parse as parse_training
 
 EAPO = ("--env", "eapo-consultation", "--env.prompt-style", "panel", "--env.reply-tokens", "7")

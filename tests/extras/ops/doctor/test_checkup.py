@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from coterie import train
-from coterie.agents.local import LocalPolicy
+from coterie.agents.sampling.policy import LocalPolicy
 from coterie.datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
 from coterie.extras.ops.doctor import examine
 from coterie.extras.ops.doctor.contract import check_answers, check_contract

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from coterie.agents.team.settings import ScoringSettings
 from coterie.datatypes import Problem
 from coterie.extras.ops.doctor.grading import check_checker
-from coterie.teams.settings import ScoringSettings
 
 PROBLEMS = [Problem(f"p{i}", f"What is {i} + 4?", str(i + 4), "number") for i in range(3)]
 RULES = """

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from coterie.agents.models.codec import HFCodec
 from coterie.extras.ops.doctor.examine import _texts
 from coterie.extras.ops.doctor.finding import Finding
 from coterie.extras.ops.doctor.texts import check_boundaries, check_round_trip, check_template
-from coterie.models.codec import HFCodec
 
 _LOOP = "{% for m in messages %}"
 _TURN = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"

@@ -1,0 +1,130 @@
+"""Which turns a chat template has appended exactly: one test for each boundary between speakers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from coterie.agents.models.codec import HFCodec
+from coterie.agents.models.rendering import render
+
+_ASKED: Mapping[str, Any] = {"role": "user", "content": "What is 7 + 8?"}
+_SAID = "It is 15."
+_THOUGHT = f"<think>\n7 and 8\n</think>\n\n{_SAID}"
+_ID = "callnr001"
+_CALL = {
+    "id": _ID,
+    "type": "function",
+    "function": {"name": "add", "arguments": {"a": 7, "b": 8}},
+}
+_TOOL = {
+    "type": "function",
+    "function": {"name": "add", "description": "adds", "parameters": {"type": "object"}},
+}
+_RESULT = {"role": "tool", "content": "15", "tool_call_id": _ID, "name": "add"}
+_AFTER: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "assistant → user": ({"role": "user", "content": "And less 3?"},),
+    "assistant → tool": (_RESULT,),
+    "assistant → tool, tool": (_RESULT, {**_RESULT, "content": "12"}),
+    "assistant → user, user": (
+        {"role": "user", "content": "And less 3?"},
+        {"role": "user", "content": "And less 2?"},
+    ),
+    "assistant → system": ({"role": "system", "content": "Be brief."},),
+}
+THINKING = "assistant that thought → user"
+
+
+Fault = Literal["", "refuses it", "begins the answer otherwise", "rewrites the answer",
+                "writes other tokens", "ends a call of its own otherwise",
+                "ends the answer twice", "loses the next speaker's mark"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Where one speaker ends and others begin."""
+
+    name: str
+    fault: Fault = ""
+    """What the template does instead of appending; empty: it appends, token by token."""
+
+
+def boundaries(codec: HFCodec, tokenizer: Any) -> list[Boundary]:
+    """Compare what the codec appends with the template's rendering of the whole conversation.
+
+    Each conversation is rendered without what follows its answer, and with it. Appending is exact
+    where the whole is the beginning, the answer, and what the codec appends, in the same tokens.
+    Where the model ended its answer, by any of the marks that end one, the rest is the template's
+    too: without a second end, and with the mark of whoever speaks next. Results of tools must
+    follow a call that the template writes itself alike.
+
+    Args:
+        codec: of the template.
+        tokenizer: has the template.
+    """
+    tested = [_tested(codec, tokenizer, name, _SAID, after) for name, after in _AFTER.items()]
+    return [*tested, _tested(codec, tokenizer, THINKING, _THOUGHT, _AFTER["assistant → user"])]
+
+
+def _tested(
+    codec: HFCodec, tokenizer: Any, name: str, said: str, after: Sequence[Mapping[str, Any]]
+) -> Boundary:
+    appended, opened = codec.follow_chat(after, ended=False), codec.open_chat([_ASKED])
+    answer = {"role": "assistant", "content": said}
+    begun, whole = (each.text for each in render(tokenizer, [[_ASKED], [_ASKED, answer, *after]]))
+    if appended is None or opened is None or begun is None or whole is None:
+        return Boundary(name, "refuses it")
+    if said not in whole:
+        return Boundary(name, "rewrites the answer")
+    if not whole.startswith(begun + said):
+        return Boundary(name, "begins the answer otherwise")
+    if _ids(tokenizer, whole) != opened + codec.extend(said) + appended:
+        return Boundary(name, "writes other tokens")
+    for mark in codec.eos_ids:
+        if fault := _ended(codec, tokenizer, [_ASKED, answer], after, mark):
+            return Boundary(name, fault)
+    if after[0]["role"] == "tool":
+        called = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
+        (with_call,) = render(tokenizer, [[_ASKED, called, *after]], [_TOOL])
+        if _ids(tokenizer, with_call.text or "")[-len(appended) :] != appended:
+            return Boundary(name, "ends a call of its own otherwise")
+    return Boundary(name)
+
+
+def _ended(
+    codec: HFCodec,
+    tokenizer: Any,
+    begun: Sequence[Mapping[str, Any]],
+    after: Sequence[Mapping[str, Any]],
+    mark: int,
+) -> Fault:
+    """What is wrong with what follows an answer that the model ended by ``mark``."""
+    said = begun[-1]["content"]
+    (whole,), (alone,) = (
+        render(tokenizer, [conversation], goes_on=goes_on)
+        for conversation, goes_on in (([*begun, *after], True), (begun, False))
+    )
+    tail = (whole.text or "").rpartition(said)[2]
+    closing = (alone.text or "").rpartition(said)[2].strip()
+    decode = tokenizer.backend_tokenizer.decode
+    end = decode([mark], skip_special_tokens=False).strip()
+    ids = codec.follow_chat(after, ended=True, mark=mark) or []
+    behind = decode(ids, skip_special_tokens=False)
+    if behind.lstrip().startswith(end) and tail.lstrip().startswith(end):
+        return "ends the answer twice"
+    if closing and behind.lstrip().startswith(closing.split("\n")[0]):
+        return "ends the answer twice"
+    kept = len(_squeezed(tail)) - len(_squeezed(behind))
+    left_out = _squeezed(tail)[: max(0, kept)]
+    own = left_out in ("", _squeezed(end)) or left_out.endswith(_squeezed(end))
+    return "" if own or closing else "loses the next speaker's mark"
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _ids(tokenizer: Any, text: str) -> list[int]:
+    backend = tokenizer.backend_tokenizer
+    # A codec switches this on to encode control tokens in user text as plain characters.
+    backend.encode_special_tokens = False
+    return backend.encode(text, add_special_tokens=False).ids

@@ -1,0 +1,330 @@
+"""A transformers tokenizer as a token codec: append-only, exact, and safe against user text.
+
+Text of users, problems and peers never becomes a control token: where it spells one
+(``<|im_end|>``), the characters are encoded instead.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from coterie.agents.models.encoding import PlainText
+from coterie.agents.models.rendering import render
+from coterie.agents.models.spec import ChatMode
+from coterie.datatypes import UserError
+from coterie.datatypes.thinking import CLOSING, OPENING, opened_in
+
+
+class HFCodec:
+    """Implements :class:`coterie.datatypes.TokenCodec` over a fast tokenizer.
+
+    Methods without a docstring are described there.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        chat: ChatMode = "auto",
+        vocab_size: int | None = None,
+        eos_ids: Sequence[int] = (),
+        context: int | None = None,
+    ) -> None:
+        """Args:
+            tokenizer: a fast one of transformers.
+            chat: how messages are rendered.
+            vocab_size: width of the model's logits, which may exceed the tokenizer's vocabulary.
+            eos_ids: further ids that end a turn, by the model's configuration.
+            context: longest context of the model in tokens; None: unknown.
+
+        Raises:
+            UserError: the tokenizer is not fast, or ``chat="template"`` has no usable template.
+        """
+        if not getattr(tokenizer, "is_fast", False):
+            raise UserError(
+                f"{type(tokenizer).__name__} has no fast implementation; "
+                "convert it to tokenizer.json first"
+            )
+        self.context = context
+        """Longest context of the model in tokens, prompt and answer together; None: unknown."""
+        self._plain = PlainText(tokenizer)
+        self._vocab_size = max(vocab_size or 0, len(tokenizer))
+        wants_template = chat == "template" or (chat == "auto" and bool(tokenizer.chat_template))
+        self._frame: ChatFrame | None = read_frame(tokenizer) if wants_template else None
+        self._tokenizer = tokenizer
+        template = str(tokenizer.chat_template) if self._frame is not None else ""
+        self.knows_tools = "tools" in template and _calls_as_json(tokenizer, template)
+        """Whether the template tells of tools, and has them called as Hermes does."""
+        ends = sorted(eos_ids)
+        if tokenizer.eos_token_id is not None:
+            ends.insert(0, int(tokenizer.eos_token_id))
+        self._closes = False
+        """Whether the first mark behind an answer belongs to it, and not to whoever speaks next."""
+        self._begun = ""
+        if self._frame is not None:
+            ends = self._read_ends(self._frame, ends, tokenizer)
+            self._begun = self._read_begun(self._frame.opening[1])
+        self._eos_ids = tuple(dict.fromkeys(ends))
+        pad = tokenizer.pad_token_id
+        self._silent = {*ends} | ({int(pad)} if pad is not None else set())
+
+    @property
+    def vocab_size(self) -> int:
+        return self._vocab_size
+
+    @property
+    def eos_ids(self) -> tuple[int, ...]:
+        """See :class:`coterie.datatypes.TokenCodec`: the template's own mark comes first, then the
+        tokenizer's."""
+        return self._eos_ids
+
+    def _read_ends(self, frame: "ChatFrame", ends: list[int], tokenizer: Any) -> list[int]:
+        """``ends`` behind the mark with which the template closes an answer, if it has one."""
+        closing, _ = self._plain.encode_behind((frame.closing,), ())
+        self._closes = self._plain.first_mark(closing) is not None
+        if frame.between is None:
+            return ends
+        head, _ = self._plain.encode_behind((frame.between[0],), ())
+        place = self._plain.first_mark(head)
+        if place is None:
+            return ends
+        mark = head[place]
+        self._closes = self._closes or mark == tokenizer.eos_token_id
+        within, _ = self._plain.encode_behind((frame.within,), ())
+        if mark not in ends:
+            if mark in within or mark == tokenizer.bos_token_id:
+                # It ends a message of the answer, such as its thought; or begins a conversation.
+                return ends
+            if not self._closes and self._plain.decode(head[:place]).strip():
+                # It stands inside of the next speaker's name.
+                return ends
+        return [mark, *ends]
+
+    def open(self, message: str) -> list[int]:
+        if self._frame is None:
+            return self._plain.start_ids + self._plain.encode(message)
+        return self._plain.encode_between(self._frame.opening, [self._frame.trim(message)])
+
+    def opened_thought(self, context: Sequence[int] | npt.NDArray[np.int64]) -> str:
+        """The beginning of the assistant's text that the end of ``context`` holds, where that is a
+        thought which is open (``<think>``, and the line break behind it); empty elsewhere."""
+        known = self._vocab_size
+        tail = self._plain.decode([int(i) for i in context[-_TAIL:] if 0 <= i < known])
+        begun = self._begun
+        return begun if begun and tail.endswith(begun) else opened_in(tail)
+
+    def _read_begun(self, start: str) -> str:
+        """What a template writes of an answer, from the mark that opens a thought; empty where it
+        opens none, or closes it again.
+
+        Args:
+            start: what the template writes between the message and the answer.
+        """
+        marks = list(re.finditer(OPENING, start, re.IGNORECASE))
+        rest = start[marks[-1].end() :] if marks else ""
+        closed = re.search(CLOSING, rest, re.IGNORECASE) or self._plain.has_control(rest)
+        return "" if not marks or closed else start[marks[-1].start() :]
+
+    def open_chat(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
+    ) -> list[int] | None:
+        """Ids of a conversation up to where the assistant writes next, as the template has it; None
+        where there is no template, or it has another idea of what may be said.
+
+        Args:
+            messages: as templates take them; each ``content`` is text.
+            tools: as templates take them.
+        """
+        markup = self._markup(messages, tools)
+        if markup is None:
+            return None
+        return self._plain.encode_between(markup, self._contents(messages))
+
+    def follow_chat(
+        self, messages: Sequence[Mapping[str, Any]], *, ended: bool, mark: int | None = None
+    ) -> list[int] | None:
+        """Ids to put behind an answer, of messages that the assistant does not write, up to where
+        it writes next; None as in :meth:`open_chat`.
+
+        Args:
+            messages: as templates take them, results of tools among them.
+            ended: whether the answer ends with a mark that ends a turn.
+            mark: which one; the first of ``eos_ids`` without one.
+        """
+        answered = [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}]
+        markup = self._markup([*answered, *messages], ())
+        if markup is None:
+            return None
+        ids, head = self._plain.encode_behind(markup[2:], self._contents(messages))
+        return self._behind(ids, head, mark) if ended else ids
+
+    def _behind(self, ids: list[int], head: int, mark: int | None) -> list[int]:
+        """``ids`` of a template behind an answer that ended with ``mark``, less what the mark
+        stands for.
+
+        Args:
+            ids: from the end of the answer's text on.
+            head: how many of them stand before the next message.
+            mark: an id that ends a turn; None: the first of ``eos_ids``.
+        """
+        mark = self._eos_ids[0] if mark is None and self._eos_ids else mark
+        if mark in ids[:head]:
+            return ids[ids.index(mark) + 1 :]
+        place = self._plain.first_mark(ids[:head])
+        # Another mark stands in place of the one that closes an answer; one that names the next
+        # speaker is still missing.
+        return ids[place + 1 :] if self._closes and place is not None else ids
+
+    def _markup(
+        self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> list[str] | None:
+        """What the template writes before, between and after the contents of messages."""
+        given = json.dumps([[{**message, "content": ""} for message in messages], list(tools)])
+        if self._frame is None or self._plain.has_control(given):
+            return None
+        marks = [f"qText{place}q" for place in range(len(messages))]
+        marked = [{**message, "content": mark} for message, mark in zip(messages, marks)]
+        (rendered,) = render(self._tokenizer, [marked], tools)
+        markup, rest = [], rendered.text or ""
+        for mark in marks:
+            before, written, rest = rest.partition(mark)
+            if not written or mark in rest:
+                return None
+            markup.append(before)
+        return [*markup, rest]
+
+    def _contents(self, messages: Sequence[Mapping[str, Any]]) -> list[str]:
+        assert self._frame is not None
+        return [self._frame.trim(str(message["content"])) for message in messages]
+
+    def follow(self, message: str, *, ended: bool, mark: int | None = None) -> list[int]:
+        """See :class:`coterie.datatypes.TokenCodec`.
+
+        A context is never rendered anew, so a template that would drop earlier thinking from its
+        history keeps it here. Plain text: end of sequence (where there is one), a line break, the
+        message.
+
+        Raises:
+            UserError: the template cannot hold a second turn.
+        """
+        if self._frame is None:
+            end = [] if ended or not self._eos_ids else [self._eos_ids[0]]
+            return end + self._plain.encode_after("\n" + message)
+        if self._frame.between is None:
+            raise UserError(
+                "this chat template cannot render a second user message; say --agents.ROLE.chat "
+                "plain"
+            )
+        ids, head = self._plain.encode_behind(self._frame.between, [self._frame.trim(message)])
+        return self._behind(ids, head, mark) if ended else ids
+
+    def extend(self, text: str) -> list[int]:
+        return self._plain.encode_after(text)
+
+    def decode(self, tokens: Sequence[int] | npt.NDArray[np.int64]) -> str:
+        ids = tokens.tolist() if isinstance(tokens, np.ndarray) else tokens
+        known, silent = self._vocab_size, self._silent
+        return self._plain.decode([i for i in ids if 0 <= i < known and i not in silent])
+
+    def count(self, text: str) -> int:
+        return len(self._plain.encode(text))
+
+    def at_least(self, text: str) -> int:
+        """Tokens of ``text``, where what looks like a control token counts as one; may be called
+        in any thread."""
+        return self._plain.at_least(text)
+
+    def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
+        return self._plain.truncate(text, limit, keep)
+
+    def unknown_tokens(self, text: str) -> list[str]:
+        """Parts of ``text`` that the tokenizer cannot represent: mapped to its unknown token, or
+        left out. Empty for a tokenizer that falls back to bytes."""
+        return self._plain.unknown(text)
+
+
+_USER, _ANSWER, _NEXT, _THOUGHT = "qUser0q", "qAnswer0q", "qNext0q", "qThought0q"
+_TAIL = 256
+"""Ids at the end of a context in which an open thought is looked for."""
+
+
+@dataclass(frozen=True)
+class ChatFrame:
+    """The text that a template puts before and after each message."""
+
+    opening: tuple[str, str]
+    """(before, after) the first message of the user, up to where the assistant writes."""
+    between: tuple[str, str] | None
+    """(before, after) a later message of the user, from the end of the assistant's text; None
+    where the template refuses a second turn."""
+    trims: bool
+    """Whether the template strips white space around messages."""
+    closing: str
+    """What stands behind an answer that ends the conversation."""
+    within: str
+    """What stands between the thought and the text of an answer."""
+
+    def trim(self, message: str) -> str:
+        """The message as the template would write it."""
+        return message.strip() if self.trims else message
+
+
+def read_frame(tokenizer: Any) -> ChatFrame:
+    """Render marked messages with the tokenizer's template, and cut at the marks.
+
+    The text between turns is read *after* the assistant's mark only: a template that rewrites the
+    opening once there is history (an empty thinking block, for instance) does not matter, since
+    contexts are appended to and never rendered again.
+
+    Raises:
+        UserError: there is no template, or it cannot render one message.
+    """
+    if not tokenizer.chat_template:
+        raise UserError("this tokenizer has no chat template; say --agents.ROLE.chat plain")
+    conversations = [[_USER], [f"  {_USER}  "], [_USER, _ANSWER, _NEXT]]
+    first, spaced, turns = render(tokenizer, conversations)
+    if first.text is None or first.text.count(_USER) != 1:
+        raise UserError(
+            "this chat template cannot render one user message "
+            f"({first.why or 'it leaves it out or repeats it'}); say --agents.ROLE.chat plain"
+        )
+    before, after = first.text.split(_USER)
+    answer = {"role": "assistant", "content": _ANSWER}
+    thought = dict.fromkeys(("thinking", "reasoning_content", "reasoning"), _THOUGHT)
+    asked = {"role": "user", "content": _USER}
+    ended = [[asked, answer], [asked, {**answer, **thought}]]
+    closed, thoughtful = (each.text or "" for each in render(tokenizer, ended, goes_on=False))
+    return ChatFrame(
+        opening=(before, after),
+        between=_between(turns.text),
+        trims=f" {_USER}" not in (spaced.text or ""),
+        closing=closed.rpartition(_ANSWER)[2] if _ANSWER in closed else "",
+        within=thoughtful.partition(_THOUGHT)[2].partition(_ANSWER)[0],
+    )
+
+
+def _calls_as_json(tokenizer: Any, template: str) -> bool:
+    """Whether calls of tools are JSON between tags, and not tags themselves (Qwen3-Coder)."""
+    if "<tool_call>" not in template:
+        return False
+    call = {"name": "qTool0q", "arguments": {"qGiven0q": 1}}
+    calls = [{"id": "qCall0qqq", "type": "function", "function": call}]
+    asked = {"role": "user", "content": _USER}
+    turns = [asked, {"role": "assistant", "content": "", "tool_calls": calls}]
+    (shown,) = render(tokenizer, [turns], goes_on=False)
+    return re.search(r'<tool_call>\s*\{\s*"name":\s*"qTool0q"', shown.text or "") is not None
+
+
+def _between(text: str | None) -> tuple[str, str] | None:
+    if text is None or text.count(_ANSWER) != 1 or text.count(_NEXT) != 1:
+        return None
+    tail = text.split(_ANSWER)[1]
+    if _NEXT not in tail:
+        return None
+    before, after = tail.split(_NEXT)
+    return before, after

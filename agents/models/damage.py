@@ -1,0 +1,106 @@
+"""Damaged files of models, refused in one sentence that names the file."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from coterie.agents.models.checksums import NAME, changed_files
+from coterie.datatypes import UserError
+
+
+@contextmanager
+def in_one_sentence(what: str) -> Iterator[None]:
+    """Turn any exception inside into one sentence.
+
+    Raises:
+        UserError: ``what``, with the exception's type and first line.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        first = str(error).strip().replace(":\n", ": ").partition("\n")[0]
+        reason = " ".join(first.split())[:200]
+        raise UserError(f"{what} ({type(error).__name__}: {reason})") from error
+
+
+def check_sums(folder: Path) -> None:
+    """Refuse a changed file in a folder in which a run left checksums.
+
+    Raises:
+        UserError: one sentence that names the file.
+    """
+    if changed := changed_files(folder, new=False):
+        raise UserError(
+            f"{folder / changed[0]} does not match its checksum in {NAME}; take another copy of "
+            f"that folder, or delete {NAME} if the change is intended"
+        )
+
+
+def all_finite(tensor: Tensor) -> bool:
+    """Whether no element is infinite or NaN."""
+    # A sum takes one pass and no memory; a sum of finite numbers may still be too large.
+    total = tensor.detach().sum(dtype=torch.float32)
+    return bool(torch.isfinite(total)) or bool(torch.isfinite(tensor).all())
+
+
+def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None) -> None:
+    """Refuse weights that are infinite or NaN: every answer of their model would be noise.
+
+    Args:
+        tensors: by their names in memory.
+        model: what the user called it.
+        folder: where its files are, if it is a local one.
+
+    Raises:
+        UserError: one sentence that names the file and the tensor in it.
+    """
+    wrong = next((name for name, tensor in tensors.items() if not all_finite(tensor)), None)
+    if wrong is not None:
+        where = _stored(folder, lambda name, read: not all_finite(read(name))) or (model, wrong)
+        raise UserError(
+            f"{where[0]}: the weights {where[1]} are not finite; take another copy of that "
+            "checkpoint"
+        )
+
+
+def check_complete(info: Mapping[str, Any], model: str, folder: Path | None) -> None:
+    """Refuse weights that do not match the architecture: missing ones would be random.
+
+    Args:
+        info: transformers' ``output_loading_info``.
+        model: what the user called it.
+        folder: where its files are, if it is a local one.
+
+    Raises:
+        UserError: one sentence that names the file and the tensors.
+    """
+    for wrong, stored, wanted in info["mismatched_keys"]:
+        file, _ = _stored(folder, lambda name, _, wrong=wrong: name == wrong) or (model, wrong)
+        raise UserError(
+            f"{file}: the weights {wrong} are of shape {tuple(stored)}, and its config.json wants "
+            f"{tuple(wanted)}"
+        )
+    if lacking := sorted(info["missing_keys"]):
+        raise UserError(
+            f"the weights of {model!r} do not fit its config.json; missing: "
+            f"{', '.join(lacking[:3])}"
+        )
+
+
+def _stored(
+    folder: Path | None, wanted: Callable[[str, Callable[[str], Tensor]], bool]
+) -> tuple[Path, str] | None:
+    """The first file of a checkpoint, and the name of a tensor in it, that are ``wanted``."""
+    for path in sorted(folder.glob("*.safetensors")) if folder else ():
+        with safe_open(path, "pt") as file:
+            for name in sorted(file.keys()):
+                if wanted(name, file.get_tensor):
+                    return path, name
+    return None

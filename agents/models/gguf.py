@@ -1,0 +1,124 @@
+"""A GGUF file as a checkpoint in the hub's format: converted once, and kept in the cache."""
+
+import os
+import shutil
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from filelock import FileLock
+
+from coterie.agents.models.cache import converted_folder
+from coterie.agents.models.checksums import file_sha256
+from coterie.agents.models.gguf_header import WAY_OUT, GgufHeader, read_header
+from coterie.agents.models.gguf_tokenizer import check_tokenizer
+from coterie.datatypes import UserError, user_path
+
+_FORM = 2
+"""Version of the written form; it changes where the same file would be written differently."""
+
+
+def gguf_file(name: str) -> Path | None:
+    """The GGUF file that ``name`` names; None where it names no GGUF file.
+
+    Raises:
+        UserError: no file can have that name.
+    """
+    path = user_path(name)
+    return path if path.suffix.lower() == ".gguf" and path.is_file() else None
+
+
+def check_gguf(path: Path) -> GgufHeader:
+    """Check the header of a GGUF file; reads no weights.
+
+    Raises:
+        UserError: the extra is not installed; the file is damaged, cut short, a part of several, or
+            of a kind that cannot be read.
+    """
+    if find_spec("gguf") is None:
+        raise UserError(f'{path} cannot be read without an extra: pip install -e ".[gguf]"')
+    from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
+
+    header = read_header(path)
+    metadata, kind = header.metadata, header.metadata.get("general.architecture")
+    if metadata.get("split.count", 1) not in (0, 1):
+        raise UserError(
+            f"{path} is one of {metadata['split.count']} parts; join them with llama.cpp's "
+            "gguf-split --merge"
+        )
+    known = sorted(set(GGUF_SUPPORTED_ARCHITECTURES) - {"general", "tokenizer"})
+    if kind not in known or metadata.get("general.type", "model") != "model":
+        what = kind if kind not in known else metadata["general.type"]
+        raise UserError(f"{path} holds {what!r}; what can be read: models of {', '.join(known)}")
+    if metadata.get(f"{kind}.rope.scaling.type", "none") != "none":
+        raise UserError(f"{path} has a scaled rotary embedding, which is not supported; {WAY_OUT}")
+    check_tokenizer(path, metadata)
+    _check_whole(path, header)
+    return header
+
+
+def _check_whole(path: Path, header: GgufHeader) -> None:
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+
+    for tensor in header.tensors:
+        try:
+            per_block, size = GGML_QUANT_SIZES[GGMLQuantizationType(tensor.kind)]
+        except (KeyError, ValueError):
+            raise UserError(f"{path}: {tensor.name} is of an unknown type; {WAY_OUT}") from None
+        end = header.data_start + tensor.offset + tensor.elements // per_block * size
+        if end > header.size:
+            raise UserError(
+                f"{path} is cut short: {tensor.name} ends at byte {end:,} of {header.size:,}; "
+                "fetch the file again"
+            )
+
+
+def converted(path: Path) -> Path:
+    """The folder with a GGUF file's model as an ordinary checkpoint.
+
+    Written at the first call, under the SHA-256 of the file: atomically, and by one process where
+    several call. It takes half a minute for 270 million weights; a line on stderr says so.
+    :func:`coterie.agents.models.gguf_convert.convert` says in what number formats.
+
+    Raises:
+        UserError: as :func:`check_gguf`; the cache cannot be written; some weights would be lost.
+    """
+    state = path.stat()
+    digest = _digest(path.resolve(), state.st_size, state.st_mtime_ns)
+    folder = converted_folder() / f"{digest}-{_FORM}"
+    if folder.is_dir():
+        return folder
+    header = check_gguf(path)
+    # Imports transformers and gguf.
+    from coterie.agents.models.gguf_convert import convert
+
+    draft = folder.with_name(folder.name + ".part")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder.with_name(folder.name + ".lock")):
+            if not folder.is_dir():
+                shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
+                try:
+                    draft.mkdir()
+                    convert(path, header, draft)
+                    _sync(draft)
+                    draft.rename(folder)
+                finally:
+                    shutil.rmtree(draft, ignore_errors=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be converted into {folder.parent} ({error.strerror or error}); "
+            "XDG_CACHE_HOME names another place"
+        ) from error
+    return folder
+
+
+@lru_cache
+def _digest(path: Path, size: int, changed_ns: int) -> str:
+    return file_sha256(path)
+
+
+def _sync(folder: Path) -> None:
+    for path in folder.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())

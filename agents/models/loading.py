@@ -1,0 +1,302 @@
+"""Loading of models by their settings; roles with adapters share a base."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from coterie.agents.models.blocks import Recomputation, compute_in
+from coterie.agents.models.codec import HFCodec
+from coterie.agents.models.damage import check_complete, check_finite, check_sums, in_one_sentence
+from coterie.agents.models.family import cap_scores, pin_rope
+from coterie.agents.models.handle import ModelHandle, Switch
+from coterie.agents.models.instructions import fit_instructions
+from coterie.agents.models.locate import check_model, hub_snapshot, local_folder
+from coterie.agents.models.lora import add_adapter
+from coterie.agents.models.number_format import number_format_of
+from coterie.agents.models.process import quietly
+from coterie.agents.models.shards import Ranks, joined
+from coterie.agents.models.spec import TINY_BYTES, ModelSpec
+from coterie.agents.models.start import asks_for_start, put_in_front
+from coterie.agents.models.threads import ProcessorLoad, use_free_threads
+from coterie.datatypes import UserError, derive_seed
+from coterie.datatypes.pulse import LOADED
+
+_NO_LIMIT = 1 << 20
+_SAME_DIRECTION = 0.99
+"""Cosine of two states that differ by the rounding of 16 bits."""
+
+
+@dataclass(frozen=True)
+class LoadedRole:
+    """A role's model, codec and tokenizer."""
+
+    handle: ModelHandle
+    codec: HFCodec
+    tokenizer: Any
+    cut: bool = False
+    """Whether its model is the text decoder of a model that also sees, whose files hold more."""
+
+
+def load_team(
+    specs: Mapping[str, ModelSpec], trained: Set[str], *, seed: int = 0
+) -> dict[str, LoadedRole]:
+    """Load every role's model. All specs are checked before the first weight is read.
+
+    Roles that name the same model with LoRA share one base in memory; with full weights each has
+    its own copy. Where this process is one of several ranks, it keeps a shard of everything.
+
+    Args:
+        specs: role -> its model.
+        trained: roles that learn; the others require no gradient.
+        seed: names the random start of new adapters.
+
+    Raises:
+        UserError: a model cannot be loaded; one sentence that names the way out.
+    """
+    unknown = set(trained) - set(specs)
+    if unknown:
+        raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
+    for role, spec in specs.items():
+        check_model(spec, role=role, trained=role in trained)
+    fit_instructions(specs.values())
+    load = ProcessorLoad.now()
+    bases: dict[tuple[Any, ...], _Base] = {}
+    roles: dict[str, tuple[_Base, ModelSpec]] = {}
+    for role, spec in specs.items():
+        if spec.lora is None:
+            base = _load_base(spec, learns=role in trained)
+        else:
+            key = base_key(spec)
+            if key not in bases:
+                bases[key] = _load_base(spec)
+            base = bases[key]
+            name = _adapter_name(role)
+            base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
+        roles[role] = base, spec
+        LOADED.add(1)
+    loaded = {
+        role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()
+    }
+    if joined():
+        for base, spec in {id(base): (base, spec) for base, spec in roles.values()}.values():
+            _shard(base, spec, [loaded[role].handle for role in roles if roles[role][0] is base])
+    handles = [handle.handle for handle in loaded.values()]
+    if any(handle.device.type == "cpu" and handle.weight_bytes > TINY_BYTES for handle in handles):
+        use_free_threads(load)
+    return loaded
+
+
+@dataclass
+class _Base:
+    module: Any
+    tokenizer: Any
+    switch: Switch
+    eos_ids: tuple[int, ...]
+    dtype: torch.dtype
+    recomputation: Recomputation
+    cut: bool
+
+
+def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
+    adapter = None if spec.lora is None else _adapter_name(role)
+    handle = ModelHandle(
+        base.module,
+        tokenizer=base.tokenizer,
+        trained=trained,
+        context=_context(base.module.config, spec),
+        adapter=adapter,
+        given=spec.lora is not None and spec.lora.adapter is not None,
+        switch=base.switch,
+        dtype=base.dtype,
+        recomputation=base.recomputation,
+        recompute=spec.recompute,
+    )
+    if adapter is None:
+        base.module.requires_grad_(trained)
+    _check_head(handle)
+    with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be used"):
+        codec = HFCodec(
+            base.tokenizer,
+            chat=spec.chat,
+            vocab_size=handle.vocab_size,
+            eos_ids=base.eos_ids,
+            context=handle.context,
+        )
+    return LoadedRole(handle, codec, base.tokenizer, base.cut)
+
+
+def _adapter_name(role: str) -> str:
+    # Module names hold no dots, and peft cannot tell names within "lora_" from its own prefix.
+    return "role-" + role.replace(".", "-")
+
+
+def base_key(spec: ModelSpec) -> tuple[Any, ...]:
+    """A key that is equal for adapters that share a base."""
+    folder = local_folder(spec)
+    name = spec.model if folder is None else str(folder.resolve())
+    return (
+        name,
+        spec.revision,
+        compute_dtype(spec),
+        _device(spec),
+        spec.trust_remote_code,
+        spec.context,
+    )
+
+
+def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
+    """``learns``: whether its full weights are trained."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    dtype, folder = compute_dtype(spec), local_folder(spec)
+    held_dtype = torch.float32 if learns else dtype
+    common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
+    if folder is None:
+        common["revision"] = spec.revision
+    else:
+        common["local_files_only"] = True
+        check_sums(folder)
+    name = spec.model if folder is None else str(folder)
+    with quietly(bars=folder is None):
+        with in_one_sentence(f"the config.json of {spec.model!r} cannot be used"):
+            config: Any = AutoConfig.from_pretrained(name, **common)
+        context = _context(config, spec)
+        with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
+            # Beside mistral-common, which vLLM brings, Mistral's would be one of its own kind.
+            tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
+            if asks_for_start(folder or hub_snapshot(spec)):
+                put_in_front(tokenizer)
+        with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
+            module, info, cut = _read(name, config, common, held_dtype)
+    check_complete(info, spec.model, folder)
+    check_finite(dict(module.named_parameters()), spec.model, folder)
+    if not joined():  # else each block goes there by itself, in shards
+        module = module.to(_device(spec))  # type: ignore[arg-type]
+    module.eval()
+    cap_scores(module)
+    pin_rope(module, context)
+    if held_dtype != dtype and not joined():
+        compute_in(module, dtype)
+    eos_ids = _eos_ids(module, tokenizer)
+    return _Base(module, tokenizer, Switch(), eos_ids, dtype, Recomputation(module), cut)
+
+
+def _shard(base: _Base, spec: ModelSpec, handles: Sequence[ModelHandle]) -> None:
+    """Leave on each rank a shard of a base and of all adapters on it."""
+    held_dtype = next(base.module.parameters()).dtype
+    full = spec.lora is None
+    ranks = Ranks(
+        base.module, _device(spec), base.dtype if full and held_dtype != base.dtype else None
+    )
+    for handle in handles:
+        handle.ranks = ranks
+        # It reads weights past the blocks' own forward passes, in which they are gathered.
+        handle.tree_forward = None
+        _check_packing(handle)
+
+
+def _check_packing(handle: ModelHandle) -> None:
+    if handle.device.type == "cuda":
+        handle.packs = handle.packs and handle.ranks.forward(lambda: packing_agrees(handle))
+
+
+def _read(
+    name: str, config: Any, common: Mapping[str, Any], dtype: torch.dtype
+) -> tuple[Any, Any, bool]:
+    """A causal language model, transformers' ``output_loading_info``, and whether the model is a
+    part of the files: the text decoder of a model that also sees."""
+    from transformers import (
+        MODEL_FOR_CAUSAL_LM_MAPPING,
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+        AutoModelForCausalLM,
+        AutoModelForImageTextToText,
+    )
+
+    sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+    cut = sees and type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING
+    auto: Any = AutoModelForImageTextToText if cut else AutoModelForCausalLM
+    whole, info = auto.from_pretrained(
+        name,
+        dtype=dtype,
+        use_safetensors=True,
+        output_loading_info=True,
+        # The caller reports them by name.
+        ignore_mismatched_sizes=True,
+        **common,
+    )
+    if not cut:
+        return whole, info, False
+    text = config.get_text_config()
+    text.dtype, text.name_or_path = dtype, name
+    text.tie_word_embeddings = whole.lm_head.weight is whole.get_input_embeddings().weight
+    with torch.device("meta"):
+        module: Any = AutoModelForCausalLM.from_config(text)
+    setattr(module, module.base_model_prefix, whole.model.language_model)
+    module.set_output_embeddings(whole.lm_head)
+    module.generation_config = whole.generation_config
+    return module, info, True
+
+
+def _check_head(handle: ModelHandle) -> None:
+    """Refuse a model whose logits are not the known function of its last hidden states."""
+    ids = torch.arange(4, device=handle.device)[None] % handle.vocab_size
+    kind, dtype = handle.causal_lm.config.model_type, str(handle.dtype).rpartition(".")[2]
+    wrong = f"models of type {kind!r} do not compute in {dtype}; try another --agents.ROLE.dtype"
+    with torch.no_grad(), handle.active(), in_one_sentence(wrong):
+        ours = handle.head(
+            handle.backbone(ids, torch.ones_like(ids), torch.arange(4)[None].to(ids))
+        )
+        theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
+    if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
+        raise UserError(f"models of type {kind!r} compute their logits in a way we do not know")
+    _check_packing(handle)
+
+
+@torch.no_grad()
+def packing_agrees(handle: ModelHandle) -> bool:
+    """Whether packed rows have the states of padded rows on the model's device.
+
+    Leaves ``handle.packs`` false.
+    """
+    ids_BT = torch.arange(2, 26, device=handle.device).repeat(2, 1) % handle.vocab_size
+    ids_BT[1, 18:] //= 2
+    mask_BT = torch.arange(23, device=handle.device).expand(2, -1) >= 17
+    try:
+        with handle.active():
+            states = []
+            for handle.packs in (True, False):
+                states.append(handle.scored_states(ids_BT, mask_BT).float())
+    except (RuntimeError, ImportError, TypeError):  # a kernel that is not there, or another one
+        return False
+    return bool(torch.cosine_similarity(*states, dim=-1).min() > _SAME_DIRECTION)
+
+
+def _eos_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:
+    """Every id that ends a text: the generation settings may list several."""
+    ids: set[int] = set()
+    for value in (
+        module.generation_config.eos_token_id if module.generation_config is not None else None,
+        tokenizer.eos_token_id,
+    ):
+        ids.update(value if isinstance(value, list | tuple) else () if value is None else (value,))
+    return tuple(sorted(ids))
+
+
+def _context(config: Any, spec: ModelSpec) -> int:
+    most = getattr(config.get_text_config(), "max_position_embeddings", None) or _NO_LIMIT
+    if spec.context is not None and spec.context > most:
+        raise UserError(f"context {spec.context} is more than the {most} tokens of {spec.model!r}")
+    return spec.context or most
+
+
+def _device(spec: ModelSpec) -> torch.device:
+    if spec.device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device(spec.device)
+
+
+def compute_dtype(spec: ModelSpec) -> torch.dtype:
+    """The number format in which ``spec`` computes."""
+    return getattr(torch, number_format_of(spec).name)

@@ -1,0 +1,63 @@
+"""The default number format of a model, by its size and the processor's flags."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from coterie.agents.models.locate import local_folder
+from coterie.agents.models.spec import TINY_BYTES, ModelSpec
+
+_CPUINFO = Path("/proc/cpuinfo")
+_NATIVE = ("amx_bf16", "avx512_bf16")
+"""Flags of processors that multiply matrices in bfloat16: about twice as fast as in float32."""
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """Example: ``NumberFormat("bfloat16", "the processor has avx512_bf16")``"""
+
+    name: str
+    """As torch calls it."""
+    why: str
+
+
+def number_format_of(spec: ModelSpec) -> NumberFormat:
+    """The format in which ``spec`` computes, and why; imports torch only to look for a GPU."""
+    if spec.dtype != "auto":
+        return NumberFormat(spec.dtype, "asked for")
+    if not _on_cpu(spec.device):
+        return NumberFormat("bfloat16", "on a GPU")
+    if is_tiny(spec):
+        return NumberFormat("float32", f"at most {TINY_BYTES >> 20} MiB of weights")
+    flag = native_bfloat16()
+    if flag is None:
+        return NumberFormat("float32", "the processor has no " + " or ".join(_NATIVE))
+    return NumberFormat("bfloat16", f"the processor has {flag}")
+
+
+@cache
+def native_bfloat16() -> str | None:
+    """The processor's flag for multiplication in bfloat16; None without one."""
+    try:
+        lines = _CPUINFO.read_text().splitlines()
+    except OSError:  # no Linux
+        return None
+    flags = next((line.split() for line in lines if line.startswith("flags")), ())
+    return next((flag for flag in _NATIVE if flag in flags), None)
+
+
+def _on_cpu(device: str) -> bool:
+    if device == "auto":
+        from torch import cuda
+
+        return not cuda.is_available()
+    return device == "cpu"
+
+
+def is_tiny(spec: ModelSpec) -> bool:
+    """Whether its files on this disk are that small; a model of the hub counts as large."""
+    folder = local_folder(spec)
+    if folder is None or not folder.is_dir():
+        return False
+    sizes = [file.stat().st_size for file in folder.glob("*.safetensors")]
+    return bool(sizes) and sum(sizes) <= TINY_BYTES

@@ -1,0 +1,114 @@
+"""Checkpoints of full weights, written again and again during a run."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save, save_file
+
+from coterie.agents.models.process import quietly
+
+_WEIGHTS = "model.safetensors"
+_METADATA = {"format": "pt"}
+_SMALL = 1 << 26
+"""Bytes up to which a file is written from a second copy in memory."""
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn safetensors' error of a full or failing disk into :class:`OSError`."""
+    try:
+        yield
+    except SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
+
+
+def store(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    """Write safetensors; small ones over what the file holds, which costs half of a new file."""
+    tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    if sum(tensor.nbytes for tensor in tensors.values()) > _SMALL:
+        with disk_errors(path):
+            save_file(tensors, path, metadata=_METADATA)
+        return
+    content = save(tensors, metadata=_METADATA)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o666), "wb") as file:
+        file.write(content)
+        file.truncate()
+
+
+def round_checkpoint(folder: Path, dtype: torch.dtype) -> None:
+    """Round the weights of a checkpoint, in place."""
+    for path in folder.glob("*.safetensors"):
+        tensors = load_file(path).items()
+        draft = path.with_suffix(".part")
+        store({name: t.to(dtype) if t.is_floating_point() else t for name, t in tensors}, draft)
+        draft.replace(path)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["dtype"] = str(dtype).rpartition(".")[2]
+    (folder / "config.json").write_text(json.dumps(config, indent=2), encoding="utf-8")
+
+
+class CheckpointWriter:
+    """Writes one model and its tokenizer in the hub's format.
+
+    Transformers writes the first checkpoint. What training does not change (configuration and
+    tokenizer, three quarters of the work for a tiny model) is then copied into every later one,
+    which gets its weights straight from the model, where the file has them under the model's own
+    names; architectures that are stored in another form, or in several files, go on as they began.
+    """
+
+    def __init__(self, module: Any, tokenizer: Any) -> None:
+        self._module = module
+        self._tokenizer = tokenizer
+        self._constant: dict[str, bytes] | None = None
+        """File name -> content, once it is known that weights can be written straight."""
+        self._names: list[str] = []
+
+    def write(self, folder: Path, state: Mapping[str, torch.Tensor]) -> None:
+        """Write a checkpoint.
+
+        Args:
+            folder: is there; files of an earlier checkpoint are written over.
+            state: the model's, whole.
+        """
+        if self._constant is None:
+            with quietly(), disk_errors(folder):
+                self._module.save_pretrained(folder, state_dict=state)
+            self._tokenizer.save_pretrained(folder)
+            self._remember(folder, state)
+            return
+        for name, content in self._constant.items():
+            # Left alone where it stands already: a file that is written again must be synced again.
+            if not ((folder / name).is_file() and (folder / name).read_bytes() == content):
+                (folder / name).write_bytes(content)
+        store({name: state[name] for name in self._names}, folder / _WEIGHTS)
+
+    def _remember(self, folder: Path, state: Mapping[str, torch.Tensor]) -> None:
+        if not (folder / _WEIGHTS).is_file():
+            return
+        with safe_open(folder / _WEIGHTS, "pt") as stored:
+            # A tied head is stored once.
+            self._names = sorted(stored.keys())
+            straight = all(
+                name in state and _same(stored.get_tensor(name), state[name].cpu())
+                for name in self._names
+            )
+        if straight:
+            self._constant = {
+                path.name: path.read_bytes()
+                for path in folder.iterdir()
+                if path.is_file() and path.suffix != ".safetensors"
+            }
+
+
+def _same(stored: torch.Tensor, own: torch.Tensor) -> bool:
+    return stored.dtype == own.dtype and torch.equal(stored, own)

@@ -1,0 +1,95 @@
+"""The number of a model's weights, by its files' headers or its name; no weight is read."""
+
+import json
+import re
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from coterie.agents.models.gguf import gguf_file
+from coterie.agents.models.gguf_header import read_header
+from coterie.agents.models.locate import hub_snapshot, local_folder, named_adapter
+from coterie.agents.models.papers import CONFIGS
+from coterie.agents.models.spec import ModelSpec
+from coterie.datatypes import UserError
+
+TINY_BELOW = 5_000_000
+"""A model with fewer weights is tiny: the shipped ones have an eighth of a million."""
+
+_MOST_HEADER = 100 << 20
+# The part of a name that says how many weights there are: 135M, 0.5B, 1.5b.
+_NAMED = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)([MB])(?![A-Za-z0-9])", re.IGNORECASE)
+_WORTH = {"m": 1e6, "b": 1e9}
+
+
+def count_weights(model: str, revision: str | None = None) -> int | None:
+    """Weights of ``model`` (of its base, where it is an adapter), by the headers of its safetensors
+    or GGUF file, by its config.json, or else by its name; None where none of these says it.
+
+    >>> count_weights("Qwen/Qwen2.5-0.5B-Instruct")
+    500000000
+    """
+    try:
+        adapter = named_adapter(model, revision)
+        if adapter is not None:
+            return count_weights(adapter.base, adapter.base_revision)
+        if (path := gguf_file(model)) is not None:
+            return sum(tensor.elements for tensor in read_header(path).tensors)
+        spec = ModelSpec(model, revision=revision)
+        folder = local_folder(spec) or hub_snapshot(spec)
+        stored = _stored(folder) if folder is not None else None
+        config = _config(folder / "config.json") if folder is not None else CONFIGS.get(model)
+        weights = stored or _by_config(config) or _by_name(model)
+        return weights if isinstance(weights, int) else None  # text that a configuration multiplied
+    except (UserError, ArithmeticError, AttributeError, LookupError, MemoryError):
+        return None
+    except (OSError, RecursionError, TypeError, ValueError):
+        # models.locate refuses what is wrong with it.
+        return None
+
+
+def is_tiny(model: str, revision: str | None = None) -> bool:
+    """Whether ``model`` has fewer than :data:`TINY_BELOW` weights; false where that is unknown."""
+    if model.startswith("tiny:"):
+        return True
+    weights = count_weights(model, revision)
+    return weights is not None and weights < TINY_BELOW
+
+
+def _stored(folder: Path) -> int | None:
+    files = sorted(folder.glob("model*.safetensors"))
+    return sum(map(_safetensors, files)) or None
+
+
+def _safetensors(path: Path) -> int:
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > _MOST_HEADER:
+            raise ValueError(f"a header of {size} bytes")
+        header = json.loads(file.read(size))
+    return sum(prod(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__")
+
+
+def _config(path: Path) -> Mapping[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _by_config(config: Mapping[str, Any] | None) -> int | None:
+    """Weights of a decoder with gated feed-forward layers, norms and biases left out."""
+    text = (config or {}).get("text_config", config) or {}
+    if not {"num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size"} <= text.keys():
+        return None
+    layers, width, inner = (
+        text[name] for name in ("num_hidden_layers", "hidden_size", "intermediate_size")
+    )
+    heads = text["num_attention_heads"]
+    head = text.get("head_dim") or width // heads
+    kv = text.get("num_key_value_heads") or heads
+    tables = text["vocab_size"] * width * (1 if text.get("tie_word_embeddings", True) else 2)
+    return layers * (2 * width * head * (heads + kv) + 3 * width * inner) + tables
+
+
+def _by_name(model: str) -> int | None:
+    match = _NAMED.findall(model)
+    return int(float(match[-1][0]) * _WORTH[match[-1][1].lower()]) if match else None

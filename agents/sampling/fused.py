@@ -1,0 +1,134 @@
+"""A functional decoder for the Llama family: few, large operations on pre-fused weights.
+
+Agrees with the module's own forward pass to rounding. Two choices carry the speed on a CPU: keys
+are cached as (row, E, T), in which the product with a query reads memory in order, and rotations
+are complex multiplications.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from coterie.agents.sampling.contexts import contexts
+from coterie.agents.sampling.weights import FusedWeights, LayerWeights
+
+# P distinct prompts, B rows, T cached positions, D model width, H query heads, J key-value heads,
+# G = H / J, E head width, R rotary width, V vocabulary
+
+_PREFILL_TOKENS = 1 << 14
+"""Tokens of prompts, padding included, that are read at once."""
+
+
+class FusedDecoder:
+    """Implements :class:`coterie.agents.sampling.decoder.Decoder` for the Llama family."""
+
+    def __init__(self, weights: FusedWeights) -> None:
+        self._w = weights
+
+    def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> Tensor:
+        w = self._w
+        longest = max(map(len, prompts))
+        self._contexts = contexts(w, prompts, fork_B, room)
+        self._turns = w.turns(longest + room)
+        # Padded on the left: every row's newest token then lies in the same column.
+        ids_PT = torch.tensor([[0] * (longest - len(p)) + p for p in prompts], device=w.device)
+        pad_P = torch.tensor([longest - len(p) for p in prompts], device=w.device)
+        logits_PV = []
+        chunk = max(1, _PREFILL_TOKENS // longest)
+        for start in range(0, len(prompts), chunk):
+            part = slice(start, start + chunk)
+            logits_PV.append(self._prefill_chunk(ids_PT[part], pad_P[part], start))
+        return torch.cat(logits_PV)[torch.tensor(fork_B, device=w.device)]
+
+    def step(self, tokens_B: Tensor) -> Tensor:
+        w, contexts = self._w, self._contexts
+        x_BD = F.embedding(tokens_B, w.embedding)
+        turns = self._turns[contexts.length - contexts.pad_B[: len(tokens_B)]][:, None]
+        for i, layer in enumerate(w.layers):
+            mixed = contexts.attend(i, *self._project(x_BD, layer, turns))
+            x_BD = self._finish(x_BD, mixed, layer)
+        contexts.length += 1
+        return self._logits(x_BD)
+
+    def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
+        self._contexts.drop(holes_N, movers_N, rows)
+
+    def _prefill_chunk(self, ids: Tensor, pad: Tensor, first: int) -> Tensor:
+        w = self._w
+        count, longest = ids.shape
+        columns = torch.arange(longest, device=w.device)
+        turns = self._turns[(columns - pad[:, None]).clamp(min=0)].view(-1, 1, self._turns.shape[1])
+        x = F.embedding(ids.view(-1), w.embedding)
+        for i, layer in enumerate(w.layers):
+            q, k, v = (
+                part.view(count, longest, -1, w.width).transpose(1, 2)
+                for part in self._project(x, layer, turns)
+            )
+            self._contexts.keep(i, k, v, first)
+            mixed = F.scaled_dot_product_attention(
+                q,
+                k,
+                v,
+                attn_mask=_causal_mask(columns, pad, layer.window),
+                scale=w.scale,
+                enable_gqa=True,
+            )
+            x = self._finish(x, mixed.transpose(1, 2).reshape(count * longest, -1), layer)
+        # The last column holds every prompt's last token.
+        return self._logits(x.view(count, longest, -1)[:, -1])
+
+    def _project(
+        self, x: Tensor, layer: LayerWeights, turns: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Normalised input to rotated queries (N, H, E), rotated keys and values (N, J, E)."""
+        w = self._w
+        qkv = _affine(_rms(x, layer.input_norm_D, w), layer.qkv, layer.qkv_bias)
+        qkv = qkv.view(len(x), -1, w.width)
+        qk, v = qkv[:, : w.heads + w.kv_heads], qkv[:, w.heads + w.kv_heads :]
+        if layer.qk_norm is not None:
+            qk = _rms(qk, None, w) * layer.qk_norm
+        rotary = 2 * turns.shape[-1]
+        turned = torch.view_as_complex(qk[..., :rotary].float().unflatten(-1, (-1, 2))) * turns
+        turned = torch.view_as_real(turned).flatten(-2).to(w.dtype)
+        if rotary < w.width:
+            turned = torch.cat([turned, qk[..., rotary:]], -1)
+        return turned[:, : w.heads], turned[:, w.heads :], v
+
+    def _finish(self, x: Tensor, mixed: Tensor, layer: LayerWeights) -> Tensor:
+        """Output projection and feed-forward, with both residual connections."""
+        x = _affine(mixed, layer.out, layer.out_bias, x)
+        h = _affine(_rms(x, layer.post_norm_D, self._w), layer.gate_up, layer.gate_up_bias)
+        gate, up = h.chunk(2, -1)
+        return _affine(self._w.act(gate).mul_(up), layer.down, layer.down_bias, x)
+
+    def _logits(self, x: Tensor) -> Tensor:
+        return _affine(_rms(x, self._w.norm_D, self._w), self._w.head, self._w.head_bias)
+
+
+def _causal_mask(columns_T: Tensor, pad_P: Tensor, window: int | None) -> Tensor:
+    """(P, 1, T, T) true where a query may attend to a key."""
+    ahead = columns_T[:, None] - columns_T[None, :]
+    seen = ahead >= 0
+    if window is not None:
+        seen &= ahead < window
+    mask = seen & (columns_T >= pad_P[:, None])[:, None, :]
+    # A padding query sees only itself, lest its softmax be empty.
+    return (mask | (ahead == 0))[:, None]
+
+
+def _rms(x: Tensor, weight: Tensor | None, weights: FusedWeights) -> Tensor:
+    """x / sqrt(mean x^2 + eps) in float32, times the weight."""
+    if x.is_cuda:  # one kernel instead of seven: launching them takes most of a step's time
+        return F.rms_norm(x, x.shape[-1:], weight, weights.eps)
+    # Fewer passes over few numbers than torch's own, which composes squares, mean and sum.
+    wide = x.float()
+    norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+    scale = torch.addcmul(weights.eps_tensor, norm, norm, value=1 / x.shape[-1]).rsqrt_()
+    y = (wide * scale).to(x.dtype)
+    return y if weight is None else y.mul_(weight)
+
+
+def _affine(x: Tensor, weight: Tensor, bias: Tensor | None, residual: Tensor | None = None):
+    """x W + b + residual, where W is (in, out)."""
+    y = torch.mm(x, weight) if residual is None else torch.addmm(residual, x, weight)
+    return y if bias is None else y + bias

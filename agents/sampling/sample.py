@@ -1,0 +1,151 @@
+"""The sampling loop: many rows at once, each with its own prompt, stream and settings."""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import cache
+
+import numpy as np
+import torch
+
+from coterie.agents.models.blocks import rounded_once
+from coterie.agents.models.family import is_llama_like
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.sampling.batches import (
+    BatchLimits,
+    SamplingRequest,
+    SamplingState,
+    close_ranks,
+    partition,
+)
+from coterie.agents.sampling.choose import Rules, choose
+from coterie.agents.sampling.decoder import Decoder, GenericDecoder
+from coterie.agents.sampling.fused import FusedDecoder
+from coterie.agents.sampling.stops import StopFinder
+from coterie.agents.sampling.weights import FusedWeights
+from coterie.datatypes import Completion
+from coterie.datatypes.pulse import ANSWERED, Share
+
+# B rows under way, V vocabulary
+
+_COPY_BYTES = 4 << 30
+_SHARE_OF_GPU = 12
+
+
+def copies(size: int, gpu: int | None) -> bool:
+    """Return whether weights are copied, fused, to sample from: up to 4 GiB, and on a GPU up to a
+    twelfth of its memory.
+
+    Args:
+        size: of the copy, in bytes.
+        gpu: bytes of the GPU's memory; None on a CPU.
+    """
+    return size <= max(_COPY_BYTES, (gpu or 0) // _SHARE_OF_GPU)
+
+
+class Sampler:
+    """Samples from one role's model; follows its weights as ``handle.stamp`` changes.
+
+    Weights are copied, fused, where the model is small enough; larger models and unknown
+    architectures decode with their own forward pass.
+    """
+
+    def __init__(
+        self,
+        handle: ModelHandle,
+        decode: Callable[[Sequence[int]], str],
+        eos_ids: Sequence[int],
+        *,
+        fused: bool = True,
+        limits: BatchLimits | None = None,
+    ) -> None:
+        """Args:
+        handle: the role's model.
+        decode: turns ids into text, for stop strings.
+        eos_ids: ids that end an answer.
+        fused: whether weights may be copied.
+        limits: of a batch; None: what memory has room for.
+        """
+        self._handle = handle
+        self._eos = np.array(sorted(eos_ids), dtype=np.int64)
+        device, size = handle.device, handle.copy_bytes
+        on_gpu = device.type == "cuda"
+        gpu = torch.cuda.get_device_properties(device).total_memory if on_gpu else None
+        fits = fused and is_llama_like(handle.causal_lm) and copies(size, gpu)
+        self.copy_bytes = size if fits else 0
+        """Size of the fused copy of the weights; 0 where there is none."""
+        self._limits = limits or BatchLimits.for_model(handle.causal_lm, handle.device)
+        self._weights: FusedWeights | None = None
+        self._stamp: tuple[int, int] | None = None
+        self._finder = cache(lambda stop: StopFinder(stop, decode, handle.vocab_size))
+
+    @property
+    def fused(self) -> bool:
+        """Whether it samples from a copy of the weights."""
+        return self.copy_bytes > 0
+
+    def release(self) -> None:
+        """Give back the copy's memory until the next call of :meth:`sample`."""
+        self._weights = None
+
+    @torch.inference_mode()
+    def sample(self, requests: Sequence[SamplingRequest]) -> list[Completion]:
+        """One completion each, in the order of ``requests``.
+
+        Raises:
+            ValueError: a prompt is empty.
+            FloatingPointError: the model's logits are not finite.
+        """
+        if any(len(request.tokens) == 0 for request in requests):
+            raise ValueError("a prompt has no tokens")
+        done: dict[int, Completion] = {}
+        # Fused weights are a copy already.
+        rounded = nullcontext() if self.fused else rounded_once(self._handle.causal_lm)
+        with self._handle.active(), rounded:
+            for batch in partition(requests, self._limits):
+                for place, completion in zip(batch, self._batch([requests[i] for i in batch])):
+                    done[place] = completion
+        return [done[i] for i in range(len(requests))]
+
+    def _batch(self, requests: list[SamplingRequest]) -> list[Completion]:
+        handle, device = self._handle, self._handle.device
+        state = SamplingState(requests, self._eos, self._finder)
+        prompts: dict[bytes, int] = {}
+        fork = [prompts.setdefault(request.tokens.tobytes(), len(prompts)) for request in requests]
+        distinct = [np.frombuffer(key, np.int64).tolist() for key in prompts]
+        decoder = self._decoder()
+        logits_BV = decoder.prefill(distinct, fork, state.room)
+        share = Share(ANSWERED, len(requests))
+        longest = max(request.sampling.max_new_tokens for request in requests)
+        rules = Rules.of([request.sampling for request in requests], logits_BV.shape[1], device)
+        steps = 0
+        while True:
+            u_B = torch.from_numpy(state.next_uniforms()).to(device)
+            tokens_B, logp_B = choose(logits_BV, u_B, rules)
+            over_B = state.append(tokens_B.cpu().numpy(), logp_B.cpu().numpy())
+            steps += 1
+            share.reach(steps / longest)
+            if over_B.any():
+                if over_B.all():
+                    share.reach(1.0)
+                    return state.completions(handle.version)
+                keep_N, holes, movers = close_ranks(over_B)
+                state.select(keep_N)
+                keep = torch.from_numpy(keep_N).to(device)
+                rules, tokens_B = rules.select(keep), tokens_B[keep]
+                decoder.drop(
+                    torch.from_numpy(holes).to(device),
+                    torch.from_numpy(movers).to(device),
+                    len(keep_N),
+                )
+            logits_BV = decoder.step(tokens_B)
+
+    def _decoder(self) -> Decoder:
+        handle = self._handle
+        if not self.fused:
+            return GenericDecoder(handle.causal_lm, handle.device)
+        if self._weights is None or self._stamp != handle.stamp:
+            # The old copy goes first, so that there is never room needed for two.
+            self._weights = None
+            self._weights = FusedWeights(handle.causal_lm, handle.adapter, handle.dtype)
+            self._stamp = handle.stamp
+        return FusedDecoder(self._weights)

@@ -1,0 +1,182 @@
+"""Graders in place of the default's comparison: programs are run, a judge is asked, another
+checker decides."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, get_args
+
+import numpy as np
+
+from coterie.agents.team.model_specs import check_models
+from coterie.agents.team.settings import AgentSettings, ScoringSettings
+from coterie.agents.team.team import build_team
+from coterie.datatypes import (
+    AnswerKind,
+    PolicyFailure,
+    Problem,
+    Prompt,
+    Sampling,
+    UserError,
+    derive_seed,
+)
+from coterie.datatypes.missing_extras import module_of
+from coterie.datatypes.thinking import as_said, opened_by
+from coterie.rewards.grading.answers.checker import UNGRADED
+from coterie.rewards.grading.checkers import DEFAULT, ProcessChecker, kinds_of
+from coterie.rewards.grading.judged import JudgeGrader
+from coterie.rewards.grading.scorer import AnswerScorer, Grader
+
+_ROLE = "judge"
+_EXAMPLE = Problem("an example", "What is 1 + 1?", "2", "number")
+"""What a checker is tried on where problems come from elsewhere."""
+_MOST_WORKERS = 4 * (os.cpu_count() or 1)
+
+
+class Judge:
+    """A policy that answers prompts of a synchronous caller, on an event loop of its own."""
+
+    def __init__(self, name: str, *, max_new_tokens: int) -> None:
+        """
+        Args:
+            name: what ``--agents.ROLE.model`` takes.
+            max_new_tokens: the longest reply.
+        """
+        self._sampling = Sampling(max_new_tokens, temperature=0.0)
+        self._team = build_team({_ROLE: AgentSettings(name)})
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def __call__(self, prompts: Sequence[str]) -> list[str | None]:
+        """The reply to each prompt; None where the judge failed."""
+        return asyncio.run_coroutine_threadsafe(self._replies(prompts), self._loop).result()
+
+    def close(self) -> None:
+        """Close connections and end the loop."""
+        asyncio.run_coroutine_threadsafe(self._team.aclose(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _replies(self, prompts: Sequence[str]) -> list[str | None]:
+        return list(await asyncio.gather(*map(self._reply, prompts)))
+
+    async def _reply(self, text: str) -> str | None:
+        codec = self._team.codecs[_ROLE]
+        tokens = np.array(codec.open(text), dtype=np.int64)
+        prompt = Prompt(tokens, text, f"{_ROLE}_0", derive_seed(_ROLE, text))
+        try:
+            completion = await self._team.policies[_ROLE](prompt, self._sampling)
+        except PolicyFailure:
+            return None
+        return as_said(opened_by(codec, tokens), codec.decode(completion.tokens))
+
+
+class Graders:
+    """The graders that the settings name, by kind of problem."""
+
+    def __init__(self, settings: ScoringSettings) -> None:
+        self.by_kind: dict[AnswerKind, Grader] = {}
+        self._judge: Judge | None = None
+        self._checker = checker_of(settings)
+        if self._checker is not None:
+            self.by_kind |= dict.fromkeys(judged_kinds(settings), self._checker)
+        if settings.programs:
+            self.by_kind["code"] = _programs().grader_of(settings)
+        if settings.judge:
+            self._judge = Judge(settings.judge, max_new_tokens=settings.judge_max_new_tokens)
+            self.by_kind["judged"] = JudgeGrader(self._judge)
+
+    def close(self) -> None:
+        """End what was started."""
+        if self._judge is not None:
+            self._judge.close()
+        if self._checker is not None:
+            self._checker.close()
+
+
+def checker_of(
+    settings: ScoringSettings, tell: Callable[[str], None] | None = None
+) -> ProcessChecker | None:
+    """The checker that the settings name; None for the default. Close it.
+
+    Args:
+        tell: shows a sentence about answers on which it fails.
+    """
+    if settings.checker == DEFAULT:
+        return None
+    return ProcessChecker(
+        settings.checker, workers=settings.workers, deadline_s=settings.deadline_s, tell=tell
+    )
+
+
+def judged_kinds(settings: ScoringSettings) -> tuple[AnswerKind, ...]:
+    """The kinds that the checker judges in place of the default."""
+    kinds = kinds_of(settings.checker)
+    return get_args(AnswerKind) if kinds is None else kinds
+
+
+def build_scorer(settings: ScoringSettings) -> tuple[AnswerScorer, Graders]:
+    """The scorer of a run, and its graders, which outlive it."""
+    graders = Graders(settings)
+    scorer = AnswerScorer(
+        encoder=settings.encoder,
+        workers=settings.workers,
+        deadline_s=settings.deadline_s,
+        graders=graders.by_kind,
+    )
+    return scorer, graders
+
+
+def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> None:
+    """Refuse, before anything is sampled, problems that nobody can grade, and graders that nobody
+    needs.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    if settings.workers > _MOST_WORKERS:
+        raise UserError(
+            f"--scoring.workers must be 1 to {_MOST_WORKERS}, four for each processor here"
+        )
+    wanted = _kinds(problems)
+    judged = judged_kinds(settings)
+    named: dict[AnswerKind, bool] = {"code": settings.programs, "judged": bool(settings.judge)}
+    flags: dict[AnswerKind, str] = {"code": "--scoring.programs", "judged": "--scoring.judge"}
+    for kind, given in named.items():
+        example = wanted.get(kind)
+        if given and kind in judged:
+            raise UserError(
+                f"--scoring.checker {settings.checker} judges problems of every kind; leave out "
+                f"{flags[kind]}, or the checker"
+            )
+        if example and not given and kind not in judged:
+            raise UserError(f"{example.id} is of kind {kind}: {UNGRADED[kind]}")
+        if given and not example:
+            raise UserError(f"no problem here is of kind {kind}; leave out {flags[kind]}")
+    if settings.programs:
+        _programs().check(settings)
+    if settings.judge:
+        check_models({_ROLE: AgentSettings(settings.judge, trained=False)})
+    checker = checker_of(settings)
+    if checker is not None:
+        examples = [problem for kind, problem in wanted.items() if kind in judged]
+        try:
+            checker.probe(examples or [_EXAMPLE])
+        finally:
+            checker.close()
+
+
+def _programs() -> Any:
+    """The module that grades programs."""
+    return module_of("programs", "grader", "--scoring.programs")
+
+
+def _kinds(problems: Iterable[Problem]) -> dict[AnswerKind, Problem]:
+    """Kind -> a problem of that kind."""
+    example_by_kind: dict[AnswerKind, Problem] = {}
+    for problem in problems:
+        example_by_kind.setdefault(problem.kind, problem)
+    return example_by_kind

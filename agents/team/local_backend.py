@@ -1,0 +1,113 @@
+"""The backend of this process; torch is imported where there is a model to load."""
+
+from collections.abc import Callable, Mapping, Set
+from typing import TYPE_CHECKING, TypeVar
+
+from coterie.agents.team.backend import Learners, LearningSetup, Models, RestorePoint, RoleLearner
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.settings import AgentSettings
+from coterie.datatypes import Policy
+
+if TYPE_CHECKING:
+    from coterie.agents.models.loading import LoadedRole
+
+T = TypeVar("T")
+
+
+class LocalBackend:
+    """Implements :class:`coterie.agents.team.backend.Backend`: this process samples and learns."""
+
+    def __init__(self) -> None:
+        self._learners: Learners = {}
+        self._policies: Mapping[str, Policy] = {}
+
+    def load(
+        self,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: LearningSetup | None,
+        seed: int,
+    ) -> Models:
+        """See :meth:`coterie.agents.team.backend.Backend.load`."""
+        if not models:
+            return Models({}, {}, {})
+        from coterie.agents.models.loading import load_team
+
+        specs = {name: model_spec(settings) for name, settings in models.items()}
+        loaded = load_team(specs, learns, seed=seed)
+        policies = self.policies(models, loaded, learns, apart=learning is None, seed=seed)
+        self._policies = policies
+        codecs = {name: role.codec for name, role in loaded.items()}
+        if learning is not None:
+            self._learners = {n: _learner(n, loaded[n], learning) for n in models if n in learns}
+        return Models(policies, codecs, self._learners, loaded)
+
+    def policies(
+        self,
+        models: Mapping[str, AgentSettings],
+        loaded: "Mapping[str, LoadedRole]",
+        learns: Set[str],
+        *,
+        apart: bool,
+        seed: int,
+    ) -> Mapping[str, Policy]:
+        """What samples from each loaded model, by name; ``apart``: nobody learns in this process.
+        For the other arguments see :meth:`coterie.agents.team.backend.Backend.load`."""
+        del models, learns, apart, seed
+        from coterie.agents.sampling.policy import LocalPolicy
+
+        return {name: LocalPolicy(role.handle, role.codec) for name, role in loaded.items()}
+
+    async def start(self) -> None:
+        """Nothing to do: :meth:`load` has all that answers."""
+
+    async def refresh(self) -> None:
+        """Nothing to do: who samples and who learns have the same weights."""
+
+    async def rest(self) -> None:
+        """Give the memory of copies that learning makes stale to learning."""
+        from coterie.agents.sampling.policy import LocalPolicy
+
+        for role in self._learners:
+            if isinstance(policy := self._policies[role], LocalPolicy):
+                policy.sampler.release()
+
+    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
+        """Role by role: see :meth:`coterie.agents.team.backend.Backend.learn`."""
+        return {role: work(role, learner) for role, learner in self._learners.items()}
+
+    def save(self, write: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.agents.team.backend.Backend.save`; here nothing is replaced."""
+        write(self._learners)
+
+    def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.agents.team.backend.Backend.restore`."""
+        read(self._learners)
+
+    def places(self) -> list[dict[str, str]]:
+        """None: there is this process alone."""
+        return []
+
+    def close(self) -> None:
+        """Nothing to do: nothing was started."""
+
+
+def _learner(name: str, loaded: "LoadedRole", learning: LearningSetup) -> RoleLearner:
+    from coterie.agents.team.trained_role import TrainedRole
+    from coterie.algorithms import Learner
+    from coterie.algorithms.imitation import LIKELIHOOD
+
+    first = learning.imitation
+    learner = Learner(
+        loaded.handle,
+        learning.algorithm,
+        learning.settings,
+        temperature=learning.temperatures.get(name, learning.temperature),
+        total_steps=learning.total_steps,
+        moves_first=first is not None,
+    )
+    if first is None:
+        return TrainedRole(loaded, learner)
+    settings = first.settings(learning.settings)
+    imitator = Learner(loaded.handle, LIKELIHOOD, settings, total_steps=first.steps)
+    return TrainedRole(loaded, learner, imitator)

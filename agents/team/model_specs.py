@@ -1,0 +1,115 @@
+"""From a role's settings to what is loaded for it; cheap to import, and reads no weights."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from coterie.agents.models.locate import check_model, hub_snapshot, named_adapter
+from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.team.players import check_players, local_models
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings, check_engine
+from coterie.datatypes import UserError, refuse
+from coterie.experts.naming import is_player
+
+
+def model_spec(settings: AgentSettings) -> ModelSpec:
+    """What to load for one role: a model, or an adapter on the base that it names.
+
+    Raises:
+        UserError: full weights, or other layers, are to be trained where an adapter is named.
+    """
+    adapter = named_adapter(settings.model, settings.revision)
+    if adapter and settings.lora_targets:
+        raise UserError(
+            f"{settings.model} is an adapter, which has its layers: leave out "
+            "--agents.ROLE.lora-targets"
+        )
+    if adapter and settings.trained and settings.tuning == "full":
+        raise UserError(f"{settings.model} is an adapter: --agents.ROLE.tuning full needs a model")
+    return ModelSpec(
+        model=adapter.base if adapter else settings.model,
+        lora=LoraSpec(adapter=str(adapter.folder)) if adapter else _new_adapter(settings),
+        chat=settings.chat,
+        dtype=settings.dtype,
+        recompute=settings.recompute,
+        device=settings.device,
+        context=settings.context,
+        # One that is named with an adapter of the hub is the adapter's.
+        revision=adapter.base_revision if adapter and adapter.from_hub else settings.revision,
+        trust_remote_code=settings.trust_remote_code,
+    )
+
+
+def _new_adapter(settings: AgentSettings) -> LoraSpec | None:
+    tiny = settings.model.startswith("tiny:")
+    lora = settings.tuning == "lora" or (settings.tuning == "auto" and not tiny)
+    if not (lora and settings.trained):
+        return None
+    return LoraSpec(settings.lora_rank, settings.lora_alpha, settings.lora_targets)
+
+
+def check_engines(
+    engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSettings], *, here: bool = True
+) -> None:
+    """Refuse engines that cannot sample for these roles' models; ``here``: this process starts
+    them.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
+    for role, agent in agents.items():
+        _check_span(role, agent, engine, here=here)
+    models = local_models(agents).values()
+    devices = [(model.device, model.engine_device) for model in models]
+    adapters = any(model_spec(model).lora is not None for model in models)
+    check_engine(engine, vllm, devices, adapters=adapters)
+
+
+def _check_span(role: str, agent: AgentSettings, engine: str, *, here: bool) -> None:
+    flag, count = f"--agents.{role}.tensor-parallel", agent.tensor_parallel
+    place = agent.device if agent.engine_device == "auto" else agent.engine_device
+    refuse(
+        (count < 1, f"{flag} must be at least 1"),
+        (count > 1 and engine != "vllm", f"{flag} needs --engine vllm"),
+        (count > 1 and place == "cpu", f"{flag} needs GPUs, and the engine of {role} is on a CPU"),
+    )
+    if count > 1 and here:
+        from torch import cuda
+
+        first = int(place.partition(":")[2] or 0)
+        if first + count > cuda.device_count():
+            raise UserError(
+                f"{flag} {count} needs that many GPUs from cuda:{first} on, and this machine has "
+                f"{cuda.device_count()}"
+            )
+
+
+def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
+    """``agents`` with the commit of every model of the hub, since a branch moves."""
+    pinned = dict(agents)
+    for role, settings in agents.items():
+        if is_player(settings.model):
+            continue
+        adapter = named_adapter(settings.model, settings.revision)
+        if adapter and adapter.from_hub:
+            snapshot = adapter.folder
+        else:
+            snapshot = hub_snapshot(model_spec(settings))
+        if snapshot:
+            pinned[role] = replace(settings, revision=snapshot.name)
+    return pinned
+
+
+def check_models(agents: Mapping[str, AgentSettings]) -> None:
+    """Look at every model's files without reading weights.
+
+    Raises:
+        UserError: one that cannot be had.
+    """
+    check_players(agents)
+    for role, settings in local_models(agents).items():
+        spec = model_spec(settings)
+        check_model(spec, role=role, trained=settings.trained)
+        # An adapter of the hub is known as one when it is on this disk.
+        if (known := model_spec(settings)) != spec:
+            check_model(known, role=role, trained=settings.trained)

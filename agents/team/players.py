@@ -1,0 +1,86 @@
+"""Roles that no single local model plays: scripts, servers, pools. They are frozen."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from coterie.agents.team.settings import AgentSettings
+from coterie.datatypes import Policy, TokenCodec, UserError
+from coterie.experts import ExpertPool, TranslatedPolicy, build_expert
+from coterie.experts.naming import SCRIPTED, SERVER, is_player, pool_members, read_player
+
+
+def check_players(agents: Mapping[str, AgentSettings]) -> None:
+    """Look at every name before anything is loaded.
+
+    Raises:
+        UserError: a name that cannot be read, or a player that is asked to learn.
+    """
+    for role, settings in agents.items():
+        if not is_player(settings.model):
+            continue
+        if settings.trained:
+            raise UserError(
+                f"{role} is played by {settings.model}, which cannot learn; name the roles that "
+                "learn with --train-role"
+            )
+        for member in pool_members(settings.model):
+            if member.startswith((SCRIPTED, SERVER)):
+                read_player(member)
+
+
+def local_models(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
+    """What has to be loaded: a role's own model by its name, a pool's by the name of its seat."""
+    models: dict[str, AgentSettings] = {}
+    for role, settings in agents.items():
+        if not is_player(settings.model):
+            models[role] = settings
+            continue
+        for seat, member in enumerate(pool_members(settings.model)):
+            if not is_player(member):
+                models[_seat(role, seat)] = dataclasses.replace(settings, model=member)
+    return models
+
+
+def build_player(
+    role: str,
+    name: str,
+    codec: TokenCodec,
+    *,
+    codec_name: str,
+    local: Mapping[str, tuple[Policy, TokenCodec]],
+) -> Policy:
+    """The policy of a role that is played by ``name``.
+
+    Args:
+        role: whom it plays.
+        name: ``scripted:...``, ``server:...`` or ``pool:...``.
+        codec: the role's.
+        codec_name: names it, for caches.
+        local: what :func:`local_models` asked for, loaded: the policy and its own codec.
+    """
+
+    def player_at(seat: int, member: str) -> Any:
+        if not is_player(member):
+            policy, inner = local[_seat(role, seat)]
+            return TranslatedPolicy(policy, inner=inner, outer=codec)
+        return build_expert(read_player(member), codec, codec_name=codec_name)
+
+    members = pool_members(name)
+    if len(members) == 1 and members[0] == name:
+        return player_at(0, name)
+    return ExpertPool({f"{seat}": player_at(seat, member) for seat, member in enumerate(members)})
+
+
+def player_counters(policies: Mapping[str, Policy]) -> dict[str, float]:
+    """``player/ROLE/...`` -> what a player counted, for logs."""
+    flat: dict[str, float] = {}
+    for role, policy in policies.items():
+        counters = policy if isinstance(policy, ExpertPool) else getattr(policy, "counters", None)
+        if counters is not None:
+            flat |= {f"player/{role}/{name}": float(n) for name, n in counters.as_dict().items()}
+    return flat
+
+
+def _seat(role: str, seat: int) -> str:
+    return f"{role}|{seat}"

@@ -1,0 +1,149 @@
+"""A team: the policies of all roles, and the learners of those that train."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from coterie.agents.team.backend import Backend, Learners, LearningSetup, RoleLearner
+from coterie.agents.team.local_backend import LocalBackend
+from coterie.agents.team.players import build_player, local_models
+from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.settings import VllmSettings
+from coterie.datatypes import Policy, TokenCodec
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.experts import TranslatedPolicy
+from coterie.experts.naming import is_player
+from coterie.experts.pool import close_all
+
+if TYPE_CHECKING:  # scripts and servers do without torch
+    from coterie.agents.models.loading import LoadedRole
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Team:
+    """The policies of all roles, and the learners of those that train."""
+
+    loaded: "Mapping[str, LoadedRole]"
+    """Roles that a model of their own in this process plays."""
+    policies: Mapping[str, Policy]
+    codecs: Mapping[str, TokenCodec]
+    trained: Learners
+    backend: Backend
+    """Holds the models."""
+
+    async def start(self) -> None:
+        """See :meth:`coterie.agents.team.backend.Backend.start`."""
+        await self.backend.start()
+
+    async def refresh(self) -> None:
+        """See :meth:`coterie.agents.team.backend.Backend.refresh`."""
+        await self.backend.refresh()
+
+    @asynccontextmanager
+    async def answering(self) -> AsyncIterator[None]:
+        """Policies sample with the current weights inside; afterwards the devices are free for
+        learning."""
+        await self.refresh()
+        yield
+        await self.backend.rest()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["Team"]:
+        """Policies sample inside; afterwards connections and engines are closed for good."""
+        try:
+            await self.start()
+            await self.refresh()
+            yield self
+        finally:
+            await self.aclose()
+
+    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
+        """See :meth:`coterie.agents.team.backend.Backend.learn`."""
+        return self.backend.learn(work)
+
+    def interpreter(self, role: str, codec: TokenCodec) -> Policy:
+        """The policy of ``role``, put to work in the vocabulary of ``codec``."""
+        policy, own = self.policies[role], self.codecs[role]
+        return policy if own is codec else TranslatedPolicy(policy, inner=own, outer=codec)
+
+    async def aclose(self) -> None:
+        """Close connections and end processes."""
+        await close_all(self.policies.values())
+        self.backend.close()
+
+
+class Spoken:
+    """A model's codec as a script or a server speaks it: the thought that the model's template
+    opens is not theirs."""
+
+    def __init__(self, codec: TokenCodec) -> None:
+        self._codec = codec
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._codec, name)
+
+    def opened_thought(self, context: Any) -> str:
+        """No thought."""
+        return ""
+
+
+def build_team(
+    agents: Mapping[str, AgentSettings],
+    *,
+    learning: LearningSetup | None = None,
+    vllm: VllmSettings | None = None,
+    seed: int = 0,
+    together: bool = True,
+    backend: Backend | None = None,
+) -> Team:
+    """Load every role's model; roles that name the same model share one base in memory.
+
+    Torch is imported where a model is loaded, and not for scripts and servers.
+
+    Args:
+        agents: role -> who plays it, already checked
+            (:func:`coterie.agents.team.model_specs.check_models`).
+        learning: how the roles that are ``trained`` learn; None: nobody does.
+        vllm: engines sample from the models, and :meth:`Team.start` starts them; None: this
+            process does.
+        seed: names the random start of new adapters, and the engines' streams.
+        together: the roles play with each other: a script, a server or a pool speaks the vocabulary
+            of the first role with a model of its own, which reads what it says. Otherwise, and
+            where no role has a model, it speaks UTF-8 bytes.
+        backend: holds the models; None: this process does, with ``vllm`` beside engines.
+    """
+    if learning is None:
+        agents = {role: replace(agent, trained=False) for role, agent in agents.items()}
+    backend = backend or _backend(vllm)
+    learns = {role for role, agent in agents.items() if agent.trained}
+    models = backend.load(local_models(agents), learns, learning, seed)
+
+    reader = next((role for role in agents if role in models.codecs), None) if together else None
+    spoken = BytesCodec() if reader is None else cast(TokenCodec, Spoken(models.codecs[reader]))
+    codec_name = "utf-8" if reader is None else f"{agents[reader].model}@{agents[reader].revision}"
+    seats = {name: (policy, models.codecs[name]) for name, policy in models.policies.items()}
+    return Team(
+        loaded={role: models.loaded[role] for role in agents if role in models.loaded},
+        policies={
+            role: build_player(role, agent.model, spoken, codec_name=codec_name, local=seats)
+            if is_player(agent.model)
+            else models.policies[role]
+            for role, agent in agents.items()
+        },
+        codecs={role: models.codecs.get(role, spoken) for role in agents},
+        trained=models.trained,
+        backend=backend,
+    )
+
+
+def _backend(vllm: VllmSettings | None) -> Backend:
+    if vllm is None:
+        return LocalBackend()
+    from coterie.agents.team.vllm_backend import VllmBackend
+
+    return VllmBackend(vllm)

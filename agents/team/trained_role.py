@@ -1,0 +1,133 @@
+"""A role whose model and learner this process holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.torch import load_file
+from torch import Tensor
+
+from coterie.agents.models.loading import LoadedRole
+from coterie.agents.models.saving import store
+from coterie.algorithms import Learner
+from coterie.algorithms.imitation import describe_imitation
+from coterie.algorithms.turn_credit import TurnBonus
+from coterie.datatypes import Trajectory, UserError
+
+_MOMENTS = "optimizer.safetensors"
+_IMITATION = "imitation"
+
+
+class OtherFormat(UserError):
+    """Raised where a run would go on in another number format than it was trained in."""
+
+
+@dataclass
+class TrainedRole:
+    """Implements :class:`coterie.agents.team.backend.RoleLearner` in this process."""
+
+    loaded: LoadedRole
+    learner: Learner
+    imitator: Learner | None = None
+    """Learns worked solutions, until :meth:`begin`."""
+
+    @property
+    def version(self) -> int:
+        return self.loaded.handle.version
+
+    @property
+    def token_bonus(self) -> dict[int, npt.NDArray[np.float64]]:
+        return self.learner.token_bonus
+
+    def update(
+        self,
+        trajectories: Sequence[Trajectory],
+        advantage_B: npt.ArrayLike,
+        turn_bonus: TurnBonus = MappingProxyType({}),
+    ) -> dict[str, float]:
+        """See :meth:`coterie.algorithms.learner.Learner.update`."""
+        return self.learner.update(trajectories, advantage_B, turn_bonus)
+
+    def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
+        """One step up the likelihood of worked solutions
+        (:func:`coterie.algorithms.imitation.worked_row`); metrics."""
+        assert self.imitator is not None, "this role imitates nothing, or has begun"
+        return describe_imitation(self.imitator.update(rows, np.ones(len(rows))))
+
+    def begin(self) -> None:
+        """Imitation is over: what is learned from here on starts at the weights of this moment."""
+        self.imitator = None
+        self.learner.begin()
+
+    def divergences(self, trajectories: Sequence[Trajectory]) -> npt.NDArray[Any]:
+        """See :meth:`coterie.algorithms.learner.Learner.divergences`."""
+        return self.learner.divergences(trajectories)
+
+    def save(self, directory: Path | str) -> dict[str, Any]:
+        """Write the weights (or the adapter) as they are held, and the optimiser's moments, so that
+        training can go on; returns what else that needs, as JSON has it. Of several ranks the first
+        writes."""
+        folder = Path(directory)
+        # Nothing is created before all that is to be written is there.
+        tensors, plain = self.state_dict()
+        self.loaded.handle.save(folder)
+        if self.loaded.handle.ranks.rank == 0:
+            store(tensors, folder / _MOMENTS)
+        return plain
+
+    def export(self, directory: Path | str) -> None:
+        """Write the weights (or the adapter) as they compute, for others to read."""
+        self.loaded.handle.save(directory, self.loaded.handle.dtype)
+
+    def load(self, directory: Path | str, plain: dict[str, Any]) -> None:
+        """The inverse of :meth:`save`.
+
+        Raises:
+            OtherFormat: it was trained in another number format.
+        """
+        folder = Path(directory)
+        self.loaded.handle.load_weights(folder)
+        self.load_state_dict(load_file(folder / _MOMENTS), plain)
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The optimiser's own moments by parameter name, and counters."""
+        tensors, plain = self.learner.state_dict()
+        if self.imitator is not None:
+            own, plain[_IMITATION] = self.imitator.state_dict()
+            tensors |= {f"{_IMITATION}/{name}": value for name, value in own.items()}
+        return tensors, plain | {"dtype": self._dtype, "moments": self.learner.settings.moments}
+
+    def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
+        """The inverse of :meth:`state_dict`.
+
+        Raises:
+            OtherFormat: it was trained in another number format.
+        """
+        # Checkpoints were written without it.
+        if (then := plain.get("dtype", self._dtype)) != self._dtype:
+            raise OtherFormat(
+                f"it was trained in {then} and would continue in {self._dtype} on this device: "
+                f'resume it on a device like the first, or say "dtype": "{then}" in its '
+                "config.json"
+            )
+        now = self.learner.settings.moments
+        if (then := plain.get("moments", "float32")) != now:
+            raise OtherFormat(
+                f'its moments are stored in {then}, not in {now}: say "moments": "{then}" in its '
+                "config.json"
+            )
+        if _IMITATION not in plain:
+            self.imitator = None
+        elif self.imitator is not None:
+            mark = f"{_IMITATION}/"
+            own = {n.removeprefix(mark): t for n, t in tensors.items() if n.startswith(mark)}
+            self.imitator.load_state_dict(own, plain[_IMITATION])
+        self.learner.load_state_dict(tensors, plain)
+
+    @property
+    def _dtype(self) -> str:
+        return str(self.loaded.handle.dtype).rpartition(".")[2]

@@ -1,0 +1,228 @@
+"""A vLLM engine: a process of its own that decodes continuously, called from an event loop."""
+
+import asyncio
+import itertools
+from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from torch import Tensor
+
+from coterie.agents.vllm.processes import no_interrupts, own_gpus
+from coterie.agents.vllm.settings import VllmSettings
+from coterie.agents.vllm.spec import EngineSpec, engine_arguments
+from coterie.agents.vllm.transfer import join, receive, send_handles
+from coterie.datatypes import UserError, reason_of
+
+T = TypeVar("T")
+
+# Seconds between checks that an engine still lives.
+_LOOK_S = 1.0
+_FORGET_TRIES = 200
+
+
+class EngineDied(UserError):
+    """Raised where an engine's process has ended."""
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One version of one role's adapter, under a name, a number and a path of its own."""
+
+    name: str
+    number: int
+    path: Path
+
+
+class Engine:
+    """Wraps vLLM's ``AsyncLLM``; call :meth:`start` first."""
+
+    def __init__(self, spec: EngineSpec, settings: VllmSettings) -> None:
+        self.spec = spec
+        self._settings = settings
+        self._llm: Any = None
+        self._numbers = itertools.count()
+        self._adapters: dict[int, Adapter] = {}
+        self._model = spec.model
+        self._asleep = False
+        self._transfer_ready = False
+
+    def start(self) -> None:
+        """Start the process and wait until it answers; blocks, and may run in a thread, inside
+        :func:`coterie.agents.vllm.processes.engine_environment`.
+
+        Raises:
+            UserError: vLLM is not installed or refuses.
+        """
+        spec, settings = self.spec, self._settings
+        try:
+            from vllm.engine.arg_utils import AsyncEngineArgs  # pyright: ignore[reportMissingImports]
+            from vllm.platforms import current_platform  # pyright: ignore[reportMissingImports]
+            from vllm.v1.engine.async_llm import AsyncLLM  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise UserError(
+                f"--engine vllm needs vLLM, which is not installed ({error}); see docs/vllm.md, or "
+                "say --engine local"
+            ) from None
+        built, wanted = str(current_platform.device_type), "cuda" if spec.on_gpu else "cpu"
+        if built != wanted:
+            raise UserError(
+                f"the vLLM that is installed runs on {built}, and {spec.tokenizer} is to run on "
+                f"{spec.device}: --agents.ROLE.engine-device {built}, or install vLLM's other build"
+            )
+        arguments = engine_arguments(spec, settings)
+        try:
+            with no_interrupts(), own_gpus(spec.device, spec.tensor_parallel):
+                self._llm = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
+        except (RuntimeError, ValueError, OSError) as error:
+            raise UserError(
+                f"vLLM could not start {spec.model}: {reason_of(error)}; --vllm.log INFO shows why"
+            ) from error
+
+    async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any:
+        """vLLM's ``CompletionOutput`` for one prompt.
+
+        Args:
+            tokens: ids of the prompt.
+            params: vLLM's ``SamplingParams``.
+            adapter: what is sampled with; None: the engine's own weights.
+
+        Raises:
+            UserError: the engine has died.
+            ValueError: it refuses the request.
+        """
+        from vllm.inputs import TokensPrompt  # pyright: ignore[reportMissingImports]
+        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError  # pyright: ignore[reportMissingImports]
+
+        answer = None
+        try:
+            async for newest in self._llm.generate(
+                TokensPrompt(prompt_token_ids=tokens),
+                params,
+                f"{next(self._numbers)}",
+                lora_request=None if adapter is None else _request(adapter),
+            ):
+                answer = newest
+        except (EngineDeadError, EngineGenerateError) as error:
+            raise self._died(type(error).__name__) from error
+        assert answer is not None
+        return answer.outputs[0]
+
+    async def add_adapter(self, adapter: Adapter) -> None:
+        """Read an adapter from its folder; requests may name it from here on."""
+        await self._do(self._llm.add_lora(_request(adapter)))
+        self._adapters[adapter.number] = adapter
+
+    async def drop_adapter(self, adapter: Adapter) -> None:
+        """Forget an adapter that no request names any more."""
+        self._adapters.pop(adapter.number, None)
+        await self._do(self._llm.remove_lora(adapter.number))
+
+    async def reload(self, folder: Path) -> None:
+        """Take all weights from a folder; no request may be under way."""
+        self._model = str(folder)
+        await self._read_weights()
+        await self.forget_prefixes()
+
+    async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None:
+        """Take all weights from this process's tensors on the same GPU; no request may be under
+        way."""
+        await self._do(send_handles(self._llm, weights, first=not self._transfer_ready))
+        self._transfer_ready = True
+        await self.forget_prefixes()
+
+    async def join(self, meeting: Mapping[str, Any]) -> None:
+        """Meet a learner on another GPU, and other engines: see :func:`transfer.join`."""
+        await self._do(join(self._llm, meeting))
+
+    async def receive(self, described: Mapping[str, Any]) -> None:
+        """Take all weights from that learner, which sends them meanwhile; no request may be under
+        way."""
+        await self._do(receive(self._llm, described))
+        await self.forget_prefixes()
+
+    async def forget_prefixes(self) -> None:
+        """Empty the prefix cache: what it holds was computed with other weights.
+
+        Raises:
+            UserError: requests do not let go of it.
+        """
+        # Requests that were given up may hold on to theirs for a moment.
+        for _ in range(_FORGET_TRIES):
+            if await self._do(self._llm.reset_prefix_cache()):
+                return
+            await asyncio.sleep(0.05)
+        raise UserError(
+            f"the engine of {self.spec.tokenizer} did not finish abandoned requests; continue the "
+            "run with --resume"
+        )
+
+    async def sleep(self) -> None:
+        """Free GPU memory, as far as the sleep level says."""
+        if self._settings.sleep_level and self.spec.on_gpu and not self._asleep:
+            await self._do(self._llm.sleep(level=self._settings.sleep_level))
+            self._asleep = True
+
+    async def wake(self) -> None:
+        """Take the memory back; freed weights are read again."""
+        if not self._asleep:
+            return
+        await self._do(self._llm.wake_up(tags=["weights"]))
+        if self._settings.sleep_level == 2:
+            await self._read_weights()
+        # vLLM 0.27 has lost adapters in its sleep, without a word (vllm-project/vllm#53888).
+        for adapter in self._adapters.values():
+            await self._do(self._llm.remove_lora(adapter.number))
+            await self._do(self._llm.add_lora(_request(adapter)))
+        await self._do(self._llm.wake_up(tags=["kv_cache"]))
+        self._asleep = False
+
+    def close(self) -> None:
+        """End the process."""
+        if self._llm is not None:
+            self._llm.shutdown()
+            self._llm = None
+
+    async def _read_weights(self) -> None:
+        # A path makes vLLM forget the revision of what it was started with.
+        path = {} if self._model == self.spec.model else {"weights_path": self._model}
+        await self._do(self._llm.collective_rpc("reload_weights", kwargs=path))
+
+    async def _do(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a control call, such as a change of weights.
+
+        vLLM itself would wait for ever for an engine that dies meanwhile.
+
+        Raises:
+            UserError: the engine dies or refuses.
+        """
+        task = asyncio.ensure_future(work)
+        try:
+            while not (await asyncio.wait([task], timeout=_LOOK_S))[0]:
+                if self._llm.errored:
+                    raise self._died("while its weights were changed")
+            return task.result()
+        except UserError:
+            raise
+        except Exception as error:
+            if self._llm.errored:
+                raise self._died(type(error).__name__) from error
+            raise UserError(
+                f"the engine of {self.spec.tokenizer} refuses: {type(error).__name__} "
+                f"{reason_of(error)}; --vllm.log INFO shows why"
+            ) from error
+        finally:
+            task.cancel()
+
+    def _died(self, reason: str) -> EngineDied:
+        return EngineDied(
+            f"the engine of {self.spec.tokenizer} died ({reason}); continue the run with --resume, "
+            "and see what it wrote with --vllm.log INFO"
+        )
+
+
+def _request(adapter: Adapter) -> Any:
+    from vllm.lora.request import LoRARequest  # pyright: ignore[reportMissingImports]
+
+    return LoRARequest(adapter.name, adapter.number, str(adapter.path))

@@ -1,0 +1,191 @@
+"""Models with widened attention heads, for an engine without kernels for narrow ones.
+
+Zeros stand between the dimensions of a head, so that queries, keys and values keep their products.
+A rotary embedding turns the pair (j, j + d/2) by an angle that depends on j / d alone; in a head of
+D = m d dimensions that is the pair (m j, m j + D/2).
+"""
+
+import json
+import shutil
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from coterie.agents.models.saving import store
+from coterie.datatypes import UserError
+
+# H heads, d dimensions of a head, D those of the wider one
+
+_ROWS = ("q_proj.weight", "k_proj.weight", "v_proj.weight")
+_ROWS += ("q_proj.bias", "k_proj.bias", "v_proj.bias")
+_ROWS += ("q_proj.lora_B.weight", "k_proj.lora_B.weight", "v_proj.lora_B.weight")
+_COLUMNS = ("o_proj.weight", "o_proj.lora_A.weight")
+_NORMS = ("q_norm.weight", "k_norm.weight")
+_FAMILIES = ("qwen2", "qwen3", "llama", "mistral")
+
+# Head widths that vLLM's attention on a CPU has kernels for.
+_CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+
+
+def head_dim_of(config: dict[str, Any]) -> int:
+    """Dimensions of one attention head, by a checkpoint's configuration."""
+    width = config.get("hidden_size") or config.get("n_embd")
+    return int(config.get("head_dim") or width // _heads(config))  # type: ignore[operator]
+
+
+def _heads(config: dict[str, Any]) -> int:
+    return int(config.get("num_attention_heads") or config.get("n_head") or 0)
+
+
+def cpu_width(config: dict[str, Any]) -> int | None:
+    """The width to which a checkpoint's heads are widened for an engine on a CPU: the narrowest
+    with a kernel that holds them a whole number of times. None where they fit, and where there is
+    no attention.
+
+    Raises:
+        UserError: no kernel holds them.
+    """
+    if not _heads(config):
+        return None
+    head_dim = head_dim_of(config)
+    width = next((width for width in _CPU_HEADS if width % head_dim == 0), None)
+    if width is None:
+        known = ", ".join(map(str, _CPU_HEADS))
+        raise UserError(
+            f"the engine has no attention for heads of {head_dim} dimensions, only {known}; "
+            "sample in this process with --engine local"
+        )
+    return None if width == head_dim else width
+
+
+def widen_config(config: dict[str, Any], width: int) -> dict[str, Any]:
+    """A checkpoint's configuration with heads of ``width``.
+
+    Raises:
+        UserError: an architecture whose heads are laid out in another way.
+    """
+    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    plain = rope.get("rope_type", "default") == "default" and "partial_rotary_factor" not in config
+    if config.get("model_type") not in _FAMILIES or not plain:
+        raise UserError(
+            f"heads of a {config.get('model_type')!r} model with this rotary embedding cannot be "
+            "widened for the engine; sample in this process with --engine local"
+        )
+    return config | {"head_dim": width}
+
+
+def widen(name: str, tensor: Tensor, *, head_dim: int, width: int, qk_norm: bool) -> Tensor:
+    """One tensor of a checkpoint, or of a LoRA adapter on it, for heads of ``width``.
+
+    Attention divides by sqrt(D) in place of sqrt(d), and a norm over the head takes its mean over D
+    numbers of which d are not zero; queries (their norm, where there is one) make up for both.
+
+    Args:
+        name: of the tensor in the checkpoint.
+        tensor: any of it; what belongs to no head comes back as it is.
+        head_dim: d.
+        width: D, a multiple of d.
+        qk_norm: whether queries and keys have norms.
+    """
+    projection = ".".join(name.split(".")[-3:] if ".lora_" in name else name.split(".")[-2:])
+    place_d = _places(head_dim, width)
+    if projection in _NORMS:
+        scale = (head_dim / width) ** 0.5 if projection == "q_norm.weight" else 1.0
+        return tensor.new_zeros(width).index_copy(0, place_d, tensor * scale)
+    if projection in _ROWS:
+        out = tensor.reshape(-1, head_dim, *tensor.shape[1:])
+        if projection.startswith("q_proj") and not qk_norm:
+            out = out * (width / head_dim) ** 0.5
+        wide = out.new_zeros(out.shape[0], width, *out.shape[2:]).index_copy(1, place_d, out)
+        return wide.reshape(-1, *tensor.shape[1:])
+    if projection in _COLUMNS:
+        out = tensor.reshape(tensor.shape[0], -1, head_dim)
+        wide = out.new_zeros(*out.shape[:2], width).index_copy(2, place_d, out)
+        return wide.reshape(tensor.shape[0], -1)
+    return tensor
+
+
+def _places(head_dim: int, width: int) -> Tensor:
+    """(d,) where each dimension of a head stands in the wider one."""
+    half = torch.arange(head_dim // 2) * (width // head_dim)
+    return torch.cat([half, half + width // 2])
+
+
+_HEAD = "lm_head.weight"
+_EMBEDDINGS = ("model.embed_tokens", "model.decoder.embed_tokens", "transformer.wte")
+_HEADLESS = ("gemma2",)
+"""Architectures in which vLLM 0.32 has no head besides the embedding."""
+
+
+def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:
+    """Copy a checkpoint in the hub's format.
+
+    Args:
+        source: folder with ``config.json``, the tokenizer and safetensors files.
+        target: folder to write; files of the same name are overwritten.
+        width: dimensions that heads are widened to; None: as they are.
+        untie: give a head that is tied to the embedding its own copy. An engine on a CPU packs its
+            head once, and would go on with that when the embedding is loaded anew.
+
+    Raises:
+        UserError: the folder holds no safetensors, or heads that cannot be widened.
+    """
+    from safetensors.torch import load_file
+
+    target.mkdir(parents=True, exist_ok=True)
+    config = json.loads((source / "config.json").read_text(encoding="utf-8"))
+    files = sorted(source.glob("*.safetensors"))
+    if not files:
+        raise UserError(f"{source} holds no safetensors file, which an engine needs")
+    tied = config.get("tie_word_embeddings") and config.get("model_type") not in _HEADLESS
+    untie = untie and bool(tied)
+    for path in files:
+        tensors = load_file(path)
+        if untie and (name := _embedding(tensors)):
+            tensors[_HEAD] = tensors[name].clone()
+        if width is not None:
+            tensors = _widen_all(tensors, config, width)
+        store(tensors, target / path.name)
+    for path in source.iterdir():
+        if path.is_file() and path.suffix in (".json", ".jinja", ".txt", ".model"):
+            shutil.copy(path, target)
+    if untie:
+        config["tie_word_embeddings"] = False
+        _add_to_index(target, source)
+    if width is not None:
+        config = widen_config(config, width)
+    (target / "config.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def widen_adapter(folder: Path, config: dict[str, Any], width: int) -> None:
+    """Widen an adapter in peft's format in place; ``config`` is its base model's."""
+    from safetensors.torch import load_file
+
+    path = folder / "adapter_model.safetensors"
+    tensors = _widen_all(load_file(path), config, width)
+    store(tensors, path)
+
+
+def _widen_all(tensors: dict[str, Tensor], config: dict[str, Any], width: int) -> dict[str, Tensor]:
+    head_dim, qk_norm = head_dim_of(config), config.get("model_type") == "qwen3"
+    return {
+        name: widen(name, tensor, head_dim=head_dim, width=width, qk_norm=qk_norm).contiguous()
+        for name, tensor in tensors.items()
+    }
+
+
+def _embedding(names: Container[str]) -> str | None:
+    return next((f"{name}.weight" for name in _EMBEDDINGS if f"{name}.weight" in names), None)
+
+
+def _add_to_index(target: Path, source: Path) -> None:
+    """Name the head's own copy in the index of a checkpoint that has several files."""
+    path = source / "model.safetensors.index.json"
+    if path.is_file():
+        index = json.loads(path.read_text(encoding="utf-8"))
+        if name := _embedding(index["weight_map"]):
+            index["weight_map"][_HEAD] = index["weight_map"][name]
+        (target / path.name).write_text(json.dumps(index), encoding="utf-8")

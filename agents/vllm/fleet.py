@@ -1,0 +1,329 @@
+"""The engines of a team: which roles share one, and how they are started, refreshed and rested."""
+
+import dataclasses
+import gc
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from coterie.agents.models.loading import LoadedRole
+from coterie.agents.models.locate import local_folder
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.vllm.engine import Adapter, Engine
+from coterie.agents.vllm.export import cpu_width, export_checkpoint
+from coterie.agents.vllm.policy import VllmPolicy
+from coterie.agents.vllm.processes import engine_environment, memory_folder
+from coterie.agents.vllm.settings import VllmSettings
+from coterie.agents.vllm.spec import EngineSpec, Transfer
+from coterie.agents.vllm.turns import Turns
+from coterie.agents.vllm.versions import (
+    AdapterVersions,
+    EngineCheckpoints,
+    FrozenAdapter,
+    FrozenWeights,
+    FullWeights,
+    Versions,
+)
+from coterie.datatypes import UserError
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One role that an engine samples for."""
+
+    role: str
+    loaded: LoadedRole
+    spec: ModelSpec
+    trained: bool
+    device: str
+    """Where its engine runs; ``auto``: where its model is."""
+    tensor_parallel: int = 1
+    """GPUs that its engine spans."""
+    apart: bool = False
+    """Whether the role learns in another process."""
+
+
+class Fleet:
+    """The engines of a team, and one policy a role."""
+
+    def __init__(
+        self,
+        seats: list[Seat],
+        settings: VllmSettings,
+        *,
+        seed: int = 0,
+    ) -> None:
+        """Roles that are frozen or have an adapter share an engine per base model.
+
+        Weights of frozen roles leave this process; call :meth:`start` before the first request.
+
+        Raises:
+            UserError: a model cannot be brought into a form that engines read.
+        """
+        self._folder = memory_folder(sum(_written_bytes(seat, settings) for seat in seats))
+        self._settings = settings
+        self._seed = seed
+        self._benches: dict[tuple[Any, ...], _Bench] = {}
+        self._dtypes = {seat.role: _dtype(seat) for seat in seats}
+        self.policies: dict[str, VllmPolicy] = {}
+        try:
+            placed = [(seat, self._bench(seat, seats)) for seat in seats]
+            engines = [bench.engine for bench in self._benches.values()]
+            self._turns = Turns(engines) if settings.time_share else None
+            for seat, bench in placed:
+                self.policies[seat.role] = VllmPolicy(
+                    bench.engine,
+                    seat.loaded.handle,
+                    seat.loaded.codec,
+                    self._versions(seat, bench),
+                    turns=self._turns,
+                )
+        except BaseException as error:
+            self.close()
+            if isinstance(error, OSError):
+                raise UserError(f"weights for engines cannot be written: {error}") from error
+            raise
+        _let_go(seats, settings)
+
+    async def start(self) -> None:
+        """Start every engine, in the event loop that will ask them; blocks it.
+
+        Raises:
+            UserError: vLLM is missing or refuses.
+        """
+        engines = [bench.engine for bench in self._benches.values()]
+        on_gpu = any(engine.spec.on_gpu for engine in engines)
+        transfer = any(bench.transfer == "ipc" for bench in self._benches.values())
+        _free_gpu()
+        try:
+            with engine_environment(
+                self._settings, engines=len(engines), on_gpu=on_gpu, transfer=transfer
+            ):
+                if not on_gpu:
+                    _start_together(engines)
+                    return
+                # One by one: each measures what memory is free.
+                for engine in engines:
+                    engine.start()
+                    if self._turns is not None:
+                        await engine.sleep()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def specs(self) -> list[EngineSpec]:
+        """The specification of every engine."""
+        return [bench.engine.spec for bench in self._benches.values()]
+
+    def dtype_of(self, role: str) -> torch.dtype:
+        """The number format in which the role's engine computes."""
+        return self._dtypes[role]
+
+    async def refresh(self) -> None:
+        """Have every role answer with its newest weights; no request may be under way."""
+        if self._settings.sleep_level:
+            _free_gpu()
+        for bench in self._benches.values():
+            if self._turns is None:
+                await bench.engine.wake()
+        for policy in self.policies.values():
+            await policy.refresh()
+
+    async def rest(self) -> None:
+        """Leave the GPU to the learner; no request may be under way."""
+        if self._turns is not None:
+            await self._turns.rest()
+            return
+        for bench in self._benches.values():
+            await bench.engine.sleep()
+
+    def close(self) -> None:
+        """End all processes and free the memory through which weights were passed."""
+        if self._benches:
+            # Each takes seconds to let go of what it imported.
+            with ThreadPoolExecutor(len(self._benches)) as pool:
+                list(pool.map(lambda bench: bench.engine.close(), self._benches.values()))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _bench(self, seat: Seat, seats: list[Seat]) -> "_Bench":
+        key = _key(seat)
+        if key not in self._benches:
+            mates = [other for other in seats if _key(other) == key]
+            folder = self._folder / f"engine-{len(self._benches)}"
+            transfer = transfer_of(seat, self._settings) if _full(seat) else None
+            bench = _Bench(folder, width=_width(seat), transfer=transfer)
+            if _full(seat) and transfer != "nccl":
+                bench.checkpoints = EngineCheckpoints(
+                    seat.loaded.handle,
+                    folder,
+                    width=bench.width,
+                    untie=not _on_gpu(seat),
+                    dtype=_dtype(seat),
+                )
+            bench.engine = Engine(self._spec(seat, mates, bench), self._settings)
+            self._benches[key] = bench
+        return self._benches[key]
+
+    def _spec(self, seat: Seat, mates: list[Seat], bench: "_Bench") -> EngineSpec:
+        handle, spec = seat.loaded.handle, seat.spec
+        source = local_folder(spec)
+        if bench.checkpoints is not None and not bench.transfer:
+            model = str(bench.checkpoints.write())
+        elif seat.loaded.cut:
+            # Its files hold more than what its adapters are made for.
+            handle.save_base(bench.folder / "base")
+            seat.loaded.tokenizer.save_pretrained(bench.folder / "base")
+            model = str(bench.folder / "base")
+        elif bench.width is None:
+            model = spec.model if source is None else str(source)
+        elif source is None:
+            raise UserError(
+                f"the attention heads of {spec.model} are too narrow for vLLM on a CPU, and "
+                "padding them needs its files: name a local folder"
+            )
+        else:
+            export_checkpoint(source, bench.folder / "base", width=bench.width, untie=False)
+            model = str(bench.folder / "base")
+        ranks = [_rank(mate) for mate in mates if mate.spec.lora is not None]
+        dtype = _dtype(seat)
+        if ranks and dtype == torch.float32 and _on_gpu(seat):
+            raise UserError(
+                f"vLLM's adapters on a GPU have 16 bits: say --agents.{seat.role}.dtype bfloat16"
+            )
+        return EngineSpec(
+            model=model,
+            tokenizer=spec.model if source is None else str(source),
+            dtype=str(dtype).rpartition(".")[2],
+            device=_device(seat),
+            context=handle.context,
+            revision=spec.revision if model == spec.model else None,
+            tokenizer_revision=spec.revision if source is None else None,
+            trust_remote_code=spec.trust_remote_code,
+            lora_rank=max(ranks, default=0),
+            adapters=len(ranks),
+            seed=self._seed,
+            tensor_parallel=seat.tensor_parallel,
+            transfer=bench.transfer or "ipc",
+        )
+
+    def _versions(self, seat: Seat, bench: "_Bench") -> Versions:
+        if bench.checkpoints is not None:
+            return FullWeights(bench.engine, bench.checkpoints, transfer=bench.transfer == "ipc")
+        if seat.spec.lora is None:
+            return FrozenWeights()
+        engine, handle, width = bench.engine, seat.loaded.handle, bench.width
+        if not seat.trained:
+            number = next(bench.numbers)
+            adapter = Adapter(seat.role, number, bench.folder / f"{seat.role}-frozen")
+            return FrozenAdapter(engine, handle, adapter, width=width)
+        return AdapterVersions(engine, handle, bench.folder, seat.role, bench.numbers, width=width)
+
+
+@dataclass
+class _Bench:
+    """One engine, and what its roles share."""
+
+    folder: Path
+    width: int | None
+    transfer: Transfer | None
+    """The transfer of its weights; None: through files."""
+    engine: Any = None
+    checkpoints: EngineCheckpoints | None = None
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+
+def _key(seat: Seat) -> tuple[Any, ...]:
+    """A key that is equal for roles that share an engine."""
+    spec = seat.spec
+    own = seat.role if _full(seat) else None
+    same = (spec.model, spec.revision, spec.dtype, spec.context, spec.trust_remote_code)
+    return (own, _device(seat), seat.tensor_parallel, *same)
+
+
+def _full(seat: Seat) -> bool:
+    return seat.trained and seat.spec.lora is None
+
+
+def _device(seat: Seat) -> str:
+    device = str(seat.loaded.handle.device) if seat.device == "auto" else seat.device
+    return "cuda:0" if device == "cuda" else device
+
+
+def _on_gpu(seat: Seat) -> bool:
+    return _device(seat).startswith("cuda")
+
+
+def _dtype(seat: Seat) -> torch.dtype:
+    """The engine's number format: the model's, except that an engine on a GPU computes in 16 bits
+    beside full weights that learn on a CPU."""
+    learns = _full(seat) and seat.spec.dtype == "auto"
+    return torch.bfloat16 if learns and _on_gpu(seat) else seat.loaded.handle.dtype
+
+
+def transfer_of(seat: Seat, settings: VllmSettings) -> Transfer | None:
+    """The transfer of full weights: between GPUs where the settings ask for it, and on one GPU
+    where the engine keeps its weights in sleep; None: through files."""
+    if seat.apart:
+        return "nccl" if settings.weights == "transfer" else None
+    files = settings.weights == "reload" or settings.sleep_level == 2 or seat.tensor_parallel > 1
+    beside = _device(seat) == _device(dataclasses.replace(seat, device="auto"))
+    return "ipc" if not files and _on_gpu(seat) and beside else None
+
+
+def _width(seat: Seat) -> int | None:
+    """The width to which heads are widened; None where they fit."""
+    if _on_gpu(seat):
+        return None
+    return cpu_width(seat.loaded.handle.causal_lm.config.get_text_config().to_dict())
+
+
+def _rank(seat: Seat) -> int:
+    handle = seat.loaded.handle
+    config: Any = handle.module.peft_config[handle.adapter]  # type: ignore[index, union-attr]
+    if config.use_dora or config.modules_to_save or config.bias != "none":
+        raise UserError(
+            f"vLLM takes plain LoRA adapters, without DoRA, biases and whole modules; that of "
+            f"{seat.role} has some: say --engine local"
+        )
+    return max(config.r, *config.rank_pattern.values(), 0)
+
+
+def _start_together(engines: list[Any]) -> None:
+    with ThreadPoolExecutor(min(len(engines), os.cpu_count() or 1)) as pool:
+        for done in [pool.submit(engine.start) for engine in engines]:
+            done.result()
+
+
+def _let_go(seats: list[Seat], settings: VllmSettings) -> None:
+    """Free the weights in this process of roles that neither learn here nor pass through here;
+    their engine has its own."""
+    needed = {
+        id(seat.loaded.handle.module)
+        for seat in seats
+        if seat.trained and not (_full(seat) and transfer_of(seat, settings) == "nccl")
+    }
+    for seat in seats:
+        if id(seat.loaded.handle.module) not in needed:
+            seat.loaded.handle.module.to("meta")
+
+
+def _free_gpu() -> None:
+    """Free the GPU memory that torch keeps for later, which an engine could not use."""
+    if torch.cuda.is_initialized():
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
+    """Bytes of files for engines: of full weights the version that is read and the next one, and
+    the text decoder that is cut out of a larger checkpoint."""
+    written = _full(seat) and transfer_of(seat, settings) is None
+    return (2 if written else seat.loaded.cut) * seat.loaded.handle.weight_bytes

@@ -1,0 +1,113 @@
+"""A policy whose tokens a vLLM engine samples."""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from coterie.agents.models.codec import HFCodec
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.sampling.policy import fit_context
+from coterie.agents.sampling.stops import StopFinder
+from coterie.agents.vllm.engine import Engine
+from coterie.agents.vllm.spec import sampling_params
+from coterie.agents.vllm.turns import Turns
+from coterie.agents.vllm.versions import Versions
+from coterie.datatypes import Completion, FinishReason, PolicyFailure, Prompt, Sampling
+
+
+class VllmPolicy:
+    """Implements :class:`coterie.datatypes.Policy`: a call is one request of a continuous batch.
+
+    It answers with the weights of the last :meth:`refresh`, whose version each completion carries.
+    A completion depends on weights, prompt, seed and settings, up to the rounding of a batch.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        handle: ModelHandle,
+        codec: HFCodec,
+        versions: Versions,
+        *,
+        turns: Turns | None = None,
+    ) -> None:
+        """Args:
+        engine: samples.
+        handle: the role's model, whose version answers carry.
+        codec: its tokenizer.
+        versions: how its weights reach the engine.
+        turns: of engines that share a device; None: the engine has its own.
+        """
+        self.engine, self._handle, self._codec = engine, handle, codec
+        self._versions = versions
+        self._turns = turns
+        self._stamp: tuple[int, int] | None = None
+        self._version = handle.version
+        self._finder = cache(lambda stop: StopFinder(stop, codec.decode, handle.vocab_size))
+
+    @property
+    def version(self) -> int:
+        """Updates that the weights had seen which answer now."""
+        return self._version
+
+    async def refresh(self) -> None:
+        """Take over the handle's weights, if they have changed."""
+        if self._stamp != self._handle.stamp:
+            async with self._turn():
+                await self._versions.publish()
+            self._stamp, self._version = self._handle.stamp, self._handle.version
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Complete ``prompt``.
+
+        Raises:
+            PolicyFailure: a prompt that is empty, fills the context, or holds ids that the model
+                lacks.
+            UserError: the engine has died.
+        """
+        sampling = fit_context(prompt, sampling, self._handle)
+        params = sampling_params(sampling, prompt.seed, self._codec.eos_ids)
+        version = self._version
+        async with self._versions.request() as adapter, self._turn():
+            output = await self.engine.generate(prompt.tokens.tolist(), params, adapter)
+        return self._completion(output, sampling, version)
+
+    def _turn(self) -> AbstractAsyncContextManager[None]:
+        """The engine is awake inside."""
+        return nullcontext() if self._turns is None else self._turns.of(self.engine)
+
+    def _completion(self, output: Any, sampling: Sampling, version: int) -> Completion:
+        ids = list(output.token_ids)
+        if output.finish_reason == "abort" or not ids:
+            raise PolicyFailure("the engine aborted the request")
+        count, stopped = self._ends(ids, sampling.stop)
+        finish: FinishReason = "length"
+        if stopped:
+            finish = "stop"
+        elif ids[count - 1] in self._codec.eos_ids:
+            finish = "eos"
+        # A filter leaves the engine with other probabilities than those before it.
+        filtered = sampling.temperature > 0 and (sampling.top_p < 1 or sampling.top_k > 0)
+        logprobs = np.array(
+            [at[token].logprob for at, token in zip(output.logprobs[:count], ids)], np.float32
+        )
+        return Completion(
+            np.array(ids[:count], np.int64),
+            np.full(count, np.nan, np.float32) if filtered else logprobs,
+            finish,
+            version,
+        )
+
+    def _ends(self, ids: Sequence[int], stop: tuple[str, ...]) -> tuple[int, bool]:
+        """(tokens up to the one that completes a stop string, whether there is one); the engine's
+        own search sees text that our decoding leaves out, and the other way round."""
+        if not any(stop):
+            return len(ids), False
+        finder, tokens = self._finder(stop), np.array(ids, np.int64)
+        for place in finder.suspects(tokens):
+            if finder.completes(tokens[: place + 1]):
+                return int(place) + 1, True
+        return len(ids), False

@@ -1,0 +1,127 @@
+"""The specification of an engine, and vLLM's arguments for it and for a completion."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from coterie.agents.vllm.settings import VllmSettings
+from coterie.datatypes import Sampling, UserError
+
+Transfer = Literal["ipc", "nccl"]
+"""vLLM's backends: ``ipc`` where learner and engine share a GPU, ``nccl`` where they do not."""
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """The model of an engine and how it runs; roles with equal specs could share an engine."""
+
+    model: str
+    """Folder, or hub id."""
+    tokenizer: str
+    """Folder, or hub id."""
+    dtype: str
+    """``float32``, ``bfloat16`` or ``float16``."""
+    device: str
+    """``cpu``, or ``cuda:N``."""
+    context: int
+    revision: str | None = None
+    tokenizer_revision: str | None = None
+    trust_remote_code: bool = False
+    lora_rank: int = 0
+    """Largest rank of its adapters; 0: it has none."""
+    adapters: int = 0
+    """Roles that have an adapter on it."""
+    seed: int = 0
+    tensor_parallel: int = 1
+    """GPUs that it spans, from ``device`` on."""
+    transfer: Transfer = "ipc"
+    """The backend of its weight transfer on a GPU, where weights do not come through files."""
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether it runs on a GPU."""
+        return self.device.startswith("cuda")
+
+
+def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]:
+    """The fields of vLLM's ``AsyncEngineArgs`` for an engine of ``spec``."""
+    arguments: dict[str, Any] = {
+        "model": spec.model,
+        "tokenizer": spec.tokenizer,
+        "revision": spec.revision,
+        "tokenizer_revision": spec.tokenizer_revision,
+        "trust_remote_code": spec.trust_remote_code,
+        "dtype": spec.dtype,
+        "seed": spec.seed % 2**31,
+        "max_model_len": spec.context,
+        "tensor_parallel_size": spec.tensor_parallel,
+        "max_num_seqs": settings.max_sequences,
+        "enforce_eager": settings.eager or not spec.on_gpu,
+        "gpu_memory_utilization": settings.gpu_memory,
+        "enable_sleep_mode": spec.on_gpu and settings.sleep_level > 0,
+        # Probabilities under which tokens are really drawn: after temperature.
+        "logprobs_mode": "processed_logprobs",
+        # Nothing that we leave unset is taken from the checkpoint's generation settings.
+        "generation_config": "vllm",
+        "disable_log_stats": True,
+        "use_tqdm_on_load": False,
+    }
+    if not spec.on_gpu:
+        # A prompt that is read in parts costs its request a number of its stream, which vLLM
+        # then winds back: something that generators on a CPU cannot do.
+        arguments |= {
+            "enable_chunked_prefill": False,
+            "max_num_batched_tokens": max(spec.context, 8192),
+        }
+        if os.environ.get("VLLM_CPU_OMP_THREADS_BIND") == "nobind":
+            # Named "uni" it would be "mp" there: one more process, which binds threads to
+            # cores, and a queue in shared memory for every token.
+            arguments["distributed_executor_backend"] = (
+                "vllm.v1.executor.uniproc_executor.UniProcExecutor"
+            )
+    if spec.lora_rank:
+        # A version in flight and the next one, for every role.
+        arguments |= {
+            "enable_lora": True,
+            "max_lora_rank": _lora_rank(spec.lora_rank),
+            "max_loras": 2 * spec.adapters,
+        }
+    if spec.on_gpu:
+        from vllm.config import WeightTransferConfig  # pyright: ignore[reportMissingImports]
+
+        arguments["weight_transfer_config"] = WeightTransferConfig(backend=spec.transfer)
+    return arguments
+
+
+def sampling_params(sampling: Sampling, seed: int, eos_ids: Sequence[int]) -> Any:
+    """vLLM's ``SamplingParams``: every end of a turn ends it, nothing is penalised."""
+    from vllm import SamplingParams  # pyright: ignore[reportMissingImports]
+    from vllm.sampling_params import RequestOutputKind  # pyright: ignore[reportMissingImports]
+
+    stop = [s for s in sampling.stop if s]
+    return SamplingParams(
+        max_tokens=sampling.max_new_tokens,
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        top_k=sampling.top_k,
+        # A generator's seed is a signed number of 64 bits.
+        seed=seed & (2**63 - 1),
+        stop=stop or None,
+        stop_token_ids=list(eos_ids) or None,
+        include_stop_str_in_output=True,
+        ignore_eos=True,
+        detokenize=bool(stop),
+        skip_special_tokens=False,
+        # The sampled token's own.
+        logprobs=0,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def _lora_rank(rank: int) -> int:
+    """The smallest rank that vLLM supports and that holds ``rank``."""
+    for size in (8, 16, 32, 64, 128, 256, 320, 512):
+        if rank <= size:
+            return size
+    raise UserError(f"vLLM takes LoRA ranks up to 512, not {rank}")

@@ -1,0 +1,189 @@
+"""Versions of a role's weights, and how they reach its engine."""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.models.stored import StoredWeights
+from coterie.agents.vllm.engine import Adapter, Engine
+from coterie.agents.vllm.export import export_checkpoint, widen_adapter
+
+
+class Versions(Protocol):
+    """The weights that a role's requests are answered with."""
+
+    async def publish(self) -> None:
+        """Have every later request answered with the handle's current weights."""
+        ...
+
+    def request(self) -> AbstractAsyncContextManager[Adapter | None]:
+        """The adapter that one request names, if any; it stays while the request is under way."""
+        ...
+
+
+@asynccontextmanager
+async def no_adapter() -> AsyncIterator[None]:
+    """A request to the engine's own weights."""
+    yield None
+
+
+class FrozenWeights:
+    """Implements :class:`Versions`: an engine's own weights, which never change, or which another
+    process sends (:meth:`coterie.agents.vllm.engine.Engine.receive`)."""
+
+    request = staticmethod(no_adapter)
+
+    async def publish(self) -> None:
+        """See :meth:`Versions.publish`: nothing changes."""
+
+
+class FrozenAdapter:
+    """Implements :class:`Versions`: an adapter that never changes, written at once, so that its
+    model may leave this process's memory."""
+
+    def __init__(
+        self, engine: Engine, handle: ModelHandle, adapter: Adapter, *, width: int | None
+    ) -> None:
+        """``width``: dimensions that heads are widened to; None: as they are."""
+        self._engine, self._adapter = engine, adapter
+        _write(adapter, handle, width)
+
+    async def publish(self) -> None:
+        """See :meth:`Versions.publish`."""
+        await self._engine.add_adapter(self._adapter)
+
+    @asynccontextmanager
+    async def request(self) -> AsyncIterator[Adapter]:
+        """See :meth:`Versions.request`."""
+        yield self._adapter
+
+
+class FullWeights:
+    """Implements :class:`Versions`: all weights of a model that an engine has to itself. They are
+    published while it is idle."""
+
+    request = staticmethod(no_adapter)
+
+    def __init__(self, engine: Engine, checkpoints: "EngineCheckpoints", *, transfer: bool) -> None:
+        """With ``transfer`` tensors in GPU memory are handed over, and nothing is written."""
+        self._engine, self._checkpoints, self._transfer = engine, checkpoints, transfer
+
+    async def publish(self) -> None:
+        """See :meth:`Versions.publish`."""
+        if self._transfer:
+            await self._engine.transfer(self._checkpoints.tensors())
+        else:
+            await self._engine.reload(self._checkpoints.write())
+
+
+class AdapterVersions:
+    """Implements :class:`Versions` for a LoRA adapter: each version has a name, a number and a
+    folder of its own, and goes when no request names it any more.
+
+    An engine that read a new version from an old path would go on with cached prefixes of the old
+    one.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        handle: ModelHandle,
+        folder: Path,
+        role: str,
+        numbers: Iterator[int],
+        *,
+        width: int | None,
+    ) -> None:
+        """Args:
+        folder: where versions are written.
+        numbers: gives numbers that are unique on this engine.
+        width: dimensions that heads are widened to; None: as they are.
+        """
+        self._engine, self._handle, self._folder = engine, handle, folder
+        self._role, self._numbers, self._width = role, numbers, width
+        self._newest: Adapter | None = None
+        self._under_way: dict[Adapter, int] = {}
+
+    async def publish(self) -> None:
+        """See :meth:`Versions.publish`; requests under way end with the version they began with."""
+        number = next(self._numbers)
+        name = f"{self._role}-v{number}"
+        adapter = Adapter(name, number, self._folder / name)
+        _write(adapter, self._handle, self._width)
+        await self._engine.add_adapter(adapter)
+        self._newest = adapter
+        self._under_way[adapter] = 0
+        await self._drop_drained()
+
+    @asynccontextmanager
+    async def request(self) -> AsyncIterator[Adapter]:
+        """See :meth:`Versions.request`."""
+        adapter = self._newest
+        assert adapter is not None, "asked before the first version was published"
+        self._under_way[adapter] += 1
+        try:
+            yield adapter
+        finally:
+            self._under_way[adapter] -= 1
+            await self._drop_drained()
+
+    async def _drop_drained(self) -> None:
+        drained = [a for a, n in self._under_way.items() if n == 0 and a is not self._newest]
+        for adapter in drained:
+            del self._under_way[adapter]
+            await self._engine.drop_adapter(adapter)
+            shutil.rmtree(adapter.path, ignore_errors=True)
+
+
+def _write(adapter: Adapter, handle: ModelHandle, width: int | None) -> None:
+    handle.save(adapter.path)
+    if width is not None:
+        widen_adapter(adapter.path, handle.causal_lm.config.to_dict(), width)
+
+
+class EngineCheckpoints:
+    """Full weights as an engine reads them, one folder a version; the one before goes."""
+
+    def __init__(
+        self,
+        handle: ModelHandle,
+        folder: Path,
+        *,
+        width: int | None,
+        untie: bool,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        """Args:
+        folder: where versions are written.
+        width: dimensions that heads are widened to; None: as they are.
+        untie: give a tied head its own copy.
+        dtype: what the engine computes in; None: as the weights are held.
+        """
+        self._handle, self._folder = handle, folder
+        self._width, self._untie = width, untie
+        self._dtype = dtype
+        self._current: Path | None = None
+        self._count = 0
+
+    def write(self) -> Path:
+        """A folder with the current weights."""
+        self._count += 1
+        target, draft = self._folder / f"v{self._count}", self._folder / "draft"
+        self._handle.save(draft, self._dtype)
+        if self._width is None and not self._untie:
+            draft.rename(target)
+        else:
+            export_checkpoint(draft, target, width=self._width, untie=self._untie)
+        previous, self._current = self._current, target
+        if previous is not None:
+            shutil.rmtree(previous, ignore_errors=True)
+        return target
+
+    def tensors(self) -> list[tuple[str, torch.Tensor]]:
+        """Weights by their names in a checkpoint."""
+        return list(StoredWeights(self._handle.causal_lm, self._dtype))

@@ -1,5 +1,0 @@
-"""A differentiable forward pass of the Llama family for training on short rows."""
-
-from coterie.models.forward.llama import TreeForward
-
-__all__ = ["TreeForward"]

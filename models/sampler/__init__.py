@@ -1,5 +1,0 @@
-"""Batched sampling in this process: one loop, two decoders (fused, and any model's own)."""
-
-from coterie.models.sampler.sample import Sampler, SamplingRequest, copies
-
-__all__ = ["Sampler", "SamplingRequest", "copies"]

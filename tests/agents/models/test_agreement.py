@@ -1,0 +1,111 @@
+"""The sampler's log-probabilities are those of the model's own forward pass.
+
+The reference reads each row alone, unpadded, without a cache: no mask, batch or position of ours.
+"""
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from coterie.agents.models.loading import LoadedRole
+from coterie.agents.models.spec import LoraSpec
+from coterie.agents.sampling import Sampler, SamplingRequest
+from coterie.datatypes import Completion, Sampling
+
+NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma2"]
+IDS = torch.tensor([[5, 9, 77, 12, 3]])
+
+
+def ragged_rows(temperature: float = 1.0) -> list[SamplingRequest]:
+    rng = np.random.default_rng(1)
+    prompts = [rng.integers(2, 300, size=n) for n in (1, 3, 7, 12, 19)]
+    # Two rows of each prompt; answers of different length, so that rows leave the batch early.
+    return [
+        SamplingRequest(prompts[i // 2], 100 + i, Sampling(5 + i, temperature=temperature))
+        for i in range(10)
+    ]
+
+
+def reference(role: LoadedRole, row: SamplingRequest, out: Completion) -> np.ndarray:
+    ids = torch.tensor(np.concatenate([row.tokens, out.tokens]))[None]
+    with torch.no_grad(), role.handle.active():
+        logits = role.handle.causal_lm(input_ids=ids, use_cache=False).logits[0].double()
+    logp = torch.log_softmax(logits / row.sampling.temperature, -1)[len(row.tokens) - 1 : -1]
+    return logp.gather(1, ids[0, len(row.tokens) :, None])[:, 0].numpy()
+
+
+def worst_gap(role: LoadedRole, sampler: Sampler, rows: list[SamplingRequest]) -> float:
+    outs = sampler.sample(rows)
+    assert [len(o.tokens) for o in outs] == [r.sampling.max_new_tokens for r in rows]
+    return max(np.abs(reference(role, r, o) - o.logprobs).max() for r, o in zip(rows, outs))
+
+
+@pytest.mark.parametrize("lora", [None, LoraSpec(rank=4)], ids=["full", "lora"])
+@pytest.mark.parametrize("name", NAMES)
+def test_logprobs_before_and_after_an_update(load_role, shake, name: str, lora) -> None:
+    role = load_role(name, lora=lora)
+    if lora:
+        shake(role.handle, size=0.2, only="lora_B")
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    assert sampler.fused == (name != "gemma2")
+    rows = ragged_rows()
+    # Logits up to 10, of which rounding changes 1e-4 at most (``near``).
+    assert worst_gap(role, sampler, rows) < 1e-3
+    before = sampler.sample(rows)[9]
+    shake(role.handle, size=0.05)
+    assert worst_gap(role, sampler, rows) < 1e-3
+    # The update is large enough that stale weights would have failed.
+    assert np.abs(reference(role, rows[9], before) - before.logprobs).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", ["qwen3", "phi3"])
+def test_the_generic_decoder_computes_the_same(load_role, without_ties, near, name: str) -> None:
+    role = load_role(name)
+    rows = ragged_rows(temperature=0.8)
+    fused = Sampler(role.handle, role.codec.decode, ()).sample(rows)
+    generic = Sampler(role.handle, role.codec.decode, (), fused=False).sample(rows)
+    for a, b in zip(fused, generic, strict=True):
+        assert a.tokens.tolist() == b.tokens.tolist()
+        near(a.logprobs, b.logprobs)
+
+
+@pytest.mark.parametrize("name", ["gemma2", "phi3"])
+def test_backbone_and_head_compose_to_the_model(load_role, near, name: str) -> None:
+    handle = load_role(name).handle
+    with torch.no_grad():
+        ours = handle.head(handle.backbone(IDS, None, torch.arange(5)[None]))
+        theirs = handle.causal_lm(input_ids=IDS).logits
+    near(ours, theirs)
+
+
+def test_a_cap_on_attention_scores_is_computed(checkpoint, load_role, near) -> None:
+    ours = load_role("gemma2").handle.causal_lm
+    eager = AutoModelForCausalLM.from_pretrained(
+        checkpoint("gemma2"), attn_implementation="eager", dtype=torch.float32
+    )
+    with torch.no_grad():
+        near(ours(IDS).logits, eager(IDS).logits)
+
+
+def test_rotary_frequencies_do_not_follow_the_batch(checkpoint, load_role, near) -> None:
+    # Contexts of up to 128 tokens are allowed, so the frequencies are those for more than 16.
+    ours = load_role("phi3-long").handle.causal_lm
+    theirs = AutoModelForCausalLM.from_pretrained(checkpoint("phi3-long")).eval()
+    ids = torch.arange(5, 29)[None]
+    with torch.no_grad():
+        near(ours(ids).logits, theirs(ids).logits)
+        near(ours(ids[:, :9]).logits, theirs(ids).logits[:, :9])
+        # A model left alone answers otherwise when the rest of the context is missing.
+        assert (theirs(ids[:, :9]).logits - theirs(ids).logits[:, :9]).abs().max() > 1e-2
+        short = load_role("phi3-long", context=16).handle.causal_lm
+        near(short(ids[:, :9]).logits, theirs(ids[:, :9]).logits)
+
+
+def test_padding_on_the_right_changes_nothing(load_role, near) -> None:
+    handle = load_role("qwen2").handle
+    padded = torch.cat([IDS, torch.zeros(1, 6, dtype=torch.long)], 1)
+    with torch.no_grad():
+        alone = handle.backbone(IDS, None, torch.arange(5)[None])
+        beside = handle.backbone(padded, None, torch.arange(11)[None])
+    near(alone[0], beside[0, :5])

@@ -1,0 +1,95 @@
+"""Tiny models compute with what x86-64 processors have in common, others with all there is."""
+
+import json
+import os
+
+import pytest
+
+from coterie.agents.models import instructions
+from coterie.agents.models.spec import ModelSpec
+
+NAMES = (*instructions.COMMON, "COTERIE_INSTRUCTIONS")
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable is set; the processor is an x86-64 one with AVX2."""
+    for name in NAMES:
+        monkeypatch.setenv(name, "")  # so that what a test sets goes away again
+        del os.environ[name]
+    monkeypatch.setattr(instructions, "has_avx2", lambda: True)
+
+
+def set_now() -> dict[str, str]:
+    return {name: os.environ[name] for name in instructions.COMMON if name in os.environ}
+
+
+def test_tiny_models_keep_what_is_common(checkpoint) -> None:
+    instructions.use_common()
+    assert set_now() == {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_CBWR": "COMPATIBLE",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+    }
+    instructions.fit_instructions([ModelSpec("tiny:alice"), ModelSpec(str(checkpoint("qwen3")))])
+    assert len(set_now()) == 3
+
+
+def test_one_other_model_takes_all_that_is_ours_back(random_model: str) -> None:
+    os.environ["MKL_CBWR"] = "AVX2"
+    instructions.use_common()
+    assert set_now()["ATEN_CPU_CAPABILITY"] == "avx2"
+    instructions.fit_instructions([ModelSpec("tiny:alice"), ModelSpec(random_model)])
+    assert set_now() == {"MKL_CBWR": "AVX2"}  # the user's own
+
+
+def test_a_model_of_the_hub_is_another() -> None:
+    instructions.use_common()
+    instructions.fit_instructions([ModelSpec("nobody/not-on-this-disk")])
+    assert set_now() == {}
+
+
+@pytest.mark.parametrize(
+    ("machine", "flags", "has"),
+    [
+        ("x86_64", "flags : fpu avx avx2 bmi2", True),
+        ("AMD64", "flags : fpu avx avx2", True),
+        ("x86_64", "flags : fpu avx", False),
+        ("x86_64", "flags : fpu avx512f", False),
+        ("aarch64", "flags : asimd avx2", False),
+        ("arm64", "", False),
+    ],
+)
+def test_the_processor_is_looked_at(tmp_path, monkeypatch, machine, flags, has) -> None:
+    monkeypatch.undo()
+    (tmp_path / "cpuinfo").write_text(flags + "\n")
+    monkeypatch.setattr(instructions, "_CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert instructions.has_avx2() is has
+
+
+def test_without_avx2_nothing_is_set_and_the_run_says_so(monkeypatch) -> None:
+    monkeypatch.setattr(instructions, "has_avx2", lambda: False)
+    instructions.use_common()
+    assert set_now() == {}
+    assert "no x86-64 processor with AVX2" in instructions.described()["why"]
+
+
+PROGRAM = """
+import json, sys
+from coterie.train import main
+assert main(sys.argv[1:]) == 0
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("user", "torchs"), [({}, "AVX2"), ({"ATEN_CPU_CAPABILITY": "default"}, "DEFAULT")]
+)
+def test_a_run_of_tiny_models_computes_with_them(python, tmp_path, user, torchs) -> None:
+    if not instructions.has_avx2():
+        pytest.skip("the processor has no AVX2")
+    small = ("--steps", 1, "--rollout.problems-per-step", 2, "--eval.no-enabled")
+    python("-c", PROGRAM, *small, "--run-dir", tmp_path / "run", **user)
+    kept = json.loads((tmp_path / "run" / "environment.json").read_text())["instructions"]
+    assert kept == {"torch": torchs, **instructions.COMMON, **user}

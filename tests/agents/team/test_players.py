@@ -1,0 +1,66 @@
+"""Roles that a script, a server or a pool plays."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.agents.team.graders import Judge
+from coterie.agents.team.players import build_player, check_players, local_models, player_counters
+from coterie.agents.team.settings import AgentSettings
+from coterie.datatypes import Problem, Prompt, Sampling, UserError
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
+
+CODEC = BytesCodec()
+
+
+def test_what_has_to_be_loaded() -> None:
+    agents = {
+        "policy": AgentSettings("tiny:policy"),
+        "expert": AgentSettings("pool:tiny:expert|scripted:useless|tiny:carol", trained=False),
+        "other": AgentSettings("scripted:silent", trained=False),
+    }
+    check_players(agents)
+    models = {name: agent.model for name, agent in local_models(agents).items()}
+    assert models == {
+        "policy": "tiny:policy",
+        "expert|0": "tiny:expert",
+        "expert|2": "tiny:carol",
+    }
+
+
+def test_players_answer_in_the_vocabulary_of_the_role() -> None:
+    local: Any = {"expert|1": (ScriptedPolicy.__new__(ScriptedPolicy), CODEC)}
+
+    def build(name: str) -> Any:
+        return build_player("expert", name, CODEC, codec_name="utf-8", local=local)
+
+    script = build("scripted:gold-hint?hint_template=It%20is%20{answer}")
+    problem = Problem("p", "1 + 1 =", "2")
+    prompt = Prompt(np.array([1]), "q", "expert_0", 0, problem)
+    reply = asyncio.run(script(prompt, Sampling(50)))
+    assert CODEC.decode(reply.tokens) == "It is 2"
+    assert player_counters({"expert": script})["player/expert/answered"] == 1.0
+    assert isinstance(build("server:http://127.0.0.1:1/v1?model=x"), ServerPolicy)
+    pool = build("pool:scripted:useless|tiny:expert")
+    assert isinstance(pool, ExpertPool)
+    assert isinstance(pool.experts["1"], TranslatedPolicy)
+    assert "player/expert/0/calls" in player_counters({"expert": pool})
+    assert player_counters({"policy": object()}) == {}  # type: ignore[dict-item]
+
+
+def test_a_player_cannot_learn() -> None:
+    with pytest.raises(UserError, match="played by scripted:silent, which cannot learn"):
+        check_players({"expert": AgentSettings("scripted:silent")})
+
+
+def test_a_local_model_judges_and_a_silent_one_grades_nothing() -> None:
+    judge = Judge("tiny:alice", max_new_tokens=4)
+    (reply,) = judge(["Question: 1 + 1 =\nLet's solve this step by step:"])
+    assert isinstance(reply, str)
+    judge.close()
+    silent = Judge("scripted:silent", max_new_tokens=4)
+    assert silent(["a", "b"]) == [None, None]
+    silent.close()
