@@ -18,9 +18,9 @@ All settings of one comparison:  {command} {example} --help
 
 # Name -> module, its settings, what runs them.
 _COMPARISONS = {
-    "seeds": ("coterie.comparison.seeds", "SeedsComparison", "compare"),
-    "compare": ("coterie.comparison.paired", "PairedComparison", "compare"),
-    "suite": ("coterie.comparison.suite", "SuiteComparison", "compare"),
+    "seeds": ("coterie.evaluation.compare.seeds", "SeedsComparison", "compare"),
+    "compare": ("coterie.evaluation.compare.paired", "PairedComparison", "compare"),
+    "suite": ("coterie.evaluation.compare.suite", "SuiteComparison", "compare"),
 }
 
 
@@ -51,8 +51,8 @@ def _compare(argv: Sequence[str]) -> int:
         check_added(argv[0], f"{program('benchmark.py')} {argv[0]}")
         near = did_you_mean(argv[0], known)
         raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(known)}")
-    from coterie.comparison.inherited import parse
     from coterie.datatypes import check_numbers
+    from coterie.evaluation.compare.inherited import parse
     from coterie.training.settings import check_seeds
 
     module, settings, run = known[argv[0]]

@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _train(argv: Sequence[str]) -> int:
     if any(word.partition("=")[0] == "--evaluate" for word in argv):
-        from coterie.training.evaluate import evaluate
+        from coterie.evaluation.compare.evaluate_run import evaluate
 
         return evaluate(argv)
 

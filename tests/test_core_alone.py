@@ -27,7 +27,7 @@ SAMPLE = os.environ.get("COTERIE_CORE_TESTS", "").split() or [
     *("tests/training/test_command_line.py", "tests/training/test_older_runs.py"),
     *("tests/training/test_resume.py", "tests/training/test_runtime.py"),
     *("tests/training/test_graders.py", "tests/training/test_refusals.py"),
-    *("tests/comparison/test_flags.py", "tests/comparison/test_targets.py"),
+    *("tests/evaluation/compare/test_flags.py", "tests/evaluation/compare/test_targets.py"),
 ]
 
 

@@ -12,7 +12,10 @@ import numpy as np
 from rich.console import Console
 
 from coterie.agents.team.graders import check_graders
-from coterie.comparison.inherited import (
+from coterie.datatypes import UserError, did_you_mean
+from coterie.envs.corea_deferral import CoreaDeferralSettings
+from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
+from coterie.evaluation.compare.inherited import (
     Inherited,
     checking,
     inherited_settings,
@@ -23,8 +26,8 @@ from coterie.comparison.inherited import (
     prompting,
     sampling,
 )
-from coterie.comparison.output import write_json
-from coterie.comparison.plan import (
+from coterie.evaluation.compare.output import write_json
+from coterie.evaluation.compare.plan import (
     Job,
     Lineup,
     Questions,
@@ -33,14 +36,11 @@ from coterie.comparison.plan import (
     make_job,
     open_questions,
 )
-from coterie.comparison.policies import NamedPolicy, find_policy
-from coterie.comparison.responses import Responses, pool
-from coterie.comparison.settings import Asking
-from coterie.comparison.systems import Deferral, System
-from coterie.comparison.trained_on import trained_on
-from coterie.datatypes import UserError, did_you_mean
-from coterie.envs.corea_deferral import CoreaDeferralSettings
-from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
+from coterie.evaluation.compare.policies import NamedPolicy, find_policy
+from coterie.evaluation.compare.responses import Responses, pool
+from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.systems import Deferral, System
+from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.metrics.means import Floats
 from coterie.evaluation.metrics.runs import averaged_over_sets
 from coterie.experts.naming import is_player

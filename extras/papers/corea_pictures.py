@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.comparison.pictures import drawing
-from coterie.comparison.systems import Deferral
+from coterie.evaluation.compare.pictures import drawing
+from coterie.evaluation.compare.systems import Deferral
 from coterie.evaluation.metrics.calibration import bin_index, expected_calibration_error
 from coterie.evaluation.metrics.means import ratio
 from coterie.extras.papers.corea_systems import SYSTEMS

@@ -13,10 +13,10 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from coterie.comparison.output import make_table
-from coterie.comparison.responses import Responses
-from coterie.comparison.systems import Deferral, System, cascaded
 from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, scored_responses
+from coterie.evaluation.compare.output import make_table
+from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.systems import Deferral, System, cascaded
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.deferral import (
     BudgetMatch,

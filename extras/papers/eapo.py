@@ -10,7 +10,10 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.agents.team.graders import check_graders
-from coterie.comparison.inherited import (
+from coterie.datatypes import UserError
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.envs.presets import preset_called
+from coterie.evaluation.compare.inherited import (
     Inherited,
     checking,
     inherited_settings,
@@ -18,15 +21,19 @@ from coterie.comparison.inherited import (
     prompting,
     sampling,
 )
-from coterie.comparison.output import write_json
-from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job, open_questions
-from coterie.comparison.policies import NamedPolicy, find_policy
-from coterie.comparison.responses import pool
-from coterie.comparison.settings import Asking
-from coterie.comparison.systems import System, alone
-from coterie.datatypes import UserError
-from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
-from coterie.envs.presets import preset_called
+from coterie.evaluation.compare.output import write_json
+from coterie.evaluation.compare.plan import (
+    Job,
+    Lineup,
+    Questions,
+    ask_missing,
+    make_job,
+    open_questions,
+)
+from coterie.evaluation.compare.policies import NamedPolicy, find_policy
+from coterie.evaluation.compare.responses import pool
+from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.systems import System, alone
 from coterie.extras.papers.eapo_figures import (
     f1_table,
     figures_table,
@@ -303,7 +310,7 @@ def _show(
         },
         "config": to_plain(settings),
     }
-    from coterie.comparison.pictures import draw_bars
+    from coterie.evaluation.compare.pictures import draw_bars
 
     results = write_json(settings.out / "results.json", content)
     bars = {systems[name].label: figures["avg@n"] for name, figures in measured.items()}

@@ -7,8 +7,8 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.comparison.output import figure_cell, interval_cell, make_table
-from coterie.comparison.responses import Responses
+from coterie.evaluation.compare.output import figure_cell, interval_cell, make_table
+from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.evaluation import column_means
 from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
 from coterie.evaluation.metrics.passk import pass_at_k

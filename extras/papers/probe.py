@@ -21,9 +21,9 @@ from coterie.agents.models.handle import ModelHandle
 from coterie.agents.team.team import build_team
 from coterie.algorithms.batching import micro_batches, pad
 from coterie.algorithms.logprobs import score
-from coterie.comparison.policies import NamedPolicy
-from coterie.comparison.responses import Responses
 from coterie.datatypes import Trajectory
+from coterie.evaluation.compare.policies import NamedPolicy
+from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.metrics.means import Floats
 
 _TOKENS_AT_ONCE = 8192

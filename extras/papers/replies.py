@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from coterie.comparison.plan import Job, Lineup, Questions, ask_missing, make_job
-from coterie.comparison.policies import NamedPolicy
-from coterie.comparison.settings import Asking
 from coterie.datatypes import UserError, derive_seed
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.evaluation.compare.plan import Job, Lineup, Questions, ask_missing, make_job
+from coterie.evaluation.compare.policies import NamedPolicy
+from coterie.evaluation.compare.settings import Asking
 
 Pick = Literal["any", "wrong"]
 Told = Mapping[str, Sequence[str]]

@@ -17,9 +17,9 @@ from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
-from coterie.comparison.policies import NamedPolicy
-from coterie.comparison.responses import Responses
 from coterie.datatypes import Sampling, derive_seed
+from coterie.evaluation.compare.policies import NamedPolicy
+from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.metrics.means import mean_present
 from coterie.extras.papers.corea_systems import Routing
 

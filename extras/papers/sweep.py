@@ -13,13 +13,13 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
-from coterie.comparison.output import make_tables, write_json
 from coterie.datatypes import UserError, did_you_mean
 from coterie.datatypes.arguments import command
 from coterie.datatypes.missing_extras import module_of
 from coterie.datatypes.target import check_folder
 from coterie.envs import registered
 from coterie.envs.paper_tables import Table
+from coterie.evaluation.compare.output import make_tables, write_json
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import as_json, without_zero
 from coterie.extras.papers.sweep_commands import (
@@ -322,7 +322,7 @@ def _bars(values: Values, paper_table: Table, settings: Sweep) -> list[Path]:
     """Draw the columns of the table that are also a figure; no file without any."""
     if not paper_table.bars:
         return []
-    from coterie.comparison.pictures import draw_grouped_bars
+    from coterie.evaluation.compare.pictures import draw_grouped_bars
 
     panels = {
         column: {label: t_interval(row[column]) for label, row in values.items()}

@@ -11,18 +11,18 @@ from pathlib import Path
 
 from coterie.agents.team.graders import check_graders
 from coterie.benchmark import comparisons
-from coterie.comparison.inherited import (
+from coterie.datatypes import UserError
+from coterie.datatypes.arguments import overlay
+from coterie.datatypes.flags import parse_flags
+from coterie.envs.paper_tables import Table, Variant
+from coterie.evaluation.compare.inherited import (
     preset_comparison,
     preset_problems,
     preset_questions,
     preset_settings,
 )
-from coterie.comparison.plan import open_questions
-from coterie.comparison.settings import Asking
-from coterie.datatypes import UserError
-from coterie.datatypes.arguments import overlay
-from coterie.datatypes.flags import parse_flags
-from coterie.envs.paper_tables import Table, Variant
+from coterie.evaluation.compare.plan import open_questions
+from coterie.evaluation.compare.settings import Asking
 from coterie.problems.opening import check_source, trains_on
 from coterie.problems.sizes import measured
 

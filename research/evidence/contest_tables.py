@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from coterie.comparison.pictures import drawing
+from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
 from coterie.extras.papers.corea_systems import SYSTEMS

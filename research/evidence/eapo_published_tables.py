@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from coterie.comparison.output import mean_over_seeds
+from coterie.evaluation.compare.output import mean_over_seeds
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import without_zero
 from evidence import eapo_published

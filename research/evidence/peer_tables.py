@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.comparison.pictures import drawing
 from coterie.envs.core_teaching.evaluation import EVALUATION
+from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.metrics.intervals import bootstrap, t_interval
 from evidence import peers
 from evidence.cells import change, each, mean, signed

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coterie.comparison.inherited import parse as parse_comparison
+from coterie.evaluation.compare.inherited import parse as parse_comparison
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.distill import DistillSettings
 from coterie.training.command_line import parse

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from coterie.agents.models.locate import TINY
-from coterie.comparison.inherited import parse as parse_comparison
 from coterie.datatypes import UserError
 from coterie.datatypes.arguments import overlay
+from coterie.evaluation.compare.inherited import parse as parse_comparison
 from coterie.extras.papers.distill import DistillSettings
 from coterie.training.command_line import parse
 from evidence import contests, real_models, real_problems, real_results

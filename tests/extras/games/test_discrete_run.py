@@ -37,7 +37,9 @@ def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "meeting.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("coterie.comparison.pictures.draw_rows", lambda rows, path, title: path)
+    monkeypatch.setattr(
+        "coterie.evaluation.compare.pictures.draw_rows", lambda rows, path, title: path
+    )
 
 
 def test_from_the_check_to_the_benchmark(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coterie import __main__, benchmark
-from coterie.comparison import ask
+from coterie.evaluation.compare import ask
 from coterie.extras.papers import EXTRA, distill, sweep
 
 RATES = "--vllm.* and --agents.ROLE.engine-device need --engine"

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from coterie.comparison.inherited import inherited_settings, parse
-from coterie.comparison.plan import further_questions, open_questions
-from coterie.comparison.settings import Asking
-from coterie.comparison.suite import SuiteComparison, _fitted
-from coterie.comparison.suites import suite_called
 from coterie.envs.corea_deferral.presets import MEASURED
 from coterie.envs.corea_deferral.tables import AT_SCALE, TABLES
+from coterie.evaluation.compare.inherited import inherited_settings, parse
+from coterie.evaluation.compare.plan import further_questions, open_questions
+from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.suite import SuiteComparison, _fitted
+from coterie.evaluation.compare.suites import suite_called
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.sweep_commands import comparing
 from coterie.problems.canonical import problem_key

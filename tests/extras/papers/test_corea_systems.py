@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from coterie.comparison.responses import Responses
-from coterie.comparison.systems import Deferral
 from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, average, measure
+from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.systems import Deferral
 from coterie.evaluation.metrics.calibration import calibration_columns, expected_calibration_error
 from coterie.evaluation.metrics.discrimination import auroc
 from coterie.extras.papers.corea_systems import (

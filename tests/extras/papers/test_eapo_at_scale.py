@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
-from coterie.comparison.inherited import parse as parse_comparison
-from coterie.comparison.suite import SuiteComparison
 from coterie.datatypes.flags import parse_flags
 from coterie.envs.paper_tables import Table
+from coterie.evaluation.compare.inherited import parse as parse_comparison
+from coterie.evaluation.compare.suite import SuiteComparison
 from coterie.experts.naming import pool_members
 from coterie.extras.papers.distill import DistillSettings
 from coterie.extras.papers.eapo import EapoComparison

@@ -11,7 +11,7 @@ from torch import nn
 from coterie.agents.models.loading import load_team
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
-from coterie.comparison.policies import find_policy
+from coterie.evaluation.compare.policies import find_policy
 from coterie.extras.papers import router as module
 from coterie.extras.papers.probe import fit_probe
 from coterie.extras.papers.router import fit_router, route

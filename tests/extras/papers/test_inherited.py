@@ -9,8 +9,8 @@ import pytest
 
 from coterie import benchmark
 from coterie.agents.models.locate import TINY
-from coterie.comparison.inherited import parse
 from coterie.datatypes import UserError
+from coterie.evaluation.compare.inherited import parse
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.training.command_line import parse as parse_training

@@ -459,7 +459,7 @@ def test_figures_4_and_9_of_corea_are_drawn(
 ) -> None:
     """Base, RLVR and L1 of every model beside each other, from the results of two seeds: a row's
     bar is the mean of its two figures."""
-    import coterie.comparison.pictures as pictures
+    import coterie.evaluation.compare.pictures as pictures
 
     drawn: list[Any] = []
     original = pictures.draw_grouped_bars

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from coterie import benchmark
-from coterie.comparison.plan import further_questions, open_questions
-from coterie.comparison.policies import find_policy
-from coterie.comparison.responses import responses
-from coterie.comparison.settings import Asking
+from coterie.evaluation.compare.plan import further_questions, open_questions
+from coterie.evaluation.compare.policies import find_policy
+from coterie.evaluation.compare.responses import responses
+from coterie.evaluation.compare.settings import Asking
 from coterie.extras.papers.probe import mean_probabilities
 from coterie.problems.canonical import problem_key
 

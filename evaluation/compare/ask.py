@@ -1,0 +1,368 @@
+"""Sample the responses that are not stored yet, and store each batch when it completes."""
+
+import asyncio
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from coterie import envs
+from coterie.agents.team.graders import build_scorer
+from coterie.agents.team.team import Team, build_team
+from coterie.datatypes import (
+    Completion,
+    Episode,
+    Policy,
+    Problem,
+    Prompt,
+    Sampling,
+    TokenCodec,
+    Trajectory,
+    UserError,
+    derive_seed,
+)
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.contract import role_of
+from coterie.evaluation.compare.plan import Job, Lineup, why_unplayed
+from coterie.evaluation.compare.responses import Record
+from coterie.evaluation.compare.settings import Asking
+from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
+from coterie.experts.scripted import StoredPolicy
+from coterie.rewards.grading.scorer import AnswerScorer
+from coterie.rollouts import Collector
+from coterie.rollouts.collect import Task
+from coterie.training.asking_defaults import are_tiny
+from coterie.training.stage import loading, stage
+
+# Bytes that count as one token for a byte-level policy: English has about four per token.
+BYTES_PER_TOKEN = 4
+_LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
+_MAX_NEW_TOKENS = 256
+
+
+def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
+    """Sample all missing responses, with as few models in memory at a time as possible.
+
+    A response depends only on its problem and sample number, so that problems and samples can be
+    added later. Failed episodes are not stored; the next call samples them again.
+
+    Args:
+        jobs: those with missing responses.
+        settings: of the comparison.
+        console: shows progress and failures.
+
+    Raises:
+        UserError: a model cannot be loaded, or the environment asks a role without a policy.
+    """
+    groups: dict[tuple[frozenset[str], bool], list[Job]] = {}
+    for job in jobs:
+        models = frozenset(policy.model for policy in job.lineup.needed.values())
+        groups.setdefault((models, job.lineup.team), []).append(job)
+    scorer, graders = build_scorer(settings.scoring)
+    try:
+        for (_, together), group in groups.items():
+            needed = {n: policy for job in group for n, policy in job.lineup.needed.items()}
+            models = [policy.model for policy in needed.values()]
+            with loading(console, models, lines=not are_tiny(models)):
+                team = build_team(
+                    {name: policy.settings for name, policy in needed.items()},
+                    vllm=settings.vllm if settings.engine == "vllm" else None,
+                    seed=settings.seed,
+                    together=together,
+                )
+            # One event loop for the whole group: server connections belong to their loop.
+            asyncio.run(_ask_team(team, group, settings, scorer, console))
+    finally:
+        scorer.close()
+        graders.close()
+
+
+async def _ask_team(
+    team: Team,
+    jobs: Sequence[Job],
+    settings: Asking,
+    scorer: AnswerScorer,
+    console: Console,
+) -> None:
+    async with team.open():
+        for job in jobs:
+            wanted = job.missing()
+            failure = await sample(job, team, wanted, settings, scorer, console)
+            if failure:
+                left = len(job.missing())
+                console.print(
+                    f"{job.title}: {left} of {len(wanted)} failed ({failure}); the same command "
+                    "asks for them again",
+                    soft_wrap=True,
+                    markup=False,
+                )
+
+
+async def sample(
+    job: Job,
+    team: Team,
+    wanted: Sequence[tuple[Problem, int]],
+    settings: Asking,
+    scorer: AnswerScorer,
+    console: Console,
+) -> str | None:
+    """Play episodes and store their responses, batch by batch.
+
+    Args:
+        job: where responses are stored, and whose they are.
+        team: has all policies of the job.
+        wanted: (problem, episode number) of each episode.
+        settings: of the comparison.
+        scorer: grades answers.
+        console: shows progress.
+
+    Returns:
+        The reason of the last failure, or None.
+    """
+    lineup = job.lineup
+    roles = lineup.roles or envs.spec(lineup.env).roles
+    codecs = {role: team.codecs[own[0].name] for role, own in lineup.policies.items()}
+    heard = lineup.role if lineup.role in codecs else next(iter(codecs))
+    # Silent roles use the codec of the role that answers.
+    spoken = {role: codecs.get(role, codecs[heard]) for role in roles}
+    timed = {role: _Timed(_policy(lineup, role, team, spoken[role])) for role in lineup.policies}
+    silent = ScriptedPolicy(ScriptedSettings("silent"), codecs[heard])
+    others = {
+        role: silent if lineup.silent is None or role in lineup.silent else _Nobody(role, job.title)
+        for role in roles
+    }
+    env_settings = _in_units(lineup.settings, spoken, heard)
+    longest = getattr(env_settings, "max_new_tokens", _MAX_NEW_TOKENS)
+    collector = Collector(
+        lambda: envs.make(  # type: ignore[arg-type,return-value]
+            lineup.env,
+            settings=env_settings,
+            codecs=spoken,
+            scorer=scorer,
+            roles=lineup.roles or None,
+        ),
+        {**others, **timed},
+        sampling=Sampling(longest, settings.temperature, settings.top_p),
+        scorer=scorer,
+        concurrency=settings.batch,
+    )
+    failure: str | None = None
+    answers = len(wanted) * lineup.answers
+    # Tiny models answer too fast to need a progress display.
+    slow = not are_tiny([policy.model for policy in lineup.needed.values()])
+    with stage(console, job.title, answers, lines=slow):
+        for start in range(0, len(wanted), settings.batch):
+            tasks = [
+                Task(
+                    problem,
+                    derive_seed(settings.seed, *lineup.stream, problem.id),
+                    replica=episode,
+                    mode=lineup.mode,
+                )
+                for problem, episode in wanted[start : start + settings.batch]
+            ]
+            records: list[Record] = []
+            for task, episode in zip(tasks, await collector.collect(tasks), strict=True):
+                waited = _seconds_waited(task, episode, timed)
+                if lineup.team:
+                    rows = [row for row in episode.trajectories if row.role in lineup.policies]
+                    why = next((row.status for row in rows if row.status != "ok"), "")
+                    failure = why.removeprefix("failed: ") or failure
+                    if rows and not why:
+                        records.append(_record_of_team(task, episode, lineup, spoken, waited))
+                    continue
+                mine = [r for r in episode.trajectories if r.role == lineup.role]
+                for place, row in enumerate(mine[-lineup.answers :]):
+                    if row.status == "ok":
+                        number = task.replica * lineup.answers + place
+                        records.append(_record(number, episode, row, lineup, spoken, waited))
+                    else:
+                        failure = row.status.removeprefix("failed: ")
+            job.stored.append(records)
+    return failure
+
+
+class _Nobody:
+    """Raises an error if the environment asks a role without a policy."""
+
+    def __init__(self, role: str, title: str) -> None:
+        self._sentence = why_unplayed(role, title)
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        raise UserError(self._sentence)
+
+
+class _Timed:
+    """Records the duration of each call to a policy."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._seconds: dict[tuple[str, int], float] = {}
+
+    async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        start = time.perf_counter()
+        completion = await self._policy(prompt, sampling)
+        self._seconds[prompt.agent, prompt.seed] = time.perf_counter() - start
+        return completion
+
+    def take(self, agent: str, seed: int) -> float:
+        """Return the call's duration in seconds and delete it; 0 if there was none."""
+        return self._seconds.pop((agent, seed), 0.0)
+
+
+def _policy(lineup: Lineup, role: str, team: Team, codec: TokenCodec) -> Policy:
+    """The policy of ``role``; several policies take its agents in turn."""
+    if lineup.replies is not None and role != lineup.role:
+        return StoredPolicy(lineup.replies, codec)
+    own = lineup.policies[role]
+    if len(own) == 1:
+        return team.interpreter(own[0].name, codec)
+    # Keyed by place: one policy may occur several times.
+    return ExpertPool(
+        {str(place): team.interpreter(player.name, codec) for place, player in enumerate(own)}
+    )
+
+
+def tokens_per_count(codec: TokenCodec) -> int:
+    """Number of codec units per token."""
+    return BYTES_PER_TOKEN if isinstance(codec, BytesCodec) else 1
+
+
+def _in_units(settings: Any, spoken: Mapping[str, TokenCodec], role: str) -> Any:
+    """The settings with token limits converted to codec units."""
+    if settings is None:
+        return None
+    factors: dict[str, int] = dict.fromkeys(_LIMITS, tokens_per_count(spoken[role]))
+    if "expert" in spoken:
+        factors["expert_max_new_tokens"] = tokens_per_count(spoken["expert"])
+    known = {field.name for field in dataclasses.fields(settings)}
+    changes = {n: getattr(settings, n) * f for n, f in factors.items() if n in known}
+    return dataclasses.replace(settings, **changes)
+
+
+def _seconds_waited(task: Task, episode: Episode, timed: Mapping[str, _Timed]) -> dict[str, float]:
+    """Agent -> total seconds of its calls."""
+    waited: dict[str, float] = {}
+    turn: Counter[str] = Counter()
+    for row in episode.trajectories:
+        for _ in row.turns if row.role in timed else ():
+            stream = derive_seed(task.seed, task.replica, row.agent, turn[row.agent])
+            seconds = timed[row.role].take(row.agent, stream)
+            waited[row.agent] = waited.get(row.agent, 0.0) + seconds
+            turn[row.agent] += 1
+    return waited
+
+
+def _record(
+    number: int,
+    episode: Episode,
+    row: Trajectory,
+    lineup: Lineup,
+    spoken: Mapping[str, TokenCodec],
+    waited: Mapping[str, float],
+) -> Record:
+    # With several responses per episode, each is charged its own tokens and the helpers'.
+    helpers = [
+        helper
+        for helper in episode.trajectories
+        if helper.role in lineup.policies and (lineup.answers == 1 or helper.role != lineup.role)
+    ]
+    # Helpers answer in parallel, before the answering role.
+    others = {helper.agent for helper in helpers} - {row.agent}
+    longest = max((waited.get(agent, 0.0) for agent in others), default=0.0)
+    confidence = row.info.get("confidence")
+    if "correct" not in row.info:
+        raise UserError(
+            f"{lineup.env} does not say whether {row.role} is right; with --team for each role, "
+            "the team's reward counts"
+        )
+    return {
+        "problem": episode.problem_id,
+        "sample": number,
+        "correct": int(bool(row.info.get("correct"))),
+        "answer": row.info.get("answer"),
+        "confidence": None if confidence is None else float(confidence),
+        "text": "".join(row.texts[1:]),
+        "used": _used(helpers if lineup.answers == 1 else [*helpers, row], lineup, spoken),
+        "seconds": round(waited.get(row.agent, 0.0) + longest, 4),
+        **_cut([row]),
+        **{name: _kept(row, name) for name in lineup.keeps},
+    }
+
+
+def _record_of_team(
+    task: Task,
+    episode: Episode,
+    lineup: Lineup,
+    spoken: Mapping[str, TokenCodec],
+    waited: Mapping[str, float],
+) -> Record:
+    # An agent whose context was reset has several rows, each with its full reward.
+    rows = [row for row in episode.trajectories if row.role in lineup.policies]
+    last = {row.agent: row for row in rows}
+    own = [row.info for row in last.values() if row.role == lineup.role]
+    right = [float(info["correct"]) for info in own if info.get("correct") is not None]
+    turns: dict[str, float] = {}
+    for agent, row in last.items():
+        # Agents of one role answer in parallel; roles answer in sequence.
+        turns[row.role] = max(turns.get(row.role, 0.0), waited.get(agent, 0.0))
+    return {
+        "problem": episode.problem_id,
+        "sample": task.replica,
+        "correct": sum(right) / len(right) if right else None,
+        **({"answer": own[-1]["answer"]} if own and "answer" in own[-1] else {}),
+        "confidence": own[-1].get("confidence") if own else None,
+        "text": "\n".join(f"{agent}: {''.join(row.texts[1:])}" for agent, row in last.items()),
+        "used": _used(rows, lineup, spoken),
+        "seconds": round(sum(turns.values()), 4),
+        **_cut(rows),
+        "earned": {
+            agent: reward
+            for agent, reward in episode.rewards.items()
+            if role_of(agent) in lineup.policies
+        },
+        "outcome": {a: row.info["outcome"] for a, row in last.items() if "outcome" in row.info},
+    }
+
+
+def _cut(rows: Sequence[Trajectory]) -> dict[str, int]:
+    """How many agents' answers ended at the limit of tokens; nothing where none did."""
+    agents = {row.agent for row in rows if "length" in row.finish[-1:]}
+    return {"cut": len(agents)} if agents else {}
+
+
+def _used(
+    rows: Sequence[Trajectory], lineup: Lineup, spoken: Mapping[str, TokenCodec]
+) -> dict[str, list[float]]:
+    """Policy -> [prompt tokens, sampled tokens]."""
+    used: dict[str, list[float]] = {}
+    for row in rows:
+        own = lineup.policies[row.role]
+        unit = tokens_per_count(spoken[row.role])
+        spent = used.setdefault(own[_place(row.agent) % len(own)].name, [0.0, 0.0])
+        for start, end in row.turns:
+            # Each call is charged its whole context, as servers bill it.
+            spent[0] += start / unit
+            spent[1] += (end - start) / unit
+    return used
+
+
+def _kept(row: Trajectory, name: str) -> Any:
+    if name == "tokens":
+        return row.tokens.tolist()
+    return mean_probability(row) if name == "probability" else float(row.info[name])
+
+
+def mean_probability(row: Trajectory) -> float:
+    """Arithmetic mean of the sampled tokens' probabilities at the sampling temperature."""
+    sampled = row.logprobs[row.mask].astype(np.float64)
+    return float(np.exp(sampled).mean()) if len(sampled) else 0.0
+
+
+def _place(agent: str) -> int:
+    number = agent.rpartition("_")[2]
+    return int(number) if number.isdecimal() else 0

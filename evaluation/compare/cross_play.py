@@ -1,0 +1,145 @@
+"""Cross-play: all pairings of competitors over an environment's roles, with the score of each
+pairing, and for games win rates and ratings.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, product
+from typing import Any
+
+from rich.console import Console
+
+from coterie import envs
+from coterie.datatypes import UserError
+from coterie.envs.contract import role_of
+from coterie.evaluation.compare.cross_play_scores import Seats, meaning, pairing_of, score
+from coterie.evaluation.compare.output import write_json
+from coterie.evaluation.compare.plan import Job, Questions, ask_missing, make_job
+from coterie.evaluation.compare.policies import NamedTeam, Prices
+from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.suites import Suite, lineup_of, settings_of
+from coterie.evaluation.metrics.means import mean_present
+from coterie.training.plain import to_plain
+
+_MOST = 400
+_CONVENTIONS = {
+    "score": "of a team its reward, or whether its answer is right; of a game the points of the "
+    "first seat: win 1, draw 1/2, loss 0",
+    "strength": "Bradley and Terry 1952, log-odds, mean 0; draws are half a win; half a win added "
+    "each way to every pair; elo is 400 / ln 10 times as much",
+    "intervals": "bootstrap over questions; every pairing plays the same ones",
+}
+
+
+def cross_play(
+    opened: Sequence[tuple[Suite, Sequence[Questions]]],
+    teams: Sequence[NamedTeam],
+    prices: Prices,
+    settings: Any,
+    console: Console,
+) -> None:
+    """Sample missing responses, score all pairings, print the tables and write the results.
+
+    Args:
+        opened: suites with their questions.
+        teams: the competitors; the team named ``team`` plays the fixed roles.
+        prices: for all policies or for none.
+        settings: a ``SuiteComparison``.
+
+    Raises:
+        UserError: only one player or only one seat, or too many pairings.
+    """
+    fixed = next((team for team in teams if team.name == "team"), NamedTeam("team", {}))
+    players = [team for team in teams if team is not fixed]
+    if len(players) < 2:
+        raise UserError(
+            f"--cross-play names {players[0].name} alone: name two at least, who then change seats"
+        )
+    todo: dict[str, tuple[Seats, dict[tuple[str, ...], list[Job]]]] = {}
+    for suite, sets in opened:
+        seats = seats_of(suite, fixed.players)
+        pairings = list(product(players, repeat=len(seats.names)))
+        if len(pairings) > _MOST:
+            raise UserError(
+                f"suite {suite.name}: {len(players)} players have {len(pairings)} pairings over "
+                f"{', '.join(seats.names)}; name fewer, or who plays some roles with --team"
+            )
+        todo[suite.name] = (
+            seats,
+            {
+                tuple(player.name for player in pairing): [
+                    _job(suite, questions, seats, pairing, fixed, settings) for questions in sets
+                ]
+                for pairing in pairings
+            },
+        )
+    every = {name: [*chain.from_iterable(jobs.values())] for name, (_, jobs) in todo.items()}
+    ask_missing([*chain.from_iterable(every.values())], settings, console, "--max-new-tokens")
+    content: dict[str, Any] = {}
+    pictures = []
+    for name, (seats, jobs) in todo.items():
+        stored = [record for job in every[name] for record in job.read().values()]
+        games = settings.game or any(record["outcome"] for record in stored)
+        pairings_played = [
+            pairing_of(names, jobs_of_pairing, seats, games)
+            for names, jobs_of_pairing in jobs.items()
+        ]
+        content[name], tables = score(name, seats, pairings_played, games, prices, settings)
+        for table in tables:
+            console.print(table, "")
+        cells = {
+            played.names: float(mean_present(played.responses.correct_QN))
+            for played in pairings_played
+        }
+        path = settings.out / f"{name}-cross-play.png"
+        pictures.append((cells, seats.names, path, meaning(games, seats)))
+    content = {"cross-play": content, "conventions": _CONVENTIONS, "config": to_plain(settings)}
+    files = [write_json(settings.out / "results.json", content)]
+    from coterie.evaluation.compare.pictures import draw_matrix
+
+    files += [draw_matrix(*picture) for picture in pictures]
+    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+
+
+def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
+    """The seats of a suite that competitors exchange.
+
+    Raises:
+        UserError: fewer than two seats, or agents that are not numbered.
+    """
+    env = envs.make(suite.env, settings=settings_of(suite), roles=suite.roles or None)
+    agents = list(env.possible_agents)
+    env.close()
+    roles = [role for role in dict.fromkeys(map(role_of, agents)) if role not in fixed]
+    own = [agent for agent in agents if role_of(agent) in roles]
+    seats = Seats(tuple(roles), fixed) if len(roles) != 1 else Seats(tuple(own), fixed, roles[0])
+    numbers = [name.rpartition("_")[2] for name in own] if seats.role else []
+    counted = {int(number) % len(own) for number in numbers if number.isdecimal()}
+    if len(counted) < len(numbers):
+        raise UserError(
+            f"suite {suite.name}: the agents of {seats.role} are {', '.join(own)}; to change seats "
+            "they have to be numbered, such as player_0 and player_1"
+        )
+    if len(seats.names) < 2:
+        raise UserError(
+            f"suite {suite.name}: --cross-play needs two seats, and {', '.join(roles) or 'none'} "
+            "alone changes hands there; compare with --teams"
+        )
+    return seats
+
+
+def _job(
+    suite: Suite,
+    questions: Questions,
+    seats: Seats,
+    players: Sequence[NamedTeam],
+    fixed: NamedTeam,
+    settings: Asking,
+) -> Job:
+    who = seats.lineup(players, fixed)
+    name = "+".join(player.name for player in players)
+    # Every pairing shares the same random stream.
+    lineup = lineup_of(suite, name, who, ("cross-play",), team=True)
+    folder = settings.out / "completions" / f"{suite.name}-cross-play"
+    return make_job(
+        lineup, questions, settings, folder, title=f"{suite.name}, {questions.name}: {name}"
+    )

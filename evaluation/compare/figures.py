@@ -1,0 +1,229 @@
+"""Figures of every system with intervals: over all questions, and over sets of problems."""
+
+# Q questions, R resamples, M rows, S sets, K numbers of samples
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from coterie.datatypes import derive_seed
+from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.systems import Prices, System
+from coterie.evaluation.evaluation import Resampled, difference
+from coterie.evaluation.metrics.complementarity import complementarity, joint_table
+from coterie.evaluation.metrics.intervals import resampled_means
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
+from coterie.evaluation.metrics.passk import is_binary, pass_at_k, team_pass_at_k
+
+Sets = Sequence[Sequence[System]]
+"""The same rows on every set of problems."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures of one system over all sets."""
+
+    system: System
+    """The system on the first set."""
+    micro: Resampled
+    """Mean over all questions."""
+    macro: Resampled
+    """Mean over sets with equal weights."""
+    over_best: Resampled
+    """``micro`` minus that of the best single policy. The best policy is chosen anew in each
+    resample, so the interval accounts for the choice."""
+    tokens: float
+    """Sampled tokens per answer, summed over policies."""
+    money: float | None
+    """Cost of a thousand answers; None without prices."""
+    seconds: float
+    """Mean wait for an answer in seconds, while a whole batch is sampled."""
+
+    @property
+    def marked(self) -> bool:
+        """Whether the interval of the difference excludes 0."""
+        low, high = self.over_best.interval()
+        return low > 0 or high < 0
+
+
+def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
+    """Figures of every row over all sets.
+
+    Args:
+        sets: the same rows on every set; its questions are resampled independently.
+        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
+        resamples: of the bootstrap over questions.
+        seed: of the bootstrap.
+    """
+    micro, macro = resampled(
+        [np.stack([system.score_Q for system in systems], axis=1) for systems in sets],
+        resamples=resamples,
+        seed=seed,
+    )
+    first = sets[0]
+    singles = [place for place, system in enumerate(first) if system.alone]
+    best = Resampled(
+        float(np.nanmax([micro[place].value for place in singles])),
+        np.max([micro[place].replicates for place in singles], axis=0),
+        0,
+    )
+    figures: list[Figures] = []
+    for place, system in enumerate(first):
+        parts = [systems[place] for systems in sets]
+        spent: dict[str, list[Floats]] = {}
+        for part in parts:
+            for name, used in part.used.items():
+                spent.setdefault(name, []).append(used)
+        # A policy has no cost on a set where it was not asked.
+        questions = sum(len(part.score_Q) for part in parts)
+        per_answer = {
+            name: np.nansum(np.concatenate(used), axis=0) / max(1, questions)
+            for name, used in spent.items()
+        }
+        figures.append(
+            Figures(
+                system,
+                micro[place],
+                macro[place],
+                difference(best, micro[place]),
+                float(sum(used[1] for used in per_answer.values())),
+                _money(per_answer, prices),
+                float(mean_present(np.concatenate([part.seconds_Q for part in parts]))),
+            )
+        )
+    return figures
+
+
+def differences(rows: Sequence[Figures]) -> dict[tuple[str, str], Resampled]:
+    """(first, second) -> how much the second row's average is above the first's, paired by
+    question, for every pair of ``rows``."""
+    # All rows have the same resamples of the same questions.
+    return {
+        (first.system.name, second.system.name): difference(first.micro, second.micro)
+        for first, second in combinations(rows, 2)
+    }
+
+
+def resampled(
+    columns: Sequence[Floats], *, resamples: int, seed: int
+) -> tuple[list[Resampled], list[Resampled]]:
+    """(micro, macro): the mean of each column over all questions, and over sets of equal weight.
+
+    Args:
+        columns: (Q_s, M) values of each of S sets; NaN: not measured.
+        resamples: of the bootstrap over questions.
+        seed: of the bootstrap.
+    """
+    point_SM = np.stack([mean_present(values_QM, axis=0) for values_QM in columns])
+    drawn_SRM = np.stack(
+        [
+            resampled_means(values, resamples=resamples, seed=derive_seed(seed, "set", place))
+            for place, values in enumerate(columns)
+        ]
+    )
+    count_SM = np.stack([(~np.isnan(values_QM)).sum(axis=0) for values_QM in columns])
+    share_SM = ratio(count_SM, count_SM.sum(axis=0))
+    micro: list[Resampled] = []
+    macro: list[Resampled] = []
+    for m, count in enumerate(count_SM.sum(axis=0).tolist()):
+        share_S1 = share_SM[:, m, None]
+        asked_S = count_SM[:, m] > 0
+        drawn_SR = drawn_SRM[asked_S, :, m]
+        whole_R = (share_S1[asked_S] * drawn_SR).sum(axis=0) if count else drawn_SRM[0, :, m]
+        each_R = drawn_SR.mean(axis=0) if count else whole_R
+        weighted = (share_SM[asked_S, m] * point_SM[asked_S, m]).sum() if count else np.nan
+        micro.append(Resampled(float(weighted), whole_R, count))
+        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, int(asked_S.sum())))
+    return micro, macro
+
+
+def _money(per_answer: Mapping[str, Floats], prices: Prices) -> float | None:
+    if not prices:
+        return None
+    return float(sum(used @ as_floats(prices[name]) for name, used in per_answer.items()) / 1000)
+
+
+@dataclass(frozen=True)
+class PassAtK:
+    """Unbiased pass@k of every policy and of the team."""
+
+    policies: Mapping[str, Sequence[Resampled]]
+    """Policy -> pass@1 .. pass@N."""
+    team: Sequence[Resampled]
+    """Team Pass@k, k of each policy (CoRe, arXiv:2601.21600), k = 1 .. N. This and the
+    following fields are empty if scores are not binary."""
+    control: Sequence[Resampled]
+    """The best single policy with as many candidates, for every k with enough samples."""
+    gain: Sequence[Resampled]
+    """Team minus control."""
+
+
+def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> PassAtK:
+    """Pass@k over all questions of all sets.
+
+    Args:
+        sets: policy -> its responses, on each set.
+        resamples: of the bootstrap over questions.
+        seed: of the bootstrap.
+    """
+    policies = list(sets[0])
+    samples = min(own.samples for answered in sets for own in answered.values())
+    columns: list[Floats] = []
+    binary = are_binary(sets)
+    for answered in sets:
+        correct = {name: own.correct_QN for name, own in answered.items()}
+        own = [pass_at_k(correct[name], k) for name in policies for k in range(1, samples + 1)]
+        team = [team_pass_at_k(correct, k) for k in range(1, samples + 1) if binary]
+        columns.append(np.stack([*own, *team], axis=1))
+    micro, _ = resampled(columns, resamples=resamples, seed=seed)
+    by_policy = {
+        name: micro[place * samples : (place + 1) * samples] for place, name in enumerate(policies)
+    }
+    together = micro[len(policies) * samples :]
+    control: list[Resampled] = []
+    for k in range(1, samples // len(policies) + 1 if binary else 1):
+        alone = [by_policy[name][k * len(policies) - 1] for name in policies]
+        best_R = np.max([policy.replicates for policy in alone], axis=0)
+        best = float(np.nanmax([policy.value for policy in alone]))
+        control.append(Resampled(best, best_R, alone[0].count))
+    gain = [difference(c, t) for c, t in zip(control, together)]
+    return PassAtK(by_policy, together, control, gain)
+
+
+def are_binary(sets: Sequence[Mapping[str, Responses]]) -> bool:
+    """Whether every score is 0 or 1."""
+    return all(is_binary(own.correct_QN) for answered in sets for own in answered.values())
+
+
+@dataclass(frozen=True)
+class Pair:
+    """How far the errors of two policies differ, with one response each."""
+
+    first: str
+    second: str
+    measured: Mapping[str, Resampled]
+    """Keys: fields of :class:`coterie.evaluation.metrics.complementarity.Complementarity`."""
+
+
+def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> list[Pair]:
+    """The decomposition of every pair of policies (CoRe, arXiv:2601.21600, Thm 4.1); arguments as
+    of :func:`passes`."""
+    decompositions: list[Pair] = []
+    for first, second in combinations(sets[0], 2):
+        tables = [
+            joint_table(mean_at_n(a[first].correct_QN), mean_at_n(a[second].correct_QN))
+            for a in sets
+        ]
+        micro, _ = resampled(tables, resamples=resamples, seed=seed)
+        point = vars(complementarity(*(mean.value for mean in micro)))
+        drawn = vars(complementarity(*(mean.replicates for mean in micro)))
+        decompositions.append(
+            Pair(
+                first,
+                second,
+                {n: Resampled(float(point[n]), drawn[n], micro[0].count) for n in point},
+            )
+        )
+    return decompositions

@@ -1,0 +1,286 @@
+"""A suite's tables and JSON from stored responses; nothing is sampled."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from coterie.evaluation.cascade import ThresholdChoice
+from coterie.evaluation.compare.figures import (
+    Figures,
+    are_binary,
+    differences,
+    measure_rows,
+    pairs,
+    passes,
+)
+from coterie.evaluation.compare.plan import Job, Questions
+from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.suite_tables import (
+    accuracy_table,
+    calibration_tables,
+    difference_table,
+    pair_table,
+    pass_table,
+)
+from coterie.evaluation.compare.systems import Prices, System, systems
+from coterie.evaluation.compare.verifier import judgements, verified
+from coterie.evaluation.metrics.calibration import (
+    adaptive_calibration_error,
+    brier,
+    calibration_columns,
+    calibration_error,
+    discreteness,
+    expected_calibration_error,
+    kolmogorov_smirnov_error,
+    murphy,
+    negative_log_likelihood,
+    output_ratio,
+)
+from coterie.evaluation.metrics.discrimination import (
+    accuracy_at_coverage,
+    area_under_risk_coverage,
+    discrimination,
+    discrimination_columns,
+    within_question_auroc,
+)
+from coterie.evaluation.metrics.intervals import bootstrap
+from coterie.evaluation.metrics.means import Floats, mean_at_n, mean_present, variance
+from coterie.evaluation.metrics.passk import shapley_shares, subset_unions
+from coterie.evaluation.metrics.runs import averaged_over_sets, calibration_over_runs
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The responses of all systems to one set of problems."""
+
+    suite: str
+    questions: Questions
+    alone: Mapping[str, Responses]
+    """Policy -> its responses alone."""
+    workflows: Mapping[str, Responses]
+    """Policy -> its responses after all others had answered."""
+    verifier: Job | None = None
+    counted: str = " policy"
+    """For titles: what is sampled, and what counts as the score."""
+
+    @classmethod
+    def of(cls, suite: str, questions: Questions, jobs: Sequence[Job]) -> "Answered":
+        """Read the stored responses of the jobs.
+
+        Raises:
+            UserError: a job has no response at all.
+        """
+        names = list(dict.fromkeys(name for job in jobs for name in job.lineup.needed))
+        alone: dict[str, Responses] = {}
+        workflows: dict[str, Responses] = {}
+        for job in jobs:
+            helped = not job.lineup.team and len(job.lineup.policies) > 1
+            name = job.lineup.name.removeprefix("workflow-") if helped else job.lineup.name
+            (workflows if helped else alone)[name] = job.responses(names)
+        teams = [job.lineup for job in jobs if job.lineup.team]
+        counts = f"answers of {teams[0].role} count" if teams and teams[0].role else "mean reward"
+        return cls(
+            suite, questions, alone, workflows, counted=f" team; {counts}" if teams else " policy"
+        )
+
+
+@dataclass(frozen=True)
+class SuiteResults:
+    """One suite's results."""
+
+    name: str
+    sets: Sequence[Sequence[System]]
+    figures: Sequence[Figures]
+    tables: Sequence[Table]
+    content: Mapping[str, Any]
+
+
+def score(
+    answered: Sequence[Answered], prices: Prices, choice: ThresholdChoice, settings: Asking
+) -> SuiteResults:
+    """The results of one suite.
+
+    Args:
+        answered: the responses on each of its sets.
+        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
+        choice: how the cascade's threshold is chosen.
+        settings: of the comparison: samples, and the bootstrap.
+    """
+    systems_by_set = _shared([_systems(answers, prices, choice) for answers in answered])
+    drawn = {"resamples": settings.resamples, "seed": settings.seed}
+    alone = [answers.alone for answers in answered]
+    rows = measure_rows(systems_by_set, prices, **drawn)
+    passing = passes(alone, **drawn)
+    binary = are_binary(alone)
+    apart = pairs(alone, **drawn) if binary else []
+    known = reliability(alone, **drawn)
+    runs = [
+        {n: calibration_over_runs(own.confidence_QN, own.correct_QN) for n, own in answers.items()}
+        for answers in alone
+    ]
+    name = answered[0].suite
+    questions = sum(len(systems_of_set[0].score_Q) for systems_of_set in systems_by_set)
+    sets = len(systems_by_set)
+    title = (
+        f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
+        f"{settings.samples} samples of each{answered[0].counted}"
+    )
+    single = differences([row for row in rows if row.system.alone])
+    deployable = differences([row for row in rows if not row.system.oracle])
+    tables = [
+        accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
+        *([difference_table(single)] if single else []),
+        pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
+        *([pair_table(apart, "one answer each")] if apart else []),
+        *calibration_tables(known),
+    ]
+    content = {
+        "sets": {
+            answers.questions.name: {
+                "questions": len(answers.questions.problems),
+                "rows": {system.name: mean_present(system.score_Q) for system in systems_of_set},
+                "policies": reliability([answers.alone], **drawn),
+                "runs": own_runs,
+            }
+            for answers, systems_of_set, own_runs in zip(answered, systems_by_set, runs)
+        },
+        "runs": {
+            name: averaged_over_sets(
+                [own[name] for own in runs],
+                [len(answers.questions.problems) for answers in answered],
+            )
+            for name in alone[0]
+        },
+        "rows": {row.system.name: _row(row) for row in rows},
+        "differences": {f"{second} - {first}": d for (first, second), d in deployable.items()},
+        "pass@k": {
+            "policies": passing.policies,
+            "team": passing.team,
+            "best policy, as many candidates": passing.control,
+            "difference": passing.gain,
+        },
+        "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in apart},
+        "policies": known,
+        "shares": shares(alone) if binary else {},
+    }
+    return SuiteResults(name, systems_by_set, rows, tables, content)
+
+
+def overall(
+    scored: Sequence[SuiteResults], prices: Prices, settings: Asking
+) -> tuple[Table, Mapping[str, Any]]:
+    """(table, JSON data) of the rows common to all suites, over all their sets; arguments as of
+    :func:`score`."""
+    shared = _shared([systems for results in scored for systems in results.sets])
+    rows = measure_rows(shared, prices, resamples=settings.resamples, seed=settings.seed)
+    table = accuracy_table(rows, f"all {len(scored)} suites", sets=len(shared))
+    return table, {row.system.name: _row(row) for row in rows}
+
+
+def _shared(sets: Sequence[Sequence[System]]) -> list[list[System]]:
+    """The rows that are on every set: one that is missing on some set, without answers to vote on,
+    has no figure over all sets."""
+    common = set.intersection(*({system.name for system in rows} for rows in sets))
+    return [[system for system in rows if system.name in common] for rows in sets]
+
+
+def _systems(answers: Answered, prices: Prices, choice: ThresholdChoice) -> list[System]:
+    rows = list(
+        systems(answers.alone, prices=prices, threshold=choice, workflows=answers.workflows)
+    )
+    if answers.verifier:
+        said = judgements(answers.verifier, answers.questions, answers.alone)
+        rows.append(verified(answers.alone, said, *answers.verifier.lineup.needed))
+    return rows
+
+
+def _row(figures: Figures) -> dict[str, Any]:
+    return {
+        "label": figures.system.label,
+        "oracle": figures.system.oracle,
+        "avg": figures.micro,
+        "macro": figures.macro,
+        "over_best": figures.over_best,
+        "significant": figures.marked,
+        "tokens": figures.tokens,
+        "money": figures.money,
+        "seconds": figures.seconds,
+    }
+
+
+_MEASURES: Mapping[str, Callable[[Floats, Floats], float]] = {
+    "ece_15": partial(expected_calibration_error, bins=15),
+    "ece_right_closed": partial(expected_calibration_error, closed="right"),
+    "ece_missing_as_zero": partial(expected_calibration_error, missing="zero"),
+    "ece_adaptive": adaptive_calibration_error,
+    "ks": kolmogorov_smirnov_error,
+    "brier": brier,
+    "nll": negative_log_likelihood,
+    "aurc": area_under_risk_coverage,
+    "accuracy_at_80%": accuracy_at_coverage,
+}
+"""Computed over all responses together, without intervals."""
+
+
+def reliability(
+    sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Policy -> variance of its scores, and calibration of its stated confidence (``stated``) and
+    of its self-agreement (``agreement``), if available. Arguments as of
+    :func:`coterie.evaluation.compare.figures.passes`."""
+    by_policy: dict[str, dict[str, Any]] = {}
+    for name in sets[0]:
+        correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])
+        by_policy[name] = {"variance": variance(correct_QN)}
+        kinds = {
+            "stated": [answered[name].confidence_QN for answered in sets],
+            "agreement": [answered[name].agreement_QN() for answered in sets],
+        }
+        for kind, parts in kinds.items():
+            confidence_QN = np.concatenate(parts)
+            if not np.isnan(confidence_QN).all():
+                by_policy[name][kind] = _calibration(
+                    confidence_QN, correct_QN, resamples=resamples, seed=seed
+                )
+    return by_policy
+
+
+def _calibration(
+    confidence_QN: Floats, correct_QN: Floats, *, resamples: int, seed: int
+) -> dict[str, Any]:
+    resampling = {"resamples": resamples, "seed": seed}
+    columns = calibration_columns(confidence_QN, correct_QN)
+    ece = bootstrap(columns, calibration_error, **resampling)
+    auroc = bootstrap(
+        discrimination_columns(confidence_QN, correct_QN), discrimination, **resampling
+    )
+    asked = ~np.isnan(correct_QN)
+    flat = confidence_QN.ravel(), correct_QN.ravel()
+    return {
+        "ece": ece,
+        "auroc": auroc,
+        "auroc_within": within_question_auroc(confidence_QN, correct_QN),
+        "output_ratio": output_ratio(confidence_QN[asked]),
+        **{name: measure(*flat) for name, measure in _MEASURES.items()},
+        "murphy": murphy(*flat),
+        "discreteness": discreteness(flat[0]),
+    }
+
+
+def shares(sets: Sequence[Mapping[str, Responses]]) -> dict[str, dict[str, Any]]:
+    """``unions``: subset of policies -> share of questions that at least one of them solves with
+    one answer each; ``shapley``: policy -> its part of the full union, from first answers."""
+    correct = {
+        name: np.concatenate([answered[name].correct_QN for answered in sets]) for name in sets[0]
+    }
+    unions = subset_unions({name: mean_at_n(right_QN) for name, right_QN in correct.items()})
+    parts = shapley_shares({name: right_QN[:, 0] for name, right_QN in correct.items()})
+    return {
+        "unions": {"+".join(policies): value for policies, value in unions.items()},
+        "shapley": parts,
+    }

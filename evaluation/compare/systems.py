@@ -1,0 +1,377 @@
+"""Systems that select one answer from the stored responses of several policies.
+
+A deployable system uses answers, confidences and votes; an oracle also uses the gold answer and
+is an upper bound. Scores are per question, so that any two systems can be compared by pairs.
+"""
+
+# Q questions, N samples of one policy, M policies, S pairs of samples
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from coterie.evaluation.cascade import Cascade, Mask, ScoredResponses, ThresholdChoice
+from coterie.evaluation.compare.policies import Prices
+from coterie.evaluation.compare.responses import Responses, Used
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
+from coterie.evaluation.metrics.passk import is_binary, majority_vote, pass_at_k, union
+
+
+@dataclass(frozen=True)
+class Deferral:
+    """The decisions of a cascade."""
+
+    cascade: Cascade
+    deferred_QS: npt.NDArray[Any]
+    """Whether the last policy answers, or with what probability."""
+    threshold_Q: Floats | None = None
+    """Threshold of each question, if any; it allows a curve."""
+
+    def of(self, chosen_Q: Mask) -> "Deferral":
+        """The decisions on the chosen questions."""
+        threshold_Q = None if self.threshold_Q is None else self.threshold_Q[chosen_Q]
+        return Deferral(self.cascade.of(chosen_Q), self.deferred_QS[chosen_Q], threshold_Q)
+
+    @staticmethod
+    def join(parts: "Sequence[Deferral]") -> "Deferral":
+        """The decisions on several sets, one after the other."""
+        thresholds = [part.threshold_Q for part in parts if part.threshold_Q is not None]
+        return Deferral(
+            Cascade.join([part.cascade for part in parts]),
+            np.concatenate([part.deferred_QS for part in parts]),
+            np.concatenate(thresholds) if len(thresholds) == len(parts) else None,
+        )
+
+    def mixed(self, kept_QS: Floats, moved_QS: Floats) -> Floats:
+        """Mix the values of kept and deferred questions by the probability of deferral."""
+        return kept_QS + as_floats(self.deferred_QS) * (moved_QS - kept_QS)
+
+
+@dataclass(frozen=True)
+class System:
+    """One row: scores and costs of a system on one set of questions."""
+
+    name: str
+    """Identifies the row on every set."""
+    label: str
+    score_Q: Floats
+    """Probability that the answer is right."""
+    used: Used
+    seconds_Q: Floats
+    """Samples of one policy are drawn in parallel."""
+    oracle: bool = False
+    """Whether it uses the gold answer."""
+    alone: bool = False
+    """Whether it is one response of one policy."""
+    responses: Responses | None = None
+    """The responses, if one lineup gives all answers."""
+    deferral: Deferral | None = None
+    """The decisions, if it is a cascade."""
+
+    def of(self, chosen_Q: Mask) -> "System":
+        """The system on the chosen questions, with unchanged thresholds."""
+        return replace(
+            self,
+            score_Q=self.score_Q[chosen_Q],
+            used={name: used[chosen_Q] for name, used in self.used.items()},
+            seconds_Q=self.seconds_Q[chosen_Q],
+            responses=self.responses and self.responses.of(chosen_Q),
+            deferral=self.deferral and self.deferral.of(chosen_Q),
+        )
+
+
+def systems(
+    answered: Mapping[str, Responses],
+    *,
+    prices: Prices = MappingProxyType({}),
+    threshold: ThresholdChoice,
+    workflows: Mapping[str, Responses] = MappingProxyType({}),
+) -> Iterator[System]:
+    """All rows that these responses allow.
+
+    Args:
+        answered: policy -> responses, cheap and weak policies first: cascade and routing start with
+            the first policy and fall back to the last.
+        prices: costs for the choice of the cascade's threshold; default: sampled tokens.
+        threshold: how the threshold is chosen.
+        workflows: policy -> its responses after the others had answered.
+    """
+    for name, own in answered.items():
+        yield alone(name, name, own)
+    for name, own in workflows.items():
+        others = ", ".join(other for other in answered if other != name) or name
+        yield alone(f"workflow/{name}", f"{name}, helped by {others}", own, is_alone=False)
+    comparable = all(own.has_answers for own in answered.values())
+    if comparable:
+        yield from _votes(answered)
+    if comparable and len(answered) > 1:
+        yield from _selections(answered, threshold, prices)
+    for name, own in answered.items():
+        if own.samples > 1:
+            yield best_of(name, own, own.samples)
+    binary = all(is_binary(own.correct_QN) for own in answered.values())
+    for size in range(2, len(answered) + 1) if binary else ():
+        # all pairs, and the whole team
+        if size in (2, len(answered)):
+            for members in combinations(answered, size):
+                yield any_of({name: answered[name] for name in members})
+
+
+def alone(name: str, label: str, own: Responses, *, is_alone: bool = True) -> System:
+    """One response of one lineup."""
+    return System(
+        name,
+        label,
+        mean_at_n(own.correct_QN),
+        own.used_by(1),
+        mean_present(own.seconds_QN, axis=1),
+        alone=is_alone,
+        responses=own,
+    )
+
+
+def best_of(name: str, own: Responses, k: int) -> System:
+    """Oracle: whether one of k responses is right."""
+    return System(
+        f"best/{name}",
+        f"{name}, best of {k}",
+        pass_at_k(own.correct_QN, k),
+        own.used_by(k),
+        own.slowest_Q(k),
+        oracle=True,
+    )
+
+
+def any_of(answered: Mapping[str, Responses]) -> System:
+    """Oracle of independently trained models: whether one of M responses, one each, is right."""
+    solved = {name: mean_at_n(own.correct_QN) for name, own in answered.items()}
+    return System(
+        f"any/{'+'.join(answered)}",
+        f"{' + '.join(answered)}, best of {len(answered)}",
+        union(solved),
+        total_used([own.used_by(1) for own in answered.values()]),
+        np.max([mean_present(own.seconds_QN, axis=1) for own in answered.values()], axis=0),
+        oracle=True,
+    )
+
+
+def affordable(answered: Mapping[str, Responses]) -> tuple[dict[str, int], dict[str, int]]:
+    """(samples of each policy alone, samples of each in a team) for equally many sampled tokens.
+
+    The budget is the cost of all samples of the cheapest policy, to the nearest sample. The team
+    takes one sample of each policy in turn within the budget; each policy has at least one vote.
+    """
+    cost = {name: own.sampled_tokens() for name, own in answered.items()}
+    most = min(own.samples for own in answered.values())
+    budget = min(cost.values()) * most
+    by_itself = {n: max(1, min(most, round(budget / c))) for n, c in cost.items()}
+    together, left = dict.fromkeys(cost, 0), budget
+    for _ in range(most):
+        for name, price in cost.items():
+            if not together[name] or price / 2 <= left:
+                together[name] += 1
+                left -= price
+    return by_itself, together
+
+
+def _votes(answered: Mapping[str, Responses]) -> Iterator[System]:
+    if any(np.isnan(own.sampled_tokens()) or not own.sampled_tokens() for own in answered.values()):
+        return
+    by_itself, together = affordable(answered)
+    for name, count in by_itself.items():
+        if count > 1:
+            yield _voted(f"vote/{name}", f"{name}, vote of {count}", answered, {name: count})
+    if len(answered) > 1:
+        total = sum(together.values())
+        yield _voted("vote", f"team, vote of {total}", answered, together)
+        if min(together.values()) > 1:
+            yield _most_agreed(answered, together)
+
+
+def _voted(
+    name: str, label: str, answered: Mapping[str, Responses], counts: Mapping[str, int]
+) -> System:
+    """Majority vote over samples; ties are broken at random."""
+    scores = [
+        majority_vote(
+            {a: answered[a].votes[q][:n] for a, n in counts.items()},
+            {a: (answered[a].correct_QN[q][:n] > 0).tolist() for a, n in counts.items()},
+        ).expected
+        for q in range(_questions(answered))
+    ]
+    return System(
+        name,
+        label,
+        _known(scores, [answered[a] for a in counts]),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
+    )
+
+
+def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -> System:
+    """The vote of the policy that agrees most with itself; agreement acts as confidence."""
+    scores: list[float] = []
+    for q in range(_questions(answered)):
+        polls: list[tuple[float, float]] = []
+        for name, count in counts.items():
+            votes: list[Hashable] = list(answered[name].votes[q][:count])
+            right = (answered[name].correct_QN[q][:count] > 0).tolist()
+            poll = majority_vote({name: votes}, {name: right})
+            agreed = 0 if poll.winner is None else votes.count(poll.winner)
+            polls.append((agreed / count, poll.expected))
+        surest = max(share for share, _ in polls)
+        scores.append(float(np.mean([right for share, right in polls if share == surest])))
+    total = sum(counts.values())
+    return System(
+        "agreement",
+        f"team, surest by agreement of {total}",
+        _known(scores, list(answered.values())),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
+    )
+
+
+def _selections(
+    answered: Mapping[str, Responses], threshold: ThresholdChoice, prices: Prices
+) -> Iterator[System]:
+    first, *between, last = answered
+    if between or answered[first].samples > 1:
+        yield _routed(answered, first, between[0] if between else first, last)
+    states = bool((~np.isnan(answered[first].confidence_QN)).any())
+    if states or answered[first].samples > 1:
+        yield _cascade(answered, first, last, states, threshold, prices)
+
+
+def _routed(answered: Mapping[str, Responses], first: str, second: str, last: str) -> System:
+    """Two cheap answers; if they differ, the last policy's answer."""
+    first_own, second_own, judge = answered[first], answered[second], answered[last]
+    samples = min(own.samples for own in answered.values())
+    shift = 1 if first == second else 0
+    questions = _questions(answered)
+    kept_QS = np.zeros((questions, samples - shift))
+    score_QS = np.zeros_like(kept_QS)
+    for q in range(questions):
+        for s in range(samples - shift):
+            vote = first_own.votes[q][s]
+            kept_QS[q, s] = vote is not None and vote == second_own.votes[q][s + shift]
+            own = first_own if kept_QS[q, s] else judge
+            score_QS[q, s] = own.correct_QN[q, s]
+    asked_Q = 1 - kept_QS.mean(axis=1)
+    both = total_used([first_own.used_by(1), second_own.used_by(1)])
+    extra = {name: used * asked_Q[:, None] for name, used in judge.used_by(1).items()}
+    quick = np.maximum(
+        mean_present(first_own.seconds_QN, axis=1), mean_present(second_own.seconds_QN, axis=1)
+    )
+    pair = f"{first} twice" if first == second else f"{first}, {second}"
+    return System(
+        "routing",
+        f"{pair}, {last} if they differ",
+        mean_present(score_QS, axis=1),
+        total_used([both, extra]),
+        quick + asked_Q * mean_present(judge.seconds_QN, axis=1),
+    )
+
+
+def _cascade(
+    answered: Mapping[str, Responses],
+    first: str,
+    last: str,
+    states: bool,
+    threshold: ThresholdChoice,
+    prices: Prices,
+) -> System:
+    """The first policy's answer if its confidence is high enough, else the last policy's."""
+    small, large = answered[first], answered[last]
+    score_QN = small.confidence_QN if states else small.agreement_QN()
+    # Agreement requires every sample.
+    calls = 1 if states else small.samples
+    cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
+    threshold_Q = cascade.thresholds(threshold)
+    deferred_QS = cascade.defer(threshold_Q)
+    measure = "confidence" if states else "agreement"
+    return cascaded(
+        "cascade",
+        f"{first}, else {last}, by {measure}",
+        Deferral(cascade, deferred_QS, threshold_Q),
+        small,
+        large,
+        calls=calls,
+    )
+
+
+def cascaded(
+    name: str,
+    label: str,
+    deferral: Deferral,
+    small: Responses,
+    large: Responses,
+    *,
+    calls: int = 1,
+    oracle: bool = False,
+) -> System:
+    """A cascade: ``small``'s answer if it is kept, else ``large``'s.
+
+    Args:
+        name: identifies the row.
+        label: the row's text.
+        deferral: which questions, or what share of each, go on to ``large``.
+        small: responses of the first model.
+        large: responses of the last one.
+        calls: responses of ``small`` that each question costs.
+        oracle: whether the decision uses the gold answer.
+    """
+    deferred_QS = as_floats(deferral.deferred_QS)
+    deferred_Q = deferred_QS.mean(axis=1)
+    mixed_QS = deferral.mixed(small.correct_QN, large.correct_QN)
+    # A failure of the policy that is not used does not matter.
+    score_QN = np.where(deferred_QS == 0, small.correct_QN, mixed_QS)
+    score_QN = np.where(deferred_QS == 1, large.correct_QN, score_QN)
+    first = small.used_by(calls)
+    waited_Q = mean_present(small.seconds_QN, axis=1) if calls == 1 else small.slowest_Q(calls)
+    if not deferral.cascade.small_always:
+        # The question is routed before the small policy answers.
+        first = {name: used * (1 - deferred_Q[:, None]) for name, used in first.items()}
+        waited_Q = waited_Q * (1 - deferred_Q)
+    extra = {name: used * deferred_Q[:, None] for name, used in large.used_by(1).items()}
+    return System(
+        name,
+        label,
+        mean_present(score_QN, axis=1),
+        total_used([first, extra]),
+        waited_Q + deferred_Q * mean_present(large.seconds_QN, axis=1),
+        oracle=oracle,
+        deferral=deferral,
+    )
+
+
+def _answers(own: Responses, prices: Prices, calls: int) -> ScoredResponses:
+    """Scores for the choice of a threshold; a failed response is wrong, silent and free."""
+    cost_QN = np.zeros_like(own.correct_QN)
+    for name, used_QN2 in own.used_QN2.items():
+        price = prices.get(name, (0.0, 1.0))
+        cost_QN = cost_QN + np.nan_to_num(used_QN2 @ as_floats(price))
+    return ScoredResponses(np.nan_to_num(own.correct_QN), own.confidence_QN, calls * cost_QN)
+
+
+def _known(scores: Sequence[float], whose: Sequence[Responses]) -> Floats:
+    """``scores``, with NaN for questions that one of the policies has not answered at all."""
+    lacking = [np.isnan(own.correct_QN).all(axis=1) for own in whose]
+    return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))
+
+
+def _questions(answered: Mapping[str, Responses]) -> int:
+    return len(next(iter(answered.values())).votes)
+
+
+def total_used(parts: Sequence[Used]) -> Used:
+    """Sum of token use for each policy."""
+    total: dict[str, Floats] = {}
+    for part in parts:
+        for name, used in part.items():
+            total[name] = total[name] + used if name in total else used
+    return total

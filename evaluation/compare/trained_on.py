@@ -1,0 +1,65 @@
+"""Questions of a comparison that a compared run trained on."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from coterie.datatypes import UserError
+from coterie.evaluation.compare.inherited import run_settings
+from coterie.evaluation.compare.plan import Questions
+from coterie.evaluation.compare.policies import NamedPolicy
+from coterie.problems.canonical import problem_key
+from coterie.problems.opening import open_source
+from coterie.problems.prepare import prepare
+
+
+def trained_on(
+    policies: Sequence[NamedPolicy], scored: Sequence[Questions], seed: int
+) -> Iterator[str]:
+    """Yield a sentence for each run and set of which the run trained on some questions.
+
+    Problems of generators are not compared: two streams may share a short problem by chance.
+
+    Args:
+        policies: what is compared.
+        scored: what is asked.
+        seed: the seed that chose it.
+    """
+    for run in dict.fromkeys(policy.run for policy in policies if policy.run):
+        settings = run_settings(run)
+        if settings is None:
+            continue
+        try:
+            keys = _trained(run)
+        except UserError as error:
+            yield f"whether {run} trained on these questions is not known: {error}"
+            continue
+        for questions in scored:
+            seen = sum(problem_key(problem) in keys for problem in questions.problems)
+            if not seen:
+                continue
+            own = settings.run.seed
+            way_out = (
+                f"--seed {own}, its own, asks what it held out"
+                if own != seed
+                else "ask fewer with --questions, or others with --problems"
+            )
+            yield (
+                f"{run} trained on {seen} of {len(questions.problems)} questions of "
+                f"{questions.name}: {way_out}"
+            )
+
+
+@lru_cache(maxsize=8)
+def _trained(run: Path) -> frozenset[str]:
+    """Canonical forms of the problems that a run trained on; none of a generator's."""
+    settings = run_settings(run)
+    assert settings is not None
+    problems, seed = settings.problems, settings.run.seed
+    if open_source(problems.train, seed=seed).size is None:
+        return frozenset()
+    stream = prepare(problems, seed).train
+    shown = settings.run.steps * settings.rollout.problems_per_step
+    return frozenset(
+        problem_key(stream.at(place)) for place in range(min(shown, stream.available or 0))
+    )

@@ -1,0 +1,165 @@
+"""Select the answer that a verifier trusts most; each distinct answer is a separate problem."""
+
+# Q questions
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coterie.datatypes import Problem
+from coterie.envs.solo import SoloSettings
+from coterie.evaluation.compare.plan import Job, Lineup, Questions, make_job
+from coterie.evaluation.compare.policies import NamedPolicy
+from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.systems import System, affordable, total_used
+from coterie.evaluation.metrics.means import as_floats
+
+_QUESTION = """\
+{question}
+
+Proposed answer: {answer}
+
+Check the proposed answer step by step. Then output the probability (0.0-1.0) that it is correct \
+within \\confidence{}."""
+# Characters of an answer: a longer text is not an answer, and is cut.
+_LONGEST = 512
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verifier's judgement of one answer to one question."""
+
+    trust: float
+    """Probability that the answer is right; NaN if the verifier gave no valid one."""
+    used: tuple[float, float]
+    """Prompt and sampled tokens of the verifier."""
+    seconds: float
+
+
+Judgements = Sequence[Mapping[str, Judged]]
+"""For each question: answer in normal form -> its judgement."""
+
+
+def verifying(
+    questions: Questions,
+    answered: Mapping[str, Responses],
+    verifier: NamedPolicy,
+    settings: Asking,
+    *,
+    suite: str,
+    tokens: int,
+) -> Job:
+    """The verifier's job on one set, after the policies have answered.
+
+    A scripted oracle gets the solution 1 for right answers and 0 for wrong answers.
+
+    Args:
+        questions: of the set.
+        answered: policy -> its responses; each distinct answer is judged once.
+        verifier: who judges.
+        settings: of the comparison.
+        suite: names the folder of the judgements.
+        tokens: longest judgement.
+    """
+    problems: dict[str, Problem] = {}
+    for own in answered.values():
+        for q, problem in enumerate(questions.problems):
+            for vote, record in zip(own.votes[q], own.records[q]):
+                if vote is not None and record is not None:
+                    asked = _asked(problem, vote, str(record["answer"]), int(record["correct"]))
+                    problems.setdefault(asked.id, asked)
+    lineup = Lineup(
+        f"verifier-{verifier.name}",
+        "coterie.envs.solo:SoloEnv",
+        SoloSettings(prompt="{question}", max_new_tokens=tokens),
+        "eval",
+        {"solver": (verifier,)},
+        "solver",
+        stream=("suite", verifier.name),
+    )
+    return make_job(
+        lineup,
+        replace(questions, problems=tuple(problems.values())),
+        settings,
+        settings.out / "completions" / suite,
+        title=f"{suite}, {questions.name}: {verifier.name}",
+        samples=1,
+    )
+
+
+def judgements(job: Job, questions: Questions, votes: Mapping[str, Responses]) -> Judgements:
+    """The stored judgements of each question; ``votes``: policy -> the responses it judges."""
+    stored = job.read()
+    (verifier,) = job.lineup.needed
+    said: list[dict[str, Judged]] = []
+    for q, problem in enumerate(questions.problems):
+        row: dict[str, Judged] = {}
+        for vote in {vote for own in votes.values() for vote in own.votes[q] if vote is not None}:
+            if record := stored.get((_id(problem, vote), 0)):
+                trust = record["confidence"]
+                given, sampled = record["used"][verifier]
+                row[vote] = Judged(
+                    float("nan") if trust is None else trust, (given, sampled), record["seconds"]
+                )
+        said.append(row)
+    return said
+
+
+def verified(answered: Mapping[str, Responses], said: Judgements, verifier: str) -> System:
+    """The most trusted answer among those in a team's vote; ties are broken at random.
+
+    Each distinct answer costs one judgement. An answer without a valid judgement has least trust.
+    """
+    _, counts = affordable(answered)
+    scores: list[float] = []
+    judging_Q2 = np.zeros((len(said), 2))
+    waited_Q = np.zeros(len(said))
+    for q, judged in enumerate(said):
+        candidates: dict[str, list[float]] = {}
+        for name, count in counts.items():
+            own = answered[name]
+            for vote, right in zip(own.votes[q][:count], own.correct_QN[q][:count]):
+                if vote is not None:
+                    candidates.setdefault(vote, []).append(float(right))
+        scores.append(_chosen(candidates, judged))
+        asked = [judged[vote] for vote in candidates if vote in judged]
+        judging_Q2[q] = np.sum([judgement.used for judgement in asked], axis=0) if asked else 0.0
+        waited_Q[q] = max((judgement.seconds for judgement in asked), default=0.0)
+    drawn = [answered[name].used_by(count) for name, count in counts.items()]
+    slowest_Q = np.max([answered[name].slowest_Q(n) for name, n in counts.items()], axis=0)
+    return System(
+        "verifier",
+        f"team, vetted by {verifier}, of {sum(counts.values())}",
+        as_floats(scores),
+        total_used([*drawn, {verifier: judging_Q2}]),
+        slowest_Q + waited_Q,
+    )
+
+
+def _chosen(candidates: Mapping[str, Sequence[float]], judged: Mapping[str, Judged]) -> float:
+    """Expected correctness of a random choice among the most trusted answers."""
+    if not candidates:
+        return 0.0
+
+    def trust(vote: str) -> float:
+        known = judged[vote].trust if vote in judged else np.nan
+        return -1.0 if np.isnan(known) else float(known)
+
+    most = max(map(trust, candidates))
+    # The first sample with an answer decides its correctness.
+    return float(np.mean([right[0] for vote, right in candidates.items() if trust(vote) == most]))
+
+
+def _asked(problem: Problem, vote: str, answer: str, correct: int) -> Problem:
+    # Not str.format: both texts contain many braces.
+    before, _, after = _QUESTION.partition("{question}")
+    middle, _, after = after.partition("{answer}")
+    question = f"{before}{problem.question}{middle}{answer[:_LONGEST]}{after}"
+    return Problem(_id(problem, vote), question, str(correct), "number")
+
+
+def _id(problem: Problem, vote: str) -> str:
+    return f"{problem.id}|{hashlib.sha256(vote.encode('utf-8', 'replace')).hexdigest()[:12]}"

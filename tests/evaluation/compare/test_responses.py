@@ -1,0 +1,94 @@
+"""What is stored survives a kill at any moment, and is never mixed."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.datatypes import UserError
+from coterie.evaluation.compare.responses import Completions
+
+from ..training.power import ForgetfulDisk  # noqa: TID252 (a test knows no other way)
+
+WHO = {"policies": ["a", "weights"], "seed": 0}
+
+
+def record(problem: str, number: int, **more: Any) -> dict[str, Any]:
+    return {"problem": problem, "sample": number, "correct": 1, "text": "x"} | more
+
+
+def test_what_was_added_is_read_back(tmp_path: Path) -> None:
+    stored = Completions(tmp_path / "deep" / "a.jsonl", WHO)
+    assert stored.read() == {}
+    stored.append([record("p", 0), record("p", 1, text="\ud800 <b>\n")])
+    stored.append([record("q", 0)])
+    records = stored.read()
+    assert list(records) == [("p", 0), ("p", 1), ("q", 0)]
+    assert records["p", 1]["text"] == "\ud800 <b>\n"
+    # The first of two counts.
+    stored.append([record("p", 0, correct=0)])
+    assert stored.read()["p", 0]["correct"] == 1
+
+
+@pytest.mark.parametrize("left", [1, 10, 40])
+def test_a_torn_line_is_cut_off(tmp_path: Path, left: int) -> None:
+    stored = Completions(tmp_path / "a.jsonl", WHO)
+    stored.append([record("p", 0)])
+    whole = stored.path.read_bytes()
+    stored.append([record("q", 0)])
+    stored.path.write_bytes(whole + stored.path.read_bytes()[len(whole) :][:left])
+    assert list(stored.read()) == [("p", 0)]
+    stored.append([record("r", 0)])
+    assert list(stored.read()) == [("p", 0), ("r", 0)]
+    assert stored.path.read_bytes().startswith(whole)
+
+
+def test_a_torn_first_line_is_no_line(tmp_path: Path) -> None:
+    stored = Completions(tmp_path / "a.jsonl", WHO)
+    stored.path.write_bytes(b'{"identity": {"ag')
+    assert stored.read() == {}
+    stored.append([record("p", 0)])
+    assert list(stored.read()) == [("p", 0)]
+
+
+def test_others_are_refused(tmp_path: Path) -> None:
+    Completions(tmp_path / "a.jsonl", WHO).append([record("p", 0)])
+    other = Completions(tmp_path / "a.jsonl", WHO | {"seed": 1, "sampling": [1.0]})
+    with pytest.raises(UserError, match="of other sampling, seed; name another folder with --out"):
+        other.read()
+
+
+def test_damage_is_told(tmp_path: Path) -> None:
+    stored = Completions(tmp_path / "a.jsonl", WHO)
+    stored.append([record("p", 0)])
+    for damage in (b"<html>\n", b"[]\n", b'{"problem": "p"}\n'):
+        whole = stored.path.read_bytes()
+        stored.path.write_bytes(whole + damage)
+        with pytest.raises(UserError, match="damaged; delete it"):
+            stored.read()
+        stored.path.write_bytes(whole)
+
+
+def test_the_power_goes_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was appended is there, whole, whatever the disk forgets."""
+    luck, kept, cuts = random.Random(3), 0, 0
+    (tmp_path / "out").mkdir()
+
+    def cut() -> None:
+        nonlocal cuts
+        for _ in range(4):
+            cuts += 1
+            after = tmp_path / f"after-{cuts}"
+            disk.after_a_cut(after, luck)
+            records = Completions(after / "deep" / "a.jsonl", WHO).read()
+            assert list(records)[:kept] == [("p", n) for n in range(kept)]
+
+    disk = ForgetfulDisk(tmp_path / "out", cut)
+    with disk.watching(monkeypatch):
+        stored = Completions(tmp_path / "out" / "deep" / "a.jsonl", WHO)
+        for step in range(3):
+            stored.append(record("p", 4 * step + n, text="x" * 30) for n in range(4))
+            kept = 4 * (step + 1)
+            cut()
+    assert cuts > 20

@@ -1,0 +1,105 @@
+"""A comparison says when it asks what a run trained on."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie import benchmark
+from coterie.agents.models.locate import TINY
+from coterie.evaluation.compare.plan import open_questions
+from coterie.evaluation.compare.policies import find_policy
+from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.trained_on import trained_on
+from coterie.training.command_line import parse
+
+
+@pytest.fixture
+def sums(tmp_path: Path) -> str:
+    path = tmp_path / "sums.jsonl"
+    lines = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in range(1, 51)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.fixture
+def trained(tmp_path: Path, sums: str) -> Any:
+    """The folder of a run that has ended; it holds out ten problems of fifty."""
+
+    def run(*flags: str, train: str = sums, steps: int = 4) -> str:
+        path = tmp_path / "run"
+        size = ("--steps", str(steps), "--rollout.problems-per-step", "10")
+        source = ("--problems.train", train, "--problems.held-out", "10")
+        settings = parse(["--env", "corea-deferral", *source, *size, *flags])
+        shutil.copytree(TINY / "small", path / "final" / "small")
+        (path / "config.json").write_text(json.dumps(settings.plain()))
+        return str(path)
+
+    return run
+
+
+def said(run: str, sums: str, seed: int, questions: int = 10) -> list[str]:
+    settings = Asking(questions=questions, seed=seed)
+    scored = open_questions([sums], settings)
+    return list(trained_on([find_policy("corea", run, "small")], scored, seed))
+
+
+def test_what_a_run_held_out_is_asked_without_a_word(trained: Any, sums: str) -> None:
+    run = trained("--seed", "1")
+    assert said(run, sums, seed=1) == []
+    assert said(run, sums, seed=1, questions=4) == []
+
+
+def test_another_seed_is_told(trained: Any, sums: str) -> None:
+    run = trained("--seed", "1")
+    (sentence,) = said(run, sums, seed=0)
+    # Forty of fifty were trained on: of another ten at least one.
+    count = int(sentence.split(" trained on ")[1].split()[0])
+    held_out = {p.id for p in open_questions([sums], Asking(questions=10, seed=1))[0].problems}
+    asked = {p.id for p in open_questions([sums], Asking(questions=10, seed=0))[0].problems}
+    assert count == len(asked - held_out) > 0
+    assert sentence.endswith(f"of 10 questions of {sums}: --seed 1, its own, asks what it held out")
+
+
+def test_more_than_was_held_out(trained: Any, sums: str) -> None:
+    run = trained()
+    (sentence,) = said(run, sums, seed=0, questions=50)
+    assert " trained on 40 of 50 questions of " in sentence
+    assert sentence.endswith("ask fewer with --questions, or others with --problems")
+
+
+def test_only_what_the_steps_have_shown_counts(trained: Any, sums: str) -> None:
+    run = trained(steps=2)
+    (sentence,) = said(run, sums, seed=0, questions=50)
+    assert " trained on 20 of 50 questions of " in sentence
+
+
+def test_generators_are_not_compared(trained: Any) -> None:
+    run = trained("--seed", "1", train="recall?max_length=2&named=0")
+    assert said(run, "recall?max_length=2&named=0", seed=0, questions=200) == []
+
+
+def test_a_set_that_is_gone(trained: Any, sums: str, tmp_path: Path) -> None:
+    run = trained()
+    other = tmp_path / "other.jsonl"
+    Path(sums).rename(other)
+    (sentence,) = said(run, str(other), seed=0)
+    assert sentence.startswith(f"whether {run} trained on these questions is not known: ")
+
+
+@pytest.mark.parametrize("command", ["corea", "suite"])
+def test_both_comparisons_say_so(
+    command: str, trained: Any, sums: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = trained("--seed", "1")
+    flags = ["--problems", sums, "--questions", "10", "--samples", "1", "--resamples", "5"]
+    flags += ["--out", str(tmp_path / "out")]
+    flags += (
+        ["--corea", run, "--systems", "l1", "--large", "scripted:oracle"]
+        if command == "corea"
+        else ["--suite", "corea", "--policies", f"it={run}"]
+    )
+    assert benchmark.main([command, *flags]) == 0
+    assert "--seed 1, its own, asks what it held out" in capsys.readouterr().out
