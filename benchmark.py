@@ -26,8 +26,8 @@ _COMPARISONS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
-    from coterie.datatypes.arguments import program
-    from coterie.training.commands import run_command
+    from coterie.cli.arguments import program
+    from coterie.cli.commands import run_command
 
     return run_command(
         lambda: _compare(sys.argv[1:] if argv is None else argv),
@@ -37,9 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _compare(argv: Sequence[str]) -> int:
+    from coterie.cli.arguments import command, program
+    from coterie.cli.missing_extras import check_added
     from coterie.datatypes import UserError, did_you_mean
-    from coterie.datatypes.arguments import command, program
-    from coterie.datatypes.missing_extras import check_added
 
     if not argv or argv[0] in ("-h", "--help"):
         print(_usage(program("benchmark.py"), command("benchmark.py")))
@@ -72,13 +72,13 @@ def comparisons() -> dict[str, tuple[str, str, str]]:
 
 
 def _of_extras() -> dict[str, tuple[str, str, str]]:
-    from coterie.datatypes.extras import extras
+    from coterie.cli.extras import extras
 
     return {name: entry[:3] for extra in extras() for name, entry in extra.comparisons.items()}
 
 
 def _usage(program: str, command: str) -> str:
-    from coterie.datatypes.extras import extras
+    from coterie.cli.extras import extras
 
     added = {n: entry for e in extras() for n, entry in e.comparisons.items() if entry.what}
     more = "".join(

@@ -13,8 +13,8 @@ if TYPE_CHECKING:  # what takes time to import waits
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
     2 the user's mistake, 130 interrupted."""
-    from coterie.datatypes.arguments import program
-    from coterie.training.commands import run_command
+    from coterie.cli.arguments import program
+    from coterie.cli.commands import run_command
 
     return run_command(
         lambda: _train(sys.argv[1:] if argv is None else argv),
@@ -29,7 +29,7 @@ def _train(argv: Sequence[str]) -> int:
 
         return evaluate(argv)
 
-    from coterie.training.command_line import parse
+    from coterie.cli.command_line import parse
 
     settings = parse(argv)
     checked = partial(_checked, settings, argv)
@@ -40,8 +40,8 @@ def _train(argv: Sequence[str]) -> int:
     print(settings.headline(), flush=True)
     if line := settings.loss_line():
         print(line, flush=True)
-    from coterie.datatypes.arguments import command
-    from coterie.training.commands import Interruptible, Stop
+    from coterie.cli.arguments import command
+    from coterie.cli.commands import Interruptible, Stop
     from coterie.training.session import open_session
 
     with Interruptible() as interrupt, open_session(settings, problems) as session:
@@ -87,8 +87,8 @@ def _checked(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblem
 
 def _instead_of_training(settings: "TrainSettings") -> Callable[..., int] | None:
     """What an extra does where its flag is given, such as ``--doctor``; None where none is."""
-    from coterie.datatypes.extras import extras
-    from coterie.datatypes.plugins import load
+    from coterie.cli.extras import extras
+    from coterie.cli.plugins import load
 
     asked = {f: path for extra in extras() for f, path in extra.instead.items()}
     flag = next((flag for flag in asked if getattr(settings.run, flag)), None)

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from coterie.cli.plugins import Plugins, load
 from coterie.datatypes import UserError, check_literals, refuse
-from coterie.datatypes.plugins import Plugins, load
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.turn_credit import TurnBonus, turn_bonus
+from coterie.cli.plugins import load
 from coterie.datatypes import Trajectory, UserError
-from coterie.datatypes.plugins import load
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]

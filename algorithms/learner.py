@@ -33,8 +33,8 @@ from coterie.algorithms.optimizer_state import (
 from coterie.algorithms.rereading import Rereading
 from coterie.algorithms.settings import LearnerSettings, lr_factor, warmup_steps
 from coterie.algorithms.turn_credit import TurnBonus, by_token
+from coterie.cli.progress import LEARNED
 from coterie.datatypes import Trajectory, UserError
-from coterie.datatypes.pulse import LEARNED
 
 _NO_SIGNAL = TokenSignal()
 

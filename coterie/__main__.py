@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # So that --env mymodule:Env finds a module of the folder that the command is given in.
     if "" not in sys.path:
         sys.path.insert(0, "")
-    from coterie.datatypes.arguments import by_coterie
+    from coterie.cli.arguments import by_coterie
 
     with by_coterie():
         return import_module(programs[program][0]).main(rest)
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _all_programs() -> dict[str, tuple[str, str]]:
     """Those of the core, then those of the extras that are here."""
-    from coterie.datatypes.extras import extras
+    from coterie.cli.extras import extras
 
     added = {name: program for extra in extras() for name, program in extra.programs.items()}
     return {**_CORE, **added}
@@ -46,8 +46,8 @@ def _all_programs() -> dict[str, tuple[str, str]]:
 
 def _unknown(program: str, programs: Collection[str]) -> str:
     """What is said of a program that is not here."""
+    from coterie.cli.missing_extras import check_added
     from coterie.datatypes import UserError, did_you_mean
-    from coterie.datatypes.missing_extras import check_added
 
     try:
         check_added(program, f"coterie {program}")

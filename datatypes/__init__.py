@@ -4,21 +4,7 @@ Small frozen records and one-method protocols, and how a mistake is refused; not
 loads or waits.
 """
 
-from coterie.datatypes.policy import (
-    MOVES,
-    Completion,
-    FinishReason,
-    Policy,
-    PolicyFailure,
-    Prompt,
-    Sampling,
-    TokenCodec,
-    derive_seed,
-    listed_moves,
-)
-from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
-from coterie.datatypes.trajectory import Episode, Trajectory
-from coterie.datatypes.userinput import (
+from coterie.datatypes.errors import (
     UserError,
     check_fields,
     check_least,
@@ -34,6 +20,20 @@ from coterie.datatypes.userinput import (
     suggest,
     user_path,
 )
+from coterie.datatypes.policy import (
+    MOVES,
+    Completion,
+    FinishReason,
+    Policy,
+    PolicyFailure,
+    Prompt,
+    Sampling,
+    TokenCodec,
+    derive_seed,
+    listed_moves,
+)
+from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
+from coterie.datatypes.trajectory import Episode, Trajectory
 
 __all__ = [
     "MOVES",

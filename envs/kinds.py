@@ -7,9 +7,9 @@ Options of the kind's own, if it has any, stand after a question mark
 import importlib
 import importlib.util
 
+from coterie.cli.extras import EnvironmentKind, extras
+from coterie.cli.missing_extras import check_added
 from coterie.datatypes import UserError, read_options
-from coterie.datatypes.extras import EnvironmentKind, extras
-from coterie.datatypes.missing_extras import check_added
 from coterie.envs.registry import EnvSpec
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from coterie.cli.plugins import load
 from coterie.datatypes import UserError
-from coterie.datatypes.plugins import load
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.preset import Preset, Setting
 from coterie.envs.registry import default_settings, registered, spec

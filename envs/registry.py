@@ -12,8 +12,8 @@ from typing import Any, Literal
 import pettingzoo
 from pettingzoo.env_registry.registration import parallel_registry
 
+from coterie.cli.plugins import Plugins, load, origin
 from coterie.datatypes import Scorer, TokenCodec, UserError
-from coterie.datatypes.plugins import Plugins, load, origin
 from coterie.envs.adapt import adapt, is_text_env
 from coterie.envs.contract import roles_of
 from coterie.envs.env_spec import EnvSpec

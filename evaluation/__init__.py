@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
+from coterie.cli.plugins import load
 from coterie.datatypes import UserError
-from coterie.datatypes.plugins import load
 from coterie.evaluation.evaluation import Evaluation, Row
 from coterie.evaluation.per_episode import per_episode
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from coterie.cli.progress import ENDED
 from coterie.datatypes import (
     Episode,
     Policy,
@@ -16,7 +17,6 @@ from coterie.datatypes import (
     UserError,
     derive_seed,
 )
-from coterie.datatypes.pulse import ENDED
 from coterie.rollouts.coalesce import Coalescer
 from coterie.rollouts.play import Deadlines, TokenEnvironment, TurnAnswerer, play
 

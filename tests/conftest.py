@@ -36,8 +36,8 @@ from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.models.locate import TINY
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.sampling.policy import LocalPolicy
+from coterie.cli.arguments import overlay
 from coterie.datatypes import Completion, Prompt, Sampling
-from coterie.datatypes.arguments import overlay
 
 # Files of tests run side by side: threads would only wait for each other's cores.
 torch.set_num_threads(1)
@@ -440,7 +440,7 @@ SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enab
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Opens a session of a small run with further flags."""
-    from coterie.training.command_line import parse
+    from coterie.cli.command_line import parse
     from coterie.training.preflight import preflight
     from coterie.training.session import open_session
 

@@ -80,7 +80,7 @@ def _sees(frame: FrameType, kind: type) -> bool:
 
 def measure(folder: Path) -> dict[str, Route]:
     """Trace a small run in ``folder``: the routes while it is checked, and while it runs."""
-    from coterie.training.command_line import parse
+    from coterie.cli.command_line import parse
     from coterie.training.preflight import preflight
     from coterie.training.session import open_session
     from coterie.training.train_settings import TrainSettings

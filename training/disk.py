@@ -8,8 +8,8 @@ import errno
 import os
 from pathlib import Path
 
+from coterie.cli.output_paths import keep
 from coterie.datatypes import UserError
-from coterie.datatypes.target import keep
 
 # A file's time of change may be lost; to write it costs as much as the content.
 _sync_file = getattr(os, "fdatasync", os.fsync)

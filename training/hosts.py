@@ -7,7 +7,7 @@ from coterie.agents.team.backend import Backend
 from coterie.agents.team.recipe import EnvRecipe
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes.extras import load_each
+from coterie.cli.extras import load_each
 from coterie.problems.source import ProblemSource
 from coterie.rollouts import Collector
 from coterie.training.rundir import RunDirectory

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coterie.agents.team.settings import AgentSettings
-from coterie.datatypes.missing_extras import (
+from coterie.cli.missing_extras import (
     MissingExtra,
     check_added,
     fields_of_missing,

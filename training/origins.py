@@ -12,7 +12,8 @@ from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
-from coterie.datatypes import UserError, plugins, user_path
+from coterie.cli import plugins
+from coterie.datatypes import UserError, user_path
 from coterie.training.rundir import RunDirectory
 from coterie.training.summary import beginning, surroundings
 

@@ -13,9 +13,9 @@ from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
 from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
+from coterie.cli.extras import load_each
+from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, check_numbers, refuse
-from coterie.datatypes.extras import load_each
-from coterie.datatypes.target import check_folder
 from coterie.envs.env_spec import reads_nothing_again
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask

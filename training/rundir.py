@@ -35,8 +35,8 @@ from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 
 from coterie.agents.models import checksums
+from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, user_path
-from coterie.datatypes.target import check_folder
 from coterie.envs.contract import as_unicode
 from coterie.training.disk import make_folder, not_written, sync, sync_tree, write_whole
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from coterie.cli.missing_extras import check_fields_of_extras, of_extra
 from coterie.datatypes import UserError, check_literals, check_numbers, refuse
-from coterie.datatypes.missing_extras import check_fields_of_extras, of_extra
 from coterie.envs.settings import MOST
 from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from coterie.cli.extras import load_each
 from coterie.datatypes import Episode
-from coterie.datatypes.extras import load_each
 from coterie.training.rundir import RunDirectory
 from coterie.training.settings import RunSettings
 

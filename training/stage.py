@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse
+from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, Pulse
 
 PERIOD_S = 0.25
 """Seconds between two readings of the count."""

@@ -18,8 +18,8 @@ from coterie.agents.models.locate import TINY
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
+from coterie.cli.extras import extras, load_all
 from coterie.datatypes import UserError
-from coterie.datatypes.extras import extras, load_all
 from coterie.envs.registry import ask
 from coterie.problems.prepare import ProblemSettings
 from coterie.training.missing import without_missing

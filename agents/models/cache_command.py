@@ -15,8 +15,8 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from coterie.agents.models.cache import SOURCE, cache_folder, converted_folder, fetched_folder
+from coterie.cli.arguments import Arguments
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import Arguments
 
 _KINDS = ("converted", "fetched")
 

@@ -20,8 +20,8 @@ from coterie.agents.models.shards import Ranks, joined
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
 from coterie.agents.models.start import asks_for_start, put_in_front
 from coterie.agents.models.threads import ProcessorLoad, use_free_threads
+from coterie.cli.progress import LOADED
 from coterie.datatypes import UserError, derive_seed
-from coterie.datatypes.pulse import LOADED
 
 _NO_LIMIT = 1 << 20
 _SAME_DIRECTION = 0.99

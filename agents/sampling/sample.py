@@ -22,8 +22,8 @@ from coterie.agents.sampling.decoder import Decoder, GenericDecoder
 from coterie.agents.sampling.fused import FusedDecoder
 from coterie.agents.sampling.stops import StopFinder
 from coterie.agents.sampling.weights import FusedWeights
+from coterie.cli.progress import ANSWERED, Share
 from coterie.datatypes import Completion
-from coterie.datatypes.pulse import ANSWERED, Share
 
 # B rows under way, V vocabulary
 

@@ -12,6 +12,7 @@ import numpy as np
 from coterie.agents.team.model_specs import check_models
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.team.team import build_team
+from coterie.cli.missing_extras import module_of
 from coterie.datatypes import (
     AnswerKind,
     PolicyFailure,
@@ -21,7 +22,6 @@ from coterie.datatypes import (
     UserError,
     derive_seed,
 )
-from coterie.datatypes.missing_extras import module_of
 from coterie.datatypes.thinking import as_said, opened_by
 from coterie.rewards.grading.answers.checker import UNGRADED
 from coterie.rewards.grading.checkers import DEFAULT, ProcessChecker, kinds_of

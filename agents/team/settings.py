@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from coterie.cli.missing_extras import check_fields_of_extras, of_extra
 from coterie.datatypes import check_literals, check_numbers, refuse
-from coterie.datatypes.missing_extras import check_fields_of_extras, of_extra
 
 
 @dataclass(frozen=True)

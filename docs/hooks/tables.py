@@ -21,6 +21,7 @@ from typing import Any
 from coterie import algorithms, envs
 from coterie.agents.models.papers import CONFIGS
 from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.cli.command_line import DEFAULT_ENV, parse
 from coterie.envs.core_teaching import presets as core
 from coterie.envs.corea_deferral import presets as corea
 from coterie.envs.eapo_consultation import presets as eapo
@@ -31,7 +32,6 @@ from coterie.experts.naming import is_player
 from coterie.extras.ops.plan import GIB, Plan, plan
 from coterie.extras.ops.plan_report import describe, tuning_of, why_not
 from coterie.extras.papers.leap import LeapSettings
-from coterie.training.command_line import DEFAULT_ENV, parse
 from coterie.training.presets import settings_of
 from coterie.training.train_settings import Choice, defaults, with_limit_as_length
 

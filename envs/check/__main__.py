@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie import envs
+from coterie.cli.arguments import Arguments
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import Arguments
 from coterie.envs.adapt import is_text_env
 from coterie.envs.guarded import describe
 

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from coterie.cli.plugins import Plugins, load
 from coterie.datatypes import UserError
-from coterie.datatypes.plugins import Plugins, load
 
 PLUGINS = Plugins("coterie.core_teaching.terms", "reward term")
 """An entry's name is what ``--env.terms`` takes; its value is a function as :func:`own_terms`

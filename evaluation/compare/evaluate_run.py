@@ -19,6 +19,10 @@ from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import build_team
+from coterie.cli.arguments import command
+from coterie.cli.command_line import choose, read_run
+from coterie.cli.flags import parse_flags
+from coterie.cli.output_paths import check_file
 from coterie.datatypes import (
     Problem,
     UserError,
@@ -27,16 +31,12 @@ from coterie.datatypes import (
     derive_seed,
     user_path,
 )
-from coterie.datatypes.arguments import command
-from coterie.datatypes.flags import parse_flags
-from coterie.datatypes.target import check_file
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
 from coterie.evaluation.metrics.means import mean_present
 from coterie.evaluation.table import HEADINGS, as_json, lines
 from coterie.problems.prepare import prepare
 from coterie.rollouts import Collector, Deadlines
-from coterie.training.command_line import choose, read_run
 from coterie.training.conclusion import tell
 from coterie.training.cut_off import cut_off, limit_of
 from coterie.training.disk import write_or_keep

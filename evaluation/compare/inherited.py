@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie import envs
+from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
-from coterie.datatypes.flags import parse_flags
 from coterie.envs.presets import preset_called
 from coterie.training.asking_defaults import sentence
 from coterie.training.plain import flat, nested, override

@@ -13,9 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from coterie import envs
+from coterie.cli.arguments import command, program
+from coterie.cli.output_paths import check_file
 from coterie.datatypes import UserError, check_literals, fits, user_path
-from coterie.datatypes.arguments import command, program
-from coterie.datatypes.target import check_file
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.compare.output import (
     figure_cell,

@@ -17,8 +17,8 @@ from coterie.agents.models.locate import local_folder
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.model_specs import check_models, model_spec
 from coterie.agents.team.settings import AgentSettings
+from coterie.cli.arguments import command
 from coterie.datatypes import UserError, user_path
-from coterie.datatypes.arguments import command
 from coterie.experts.naming import is_player, pool_members
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")

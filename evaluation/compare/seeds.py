@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from coterie import envs
+from coterie.cli.arguments import command
+from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, fits
-from coterie.datatypes.arguments import command
-from coterie.datatypes.target import check_folder
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.compare.output import make_table, mean_over_seeds, write_json
 from coterie.evaluation.compare.paired import read_choice

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from coterie.agents.team.model_specs import check_engines
 from coterie.agents.team.settings import ScoringSettings
 from coterie.agents.vllm.settings import VllmSettings
+from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, check_literals
-from coterie.datatypes.target import check_folder
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.training.settings import check_resamples, check_temperature
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from coterie.cli.arguments import Arguments
+from coterie.cli.output_paths import check_file, keep
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import Arguments
-from coterie.datatypes.target import check_file, keep
 from coterie.evaluation.report.scan import WHICH
 
 

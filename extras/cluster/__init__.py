@@ -1,6 +1,6 @@
 """Run models and episodes in separate processes, on this machine or on the nodes of a cluster."""
 
-from coterie.datatypes.extras import Extra
+from coterie.cli.extras import Extra
 
 EXTRA = Extra(
     "cluster",

@@ -3,7 +3,7 @@
 ``discrete:`` loads the user's own environment, by the name that ``--env`` takes.
 """
 
-from coterie.datatypes.extras import EnvironmentKind, Extra
+from coterie.cli.extras import EnvironmentKind, Extra
 
 _HERE = "coterie.extras.games"
 

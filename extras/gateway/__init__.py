@@ -1,6 +1,6 @@
 """Programs that talk to a chat endpoint play the roles of an episode, unchanged."""
 
-from coterie.datatypes.extras import EnvironmentKind, Extra
+from coterie.cli.extras import EnvironmentKind, Extra
 
 _KIND = EnvironmentKind("httptools", "", "coterie.extras.gateway.kinds", options=False)
 

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from coterie.cli.plugins import load
 from coterie.datatypes import Scorer, TokenCodec, UserError
-from coterie.datatypes.plugins import load
 from coterie.envs.env_spec import EnvSpec, reads_nothing_again
 from coterie.extras.gateway.environment import GatewayEnv
 from coterie.extras.gateway.programs import FunctionProgram, Program, read_command

@@ -1,6 +1,6 @@
 """Tools around a run: plan its memory, check its health, track it, push and serve its models."""
 
-from coterie.datatypes.extras import Extra, Program
+from coterie.cli.extras import Extra, Program
 
 EXTRA = Extra(
     "ops",

@@ -103,7 +103,7 @@ def plan(settings: TrainSettings, card: float | None = None, prompt: int | None 
     """Plan a run from its settings, and from this machine if ``card`` is None.
 
     Args:
-        settings: as parsed by ``train.py`` (:func:`coterie.training.command_line.parse`).
+        settings: as parsed by ``train.py`` (:func:`coterie.cli.command_line.parse`).
         card: GiB of every GPU; device ``auto`` then means a GPU. None: use this machine's devices.
         prompt: tokens of the longest prompt; None: the limit of the settings, or 512.
 

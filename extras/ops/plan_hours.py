@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from coterie import envs
 from coterie.agents.models.spec import ModelSpec
-from coterie.datatypes.plugins import load
+from coterie.cli.plugins import load
 from coterie.envs.contract import role_of
 from coterie.evaluation.evaluation import Evaluation
 from coterie.extras.ops.footprint import Footprint

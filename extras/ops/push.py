@@ -18,13 +18,13 @@ from coterie.agents.models.checksums import NAME, changed_files, write_checksums
 from coterie.agents.models.locate import DESCRIBING, hub_snapshot, local_folder
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
+from coterie.cli.command_line import read_run as read_settings
+from coterie.cli.commands import run_command
+from coterie.cli.flags import parse_flags
+from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, user_path
-from coterie.datatypes.flags import parse_flags
-from coterie.datatypes.target import check_folder
 from coterie.evaluation.report.rundata import CONFIG, ENVIRONMENT, SUMMARY, RunData, read_run
 from coterie.extras.ops.model_card import model_card, name_of
-from coterie.training.command_line import read_run as read_settings
-from coterie.training.commands import run_command
 
 _FOLDER = "hub"
 _OF_TOKENIZERS = tuple(

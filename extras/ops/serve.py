@@ -18,8 +18,8 @@ from urllib.parse import quote
 import tyro
 
 from coterie.agents.vllm.processes import end_with_parent
+from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, check_literals, reason_of, refuse, user_path
-from coterie.datatypes.flags import parse_flags
 
 # With chunked prefill vLLM draws one random number too many and then rewinds the generator.
 # Generators on a CPU cannot rewind, and the server would crash.

@@ -1,6 +1,6 @@
 """Tools for the papers' benchmarks: comparisons of systems, baselines, tables, LeaP."""
 
-from coterie.datatypes.extras import Comparison, Extra
+from coterie.cli.extras import Comparison, Extra
 
 EXTRA = Extra(
     "papers",

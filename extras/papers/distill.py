@@ -19,6 +19,7 @@ from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.team.team import build_team
 from coterie.algorithms import LearnerSettings
 from coterie.algorithms.imitation import LIKELIHOOD, imitating, worked_row
+from coterie.cli.progress import LEARNED
 from coterie.datatypes import (
     Completion,
     PolicyFailure,
@@ -31,7 +32,6 @@ from coterie.datatypes import (
     check_literals,
     derive_seed,
 )
-from coterie.datatypes.pulse import LEARNED
 from coterie.datatypes.thinking import after_thinking, as_said, behind_thought, opened_by
 from coterie.envs.prompts import ExpertStyle, lone_prompt
 from coterie.experts.naming import is_player

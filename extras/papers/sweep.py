@@ -13,10 +13,11 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 
+from coterie.cli.arguments import command
+from coterie.cli.command_line import parse
+from coterie.cli.missing_extras import module_of
+from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, did_you_mean
-from coterie.datatypes.arguments import command
-from coterie.datatypes.missing_extras import module_of
-from coterie.datatypes.target import check_folder
 from coterie.envs import registered
 from coterie.envs.paper_tables import Table
 from coterie.evaluation.compare.output import make_tables, write_json
@@ -30,7 +31,6 @@ from coterie.extras.papers.sweep_commands import (
     run_of,
     training,
 )
-from coterie.training.command_line import parse
 
 Values = Mapping[str, Mapping[str, Sequence[float]]]
 """Row -> column -> the value of each seed; NaN where it is undefined."""

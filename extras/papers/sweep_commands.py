@@ -11,9 +11,9 @@ from pathlib import Path
 
 from coterie.agents.team.graders import check_graders
 from coterie.benchmark import comparisons
+from coterie.cli.arguments import overlay
+from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import overlay
-from coterie.datatypes.flags import parse_flags
 from coterie.envs.paper_tables import Table, Variant
 from coterie.evaluation.compare.inherited import (
     preset_comparison,

@@ -4,6 +4,6 @@
 whose agent may run programs.
 """
 
-from coterie.datatypes.extras import Extra
+from coterie.cli.extras import Extra
 
 EXTRA = Extra("programs")

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coterie.datatypes.arguments import overlay
+from coterie.cli.arguments import overlay
 from coterie.extras.papers.sweep_commands import SweepCommand
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import runs

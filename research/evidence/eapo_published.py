@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes.arguments import overlay
+from coterie.cli.arguments import overlay
 from coterie.extras.papers.sweep_commands import SweepCommand
 from coterie.training.rundir import METRICS, RunDirectory
 from evidence import runs

@@ -158,7 +158,7 @@ def main(argv: Sequence[str]) -> int:
 
     import numpy as np
 
-    from coterie.training.command_line import parse
+    from coterie.cli.command_line import parse
     from coterie.training.preflight import preflight
     from coterie.training.session import open_session
 

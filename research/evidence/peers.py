@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from coterie.datatypes.arguments import overlay
+from coterie.cli.arguments import overlay
 from coterie.extras.papers.sweep_commands import SweepCommand
 from evidence import runs
 from evidence.runs import ROOT, finish, outcomes, quoted, taught

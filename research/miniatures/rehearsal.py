@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Literal
 
 from coterie.agents.models.papers import CONFIGS
-from coterie.datatypes.arguments import overlay
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 from coterie.envs.presets import published
-from coterie.training.command_line import parse
 from coterie.training.train_settings import TrainSettings
 from miniatures.shapes import build
 from miniatures.stand_ins import data_sets, expert

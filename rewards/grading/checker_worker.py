@@ -16,8 +16,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TextIO
 
+from coterie.cli.plugins import load
 from coterie.datatypes import Problem, UserError
-from coterie.datatypes.plugins import load
 
 MATH_VERIFY = "math-verify"
 MEMORY = 4 << 30

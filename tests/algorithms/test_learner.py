@@ -10,8 +10,8 @@ from safetensors.torch import load, save
 
 from coterie.algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
+from coterie.cli.progress import LEARNED
 from coterie.datatypes import UserError
-from coterie.datatypes.pulse import LEARNED
 
 PLAIN = LearnerSettings(importance_correction="none")
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])

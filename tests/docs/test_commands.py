@@ -15,12 +15,12 @@ import pytest
 
 from coterie import algorithms, envs
 from coterie.agents.team.settings import ScoringSettings
+from coterie.cli.command_line import parse
 from coterie.envs.kinds import kinds
 from coterie.envs.registry import PLUGINS
 from coterie.extras.games.game import GameSettings, TextArenaSettings
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.prepare import ProblemSettings
-from coterie.training.command_line import parse
 from coterie.training.settings import EvalSettings, RolloutSettings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from coterie import envs
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.train import main
-from coterie.training.command_line import parse
 
 from .sources import WHOLE
 

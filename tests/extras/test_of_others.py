@@ -10,7 +10,7 @@ import pytest
 MODULE = '''
 from dataclasses import dataclass
 from coterie.datatypes import UserError
-from coterie.datatypes.extras import Comparison, Extra, Program
+from coterie.cli.extras import Comparison, Extra, Program
 
 EXTRA = Extra(
     "mine",

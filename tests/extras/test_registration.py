@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from coterie import __main__, benchmark, train
-from coterie.datatypes import UserError, extras, missing_extras
+from coterie.cli import extras, missing_extras
+from coterie.cli.command_line import parse, read_run
+from coterie.datatypes import UserError
 from coterie.training import train_settings
-from coterie.training.command_line import parse, read_run
 from coterie.training.hosts import hosts, lives_elsewhere
 from coterie.training.missing import IDLE
 
@@ -64,7 +65,7 @@ def test_idle_settings_of_a_section_are_its_defaults() -> None:
 
 def test_registering_imports_no_more_than_the_words_of_the_core() -> None:
     code = (
-        "import sys\nfrom coterie.datatypes.extras import extras\nassert extras()\n"
+        "import sys\nfrom coterie.cli.extras import extras\nassert extras()\n"
         "print(sorted(m for m in sys.modules if m.startswith('coterie.')\n"
         "    and not m.startswith('coterie.datatypes')), 'torch' in sys.modules)"
     )

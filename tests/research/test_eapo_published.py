@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
 from evidence import eapo_published as protocol
 from evidence.eapo_published import Run
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from coterie.cli.command_line import parse
 from coterie.evaluation.compare.inherited import parse as parse_comparison
 from coterie.extras.papers.distill import DistillSettings
-from coterie.training.command_line import parse
 from evidence import consulting, contests
 from evidence import consulting_tables as tables
 from evidence.consulting import FORMS, SCREEN, Run

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from coterie.cli.command_line import parse
 from coterie.evaluation.compare.inherited import parse as parse_comparison
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.distill import DistillSettings
-from coterie.training.command_line import parse
 from evidence import contest_tables as tables
 from evidence import contests
 from evidence import runs as evidence_runs

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
 from evidence import control_tables as tables
 from evidence import controls, peers
 from evidence.controls import BOTH, LENGTH, SCREEN, Run

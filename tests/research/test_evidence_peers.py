@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coterie.datatypes.arguments import overlay
-from coterie.training.command_line import parse
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 from evidence import peer_tables as tables
 from evidence import peers as evidence
 

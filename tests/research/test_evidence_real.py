@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from coterie.agents.models.locate import TINY
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import overlay
 from coterie.evaluation.compare.inherited import parse as parse_comparison
 from coterie.extras.papers.distill import DistillSettings
-from coterie.training.command_line import parse
 from evidence import contests, real_models, real_problems, real_results
 from evidence import real_tables as tables
 from evidence.real_models import SCREEN, SEEDS, Run

@@ -9,8 +9,8 @@ import pytest
 
 import first_model
 from coterie import train
-from coterie.datatypes.arguments import overlay
-from coterie.training.command_line import parse
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 
 PAGE = first_model.ROOT / "docs/first-real-model.md"
 TINY = (

@@ -18,9 +18,9 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from coterie import train
+from coterie.cli.command_line import parse
 from coterie.envs.presets import published
 from coterie.problems.prepare import prepare
-from coterie.training.command_line import parse
 from miniatures import rehearsal
 from miniatures.shapes import build
 from miniatures.stand_ins import ROWS_OF_A_SET, data_sets, expert

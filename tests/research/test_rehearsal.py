@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
 from miniatures import rehearsal
 from miniatures.rehearsal import Command, Taken
 

@@ -4,8 +4,8 @@ import asyncio
 import time
 from typing import Any
 
+from coterie.cli.progress import ENDED
 from coterie.datatypes import Problem, ScoreRequests
-from coterie.datatypes.pulse import ENDED
 from coterie.rollouts import Collector, tasks_for
 
 from .scripted import POLICIES, SAMPLING, TwoTurns

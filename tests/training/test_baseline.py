@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+from coterie.cli.command_line import parse
 from coterie.training.baseline import baseline
-from coterie.training.command_line import parse
 from coterie.training.session import Session
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from coterie import train
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.evaluation import EVALUATION
 from coterie.training import checkpoint, saved
 from coterie.training.checkpoint import Progress
-from coterie.training.command_line import parse
 from coterie.training.examiner import Examiner
 from coterie.training.preflight import preflight
 from coterie.training.rundir import RunDirectory

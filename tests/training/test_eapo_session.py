@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import Session, open_session
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.command_line import parse
 from coterie.training.rundir import RunDirectory
 from coterie.training.session import Session
 

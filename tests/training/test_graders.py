@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import Session
 

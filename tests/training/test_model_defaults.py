@@ -9,10 +9,10 @@ import pytest
 
 from coterie import envs
 from coterie.agents.team.settings import AgentSettings
+from coterie.cli.command_line import parse
 from coterie.envs import registry
 from coterie.envs.presets import published
 from coterie.problems.hub import HUB_SETS
-from coterie.training.command_line import parse
 from coterie.training.model_defaults import (
     EVERYWHERE,
     SMALL,

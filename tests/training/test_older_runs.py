@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from coterie.cli.command_line import parse, read_run
 from coterie.datatypes import UserError
-from coterie.training.command_line import parse, read_run
 from coterie.training.train_settings import restore
 
 PEERS = ("reread", "reread_hint", "reread_least")

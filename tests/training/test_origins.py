@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 from safetensors.torch import load_file, save_file
 
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.rundir import RunDirectory
 from coterie.training.session import Session, open_session

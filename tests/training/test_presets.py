@@ -8,6 +8,8 @@ import pytest
 
 from coterie import envs
 from coterie.algorithms.algorithm import Distillation
+from coterie.cli.command_line import parse
+from coterie.cli.yaml_values import read_yaml
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.envs.eapo_consultation.settings import acceptance, fading_of
@@ -16,11 +18,9 @@ from coterie.experts.naming import read_player
 from coterie.experts.settings import ServerSettings
 from coterie.problems.hub import HUB_SETS
 from coterie.problems.prepare import prepare
-from coterie.training.command_line import parse
 from coterie.training.plain import to_plain
 from coterie.training.presets import lay_over
 from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
-from coterie.training.yaml_values import read_yaml
 
 
 def settings_of(name: str, algo: str = "grpo") -> TrainSettings:

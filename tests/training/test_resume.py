@@ -16,8 +16,8 @@ import pytest
 from safetensors.torch import load_file
 
 from coterie import train
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.command_line import parse
 from coterie.training.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from coterie.agents.team.settings import AgentSettings
+from coterie.cli.command_line import parse
 from coterie.datatypes import Sampling
 from coterie.train import main
-from coterie.training.command_line import parse
 from coterie.training.role_sampling import learner_temperature, role_sampling
 from coterie.training.settings import EvalSettings, RolloutSettings
 

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = """
 import sys
 from pathlib import Path
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
-from coterie.datatypes.pulse import ANSWERED, ENDED, LEARNED, LOADED, Pulse, Share
+from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, Pulse, Share
 from coterie.training.stage import Lines, checking, learning, loading, stage, stage_of_step
 
 

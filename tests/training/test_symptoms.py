@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from coterie import train
+from coterie.cli.command_line import parse
 from coterie.datatypes import Episode, Trajectory
-from coterie.training.command_line import parse
 from coterie.training.symptoms import (
     PAGE,
     AnswerCounts,

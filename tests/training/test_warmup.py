@@ -9,13 +9,13 @@ import torch
 from safetensors.torch import load_file
 
 from coterie import train
+from coterie.cli.command_line import parse
+from coterie.cli.commands import Stop
 from coterie.datatypes import Problem
 from coterie.evaluation.report.page import page
 from coterie.evaluation.report.rundata import read_run
 from coterie.problems.canonical import problem_key
 from coterie.rewards.grading.answers import Checker
-from coterie.training.command_line import parse
-from coterie.training.commands import Stop
 from coterie.training.preflight import preflight
 from coterie.training.session import Session, open_session
 from coterie.training.warmup import answer_of, other_form

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
 

@@ -22,10 +22,10 @@ import pytest
 from coterie.agents.models.loading import load_team
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.sampling.policy import LocalPolicy
+from coterie.cli.command_line import parse
 from coterie.datatypes import Prompt, Sampling
 from coterie.experts import ServerPolicy
 from coterie.experts.naming import read_player
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
 

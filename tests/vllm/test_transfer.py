@@ -16,9 +16,9 @@ from coterie.agents.models.loading import load_team
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.models.stored import StoredWeights
 from coterie.agents.vllm.transfer import describe, open_trainer
-from coterie.datatypes.arguments import overlay
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 from coterie.extras.cluster.sender import _free_port
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
 

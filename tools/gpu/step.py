@@ -17,9 +17,9 @@ import numpy as np
 import torch
 
 from coterie.agents.models.forward.packed import pack
+from coterie.cli.command_line import parse
 from coterie.extras.ops.doctor.memory import most_taken
 from coterie.extras.ops.plan import DevicePlan, plan
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import Session, open_session
 from gpu.arithmetic import ceiling, operations

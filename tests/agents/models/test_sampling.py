@@ -11,8 +11,8 @@ from coterie.agents.sampling import Sampler, SamplingRequest, sample
 from coterie.agents.sampling.batches import BatchLimits, partition
 from coterie.agents.sampling.choose import _WIDE, Rules, choose, invert, uniforms
 from coterie.agents.sampling.stops import StopFinder
+from coterie.cli.progress import ANSWERED
 from coterie.datatypes import Sampling
-from coterie.datatypes.pulse import ANSWERED
 
 NEUTRAL = Rules(None, None, None, None, None)
 

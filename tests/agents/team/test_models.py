@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.team.model_specs import check_models, model_spec, pin_commits
 from coterie.agents.team.settings import AgentSettings
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.command_line import parse
 
 
 @pytest.fixture

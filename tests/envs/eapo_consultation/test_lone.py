@@ -144,7 +144,7 @@ DAPO = ("--env", "eapo-consultation", "--algo", "dapo")
 
 def run_of(*flags: str) -> Any:
     """What a command trains with, as far as it is no choice of length, seed or place."""
-    from coterie.training.command_line import parse
+    from coterie.cli.command_line import parse
     from coterie.training.preflight import preflight
 
     settings = parse(flags)
@@ -182,14 +182,14 @@ def test_the_default_is_the_arm_that_was_measured() -> None:
     distillation = {"beta": 1, "bound": 2, "likeliest": 64, "fade": 0, "decay": 0.95}
     assert default["algo"]["distillation"] == {**distillation, "reader": "average"}
     # Ten runs took 158 to 171 steps for 1.2 million policy tokens.
-    from coterie.training.command_line import parse
+    from coterie.cli.command_line import parse
 
     assert parse(DAPO).run.steps == 165
 
 
 def test_rewards_alone_are_the_default_without_rereading() -> None:
     """Eight conversations, rewards alone, help that fades over 60 of 100 steps."""
-    from coterie.training.command_line import parse
+    from coterie.cli.command_line import parse
 
     faded, default = run_of("--preset", "eapo-faded"), run_of(*DAPO)
     off = {"lone": 0, "reread": "none", "group_size": 8, "accept_span": 60, "penalty_start": 60}

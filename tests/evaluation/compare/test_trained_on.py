@@ -9,11 +9,11 @@ import pytest
 
 from coterie import benchmark
 from coterie.agents.models.locate import TINY
+from coterie.cli.command_line import parse
 from coterie.evaluation.compare.plan import open_questions
 from coterie.evaluation.compare.policies import find_policy
 from coterie.evaluation.compare.settings import Asking
 from coterie.evaluation.compare.trained_on import trained_on
-from coterie.training.command_line import parse
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ import torch
 from safetensors.torch import load
 
 from coterie.agents.team.backend import Died
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import overlay
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 from coterie.training.session import open_session
 

@@ -17,6 +17,7 @@ from coterie.agents.team.backend import Died
 from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.recipe import EnvRecipe
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
+from coterie.cli.command_line import parse
 from coterie.datatypes import Completion, PolicyFailure, Problem, Prompt, Sampling, UserError
 from coterie.envs import registry
 from coterie.envs.bytes_codec import BytesCodec
@@ -29,7 +30,6 @@ from coterie.extras.cluster.settings import ClusterSettings
 from coterie.problems.source import ProblemSet
 from coterie.rollouts import Collector, Deadlines, tasks_for
 from coterie.rollouts.coalesce import Coalescer
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 
 Play = Callable[..., dict[str, bytes]]

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from coterie.datatypes.arguments import overlay
+from coterie.cli.arguments import overlay
 
 pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

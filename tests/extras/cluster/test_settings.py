@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Cluster
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 
 HERE = "coterie.extras.cluster.checks.find_spec"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.train import main
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 
 pytest.importorskip("pygame", reason="pip install -e '.[games]'")

@@ -17,12 +17,12 @@ from coterie import train
 from coterie.agents.models.number_format import native_bfloat16
 from coterie.agents.models.papers import CONFIGS
 from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.cli.command_line import parse
 from coterie.extras.ops import plan as planning
 from coterie.extras.ops.footprint import Load, footprint, measure, with_layers
 from coterie.extras.ops.plan import GIB, plan
 from coterie.extras.ops.plan_hours import rows_of
 from coterie.extras.ops.plan_report import describe, make_fit, ways_out
-from coterie.training.command_line import parse
 
 TINY = Path(__file__).parents[3] / "agents" / "models" / "tiny" / "alice"
 SHAPE: dict[str, Any] = {

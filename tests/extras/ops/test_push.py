@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from coterie.__main__ import main
 from coterie.agents.models.checksums import changed_files, write_checksums
 from coterie.agents.models.locate import TINY
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
 
 WEIGHTS, COMMIT = b"weights of ", "0" * 40
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coterie.cli.command_line import parse as parse_training
 from coterie.envs.corea_deferral.presets import MEASURED
 from coterie.envs.corea_deferral.tables import AT_SCALE, TABLES
 from coterie.evaluation.compare.inherited import inherited_settings, parse
@@ -18,7 +19,6 @@ from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source, trains_on
 from coterie.problems.prepare import ProblemSettings, prepare
 from coterie.problems.split import sample
-from coterie.training.command_line import parse as parse_training
 
 # Section 4.1; GPQA's 448 are all of its main part.
 SETS = ("deepmath", "math500", "gsm8k", "olympiadbench", "gpqa-main?split=train", "commonsenseqa")

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from coterie import benchmark
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 from coterie.datatypes import Completion, Problem, Prompt, Sampling
-from coterie.datatypes.arguments import overlay
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.prompts import lone_prompt
 from coterie.evaluation.compare.responses import responses
 from coterie.extras.papers.distill import DistillSettings, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.eapo_figures import mean_of_sets, measure_responses
-from coterie.training.command_line import parse
 
 
 def test_every_row_without_sampling_twice(

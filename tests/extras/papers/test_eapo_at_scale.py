@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
-from coterie.datatypes.flags import parse_flags
+from coterie.cli.command_line import parse
+from coterie.cli.flags import parse_flags
 from coterie.envs.paper_tables import Table
 from coterie.evaluation.compare.inherited import parse as parse_comparison
 from coterie.evaluation.compare.suite import SuiteComparison
@@ -14,7 +15,6 @@ from coterie.experts.naming import pool_members
 from coterie.extras.papers.distill import DistillSettings
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.sweep import _at, tables
-from coterie.training.command_line import parse
 from coterie.training.train_settings import TrainSettings
 
 TABLES: Mapping[str, Table] = {

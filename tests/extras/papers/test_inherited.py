@@ -9,11 +9,11 @@ import pytest
 
 from coterie import benchmark
 from coterie.agents.models.locate import TINY
+from coterie.cli.command_line import parse as parse_training
 from coterie.datatypes import UserError
 from coterie.evaluation.compare.inherited import parse
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.eapo import EapoComparison
-from coterie.training.command_line import parse as parse_training
 
 EAPO = ("--env", "eapo-consultation", "--env.prompt-style", "panel", "--env.reply-tokens", "7")
 COREA = ("--env", "corea-deferral")

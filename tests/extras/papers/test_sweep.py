@@ -16,6 +16,7 @@ import tyro
 from rich.console import Console
 
 from coterie import benchmark, train
+from coterie.cli.command_line import parse
 from coterie.envs.paper_tables import Variant
 from coterie.envs.presets import published
 from coterie.extras.papers.sweep import (
@@ -28,7 +29,6 @@ from coterie.extras.papers.sweep import (
     tables,
 )
 from coterie.extras.papers.sweep_commands import SweepCommand, answers_of
-from coterie.training.command_line import parse
 
 TABLES, AT_SCALE = tables(), tables(at_scale=True)
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.command_line import parse
 from coterie.training.preflight import preflight
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
-from coterie.datatypes.arguments import overlay
+from coterie.cli.arguments import overlay
 from coterie.evaluation.compare import ask
 
 

@@ -13,6 +13,7 @@ import torch
 
 from coterie import train
 from coterie.agents.sampling.policy import LocalPolicy
+from coterie.cli.command_line import read_run
 from coterie.datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
 from coterie.extras.ops.doctor import examine
 from coterie.extras.ops.doctor.contract import check_answers, check_contract
@@ -20,7 +21,6 @@ from coterie.extras.ops.doctor.finding import Finding
 from coterie.extras.ops.doctor.observe import Examined, Observed, observe
 from coterie.extras.ops.doctor.texts import check_stops
 from coterie.extras.ops.doctor.update import learn, starting_weights
-from coterie.training.command_line import read_run
 from coterie.training.session import Session
 
 Opened = Callable[..., Examined]

@@ -134,7 +134,7 @@ def test_what_a_block_of_code_takes_is_measured() -> None:
 
 @pytest.mark.slow
 def test_memory_that_was_kept_counts_as_taken() -> None:
-    code = """import torch; from coterie.training.commands import run_command
+    code = """import torch; from coterie.cli.commands import run_command
 from coterie.extras.ops.doctor import memory
 def command():
     for _ in range(8): torch.ones(64 << 20)

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from coterie import benchmark, train
+from coterie.cli.commands import Interruptible, Stop, run_command
 from coterie.datatypes import UserError
-from coterie.training.commands import Interruptible, Stop, run_command
 
 ROOT = Path(__file__).parents[2]
 
@@ -71,7 +71,7 @@ def test_garbage_is_seldom_looked_for() -> None:
 def test_freed_memory_is_kept_for_the_next_tensor() -> None:
     """Of 200 tensors of 64 MiB, fewer than 20 take pages from the system."""
     code = """import resource, sys, torch
-from coterie.training.commands import run_command
+from coterie.cli.commands import run_command
 def faults(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 def command():
     torch.ones(1 << 24); before = faults()
@@ -84,7 +84,7 @@ sys.exit(run_command(command, program='p', interrupted=''))"""
 
 
 def test_a_signal_is_taken_care_of_before_anything_large_is_imported() -> None:
-    code = """import sys, coterie.train; from coterie.training.commands import run_command
+    code = """import sys, coterie.train; from coterie.cli.commands import run_command
 print('numpy' in sys.modules)"""
     command = [sys.executable, "-c", code]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -153,7 +153,7 @@ def test_a_reader_that_has_gone(script: str) -> None:
 def test_a_signal_while_the_interpreter_closes_down_changes_no_exit_code(number: str) -> None:
     code = (
         "import atexit, os, signal, sys\n"
-        "from coterie.training.commands import run_command\n"
+        "from coterie.cli.commands import run_command\n"
         f"atexit.register(os.kill, os.getpid(), signal.{number})\n"
         "sys.exit(run_command(lambda: 0, program='x.py', interrupted='stopped'))"
     )
@@ -210,7 +210,7 @@ def started(
 ) -> subprocess.CompletedProcess[str]:
     """``python -c`` a command of ours; ``shell`` goes behind its words."""
     code = (
-        "import sys; from coterie.training.commands import run_command; "
+        "import sys; from coterie.cli.commands import run_command; "
         "run = lambda: exec(sys.argv[1]) or 0; "
         "sys.exit(run_command(run, program='x.py', interrupted='stopped'))"
     )

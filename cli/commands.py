@@ -135,7 +135,7 @@ def _sentence(error: Exception) -> str | None:
         where = f"{os.fsdecode(name) if isinstance(name, bytes) else name}: " if name else ""
         return f"{where}{error.strerror}"
     if isinstance(error, UnicodeEncodeError) and os.path.lexists(error.object):
-        from coterie.datatypes.target import NOT_UTF8
+        from coterie.cli.output_paths import NOT_UTF8
 
         return f"{error.object}: {NOT_UTF8}"
     return None

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from coterie.datatypes.flags import parse_flags
+from coterie.cli.flags import parse_flags
 
 ALL = "--help-all"
 _FIRST = ("run", "env", "algo")

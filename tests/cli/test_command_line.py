@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from coterie.algorithms import ALGORITHMS
-from coterie.datatypes.missing_extras import fields_of_missing
-from coterie.training.command_line import parse
+from coterie.cli.command_line import parse
+from coterie.cli.missing_extras import fields_of_missing
 from coterie.training.plain import to_plain
 from coterie.training.train_settings import Choice, defaults, restore
 

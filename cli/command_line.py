@@ -18,13 +18,13 @@ import tyro
 
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
+from coterie.cli.arguments import Arguments, command, program
+from coterie.cli.config_file import as_toml, read_config
+from coterie.cli.flags import parse_flags
+from coterie.cli.help_text import show_help, wants_help
+from coterie.cli.missing_extras import MissingExtra
 from coterie.datatypes import UserError, user_path
-from coterie.datatypes.arguments import Arguments, command, program
-from coterie.datatypes.flags import parse_flags
-from coterie.datatypes.missing_extras import MissingExtra
 from coterie.envs import presets
-from coterie.training.config_file import as_toml, read_config
-from coterie.training.help_text import show_help, wants_help
 from coterie.training.hosts import hosts
 from coterie.training.missing import check_flags
 from coterie.training.model_defaults import fitted, sentence, with_short_evaluation

@@ -100,7 +100,7 @@ def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         if is_yaml:
-            from coterie.training.yaml_values import read_yaml
+            from coterie.cli.yaml_values import read_yaml
 
             content = read_yaml(text)
             if not isinstance(content, dict | None):

@@ -23,9 +23,9 @@ from tyro.constructors import (
 )
 from tyro.constructors import StructTypeInfo as Struct
 
-from coterie.datatypes.arguments import check_once, in_one_line
-from coterie.datatypes.missing_extras import fields_of_missing
-from coterie.datatypes.userinput import UserError, fits, join_or
+from coterie.cli.arguments import check_once, in_one_line
+from coterie.cli.missing_extras import fields_of_missing
+from coterie.datatypes.errors import UserError, fits, join_or
 
 # In a terminal without UTF-8 dashes stand for lines, and there is no frame.
 _RULE = re.compile(r"\s*[─-]{8,}\s*")

@@ -8,8 +8,8 @@ import pytest
 
 from coterie import benchmark, train
 from coterie.__main__ import main as coterie
+from coterie.cli.arguments import check_once, overlay
 from coterie.datatypes import UserError
-from coterie.datatypes.arguments import check_once, overlay
 
 ALL = "(options: python train.py --env core-teaching --algo gspo --help)"
 

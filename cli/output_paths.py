@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from coterie.datatypes.userinput import UserError, user_path
+from coterie.datatypes.errors import UserError, user_path
 
 NOT_UTF8 = (
     "libraries that read and write models take names in UTF-8 only; name another, or start with "

@@ -12,8 +12,8 @@ import pytest
 
 import coterie
 from coterie.agents.team.settings import AgentSettings
+from coterie.cli.extras import extras
 from coterie.datatypes import UserError
-from coterie.datatypes.extras import extras
 
 # What fields without a default are given.
 NEEDED = {

@@ -9,7 +9,7 @@ import pytest
 
 from coterie import benchmark, train
 from coterie.__main__ import main
-from coterie.datatypes.flags import parse_flags
+from coterie.cli.flags import parse_flags
 
 
 def helped(monkeypatch, capsys, run, argv):

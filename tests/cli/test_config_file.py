@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from coterie import envs, train
+from coterie.cli.command_line import parse
+from coterie.cli.yaml_values import read_yaml
 from coterie.envs.presets import published
-from coterie.training.command_line import parse
-from coterie.training.yaml_values import read_yaml
 
 ROLES = ("--roles", "ann", "ben", "--train-role", "ben")
 RECIPES = [

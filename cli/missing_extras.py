@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
-from coterie.datatypes.extras import has
-from coterie.datatypes.userinput import UserError
+from coterie.cli.extras import has
+from coterie.datatypes.errors import UserError
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from coterie.cli.output_paths import check_file, check_folder, keep
 from coterie.datatypes import UserError
-from coterie.datatypes.target import check_file, check_folder, keep
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NoReturn
 
-from coterie.datatypes.userinput import UserError
+from coterie.datatypes.errors import UserError
 
 _BY_COTERIE = ContextVar("by_coterie", default=False)
 

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from coterie.datatypes.plugins import Plugins, load, origin
-from coterie.datatypes.userinput import UserError
+from coterie.cli.plugins import Plugins, load, origin
+from coterie.datatypes.errors import UserError
 
 PLUGINS = Plugins("coterie.extras", "extra")
 _PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
@@ -131,5 +131,5 @@ def _read(entry: EntryPoint) -> Extra:
     title = f"extra {entry.name!r} ({origin(entry)})"
     extra = load(entry.value, title)
     if not isinstance(extra, Extra) or extra.name != entry.name:
-        raise UserError(f"{title} must be a coterie.datatypes.extras.Extra of that name.")
+        raise UserError(f"{title} must be a coterie.cli.extras.Extra of that name.")
     return extra

@@ -15,7 +15,7 @@ from importlib.metadata import (
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coterie.datatypes.userinput import UserError, did_you_mean
+from coterie.datatypes.errors import UserError, did_you_mean
 
 
 @dataclass(frozen=True)
