@@ -53,7 +53,7 @@ def _compare(argv: Sequence[str]) -> int:
         raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(known)}")
     from coterie.datatypes import check_numbers
     from coterie.evaluation.compare.inherited import parse
-    from coterie.training.settings import check_seeds
+    from coterie.training.config.run_settings import check_seeds
 
     module, settings, run = known[argv[0]]
     comparison = importlib.import_module(module)

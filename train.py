@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what takes time to import waits
     from coterie.problems.prepare import PreparedProblems
-    from coterie.training.train_settings import TrainSettings
+    from coterie.training.config.train_settings import TrainSettings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,14 +72,14 @@ def _train(argv: Sequence[str]) -> int:
 
 def _checked(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblems":
     """The run's problems, once everything that can be checked has been."""
-    from coterie.training.model_defaults import sentence
+    from coterie.training.config.model_defaults import sentence
 
     chosen = sentence(settings, argv)
     if chosen and settings.choice.resume is None:
         print(chosen, flush=True)
     # What takes time to import waits until then.
-    from coterie.training.preflight import preflight
-    from coterie.training.stage import checking
+    from coterie.training.config.preflight import preflight
+    from coterie.training.run.stage_progress import checking
 
     with checking(lines=bool(chosen)):
         return preflight(settings)

@@ -25,14 +25,12 @@ from coterie.cli.help_text import show_help, wants_help
 from coterie.cli.missing_extras import MissingExtra
 from coterie.datatypes import UserError, user_path
 from coterie.envs import presets
-from coterie.training.hosts import hosts
-from coterie.training.missing import check_flags
-from coterie.training.model_defaults import fitted, sentence, with_short_evaluation
-from coterie.training.presets import lay_over
-from coterie.training.retired import Retired
-from coterie.training.saved import latest, place_of
-from coterie.training.settings import RunSettings
-from coterie.training.train_settings import (
+from coterie.training.config.missing import check_flags
+from coterie.training.config.model_defaults import fitted, sentence, with_short_evaluation
+from coterie.training.config.presets import lay_over
+from coterie.training.config.retired import Retired
+from coterie.training.config.run_settings import RunSettings
+from coterie.training.config.train_settings import (
     Choice,
     TrainSettings,
     defaults,
@@ -40,6 +38,8 @@ from coterie.training.train_settings import (
     sections,
     with_limit_as_length,
 )
+from coterie.training.hosts import hosts
+from coterie.training.run.checkpoint_paths import latest, place_of
 
 DEFAULT_ENV = envs.registered()[0].name
 DEFAULT_ALGO = "gspo"
@@ -163,7 +163,7 @@ def read_run(directory: Path) -> TrainSettings:
     except RecursionError:
         raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except OSError:
-        from coterie.training.rundir import RunDirectory
+        from coterie.training.run.directory import RunDirectory
 
         RunDirectory.reopen(directory)
         raise UserError(f"{path} cannot be read") from None

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
-from coterie.training.missing import without_missing
-from coterie.training.plain import nearest, override
-from coterie.training.train_settings import (
+from coterie.training.config.missing import without_missing
+from coterie.training.config.serialize import nearest, override
+from coterie.training.config.train_settings import (
     Choice,
     TrainSettings,
     settings_class,

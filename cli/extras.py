@@ -75,7 +75,7 @@ class Extra:
     host: str = ""
     """A :class:`coterie.training.hosts.Host`: holds models, or plays episodes, elsewhere."""
     sink: str = ""
-    """A :class:`coterie.training.sinks.OpenSink`: where a run's numbers go besides."""
+    """A :class:`coterie.training.run.sinks.OpenSink`: where a run's numbers go besides."""
     check: str = ""
     """A function that refuses settings of a run, once its models have been looked at."""
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from coterie.envs.solo.evaluation import estimate
 from coterie.evaluation.evaluation import Resampled, difference
-from coterie.training.rundir import METRICS, WARMUP, RunDirectory
+from coterie.training.run.directory import METRICS, WARMUP, RunDirectory
 from evidence.runs import ROOT, cpu_s
 
 RESULTS = ROOT / "docs/first-real-model.json"

@@ -441,7 +441,7 @@ SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enab
 def opened(tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Opens a session of a small run with further flags."""
     from coterie.cli.command_line import parse
-    from coterie.training.preflight import preflight
+    from coterie.training.config.preflight import preflight
     from coterie.training.session import open_session
 
     sessions: list[Any] = []

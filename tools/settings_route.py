@@ -81,9 +81,9 @@ def _sees(frame: FrameType, kind: type) -> bool:
 def measure(folder: Path) -> dict[str, Route]:
     """Trace a small run in ``folder``: the routes while it is checked, and while it runs."""
     from coterie.cli.command_line import parse
-    from coterie.training.preflight import preflight
+    from coterie.training.config.preflight import preflight
+    from coterie.training.config.train_settings import TrainSettings
     from coterie.training.session import open_session
-    from coterie.training.train_settings import TrainSettings
 
     settings = parse([*SMALL, "--run-dir", str(folder)])
     with traced(TrainSettings) as checked:

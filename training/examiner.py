@@ -7,8 +7,8 @@ from typing import Any
 from coterie.datatypes import Episode, Problem, UserError, derive_seed
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
 from coterie.rollouts import Collector, tasks_for
-from coterie.training.rundir import RunDirectory
-from coterie.training.settings import EvalSettings
+from coterie.training.config.run_settings import EvalSettings
+from coterie.training.run.directory import RunDirectory
 
 
 class Examiner:

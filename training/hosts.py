@@ -10,8 +10,8 @@ from coterie.agents.vllm.settings import VllmSettings
 from coterie.cli.extras import load_each
 from coterie.problems.source import ProblemSource
 from coterie.rollouts import Collector
-from coterie.training.rundir import RunDirectory
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings
+from coterie.training.run.directory import RunDirectory
 
 Flag = tuple[str, Any, Any]
 """Name, type and default of a field of settings."""

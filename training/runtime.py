@@ -25,24 +25,28 @@ from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, Deadlines
-from coterie.training import checkpoint, saved
-from coterie.training.baseline import baseline
-from coterie.training.computing import tell_computing
-from coterie.training.conclusion import Conclusion, tell
+from coterie.training.config.role_sampling import learner_temperature, role_sampling
+from coterie.training.config.run_settings import RolloutSettings, RunSettings
+from coterie.training.config.train_settings import TrainSettings
 from coterie.training.examiner import Examiner
 from coterie.training.hosts import Players, hosts
-from coterie.training.keeper import Keeper
-from coterie.training.origins import check_unchanged, report_changed_plugins, write_environment
 from coterie.training.prompt_limit import drop_long_prompts
-from coterie.training.recorder import StepRecorder
-from coterie.training.role_sampling import learner_temperature, role_sampling
-from coterie.training.rundir import RunDirectory, default_path
+from coterie.training.run import checkpoint, checkpoint_paths
+from coterie.training.run.baseline import baseline
+from coterie.training.run.checkpointer import Keeper
+from coterie.training.run.conclusion import Conclusion, tell
+from coterie.training.run.directory import RunDirectory, default_path
+from coterie.training.run.number_formats import tell_computing
+from coterie.training.run.provenance import (
+    check_unchanged,
+    report_changed_plugins,
+    write_environment,
+)
+from coterie.training.run.recorder import StepRecorder
+from coterie.training.run.stage_progress import loading
+from coterie.training.run.summary import places_table
+from coterie.training.run.symptoms import Observer, Subject
 from coterie.training.sampling import StepSampler
-from coterie.training.settings import RolloutSettings, RunSettings
-from coterie.training.stage import loading
-from coterie.training.summary import places_table
-from coterie.training.symptoms import Observer, Subject
-from coterie.training.train_settings import TrainSettings
 from coterie.training.warmup import WarmupSettings
 from coterie.training.warmup_stage import WarmUp
 
@@ -90,7 +94,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
 
     Args:
         settings: of the whole run; each part gets its own.
-        problems: as :func:`coterie.training.preflight.preflight` opened them.
+        problems: as :func:`coterie.training.config.preflight.preflight` opened them.
 
     Raises:
         UserError: a part cannot be loaded, started or restored; a new directory is deleted then.
@@ -102,7 +106,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
         try:
             check_unchanged(directory, settings.agents, problems.fingerprints)
             report_changed_plugins(directory, print)
-            if (newest := saved.latest(directory.checkpoints)) is not None:
+            if (newest := checkpoint_paths.latest(directory.checkpoints)) is not None:
                 checkpoint.check(newest, print)
         except UserError:
             directory.close()

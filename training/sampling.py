@@ -9,7 +9,7 @@ from coterie.datatypes import Episode, UserError, derive_seed
 from coterie.problems.stream import ProblemStream
 from coterie.rollouts import Collector, tasks_for
 from coterie.training.batch import StepBatch, sample_batch, without_stale
-from coterie.training.settings import RolloutSettings
+from coterie.training.config.run_settings import RolloutSettings
 
 
 class StepSampler:

@@ -13,15 +13,15 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
-from coterie.training import saved
 from coterie.training.batch import StepBatch, rows_of, with_divergences
-from coterie.training.conclusion import tell
-from coterie.training.logbook import Logbook
-from coterie.training.recorder import is_due
-from coterie.training.records import not_finite
+from coterie.training.config.train_settings import TrainSettings
+from coterie.training.run import checkpoint_paths
+from coterie.training.run.conclusion import tell
+from coterie.training.run.log import Logbook
+from coterie.training.run.recorder import is_due
+from coterie.training.run.records import not_finite
+from coterie.training.run.stage_progress import learning, stage, stage_of_step
 from coterie.training.runtime import Runtime, build
-from coterie.training.stage import learning, stage, stage_of_step
-from coterie.training.train_settings import TrainSettings
 
 T = TypeVar("T")
 
@@ -141,7 +141,7 @@ class Session(AbstractContextManager["Session"]):
         logbook: Logbook,
     ) -> None:
         """Log the step; from here on it counts as done. Arguments as of
-        :meth:`coterie.training.recorder.StepRecorder.log`."""
+        :meth:`coterie.training.run.recorder.StepRecorder.log`."""
         recorder = self.runtime.recorder
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
@@ -213,7 +213,7 @@ class Session(AbstractContextManager["Session"]):
         if isinstance(error, UserError) and not isinstance(error, Died):
             self.run.discard_unbegun()
         if isinstance(error, Died):
-            goes_on = saved.latest(self.run.checkpoints) is not None
+            goes_on = checkpoint_paths.latest(self.run.checkpoints) is not None
             then = "continues from its last checkpoint" if goes_on else "starts it again"
             raise UserError(f"{error}; --resume {self.run.path} {then}") from None
 

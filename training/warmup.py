@@ -20,7 +20,7 @@ from coterie.problems.source import ProblemSource
 from coterie.problems.split import contaminated_keys
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.checkers import LONGEST
-from coterie.training.settings import MOST_PROBLEMS
+from coterie.training.config.run_settings import MOST_PROBLEMS
 
 _FORMS = {
     "\\boxed": "\\boxed{}",

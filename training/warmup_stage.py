@@ -13,10 +13,10 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
 from coterie.datatypes.thinking import behind_thought, opened_by
 from coterie.problems.stream import ProblemStream
-from coterie.training.logbook import Logbook
 from coterie.training.prompt_limit import opening_prompts
-from coterie.training.rundir import RunDirectory
-from coterie.training.stage import learning
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.log import Logbook
+from coterie.training.run.stage_progress import learning
 from coterie.training.warmup import Check, WarmupSettings, answer_of, other_form
 
 _LOOKED_AT = 32

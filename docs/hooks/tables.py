@@ -32,8 +32,8 @@ from coterie.experts.naming import is_player
 from coterie.extras.ops.plan import GIB, Plan, plan
 from coterie.extras.ops.plan_report import describe, tuning_of, why_not
 from coterie.extras.papers.leap import LeapSettings
-from coterie.training.presets import settings_of
-from coterie.training.train_settings import Choice, defaults, with_limit_as_length
+from coterie.training.config.presets import settings_of
+from coterie.training.config.train_settings import Choice, defaults, with_limit_as_length
 
 PAGES = Path(__file__).parents[1]
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)

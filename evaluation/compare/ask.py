@@ -35,8 +35,8 @@ from coterie.experts.scripted import StoredPolicy
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector
 from coterie.rollouts.collect import Task
-from coterie.training.asking_defaults import are_tiny
-from coterie.training.stage import loading, stage
+from coterie.training.config.benchmark_defaults import are_tiny
+from coterie.training.run.stage_progress import loading, stage
 
 # Bytes that count as one token for a byte-level policy: English has about four per token.
 BYTES_PER_TOKEN = 4

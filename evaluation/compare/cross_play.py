@@ -18,7 +18,7 @@ from coterie.evaluation.compare.policies import NamedTeam, Prices
 from coterie.evaluation.compare.settings import Asking
 from coterie.evaluation.compare.suites import Suite, lineup_of, settings_of
 from coterie.evaluation.metrics.means import mean_present
-from coterie.training.plain import to_plain
+from coterie.training.config.serialize import to_plain
 
 _MOST = 400
 _CONVENTIONS = {

@@ -37,18 +37,18 @@ from coterie.evaluation.metrics.means import mean_present
 from coterie.evaluation.table import HEADINGS, as_json, lines
 from coterie.problems.prepare import prepare
 from coterie.rollouts import Collector, Deadlines
-from coterie.training.conclusion import tell
-from coterie.training.cut_off import cut_off, limit_of
-from coterie.training.disk import write_or_keep
+from coterie.training.config.model_defaults import fitted
+from coterie.training.config.preflight import check_environment
+from coterie.training.config.role_sampling import role_sampling
+from coterie.training.config.run_settings import RunSettings, check_seeds
+from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 from coterie.training.examiner import Examiner
-from coterie.training.model_defaults import fitted
-from coterie.training.preflight import check_environment
-from coterie.training.role_sampling import role_sampling
-from coterie.training.rundir import RunDirectory
-from coterie.training.settings import RunSettings, check_seeds
-from coterie.training.stage import stage
-from coterie.training.symptoms import AnswerCounts, count
-from coterie.training.train_settings import Choice, TrainSettings, defaults
+from coterie.training.run.conclusion import tell
+from coterie.training.run.cut_off import cut_off, limit_of
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.durable_files import write_or_keep
+from coterie.training.run.stage_progress import stage
+from coterie.training.run.symptoms import AnswerCounts, count
 
 _KEPT = ("seed", "engine")
 _TRAINING = ("algo", "learner", "rollout")

@@ -10,13 +10,13 @@ from coterie import envs
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.presets import preset_called
-from coterie.training.asking_defaults import sentence
-from coterie.training.plain import flat, nested, override
-from coterie.training.presets import lay_over
-from coterie.training.retired import Retired
-from coterie.training.role_sampling import role_sampling
-from coterie.training.rundir import RunDirectory
-from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
+from coterie.training.config.benchmark_defaults import sentence
+from coterie.training.config.presets import lay_over
+from coterie.training.config.retired import Retired
+from coterie.training.config.role_sampling import role_sampling
+from coterie.training.config.serialize import flat, nested, override
+from coterie.training.config.train_settings import Choice, TrainSettings, defaults, restore
+from coterie.training.run.directory import RunDirectory
 
 _LIMIT = "max_new_tokens"
 # Prompt settings of an environment; token limits go with a model into any environment.

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coterie.evaluation.table import as_json, interval_text, without_zero
-from coterie.training.disk import write_or_keep
+from coterie.training.run.durable_files import write_or_keep
 
 _LABEL = 32
 

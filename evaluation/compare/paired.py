@@ -25,7 +25,7 @@ from coterie.evaluation.compare.output import (
 )
 from coterie.evaluation.compare.settings import check_positive
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
-from coterie.training.rundir import RunDirectory
+from coterie.training.run.directory import RunDirectory
 
 Runs = Mapping[str, Mapping[str, Resampled]]
 """Label -> metric -> value with its bootstrap. All use the same problems and seed, so that

@@ -26,8 +26,8 @@ from coterie.problems.opening import open_source, trains_on
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import hold_out, sample
 from coterie.rewards.grading.checkers import DEFAULT
-from coterie.training.cut_off import cut_off, limit_of
-from coterie.training.plain import to_plain
+from coterie.training.config.serialize import to_plain
+from coterie.training.run.cut_off import cut_off, limit_of
 
 # Nothing is trained here, so no problem has to be kept for training.
 _NOBODY = ProblemSet("nobody trains", ())

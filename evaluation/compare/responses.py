@@ -21,7 +21,7 @@ from coterie.datatypes import Problem, UserError
 from coterie.envs.contract import role_of
 from coterie.evaluation.metrics.means import Floats, mean_present, ratio
 from coterie.rewards.grading.answers.votes import vote
-from coterie.training.disk import make_folder, sync
+from coterie.training.run.durable_files import make_folder, sync
 
 Record = dict[str, Any]
 """``problem``, ``sample``, ``correct``, ``answer``, ``confidence``, ``text``, ``used`` (policy ->

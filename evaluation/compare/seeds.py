@@ -22,7 +22,7 @@ from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.evaluation import Row
 from coterie.evaluation.metrics.intervals import Estimate, t_interval
 from coterie.evaluation.table import as_json
-from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
+from coterie.training.run.directory import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
 _Values = dict[str, float | None]

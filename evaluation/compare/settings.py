@@ -10,7 +10,7 @@ from coterie.agents.vllm.settings import VllmSettings
 from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, check_literals
 from coterie.evaluation.compare.policies import NamedPolicy
-from coterie.training.settings import check_resamples, check_temperature
+from coterie.training.config.run_settings import check_resamples, check_temperature
 
 _FOLDERS = ("completions", "responses")
 """Folder names that comparisons use for responses."""

@@ -56,10 +56,10 @@ from coterie.evaluation.compare.suites import (
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.compare.verifier import verifying
 from coterie.rewards.confidence import ThresholdSource
-from coterie.training.asking_defaults import sentence as fitting_sentence
-from coterie.training.disk import write_or_keep
-from coterie.training.model_defaults import as_flag
-from coterie.training.plain import to_plain
+from coterie.training.config.benchmark_defaults import sentence as fitting_sentence
+from coterie.training.config.model_defaults import as_flag
+from coterie.training.config.serialize import to_plain
+from coterie.training.run.durable_files import write_or_keep
 
 _CONVENTIONS = {
     "avg": "over all questions; macro: over sets of problems",

@@ -19,7 +19,7 @@ from coterie.evaluation.compare.responses import score_team
 from coterie.rewards.grading.answers.checker import UNGRADED
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Deadlines
-from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking, is_made_for_tiny
+from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking, is_made_for_tiny
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from coterie.extras.cluster.checks import check_cluster, check_episode_workers
 from coterie.extras.cluster.room import check_room
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
 from coterie.problems.source import ProblemSource
+from coterie.training.config.train_settings import TrainSettings
 from coterie.training.hosts import Flag, Host, Players
-from coterie.training.rundir import RunDirectory
-from coterie.training.train_settings import TrainSettings
+from coterie.training.run.directory import RunDirectory
 
 
 class ClusterHost(Host):

@@ -5,8 +5,8 @@ from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import local_models
 from coterie.extras.ops.trackers import check_trackers
+from coterie.training.config.train_settings import TrainSettings
 from coterie.training.hosts import lives_elsewhere
-from coterie.training.train_settings import TrainSettings
 
 _SMALL = 256 << 20
 """Bytes of weights below which a run is assumed to fit."""

@@ -24,8 +24,8 @@ from coterie.algorithms.batching import keeping
 from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
 from coterie.extras.ops.footprint import Load, footprint
 from coterie.extras.ops.plan_hours import EvaluationPlan, RolePlan, evaluations, hours, rows_of
-from coterie.training.settings import MAX_NEW_TOKENS
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.run_settings import MAX_NEW_TOKENS
+from coterie.training.config.train_settings import TrainSettings
 from coterie.training.warmup import NOBODY
 
 When = Literal["always", "sampling", "learning"]

@@ -15,7 +15,7 @@ from coterie.envs.contract import role_of
 from coterie.evaluation.evaluation import Evaluation
 from coterie.extras.ops.footprint import Footprint
 from coterie.problems.sizes import measured
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings
 
 CARDS = (
     (32, "an RTX 4090", 165e12, 1.0e12),

@@ -11,7 +11,7 @@ from coterie.datatypes import UserError
 from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan
 from coterie.extras.ops.plan_hours import RolePlan, card_name
 from coterie.problems.prepare import PreparedProblems
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings
 
 _WIDTH = 80
 _MOMENTS = {"always": "", "sampling": "while sampling: ", "learning": "while learning: "}

@@ -15,8 +15,8 @@ from typing import Any
 
 from coterie.datatypes import Episode, UserError
 from coterie.envs.contract import as_unicode
-from coterie.training.rundir import RunDirectory
-from coterie.training.settings import RunSettings
+from coterie.training.config.run_settings import RunSettings
+from coterie.training.run.directory import RunDirectory
 
 _ID = "trackers.json"
 _COLUMNS = ("problem", "gold", "agent", "status", "reward", "advantage", "text")
@@ -36,7 +36,7 @@ def check_trackers(names: Sequence[str]) -> None:
 def open_trackers(
     settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]
 ) -> "Trackers | None":
-    """See :class:`coterie.training.sinks.OpenSink`."""
+    """See :class:`coterie.training.run.sinks.OpenSink`."""
     return Trackers(settings.track, run, tell) if settings.track else None
 
 

@@ -55,8 +55,8 @@ from coterie.extras.papers.corea_systems import (
     table,
 )
 from coterie.rewards.confidence import ThresholdSource
-from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
-from coterie.training.plain import to_plain
+from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
 _MODELS = ("base", "rlvr", "brier", "corea", "large")

@@ -39,11 +39,11 @@ from coterie.problems.opening import open_source
 from coterie.problems.split import hold_out
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.consultation import ANSWER, THINK
-from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
-from coterie.training.disk import write_or_keep
-from coterie.training.model_defaults import EVERYWHERE, imitation_rate
-from coterie.training.rundir import check_new
-from coterie.training.stage import loading, stage
+from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.model_defaults import EVERYWHERE, imitation_rate
+from coterie.training.run.directory import check_new
+from coterie.training.run.durable_files import write_or_keep
+from coterie.training.run.stage_progress import loading, stage
 
 
 @dataclass(frozen=True)

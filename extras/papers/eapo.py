@@ -49,8 +49,8 @@ from coterie.extras.papers.replies import (
     check_temperature_of_replies,
     tell,
 )
-from coterie.training.asking_defaults import PROBLEMS, are_tiny, asking
-from coterie.training.plain import to_plain
+from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults

@@ -13,7 +13,7 @@ from typing import Any
 
 from coterie.cli.arguments import overlay
 from coterie.extras.papers.sweep_commands import SweepCommand
-from coterie.training.rundir import METRICS, RunDirectory
+from coterie.training.run.directory import METRICS, RunDirectory
 from evidence import runs
 from evidence.peers import ALONE, ARMS, DISTILLED
 from evidence.runs import ROOT, finish, locked, quoted, taught

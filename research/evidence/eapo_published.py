@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.cli.arguments import overlay
 from coterie.extras.papers.sweep_commands import SweepCommand
-from coterie.training.rundir import METRICS, RunDirectory
+from coterie.training.run.directory import METRICS, RunDirectory
 from evidence import runs
 from evidence.runs import ROOT, finish
 

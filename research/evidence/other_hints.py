@@ -159,7 +159,7 @@ def main(argv: Sequence[str]) -> int:
     import numpy as np
 
     from coterie.cli.command_line import parse
-    from coterie.training.preflight import preflight
+    from coterie.training.config.preflight import preflight
     from coterie.training.session import open_session
 
     settings = parse(argv)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.extras.papers.sweep_commands import SweepCommand
-from coterie.training.rundir import METRICS, RunDirectory
+from coterie.training.run.directory import METRICS, RunDirectory
 from evidence import peers, runs
 from evidence.peers import LENGTH, ROLES
 from evidence.runs import ROOT, finish, quoted, taught

@@ -12,7 +12,7 @@ from coterie.evaluation.cascade import Cascade, scored_responses
 from coterie.evaluation.metrics.calibration import brier, expected_calibration_error
 from coterie.evaluation.metrics.deferral import area_over_random
 from coterie.evaluation.metrics.discrimination import auroc
-from coterie.training.rundir import METRICS, RunDirectory
+from coterie.training.run.directory import METRICS, RunDirectory
 from evidence.contests import expert_tokens
 from evidence.real_problems import HELD_OUT, PARTS
 from evidence.runs import Row

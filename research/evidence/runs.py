@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.extras.papers.sweep_commands import SweepCommand
-from coterie.training.rundir import METRICS, RunDirectory
+from coterie.training.run.directory import METRICS, RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 30

@@ -24,7 +24,7 @@ from coterie.agents.models.papers import CONFIGS
 from coterie.cli.arguments import overlay
 from coterie.cli.command_line import parse
 from coterie.envs.presets import published
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings
 from miniatures.shapes import build
 from miniatures.stand_ins import data_sets, expert
 

@@ -10,8 +10,8 @@ import pytest
 from coterie.algorithms import ALGORITHMS
 from coterie.cli.command_line import parse
 from coterie.cli.missing_extras import fields_of_missing
-from coterie.training.plain import to_plain
-from coterie.training.train_settings import Choice, defaults, restore
+from coterie.training.config.serialize import to_plain
+from coterie.training.config.train_settings import Choice, defaults, restore
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -21,7 +21,7 @@ from coterie.envs.registry import PLUGINS
 from coterie.extras.games.game import GameSettings, TextArenaSettings
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.prepare import ProblemSettings
-from coterie.training.settings import EvalSettings, RolloutSettings
+from coterie.training.config.run_settings import EvalSettings, RolloutSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])

@@ -16,8 +16,8 @@ from coterie.envs.preset import Preset
 from coterie.envs.presets import known, published
 from coterie.envs.sd_e2 import presets as sd_e2
 from coterie.extras.papers.sweep import tables
-from coterie.training.presets import lay_over, settings_of
-from coterie.training.train_settings import Choice, TrainSettings, defaults
+from coterie.training.config.presets import lay_over, settings_of
+from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "presets.md").read_text(encoding="utf-8")

@@ -17,9 +17,9 @@ from coterie import __main__, benchmark, train
 from coterie.cli import extras, missing_extras
 from coterie.cli.command_line import parse, read_run
 from coterie.datatypes import UserError
-from coterie.training import train_settings
+from coterie.training.config import train_settings
+from coterie.training.config.missing import IDLE
 from coterie.training.hosts import hosts, lives_elsewhere
-from coterie.training.missing import IDLE
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -64,7 +64,7 @@ class ForgetfulDisk:
             patch.setattr(os, "remove", os.unlink)
             patch.setattr(shutil, "rmtree", _rmtree)
             patch.setattr(os, "fsync", self._fsync)
-            patch.setattr("coterie.training.disk._sync_file", self._fsync)
+            patch.setattr("coterie.training.run.durable_files._sync_file", self._fsync)
             yield
             self._look()
         for descriptor in self._open.values():

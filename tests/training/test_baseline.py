@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from coterie.cli.command_line import parse
-from coterie.training.baseline import baseline
+from coterie.training.run.baseline import baseline
 from coterie.training.session import Session
 
 

@@ -10,7 +10,7 @@ import pytest
 from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import Session
 
 Opened = Callable[..., Session]

@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from coterie.agents.models import checksums
 from coterie.agents.models.saving import store
 from coterie.datatypes import UserError
-from coterie.training import checkpoint, saved
-from coterie.training.checkpoint import Progress
+from coterie.training.run import checkpoint, checkpoint_paths
+from coterie.training.run.checkpoint import Progress
 
 
 class Role:
@@ -48,7 +48,7 @@ def progress(step: int) -> Progress:
 
 
 def newest(root: Path) -> Path:
-    path = saved.latest(root)
+    path = checkpoint_paths.latest(root)
     assert path is not None
     return path
 
@@ -119,7 +119,7 @@ def test_a_checkpoint_that_fails_leaves_the_one_before(tmp_path: Path) -> None:
 
 def test_a_half_written_one_is_not_seen(tmp_path: Path) -> None:
     (tmp_path / ".step-000009.part").mkdir()
-    assert saved.latest(tmp_path) is None
+    assert checkpoint_paths.latest(tmp_path) is None
     checkpoint.save(tmp_path, progress(9), {"a": Role(1.0)}, keep=1)
     assert [path.name for path in tmp_path.iterdir()] == ["step-000009"]
 

@@ -12,11 +12,11 @@ from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.evaluation import EVALUATION
-from coterie.training import checkpoint, saved
-from coterie.training.checkpoint import Progress
+from coterie.training.config.preflight import preflight
 from coterie.training.examiner import Examiner
-from coterie.training.preflight import preflight
-from coterie.training.rundir import RunDirectory
+from coterie.training.run import checkpoint, checkpoint_paths
+from coterie.training.run.checkpoint import Progress
+from coterie.training.run.directory import RunDirectory
 from coterie.training.session import Session, open_session
 
 
@@ -109,7 +109,7 @@ LEARNERS: list[Any] = [
 def test_learners_of_a_state(opened: Callable[..., Session]) -> None:
     session = opened("--train-role", "alice")
     session.save()
-    path = saved.latest(session.run.checkpoints)
+    path = checkpoint_paths.latest(session.run.checkpoints)
     assert path is not None
     state = json.loads((path / "state.json").read_text())
     checkpoint.load(path, session.team.trained)

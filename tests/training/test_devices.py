@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from coterie.cli.command_line import parse
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import open_session
 
 WAYS = {

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file
 
 from coterie.envs import EnvSpec
 from coterie.train import main
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings
 
 FLAGS = (
     *("--rollout.problems-per-step", "4", "--eval.no-enabled", "--env.k-hinted", "0"),

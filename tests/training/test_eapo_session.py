@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from coterie.cli.command_line import parse
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import Session, open_session
 
 EAPO = ("--env", "eapo-consultation", "--rollout.problems-per-step", "4")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.training.episode_table import as_records, as_table, read
+from coterie.training.run.episode_table import as_records, as_table, read
 from coterie.training.session import Session
 
 

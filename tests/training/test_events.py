@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from coterie.training.events import EventFile
+from coterie.training.run.tensorboard_events import EventFile
 
 
 def read(folder: Path) -> EventAccumulator:

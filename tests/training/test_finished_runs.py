@@ -8,7 +8,7 @@ import pytest
 
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.rundir import RunDirectory
+from coterie.training.run.directory import RunDirectory
 from coterie.training.session import Session
 
 

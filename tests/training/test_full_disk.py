@@ -10,8 +10,8 @@ from rich.console import Console
 from safetensors import SafetensorError
 
 from coterie.datatypes import UserError
-from coterie.training.logbook import Logbook
-from coterie.training.rundir import RunDirectory
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.log import Logbook
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="no /dev/full here")
@@ -65,7 +65,7 @@ def test_trained_models(run: RunDirectory) -> None:
 @needs_full
 @pytest.mark.parametrize("what", ["scalars", "text"])
 def test_tensorboard(run: RunDirectory, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.training.events._name", lambda folder: "events")
+    monkeypatch.setattr("coterie.training.run.tensorboard_events._name", lambda folder: "events")
     logbook = Logbook(run, Console(file=io.StringIO()), first=1, last=2, headline=())
     with logbook:
         events = logbook._events
@@ -85,6 +85,6 @@ def test_a_disk_that_cannot_be_written(run: RunDirectory, monkeypatch: pytest.Mo
     def closed(*_: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("coterie.training.disk._sync_file", closed)
+    monkeypatch.setattr("coterie.training.run.durable_files._sync_file", closed)
     with pytest.raises(UserError, match=r"\(Read-only file system\); mend that, then --resume"):
         run.write_json("summary.json", {})

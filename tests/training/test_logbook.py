@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from coterie.training.logbook import Logbook
-from coterie.training.rundir import RunDirectory
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.log import Logbook
 
 HEADLINE = ("reward/alice", "reward/bob", "measured/alice/correct", "measured/bob/correct")
 

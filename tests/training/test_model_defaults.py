@@ -13,7 +13,7 @@ from coterie.cli.command_line import parse
 from coterie.envs import registry
 from coterie.envs.presets import published
 from coterie.problems.hub import HUB_SETS
-from coterie.training.model_defaults import (
+from coterie.training.config.model_defaults import (
     EVERYWHERE,
     SMALL,
     SMALL_BELOW,
@@ -22,8 +22,8 @@ from coterie.training.model_defaults import (
     sentence,
     sizes_in_words,
 )
-from coterie.training.plain import flat
-from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
+from coterie.training.config.serialize import flat
+from coterie.training.config.train_settings import Choice, TrainSettings, defaults, restore
 
 SHIPPED = ("core-teaching", "corea-deferral", "eapo-consultation", "sd-e2", "solo")
 
@@ -256,7 +256,7 @@ def test_an_evaluation_behind_a_warm_up_takes_its_part(real: str) -> None:
 def test_known_and_unknown_sizes_make_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"new/one": None, "old/one": 7_000_000, "big/one": 2_000_000_000, "new/two": None}
     monkeypatch.setattr(
-        "coterie.training.model_defaults.count_weights", lambda model, revision: sizes[model]
+        "coterie.training.config.model_defaults.count_weights", lambda model, revision: sizes[model]
     )
     agents = [AgentSettings(model) for model in sizes]
     assert sizes_in_words(agents) == "7 million and 2 billion and an unknown number of"

@@ -17,8 +17,8 @@ from coterie.agents.team.trained_role import TrainedRole
 from coterie.algorithms import LearnerSettings, get
 from coterie.algorithms.learner import Learner
 from coterie.datatypes import Trajectory, UserError
-from coterie.training import checkpoint
-from coterie.training.checkpoint import Progress
+from coterie.training.run import checkpoint
+from coterie.training.run.checkpoint import Progress
 
 UPDATES = 20
 VOCABULARY = 320

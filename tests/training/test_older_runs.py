@@ -9,7 +9,7 @@ import pytest
 
 from coterie.cli.command_line import parse, read_run
 from coterie.datatypes import UserError
-from coterie.training.train_settings import restore
+from coterie.training.config.train_settings import restore
 
 PEERS = ("reread", "reread_hint", "reread_least")
 

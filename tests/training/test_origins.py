@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.preflight import preflight
-from coterie.training.rundir import RunDirectory
+from coterie.training.config.preflight import preflight
+from coterie.training.run.directory import RunDirectory
 from coterie.training.session import Session, open_session
 
 FLAGS = (

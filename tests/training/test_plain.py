@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from coterie.training.plain import override, to_plain
+from coterie.training.config.serialize import override, to_plain
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 
 from coterie.agents.models.saving import store
 from coterie.datatypes import UserError
-from coterie.training import checkpoint, saved
-from coterie.training.checkpoint import Progress
-from coterie.training.rundir import RunDirectory
+from coterie.training.run import checkpoint, checkpoint_paths
+from coterie.training.run.checkpoint import Progress
+from coterie.training.run.directory import RunDirectory
 
 from .power import ForgetfulDisk
 
@@ -78,7 +78,7 @@ class Run:
             return
         run = RunDirectory.reopen(path)
         assert run.config() == CONFIG
-        newest = saved.latest(run.checkpoints)
+        newest = checkpoint_paths.latest(run.checkpoints)
         if newest is None:
             assert not self.saved
             return

@@ -18,9 +18,9 @@ from coterie.experts.naming import read_player
 from coterie.experts.settings import ServerSettings
 from coterie.problems.hub import HUB_SETS
 from coterie.problems.prepare import prepare
-from coterie.training.plain import to_plain
-from coterie.training.presets import lay_over
-from coterie.training.train_settings import Choice, TrainSettings, defaults, restore
+from coterie.training.config.presets import lay_over
+from coterie.training.config.serialize import to_plain
+from coterie.training.config.train_settings import Choice, TrainSettings, defaults, restore
 
 
 def settings_of(name: str, algo: str = "grpo") -> TrainSettings:

@@ -10,17 +10,17 @@ import torch
 
 from coterie.algorithms import Credit
 from coterie.datatypes import Episode, UserError
-from coterie.training import saved
 from coterie.training.batch import StepBatch
-from coterie.training.records import (
+from coterie.training.run import checkpoint_paths
+from coterie.training.run.records import (
     paid_shares,
     reward_metrics,
     rollout_metrics,
     troubles,
     why_no_signal,
 )
+from coterie.training.run.summary import Tally
 from coterie.training.session import Session
-from coterie.training.summary import Tally
 
 from .rows import row
 
@@ -143,7 +143,7 @@ def test_a_run_that_learns_nothing_for_three_steps_ends_and_keeps_the_row(
     # Two steps were counted and logged, and a run that goes on stands after them.
     metrics = session.run.read_log("metrics.jsonl")
     assert [line["learner/bob/skipped_steps"] for line in metrics] == [1, 2]
-    newest = saved.latest(session.run.checkpoints)
+    newest = checkpoint_paths.latest(session.run.checkpoints)
     assert newest is not None
     assert newest.name == "step-000002"
 

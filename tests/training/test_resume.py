@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.rundir import RunDirectory
+from coterie.training.run.directory import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 STEPS = 6

@@ -7,8 +7,8 @@ from coterie.agents.team.settings import AgentSettings
 from coterie.cli.command_line import parse
 from coterie.datatypes import Sampling
 from coterie.train import main
-from coterie.training.role_sampling import learner_temperature, role_sampling
-from coterie.training.settings import EvalSettings, RolloutSettings
+from coterie.training.config.role_sampling import learner_temperature, role_sampling
+from coterie.training.config.run_settings import EvalSettings, RolloutSettings
 
 ROLLOUT = RolloutSettings(temperature=0.8, top_p=0.95, top_k=7)
 AGENTS = {

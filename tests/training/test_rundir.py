@@ -12,7 +12,7 @@ import pytest
 
 from coterie.agents.models import checksums
 from coterie.datatypes import UserError
-from coterie.training.rundir import RunDirectory, check_new
+from coterie.training.run.directory import RunDirectory, check_new
 
 
 def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_path: Path) -> None:
@@ -30,7 +30,8 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
     """Two would write over each other's logs and checkpoints."""
     run = RunDirectory.create(tmp_path / "run", {"a": 1})
     resume = (
-        "import sys; from pathlib import Path; from coterie.training.rundir import RunDirectory\n"
+        "import sys; from pathlib import Path\n"
+        "from coterie.training.run.directory import RunDirectory\n"
         "try: RunDirectory.reopen(Path(sys.argv[1])).own(); print('open')\n"
         "except Exception as error: print(error)"
     )

@@ -11,7 +11,7 @@ CODE = """
 import sys
 from pathlib import Path
 from coterie.cli.command_line import parse
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import open_session
 
 small = ["--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled"]

@@ -8,7 +8,14 @@ import pytest
 from rich.console import Console
 
 from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, Pulse, Share
-from coterie.training.stage import Lines, checking, learning, loading, stage, stage_of_step
+from coterie.training.run.stage_progress import (
+    Lines,
+    checking,
+    learning,
+    loading,
+    stage,
+    stage_of_step,
+)
 
 
 def run(
@@ -22,7 +29,7 @@ def run(
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.training.stage.PERIOD_S", 0.005)
+    monkeypatch.setattr("coterie.training.run.stage_progress.PERIOD_S", 0.005)
     monkeypatch.setattr(Lines, "heard", time.monotonic())
 
 
@@ -155,8 +162,8 @@ def test_a_share_counts_up_to_its_whole() -> None:
 def test_checks_that_take_long_say_so_through_a_pipe(
     lines: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("coterie.training.stage.SILENCE_S", 0.0)
-    monkeypatch.setattr("coterie.training.stage.PERIOD_S", 0.005)
+    monkeypatch.setattr("coterie.training.run.stage_progress.SILENCE_S", 0.0)
+    monkeypatch.setattr("coterie.training.run.stage_progress.PERIOD_S", 0.005)
     with checking(lines=lines):
         time.sleep(0.2)
     assert ("checking settings, models and problems: " in capsys.readouterr().out) == lines

@@ -12,7 +12,7 @@ import pytest
 from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import Episode, Trajectory
-from coterie.training.symptoms import (
+from coterie.training.run.symptoms import (
     PAGE,
     AnswerCounts,
     Observer,
@@ -188,7 +188,7 @@ def test_each_evaluation_says_how_many_answers_were_cut_off() -> None:
 
 def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ["--agents.alice.model", "nobody/0.1B", "--agents.bob.model", "nobody/0.1B"]
-    monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: "avx512_bf16")
+    monkeypatch.setattr("coterie.training.run.symptoms.native_bfloat16", lambda: "avx512_bf16")
     assert at_start(subject(real)) == {}
     assert at_start(subject(["--learner.lr", "1"])) == {}  # tiny
     rate = at_start(subject([*real, "--learner.lr", "1e-2"]))["rate"]
@@ -197,7 +197,7 @@ def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> N
     )
     forced = subject([*real, "--agents.bob.dtype", "float32"])
     assert "--agents.bob.dtype auto" in at_start(forced)["float32"]
-    monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: None)
+    monkeypatch.setattr("coterie.training.run.symptoms.native_bfloat16", lambda: None)
     assert at_start(forced) == {}
 
 
@@ -216,7 +216,7 @@ def test_a_run_of_random_weights_says_each_of_them(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("coterie.training.symptoms.native_bfloat16", lambda: "avx512_bf16")
+    monkeypatch.setattr("coterie.training.run.symptoms.native_bfloat16", lambda: "avx512_bf16")
     models = [f"--agents.{role}.model={random_model}" for role in ("alice", "bob")]
     flags = ["--problems.train", "chains", "--problems.held-out", "8", "--steps", "1"]
     flags += ["--env.prompt-style", "plain", "--env.max-new-tokens", "12", "--learner.lr", "1e-2"]
@@ -255,8 +255,8 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
         yield
 
     # As if every part came after a long silence, however short it is.
-    monkeypatch.setattr("coterie.training.stage.SILENCE_S", 0.0)
-    monkeypatch.setattr("coterie.training.stage._watching", watched)
+    monkeypatch.setattr("coterie.training.run.stage_progress.SILENCE_S", 0.0)
+    monkeypatch.setattr("coterie.training.run.stage_progress._watching", watched)
     problems = tmp_path / "sums.jsonl"
     sums = [{"question": f"{n}+1?", "answer": n + 1, "solution": f"{n}+1"} for n in range(9)]
     problems.write_text("".join(json.dumps(row) + "\n" for row in sums))

@@ -16,7 +16,7 @@ from coterie.evaluation.report.page import page
 from coterie.evaluation.report.rundata import read_run
 from coterie.problems.canonical import problem_key
 from coterie.rewards.grading.answers import Checker
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import Session, open_session
 from coterie.training.warmup import answer_of, other_form
 

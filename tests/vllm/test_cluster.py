@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coterie.cli.command_line import parse
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import open_session
 
 pytestmark = pytest.mark.filterwarnings("ignore")

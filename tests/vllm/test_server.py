@@ -26,7 +26,7 @@ from coterie.cli.command_line import parse
 from coterie.datatypes import Prompt, Sampling
 from coterie.experts import ServerPolicy
 from coterie.experts.naming import read_player
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import open_session
 
 pytestmark = [

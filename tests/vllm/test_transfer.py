@@ -19,7 +19,7 @@ from coterie.agents.vllm.transfer import describe, open_trainer
 from coterie.cli.arguments import overlay
 from coterie.cli.command_line import parse
 from coterie.extras.cluster.sender import _free_port
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import open_session
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -32,11 +32,11 @@ from coterie.extras.ops.doctor.texts import (
 from coterie.extras.ops.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.extras.ops.footprint import Load, footprint
 from coterie.problems.prepare import PreparedProblems
-from coterie.training.role_sampling import role_sampling
-from coterie.training.rundir import RunDirectory
+from coterie.training.config.role_sampling import role_sampling
+from coterie.training.config.run_settings import MAX_NEW_TOKENS
+from coterie.training.config.train_settings import TrainSettings
+from coterie.training.run.directory import RunDirectory
 from coterie.training.runtime import assemble
-from coterie.training.settings import MAX_NEW_TOKENS
-from coterie.training.train_settings import TrainSettings
 
 # An update counts if it moves log-probabilities by this many tolerances.
 _CLEARLY = 3.0

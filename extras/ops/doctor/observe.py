@@ -19,10 +19,10 @@ from coterie.datatypes import (
 )
 from coterie.envs.adapt import watch_spaces
 from coterie.rollouts import Collector, Deadlines, tasks_for
-from coterie.training.role_sampling import role_sampling
+from coterie.training.config.role_sampling import role_sampling
+from coterie.training.config.train_settings import TrainSettings
 from coterie.training.runtime import Runtime
 from coterie.training.session import Session
-from coterie.training.train_settings import TrainSettings
 
 Tokens = npt.NDArray[np.int64]
 

@@ -145,7 +145,7 @@ DAPO = ("--env", "eapo-consultation", "--algo", "dapo")
 def run_of(*flags: str) -> Any:
     """What a command trains with, as far as it is no choice of length, seed or place."""
     from coterie.cli.command_line import parse
-    from coterie.training.preflight import preflight
+    from coterie.training.config.preflight import preflight
 
     settings = parse(flags)
     preflight(settings)

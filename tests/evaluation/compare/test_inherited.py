@@ -10,7 +10,7 @@ from coterie.datatypes import UserError
 from coterie.evaluation.compare import inherited
 from coterie.evaluation.compare.inherited import Inherited, checking, parse, sampling
 from coterie.evaluation.compare.suite import SuiteComparison
-from coterie.training.train_settings import Choice, TrainSettings, defaults
+from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 
 DEFAULT = defaults(Choice("core-teaching", "gspo", ("alice", "bob")))
 

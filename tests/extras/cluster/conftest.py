@@ -22,7 +22,7 @@ from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 from coterie.training.session import open_session
 
 

@@ -30,7 +30,7 @@ from coterie.extras.cluster.settings import ClusterSettings
 from coterie.problems.source import ProblemSet
 from coterie.rollouts import Collector, Deadlines, tasks_for
 from coterie.rollouts.coalesce import Coalescer
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 
 Play = Callable[..., dict[str, bytes]]
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,7 +10,7 @@ from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Cluster
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 
 HERE = "coterie.extras.cluster.checks.find_spec"
 

@@ -9,7 +9,7 @@ import pytest
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.train import main
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 
 pytest.importorskip("pygame", reason="pip install -e '.[games]'")
 GAME = ("--env", "pettingzoo:classic/tictactoe_v3")

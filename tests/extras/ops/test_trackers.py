@@ -11,8 +11,8 @@ from rich.console import Console
 from coterie import train
 from coterie.datatypes import UserError
 from coterie.extras.ops.trackers import Trackers, check_trackers, episode_rows
-from coterie.training.logbook import Logbook
-from coterie.training.rundir import RunDirectory
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.log import Logbook
 
 ROW = SimpleNamespace(agent="alice_0", status="ok", reward=0.5, texts=["?"])
 EPISODE = SimpleNamespace(problem_id="p1", gold="7", trajectories=[ROW])

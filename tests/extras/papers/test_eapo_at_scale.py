@@ -15,7 +15,7 @@ from coterie.experts.naming import pool_members
 from coterie.extras.papers.distill import DistillSettings
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.sweep import _at, tables
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings
 
 TABLES: Mapping[str, Table] = {
     name: table for name, table in tables(at_scale=True).items() if name.startswith("eapo-")

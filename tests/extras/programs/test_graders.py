@@ -11,7 +11,7 @@ import pytest
 from coterie import benchmark
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.preflight import preflight
+from coterie.training.config.preflight import preflight
 
 
 def test_a_grader_that_nobody_needs_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,8 +29,8 @@ from coterie.agents.models import checksums
 from coterie.agents.models.saving import store
 from coterie.agents.team.trained_role import OtherFormat
 from coterie.datatypes import UserError, fits
-from coterie.training.disk import make_folder, not_written, sync, sync_tree
-from coterie.training.saved import complete, place_of, words_of
+from coterie.training.run.checkpoint_paths import complete, place_of, words_of
+from coterie.training.run.durable_files import make_folder, not_written, sync, sync_tree
 
 # Files of the run, as paths from the checkpoint.
 _BESIDE = tuple(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from coterie.training.settings import MAX_NEW_TOKENS
+from coterie.training.config.run_settings import MAX_NEW_TOKENS
 
 PAGE = "docs/my-model-does-not-learn.md"
 FEWEST_ANSWERS = 16

@@ -38,7 +38,13 @@ from coterie.agents.models import checksums
 from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, user_path
 from coterie.envs.contract import as_unicode
-from coterie.training.disk import make_folder, not_written, sync, sync_tree, write_whole
+from coterie.training.run.durable_files import (
+    make_folder,
+    not_written,
+    sync,
+    sync_tree,
+    write_whole,
+)
 
 METRICS, EVALUATIONS, WARMUP = "metrics.jsonl", "evaluations.jsonl", "warmup.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS, WARMUP)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Sampling
-from coterie.training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings
+from coterie.training.config.run_settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings
 
 
 def role_sampling(

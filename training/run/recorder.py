@@ -9,8 +9,10 @@ from coterie.agents.team.players import player_counters
 from coterie.agents.team.team import Team
 from coterie.algorithms import Credit
 from coterie.training.batch import StepBatch, advantages_by_row
-from coterie.training.logbook import Logbook
-from coterie.training.records import (
+from coterie.training.config.run_settings import RunSettings
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.log import Logbook
+from coterie.training.run.records import (
     episode_record,
     reward_metrics,
     rollout_metrics,
@@ -18,11 +20,9 @@ from coterie.training.records import (
     troubles,
     why_no_signal,
 )
-from coterie.training.rundir import RunDirectory
-from coterie.training.settings import RunSettings
-from coterie.training.sinks import open_sinks
-from coterie.training.summary import Tally
-from coterie.training.symptoms import Observer
+from coterie.training.run.sinks import open_sinks
+from coterie.training.run.summary import Tally
+from coterie.training.run.symptoms import Observer
 
 _SETTLED = 3
 """The step after which a role without any signal is reported."""

@@ -20,8 +20,8 @@ from coterie.envs.presets import published
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
 from coterie.problems.split import HELD_OUT
-from coterie.training.plain import flat, nested, override, to_plain
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.serialize import flat, nested, override, to_plain
+from coterie.training.config.train_settings import TrainSettings
 from coterie.training.warmup import WarmupSettings
 
 Values = Mapping[str, Any]

@@ -17,10 +17,10 @@ from rich.table import Column
 
 from coterie.datatypes import Episode
 from coterie.evaluation.table import without_zero
-from coterie.training.events import EventFile
-from coterie.training.rundir import EVALUATIONS, METRICS, RunDirectory
-from coterie.training.sinks import Sink
-from coterie.training.stage import Lines
+from coterie.training.run.directory import EVALUATIONS, METRICS, RunDirectory
+from coterie.training.run.sinks import Sink
+from coterie.training.run.stage_progress import Lines
+from coterie.training.run.tensorboard_events import EventFile
 
 _ROOM_FOR_BAR = 100
 
@@ -120,7 +120,7 @@ class Logbook:
         self, step: int, episodes: Sequence[Episode], advantages: Mapping[int, float]
     ) -> None:
         """Show a step's episodes where somebody shows them; arguments as of
-        :meth:`coterie.training.sinks.Sink.episodes`."""
+        :meth:`coterie.training.run.sinks.Sink.episodes`."""
         for sink in self._sinks:
             sink.episodes(step, episodes, advantages)
 

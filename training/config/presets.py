@@ -3,8 +3,8 @@
 import dataclasses
 
 from coterie.envs.preset import Preset, Setting
-from coterie.training.plain import nested, override
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.serialize import nested, override
+from coterie.training.config.train_settings import TrainSettings
 
 
 def settings_of(chosen: Preset, algo: str) -> dict[str, Setting]:

@@ -10,7 +10,7 @@ from coterie.cli.missing_extras import (
     fields_of_missing,
     missing_extra,
 )
-from coterie.training.settings import RunSettings
+from coterie.training.config.run_settings import RunSettings
 
 IDLE: Mapping[str, Mapping[str, Any]] = {"cluster": {"address": "none", "episode_workers": 0}}
 """Section of an extra -> the settings with which it does nothing, whatever else it says."""

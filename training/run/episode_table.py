@@ -75,7 +75,7 @@ def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
 
     Args:
         records: as ``episodes.jsonl`` has them
-            (:func:`coterie.training.records.episode_record`).
+            (:func:`coterie.training.run.records.episode_record`).
     """
     rows = [
         {

@@ -9,11 +9,11 @@ from rich.console import Console
 from coterie.agents.team.team import Team
 from coterie.evaluation.evaluation import Outcomes
 from coterie.evaluation.table import comparison, without_zero
-from coterie.training.baseline import Baseline
 from coterie.training.examiner import Examiner
-from coterie.training.records import paid_shares
-from coterie.training.rundir import METRICS, RunDirectory
-from coterie.training.summary import Tally, summary
+from coterie.training.run.baseline import Baseline
+from coterie.training.run.directory import METRICS, RunDirectory
+from coterie.training.run.records import paid_shares
+from coterie.training.run.summary import Tally, summary
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Defaults for models that are not tiny where no reward trains: benchmarks and distillation.
 
-The tables are those of training (:mod:`coterie.training.model_defaults`).
+The tables are those of training (:mod:`coterie.training.config.model_defaults`).
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -10,8 +10,8 @@ from coterie import envs
 from coterie.agents.models.size import is_tiny
 from coterie.agents.team.settings import AgentSettings
 from coterie.experts.naming import is_player
-from coterie.training.model_defaults import EVERYWHERE, as_flag, sizes_in_words
-from coterie.training.plain import flat
+from coterie.training.config.model_defaults import EVERYWHERE, as_flag, sizes_in_words
+from coterie.training.config.serialize import flat
 
 PROBLEMS: str = EVERYWHERE["problems.train"]
 """Real problems, in place of those that are made for tiny models."""

@@ -22,10 +22,15 @@ from coterie.cli.extras import extras, load_all
 from coterie.datatypes import UserError
 from coterie.envs.registry import ask
 from coterie.problems.prepare import ProblemSettings
-from coterie.training.missing import without_missing
-from coterie.training.plain import override, to_plain
-from coterie.training.retired import without_retired
-from coterie.training.settings import MAX_NEW_TOKENS, EvalSettings, RolloutSettings, RunSettings
+from coterie.training.config.missing import without_missing
+from coterie.training.config.retired import without_retired
+from coterie.training.config.run_settings import (
+    MAX_NEW_TOKENS,
+    EvalSettings,
+    RolloutSettings,
+    RunSettings,
+)
+from coterie.training.config.serialize import override, to_plain
 from coterie.training.warmup import WarmupSettings
 
 T = TypeVar("T")

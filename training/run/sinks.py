@@ -5,8 +5,8 @@ from typing import Protocol
 
 from coterie.cli.extras import load_each
 from coterie.datatypes import Episode
-from coterie.training.rundir import RunDirectory
-from coterie.training.settings import RunSettings
+from coterie.training.config.run_settings import RunSettings
+from coterie.training.run.directory import RunDirectory
 
 
 class Sink(Protocol):

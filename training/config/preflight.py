@@ -21,10 +21,10 @@ from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
+from coterie.training.config.train_settings import TrainSettings, check_readable
 from coterie.training.hosts import hosts, lives_elsewhere
 from coterie.training.prompt_limit import opening_prompts
-from coterie.training.rundir import check_new
-from coterie.training.train_settings import TrainSettings, check_readable
+from coterie.training.run.directory import check_new
 from coterie.training.warmup import prepare_warmup
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coterie import envs
-from coterie.training.train_settings import Choice, TrainSettings, defaults
+from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 
 _PARTS = ("env", "algo", "agents", "learner", "problems", "rollout")
 _OF_RUN = ("steps", "tokens", "group_by")

@@ -16,8 +16,8 @@ from coterie.algorithms.nonfinite import PATIENCE, NotFinite
 from coterie.datatypes import Episode, Trajectory, UserError
 from coterie.envs.contract import as_unicode
 from coterie.training.batch import StepBatch
-from coterie.training.rundir import RunDirectory
-from coterie.training.summary import Tally
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.summary import Tally
 
 NOT_FINITE = "not-finite.jsonl"
 

@@ -8,9 +8,9 @@ from typing import Any
 from coterie.agents.team.backend import Learners, RestorePoint
 from coterie.agents.team.team import Team
 from coterie.problems.stream import ProblemStream
-from coterie.training import checkpoint, saved
-from coterie.training.rundir import LOGS, RunDirectory
-from coterie.training.summary import Tally
+from coterie.training.run import checkpoint, checkpoint_paths
+from coterie.training.run.directory import LOGS, RunDirectory
+from coterie.training.run.summary import Tally
 
 
 class Keeper:
@@ -37,7 +37,7 @@ class Keeper:
         Raises:
             UserError: the checkpoint is damaged.
         """
-        newest = saved.latest(self._run.checkpoints)
+        newest = checkpoint_paths.latest(self._run.checkpoints)
         if newest is None:
             self._tell("It was stopped before its first checkpoint and starts again.")
             self.progress = checkpoint.Progress(0, 0, dict.fromkeys(LOGS, 0), {})
@@ -53,7 +53,7 @@ class Keeper:
         self.tally = Tally(self.progress.counters)
 
     def advance(self, **changes: Any) -> None:
-        """Set fields of :class:`coterie.training.checkpoint.Progress`."""
+        """Set fields of :class:`coterie.training.run.checkpoint.Progress`."""
         self.progress = replace(self.progress, **changes)
 
     def save(self) -> None:

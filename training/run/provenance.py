@@ -14,8 +14,8 @@ from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.cli import plugins
 from coterie.datatypes import UserError, user_path
-from coterie.training.rundir import RunDirectory
-from coterie.training.summary import beginning, surroundings
+from coterie.training.run.directory import RunDirectory
+from coterie.training.run.summary import beginning, surroundings
 
 ENVIRONMENT = "environment.json"
 

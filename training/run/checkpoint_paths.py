@@ -1,4 +1,4 @@
-"""The checkpoints of a run by name; :mod:`coterie.training.checkpoint` reads their content."""
+"""The checkpoints of a run by name; :mod:`coterie.training.run.checkpoint` reads their content."""
 
 import re
 from pathlib import Path

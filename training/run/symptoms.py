@@ -12,9 +12,9 @@ from coterie.agents.models.number_format import native_bfloat16
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Trajectory
-from coterie.training.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
-from coterie.training.model_defaults import fitting, rate_of
-from coterie.training.train_settings import TrainSettings
+from coterie.training.config.model_defaults import fitting, rate_of
+from coterie.training.config.train_settings import TrainSettings
+from coterie.training.run.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
 
 FEWEST_GROUPS = 8
 NONE_STATED = 0.5

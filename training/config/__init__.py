@@ -1,0 +1,1 @@
+"""Settings of a run: defaults, presets, checks before any model is loaded."""

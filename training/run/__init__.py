@@ -1,0 +1,1 @@
+"""What a run writes and reads again: its directory, checkpoints, logs and summary."""
