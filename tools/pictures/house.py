@@ -4,14 +4,14 @@ from pictures.svg import Picture
 
 _LAYERS = (
     ("train.py  benchmark.py", "the loop, and what compares", "plain"),
-    ("comparison/", "systems side by side", "grey"),
-    ("training/", "settings, run, session, checkpoints", "grey"),
-    ("teams/", "who plays what; backends", "orange"),
-    ("envs/  evaluation/", "episodes; what is measured of them", "violet"),
+    ("evaluation/", "metrics, report, comparisons", "grey"),
+    ("training/", "session, config, run directory", "grey"),
+    ("envs/", "episodes of every protocol", "violet"),
     ("rewards/  experts/  problems/", "what is paid, asked and solved", "violet"),
-    ("agents/  algorithms/", "who answers; how it learns", "green"),
-    ("rollouts/  models/", "episodes are played; weights", "blue"),
-    ("datatypes/", "the words of all others", "plain"),
+    ("agents/", "models, sampling, engines, teams", "orange"),
+    ("algorithms/  rollouts/", "credit and losses; episodes played", "green"),
+    ("cli/", "flags, config files, plug-ins", "blue"),
+    ("datatypes/", "the types of all others", "plain"),
 )
 _EXTRAS = (
     ("cluster/", "processes, Ray"),

@@ -13,7 +13,7 @@ from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.algorithms import Learner, LearnerSettings, get
 from coterie.datatypes import Sampling, Trajectory, UserError
 
-DOCS = Path(__file__).parents[2] / "docs" / "models.md"
+DOCS = Path(__file__).parents[3] / "docs" / "models.md"
 NAMES = {
     "Llama": "llama",
     "Mistral": "mistral",
