@@ -21,7 +21,13 @@ LEFT_OUT = ("extras/", "tests/extras/")
 OF_ALL = {"docs", "examples", "extras", "real", "research", "tools", "vllm"}
 # Small rooms whole, and of the others what takes no more than some seconds.
 SAMPLE = os.environ.get("COTERIE_CORE_TESTS", "").split() or [
-    *("tests/test_house.py", "tests/test_import_name.py", "tests/datatypes", "tests/cli", "tests/rollouts"),
+    *(
+        "tests/test_house.py",
+        "tests/test_import_name.py",
+        "tests/datatypes",
+        "tests/cli",
+        "tests/rollouts",
+    ),
     *("tests/agents/test_policies.py", "tests/agents/team", "tests/envs/test_prompts.py"),
     *("tests/problems/test_stream.py", "tests/rewards/grading/test_judged.py"),
     *("tests/cli/test_command_line.py", "tests/training/test_older_runs.py"),

@@ -10,6 +10,7 @@ import pytest
 from coterie import benchmark
 from coterie.datatypes import UserError
 from coterie.evaluation.compare import ask, output
+from coterie.training.run import durable_files
 
 COMMANDS = {
     "suite": "--policies a=tiny:bob --suite core",

@@ -133,7 +133,10 @@ def test_help_fits_a_terminal_and_names_the_program(
 
 _RECORDS = {"vllm", "scoring", "env", "leap", "name"}
 _TESTS = Path(__file__).parents[2]
-_FILES = [*(_TESTS / "evaluation" / "compare").rglob("test_*.py"), *Path(__file__).parent.glob("test_*.py")]
+_FILES = [
+    *(_TESTS / "evaluation" / "compare").rglob("test_*.py"),
+    *Path(__file__).parent.glob("test_*.py"),
+]
 _USED = set(re.findall(r"--([a-z][a-z0-9-]*)", "".join(path.read_text() for path in _FILES)))
 
 
