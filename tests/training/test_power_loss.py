@@ -112,13 +112,19 @@ def test_nothing_that_was_saved_is_lost(
 
 @pytest.mark.parametrize(
     "forgotten",
-    ["checkpoint.sync_tree", "checkpoint.sync", "rundir.sync", "disk.sync", "rundir.sync_tree"],
+    [
+        "checkpoint.sync_tree",
+        "checkpoint.sync",
+        "directory.sync",
+        "durable_files.sync",
+        "directory.sync_tree",
+    ],
 )
 def test_no_request_to_the_disk_is_one_too_many(
     run: Run, forgotten: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: without any of them something is lost."""
-    monkeypatch.setattr(f"coterie.training.{forgotten}", lambda *_: None)
+    monkeypatch.setattr(f"coterie.training.run.{forgotten}", lambda *_: None)
     lost = (AssertionError, OSError, UserError, ValueError)
     with pytest.raises(lost), run.disk.watching(monkeypatch):  # noqa: PT012
         run.live(keep=2, steps=4)

@@ -9,7 +9,7 @@ import pytest
 from coterie.datatypes import UserError
 from coterie.evaluation.compare.responses import Completions
 
-from ..training.power import ForgetfulDisk  # noqa: TID252 (a test knows no other way)
+from ...training.power import ForgetfulDisk  # noqa: TID252 (a test knows no other way)
 
 WHO = {"policies": ["a", "weights"], "seed": 0}
 

@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from coterie import models
+from coterie.agents.models.locate import TINY
 from coterie.envs.core_teaching import evaluation as core_teaching
 from coterie.envs.corea_deferral import evaluation as corea_deferral
 from coterie.envs.eapo_consultation import evaluation as eapo_consultation
 from coterie.evaluation.reading import Reading, Tag
 
 ENVIRONMENTS = (core_teaching, corea_deferral, eapo_consultation)
-TINY = Path(models.__file__).parent / "tiny"
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--"
 UNSEEN = "a\u202eb\x1b[31mc\u200bd"
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from coterie import models
+from coterie.agents.models.locate import TINY
 from coterie.evaluation.report.decode import RoleTokenizers, token_texts
 
-ALICE = Path(models.__file__).parent / "tiny" / "alice" / "tokenizer.json"
+ALICE = TINY / "alice" / "tokenizer.json"
 
 
 @pytest.fixture(scope="module")
