@@ -77,6 +77,7 @@ class Line:
     """What is measured, by its name."""
     warmed_up: str = ""
     """After the warm-up, where there was one: the change is the one from there."""
+    before_without_interval: str = ""
 
 
 def lines(
@@ -100,9 +101,16 @@ def lines(
         since = (warmed_up or before).get(row.metric)
         if first or last:
             change = _change(since, last, row) if since and last else ("", "")
-            middle = _cell(warmed_up.get(row.metric))
             table_lines.append(
-                Line(row.label, _cell(first), _cell(last), *change, row.metric, middle)
+                Line(
+                    row.label,
+                    _cell(first),
+                    _cell(last),
+                    *change,
+                    row.metric,
+                    _cell(warmed_up.get(row.metric)),
+                    _value(first),
+                )
             )
     return table_lines
 
@@ -133,8 +141,8 @@ def comparison(
         table.add_column(heading, justify="right" if place else "left", no_wrap=place > 0)
     for line in lines(before, after, rows, warmed_up):
         cells = [line.before, line.after, line.change]
-        if warmed_up:  # whose table has a column more in as much room
-            cells[:1] = [line.before.partition(" ")[0], line.warmed_up]
+        if warmed_up:  # one more column has to fit the same 80 characters
+            cells[:1] = [line.before_without_interval, line.warmed_up]
         numbers = [_markup(cell) for cell in cells]
         if colour := _COLOURS.get(line.verdict):
             numbers[-1] = f"[{colour}]{numbers[-1]}[/{colour}]"
@@ -149,14 +157,18 @@ def _markup(cell: str) -> str:
     return cell.replace("[", "\\[")
 
 
+def _value(measured: Resampled | None) -> str:
+    if measured is None:
+        return ""
+    return "undefined" if math.isnan(measured.value) else without_zero(measured.value, 3)
+
+
 def _cell(measured: Resampled | None) -> str:
     if measured is None:
         return ""
     if math.isnan(measured.value):
         return f"undefined (n={measured.count})"
-    return (
-        f"{without_zero(measured.value, 3)} {interval_text(measured.value, *measured.interval())}"
-    )
+    return f"{_value(measured)} {interval_text(measured.value, *measured.interval())}"
 
 
 def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:

@@ -60,7 +60,7 @@ class Session(AbstractContextManager["Session"]):
             return None
         first = self._keeper.progress.warmed + 1
         if first <= last:
-            self.ask(asyncio.sleep(0))  # what answers leaves the devices to the learner
+            self.run_async(self.team.backend.rest())  # free sampling memory first
             lines = self.runtime.slow
             for step in warmup.steps(first, self.run, self.console, check, lines=lines):
                 self._keeper.advance(warmed=step)
