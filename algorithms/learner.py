@@ -214,13 +214,9 @@ class Learner:
         load_moments(self._optimizer, self._parameters, tensors, plain["steps"])
         for kind, kept in self._kept().items():
             for name, value in kept.items():
-                if kind == "reference" and ".lora_" in name and f"{kind}/{name}" not in tensors:
-                    value.zero_()  # Checkpoints were written without it: it was the base.
-                else:
-                    value.copy_(shard_as(tensors[f"{kind}/{name}"], value))
+                value.copy_(shard_as(tensors[f"{kind}/{name}"], value))
         self._updates, self._skipped = int(plain["updates"]), int(plain["skipped"])
-        # Checkpoints were written without it.
-        self._lost = int(plain.get("lost", 0))
+        self._lost = int(plain["lost"])
         self.model.version = int(plain["version"])
 
     def _kept(self) -> dict[str, dict[str, Tensor]]:

@@ -28,7 +28,6 @@ from coterie.envs import presets
 from coterie.training.config.missing import check_flags
 from coterie.training.config.model_defaults import fitted, sentence, with_short_evaluation
 from coterie.training.config.presets import lay_over
-from coterie.training.config.retired import Retired
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import (
     Choice,
@@ -167,7 +166,7 @@ def read_run(directory: Path) -> TrainSettings:
 
         RunDirectory.reopen(directory)
         raise UserError(f"{path} cannot be read") from None
-    except (Retired, MissingExtra):
+    except MissingExtra:
         raise
     except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None

@@ -100,8 +100,6 @@ def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         if is_yaml:
-            from coterie.cli.yaml_values import read_yaml
-
             content = read_yaml(text)
             if not isinstance(content, dict | None):
                 raise ValueError("it must be a map of settings, such as run: {steps: 3}")
@@ -116,6 +114,39 @@ def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
     except ValueError as error:
         way_out = "" if is_yaml else " (YAML is read from files called .yaml)"
         raise UserError(f"is no {'YAML' if is_yaml else 'TOML'}: {error}{way_out}") from None
+
+
+def read_yaml(text: str) -> Any:
+    """The value of a YAML document, in which ``5e-4`` is a number, as in YAML 1.2.
+
+    Raises:
+        ValueError: one line on what cannot be read, and where.
+    """
+    import yaml  # other files do not wait for its import
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            names: list[Any] = []
+            for name, _ in node.value:
+                if name.value in names:  # PyYAML lets the last one win
+                    problem = f"{name.value} is given twice"
+                    raise yaml.MarkedYAMLError(problem=problem, problem_mark=name.start_mark)
+                names.append(name.value)
+            return super().construct_mapping(node, deep)
+
+    Loader.add_implicit_resolver(
+        "tag:yaml.org,2002:float",
+        re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+$"),
+        list("-+.0123456789"),
+    )
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = "" if mark is None else f", line {mark.line + 1}"
+        raise ValueError(f"{error.problem or error.context}{where}") from None
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
 
 
 def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
@@ -177,7 +208,7 @@ def _as_settings(value: Any) -> Any:
     if isinstance(value, dict):
         settings: dict[str, Any] = {}
         for name, inner in value.items():
-            plain = name.replace("-", "_")
+            plain = str(name).replace("-", "_")
             if plain in settings:
                 raise UserError(f"{plain} is given twice, with hyphens and without; write it once")
             settings[plain] = _as_settings(inner)

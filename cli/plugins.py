@@ -72,13 +72,6 @@ def origin(entry: EntryPoint) -> str:
     return f"entry point {entry.value}{package}"
 
 
-MOVED = {
-    "coterie.envs.leap": "coterie.extras.papers.leap",
-    "coterie.envs.tool_use": "coterie.extras.programs.tool_use",
-}
-"""Where environments are by now that a user may have named by their path."""
-
-
 def load(path: str, title: str) -> Any:
     """Import the attribute that ``path`` (``module:attribute``) names.
 
@@ -90,7 +83,6 @@ def load(path: str, title: str) -> Any:
         UserError: the import raised, or the module has no such attribute.
     """
     module_name, colon, attribute = path.partition("[")[0].replace(" ", "").partition(":")
-    module_name = MOVED.get(module_name, module_name)
     try:
         target: Any = importlib.import_module(module_name)
         if module_name.partition(".")[0] != "coterie":

@@ -50,9 +50,6 @@ class EnvSpec:
     suite: Mapping[str, Any] | None = None
     """How ``benchmark.py suite`` asks a policy in it: ``name``, ``problems``, ``role``, ``mode``,
     and whatever else a suite's file may say; None: it is no suite by a name of its own."""
-    unnamed: Mapping[str, Any] = field(default_factory=dict)
-    """Setting -> what a run that was begun before there was such a setting did, where that is not
-    the default."""
     presets: str | None = None
     """``"module:attribute"`` of its presets by name (:class:`coterie.envs.preset.Preset`)."""
     tables: str | None = None

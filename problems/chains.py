@@ -6,8 +6,8 @@ about 10^9 with five operations.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 from coterie.datatypes import Problem, UserError, check_literals
 from coterie.problems.source import Generated
@@ -116,14 +116,6 @@ class ChainSource(Generated):
 
     def __init__(self, settings: ChainSettings | None = None) -> None:
         super().__init__(settings or ChainSettings())
-
-    def content(self) -> dict[str, Any]:
-        """See :meth:`Generated.content`."""
-        content = asdict(self.settings)
-        if self.settings.answer == "last":
-            # The default keeps the fingerprint from before this setting existed.
-            del content["answer"]
-        return content
 
     def __getitem__(self, index: int) -> Problem:
         rng = self.stream(index)

@@ -93,14 +93,10 @@ class Generated:
     def __init__(self, settings: Any) -> None:
         self.settings = settings
 
-    def content(self) -> Any:
-        """The settings that its problems depend on, as JSON data."""
-        return asdict(self.settings)
-
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the generator's name and settings."""
-        text = json.dumps([self.name, 1, self.content()])
+        text = json.dumps([self.name, 1, asdict(self.settings)])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def stream(self, index: int) -> random.Random:

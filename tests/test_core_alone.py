@@ -30,7 +30,7 @@ SAMPLE = os.environ.get("COTERIE_CORE_TESTS", "").split() or [
     ),
     *("tests/agents/test_policies.py", "tests/agents/team", "tests/envs/test_prompts.py"),
     *("tests/problems/test_stream.py", "tests/rewards/grading/test_judged.py"),
-    *("tests/cli/test_command_line.py", "tests/training/test_older_runs.py"),
+    "tests/cli/test_command_line.py",
     *("tests/training/test_resume.py", "tests/training/test_runtime.py"),
     *("tests/training/test_graders.py", "tests/training/test_refusals.py"),
     *("tests/evaluation/compare/test_flags.py", "tests/evaluation/compare/test_targets.py"),

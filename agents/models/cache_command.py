@@ -87,7 +87,7 @@ def _source(folder: Path) -> str:
     """The name of the GGUF file that a checkpoint was converted from."""
     try:
         return Path((folder / SOURCE).read_text(encoding="utf-8").strip()).name
-    except (OSError, UnicodeDecodeError):  # of an earlier version, or interrupted
+    except (OSError, UnicodeDecodeError):  # an interrupted conversion has no name yet
         return folder.name[:12]
 
 

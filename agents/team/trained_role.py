@@ -107,15 +107,14 @@ class TrainedRole:
         Raises:
             OtherFormat: it was trained in another number format.
         """
-        # Checkpoints were written without it.
-        if (then := plain.get("dtype", self._dtype)) != self._dtype:
+        if (then := plain["dtype"]) != self._dtype:
             raise OtherFormat(
                 f"it was trained in {then} and would continue in {self._dtype} on this device: "
                 f'resume it on a device like the first, or say "dtype": "{then}" in its '
                 "config.json"
             )
         now = self.learner.settings.moments
-        if (then := plain.get("moments", "float32")) != now:
+        if (then := plain["moments"]) != now:
             raise OtherFormat(
                 f'its moments are stored in {then}, not in {now}: say "moments": "{then}" in its '
                 "config.json"

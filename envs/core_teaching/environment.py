@@ -25,8 +25,6 @@ Observation: the prompt, once, when the agent is asked; ``active`` says who is a
 Rewards are paid to everyone at the end: exploitation, exploration, cross-model distance, trace
 accuracy, rescue and, as an extension, the lift of the teacher's hint. An agent that is asked and
 has no entry in ``actions`` failed: it earns 0 and is left out of all that is computed over traces.
-
-Version history: v0, the first.
 """
 
 from collections.abc import Mapping, Sequence

@@ -77,7 +77,6 @@ SPEC = EnvSpec(
         "silent": ("bob",),
         "settings": {"k_cold": 1, "k_hinted": 0},
     },
-    unnamed={"reread": "none", "reread_least": 0.0},
     presets="coterie.envs.core_teaching.presets:PRESETS",
     tables="coterie.envs.core_teaching.tables",
     baseline=Path(__file__).parent / "alone.json",

@@ -25,8 +25,6 @@ Rewards are paid at the end. In training: correctness, format, and how close the
 is to the share of the group that is right. Otherwise: correctness alone.
 An agent that is asked and has no entry in ``actions`` failed: it earns 0 and is left out of that
 share; if it is the small role's, its question is deferred.
-
-Version history: v0, the first.
 """
 
 from collections.abc import Mapping

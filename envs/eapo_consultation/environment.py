@@ -26,8 +26,6 @@ expert's query. ``active`` says who is asked now.
 Rewards are paid to the policy at the end: its answer, and a penalty on consulting. Experts are
 frozen: they earn 0 and carry no loss. An expert that is asked and has no entry in ``actions``, or
 an empty one, is unavailable to the policy.
-
-Version history: v0, the first.
 """
 
 from collections.abc import Generator, Mapping

@@ -46,7 +46,6 @@ SPEC = EnvSpec(
         },
         "problems": {"held_out": None},  # as many as the run's length allows
     },
-    unnamed={"penalty_start": 0, "lone": 0, "reread": "none"},
     presets="coterie.envs.eapo_consultation.presets:PRESETS",
     tables="coterie.envs.eapo_consultation.tables",
     suite={

@@ -21,8 +21,6 @@ Observation: the prompt, once; ``active`` says who is asked.
 Rewards are paid at the end: outcome, exploration, exploitation and format, each as its distance
 from the mean over the role's traces in standard deviations. An agent that is asked and has no entry
 in ``actions`` failed: it earns 0 and is left out of those means.
-
-Version history: v0, the first.
 """
 
 from collections.abc import Mapping

@@ -9,8 +9,7 @@
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
-Reward: 1 for a right answer; a checker of your own may give a part of it. Version history: v0, the
-first.
+Reward: 1 for a right answer; a checker of your own may give a part of it.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,6 @@ from coterie.datatypes import UserError
 from coterie.envs.presets import preset_called
 from coterie.training.config.benchmark_defaults import sentence
 from coterie.training.config.presets import lay_over
-from coterie.training.config.retired import Retired
 from coterie.training.config.role_sampling import role_sampling
 from coterie.training.config.serialize import flat, nested, override
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults, restore
@@ -233,8 +232,6 @@ def run_settings(run: Path) -> TrainSettings | None:
         return None
     try:
         return restore(config)
-    except Retired:
-        raise
     except (UserError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"{run / 'config.json'} does not say how {run} was asked ({error}); name "

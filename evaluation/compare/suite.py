@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import tyro
 from rich.console import Console
 
 from coterie import envs
@@ -81,7 +80,7 @@ class SuiteComparison(Asking):
     the prompt style, token limits and sampling that they were evaluated with; flags win.
     """
 
-    policies: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--agents"])] = ()
+    policies: tuple[str, ...] = ()
     """Policies to compare, NAME=WHAT each; each plays the suite's role."""
     team: tuple[str, ...] = ()
     """A team to compare, ROLE=WHAT for each role of the environment; with --cross-play, the players

@@ -10,7 +10,7 @@
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
 The output is appended to the agent's own turn. The agent did not sample these tokens, so they get
-no loss. Reward: 1 for a right answer, less the cost of the calls. Version history: v0, the first.
+no loss. Reward: 1 for a right answer, less the cost of the calls.
 """
 
 from collections.abc import Mapping

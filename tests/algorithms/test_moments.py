@@ -89,9 +89,8 @@ def test_a_run_goes_on_with_the_moments_that_it_has() -> None:
     learner = SimpleNamespace(settings=EIGHT, state_dict=lambda: ({}, {}))
     role = TrainedRole(loaded, learner)  # type: ignore[arg-type]
     assert role.state_dict()[1] == {"dtype": "float32", "moments": "8bit"}
-    # Checkpoints were written without it.
     with pytest.raises(OtherFormat, match="moments are stored in float32, not in 8bit"):
-        role.load_state_dict({}, {"dtype": "float32"})
+        role.load_state_dict({}, {"dtype": "float32", "moments": "float32"})
 
 
 @pytest.mark.gpu

@@ -55,6 +55,6 @@ def test_every_environment_has_a_page_in_pettingzoos_format(name: str) -> None:
     headings = re.findall(r"^\| ([A-Z][a-zA-Z ]+) \| ", page, re.MULTILINE)
     assert headings[headings.index("Creation") :][: len(rows)] == rows
     sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
-    assert {"An episode", "Rewards", "Groups", "Parameters", "Version history"} <= set(sections)
+    assert {"An episode", "Rewards", "Groups", "Parameters"} <= set(sections)
     assert f"<!-- table: {'leap' if name == 'leap' else f'env {name}'} -->" in page
     assert f"- {name}: {name}.md\n" in (ROOT / "mkdocs.yml").read_text("utf-8")

@@ -60,7 +60,14 @@ def test_settings(tmp_path: Path, refused: Any, place: str, value: Any, sentence
     assert sentence in error
 
 
-STATE = {"step": 3, "cursor": 24, "logs": {"metrics.jsonl": 7}, "counters": {"wall_s": 1.5}}
+STATE = {
+    "step": 3,
+    "cursor": 24,
+    "logs": {"metrics.jsonl": 7},
+    "counters": {"wall_s": 1.5},
+    "warmed": 0,
+    "averages": {},
+}
 
 
 @pytest.mark.parametrize(
@@ -94,12 +101,21 @@ def test_logs_of_a_state_are_the_runs_own(tmp_path: Path) -> None:
     assert (tmp_path / "mine.txt").read_text() == "kept"
 
 
+LEARNER = {
+    "steps": {},
+    "updates": 1,
+    "skipped": 0,
+    "lost": 0,
+    "version": 1,
+    "dtype": "float32",
+    "moments": "float32",
+}
 LEARNERS: list[Any] = [
     [],
     {},
     {"alice": 5},
     *(
-        {"alice": {"steps": {}, "updates": 1, "skipped": 0, "version": 1} | {field: value}}
+        {"alice": LEARNER | {field: value}}
         for field, value in [("steps", []), ("steps", {"moon": 1}), ("updates", "x"),
                              ("skipped", None), ("version", [])]
     ),

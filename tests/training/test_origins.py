@@ -117,16 +117,6 @@ def test_notes_that_are_damaged(
     assert json.loads(notes.read_text())["models"] == json.loads(whole)["models"]
 
 
-def test_a_run_of_an_earlier_version_noted_less(
-    base: Path, tmp_path: Path, resume: Callable[..., Session]
-) -> None:
-    resume("--agents.alice.model", str(base))
-    notes = tmp_path / "run" / "environment.json"
-    notes.write_text(json.dumps({"python": "3.11"}))
-    shake(base)
-    resume()
-
-
 def publish(cache: Path, base: Path, commit: str) -> Path:
     """Have the hub's branch name ``commit``, as a download would."""
     repository = cache / "models--some--model"

@@ -9,7 +9,7 @@ import pytest
 from coterie import envs
 from coterie.algorithms.algorithm import Distillation
 from coterie.cli.command_line import parse
-from coterie.cli.yaml_values import read_yaml
+from coterie.cli.config_file import read_yaml
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
 from coterie.envs.eapo_consultation.settings import acceptance, fading_of

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from types import NoneType
 from typing import Any, TypeVar
 
 import tyro
@@ -23,7 +22,6 @@ from coterie.datatypes import UserError
 from coterie.envs.registry import ask
 from coterie.problems.prepare import ProblemSettings
 from coterie.training.config.missing import without_missing
-from coterie.training.config.retired import without_retired
 from coterie.training.config.run_settings import (
     MAX_NEW_TOKENS,
     EvalSettings,
@@ -235,25 +233,18 @@ def _is_plain(value: Any) -> bool:
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:
-    """The inverse of :meth:`TrainSettings.plain`. A setting that did not exist when the run began
-    has the value of ``EnvSpec.unnamed`` or the default of its class, under which it has no effect.
+    """The inverse of :meth:`TrainSettings.plain`.
 
     Raises:
-        Retired: the run used a setting that is gone.
-        MissingExtra: it used an extra that is not here.
+        MissingExtra: the run used an extra that is not here.
         UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
     """
-    plain = without_missing(without_retired(plain))
+    plain = without_missing(plain)
     choice = override(Choice("", "", ()), plain["choice"])
     default = _of_classes(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
-    # A run from before there could be several evaluation sets.
-    if isinstance(name := values["problems"].get("eval", ()), NoneType | str):
-        values["problems"] = {**values["problems"], "eval": [name] if name else []}
-    if not isinstance(values["env"], NoneType if default.env is None else dict):
+    if not isinstance(values["env"], type(None) if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
-    if default.env is not None:
-        values["env"] = dict(envs.spec(choice.env).unnamed) | dict(values["env"] or {})
     agents = {
         role: override(AgentSettings(model=""), plain["agents"][role], at=f"agents.{role}.")
         for role in choice.roles

@@ -126,7 +126,7 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
 
     Args:
         path: the checkpoint.
-        tell: gets a sentence on what could not be checked, or has changed beside it.
+        tell: gets a sentence on each file beside it that has changed.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -134,8 +134,7 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
     with _refusing(path):
         changed = checksums.changed_files(path)
     if changed is None:
-        tell(f"{path} was written without checksums: whether it is damaged cannot be checked.")
-        return
+        raise _refusal(path, f"{checksums.NAME} is missing")
     if own := [name for name in changed if name not in _BESIDE]:
         raise _refusal(path, f"{', '.join(own)}: does not match its checksum in {checksums.NAME}")
     for name in changed:
@@ -193,15 +192,7 @@ def _refusal(path: Path, reason: str) -> UserError:
 
 
 def _progress(state: Any) -> Progress:
-    # Checkpoints were written without the last ones.
-    progress = Progress(
-        state["step"],
-        state["cursor"],
-        state["logs"],
-        state["counters"],
-        state.get("warmed", 0),
-        state.get("averages", {}),
-    )
+    progress = Progress(**{name: state[name] for name in _FIELDS})
     wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(progress, name), hint)]
     if wrong or min(progress.step, progress.cursor, progress.warmed, *progress.logs.values()) < 0:
         raise ValueError(f"{wrong[0] if wrong else 'a count'} does not belong in a checkpoint")

@@ -100,10 +100,10 @@ def as_records(table: Dataset) -> list[dict[str, Any]]:
     for row in table:
         assert isinstance(row, dict)
         episode = {name: row[name] for name in _EPISODE}
-        # As in the log, said only where it is not so; tables of earlier versions say nothing.
-        episode |= {} if row.get(_SHOWN, True) else {_SHOWN: False}
+        # As in the log, only a problem that is not shown has this key.
+        episode |= {} if row[_SHOWN] else {_SHOWN: False}
         new = episode | {"info": json.loads(row[_EPISODE_INFO]), "trajectories": []}
-        said = {name: row[name] for name in _SOMETIMES if row.get(name) is not None}
+        said = {name: row[name] for name in _SOMETIMES if row[name] is not None}
         texts = {name: json.loads(row[name]) for name in _AS_JSON}
         records.setdefault(row[_PLACE], new)["trajectories"].append(
             {name: row[name] for name in _ROW} | said | texts

@@ -39,7 +39,7 @@ def write_environment(
 def check_unchanged(
     run: RunDirectory, agents: Mapping[str, AgentSettings], problems: Mapping[str, str]
 ) -> None:
-    """Refuse a run whose models or problems have changed; earlier versions noted less of them.
+    """Refuse a run whose models or problems have changed.
 
     Args:
         run: to resume.
@@ -51,14 +51,15 @@ def check_unchanged(
     """
     try:
         before: Any = run.read_json(ENVIRONMENT)
-        before = {} if before is None else before
-        sources, models = dict(before.get("problems", {})), dict(before.get("models", {}))
+        if before is None:
+            return
+        sources, models = before["problems"], before["models"]
         changed = [
             f"what {name if name.startswith('--') else f'--problems.{name}'} names"
             for name in sources
             if sources[name] != problems[name]
         ]
-        for role, now in (_models(agents) if models else {}).items():
+        for role, now in _models(agents).items():
             changed += [f"{name} of {role}'s model" for name in _differing(models[role], now)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(

@@ -18,8 +18,6 @@ of the path's turn. ``active`` marks the paths that must act now.
 
 Rewards: 1 for a right answer, at the end. An active path without an entry in ``actions`` has
 failed: it earns 0 and writes no more.
-
-Version history: v0, the first.
 """
 
 from collections.abc import Mapping

@@ -90,11 +90,3 @@ def test_a_checkpoint_holds_it(pair) -> None:
     other.load_state_dict(tensors, plain)
     assert same(other._reference(ROWS), start)
     assert not any("reference/" in name for name in learner(pair(given=False)[0]).state_dict()[0])
-
-
-def test_a_run_from_before_it_was_kept_goes_on_with_the_base(pair) -> None:
-    first = learner(pair()[0])
-    tensors, plain = first.state_dict()
-    first.load_state_dict({n: t for n, t in tensors.items() if "reference/" not in n}, plain)
-    # A new adapter is the identity.
-    assert same(first._reference(ROWS), learner(pair(given=False)[0])._snapshot(ROWS))

@@ -299,11 +299,6 @@ def test_a_server_that_fails_is_asked_again(
     assert asked == [("far", 4), ("far", 2)]
 
 
-def test_the_flags_older_name(run: Any) -> None:
-    results, _ = run("--agents", f"gold={GOLD}", "--problems", CHAINS)
-    assert results["suites"]["core"]["rows"]["gold"]["avg"]["value"] == 1.0
-
-
 def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str], drawn: None) -> None:
     # It calls everything correct.
     judge = ("--scoring.judge", "scripted:useless?useless_text=A", "--samples", "1")
