@@ -126,7 +126,7 @@ def test_flags_are_there_where_the_extra_is(capsys: pytest.CaptureFixture[str]) 
 
 
 FLAGS = (
-    *("doctor", "plan", "card", "track", "cluster.address", "cluster.episode-workers"),
+    *("doctor", "plan", "card", "track", "cluster.address"),
     *("agents.bob.engine-replicas", "agents.alice.learner-devices"),
 )
 
@@ -153,7 +153,6 @@ def test_help_without_extras_shows_none_of_their_flags(capsys: pytest.CaptureFix
         (["--plan", "--card", "24"], "--plan", "ops"),
         (["--track", "wandb"], "--track", "ops"),
         (["--cluster.address", "local"], "--cluster.address", "cluster"),
-        (["--cluster.episode-workers=2"], "--cluster.episode-workers", "cluster"),
         (["--agents.bob.engine-replicas", "2"], "--agents.bob.engine-replicas", "cluster"),
         (["--agents.bob.learner-devices=2"], "--agents.bob.learner-devices", "cluster"),
         (["--resume", "x", "--cluster.cpus", "2"], "--cluster.cpus", "cluster"),
@@ -213,10 +212,10 @@ def stored(tmp_path: Path, *flags: str) -> Path:
 
 
 def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
-    run = stored(tmp_path, "--cluster.episode-workers", "1", "--track", "wandb")
+    run = stored(tmp_path, "--cluster.cpus", "0.5", "--track", "wandb")
     assert "cluster" in json.loads((run / "config.json").read_text())
     settings = read_run(run)
-    assert settings == parse(["--steps", "3", "--cluster.episode-workers", "1", "--track", "wandb"])
+    assert settings == parse(["--steps", "3", "--cluster.cpus", "0.5", "--track", "wandb"])
     assert not lives_elsewhere(settings)
     assert len(hosts()) == 1
 
@@ -245,7 +244,6 @@ def test_what_may_change_when_a_run_goes_on(
         ((), None),
         (("--cluster.cpus", "2"), None),  # does nothing by itself
         (("--cluster.address", "auto"), "--cluster.address auto needs the extra 'cluster'"),
-        (("--cluster.episode-workers", "1"), "--cluster.episode-workers 1 needs the extra"),
         (("--agents.bob.engine-replicas", "1"), "--agents.ROLE.engine-replicas needs the extra"),
         (("--track", "trackio"), "--track needs the extra 'ops', which is not here"),
     ],

@@ -12,7 +12,7 @@ from coterie.cli.missing_extras import (
 )
 from coterie.training.config.run_settings import RunSettings
 
-IDLE: Mapping[str, Mapping[str, Any]] = {"cluster": {"address": "none", "episode_workers": 0}}
+IDLE: Mapping[str, Mapping[str, Any]] = {"cluster": {"address": "none"}}
 """Section of an extra -> the settings with which it does nothing, whatever else it says."""
 
 
