@@ -6,7 +6,8 @@ from typing import Any, Protocol
 from coterie.agents.team.backend import Backend
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.cli.extras import load_each
+from coterie.cli.extras import HOST
+from coterie.cli.plugins import load
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run.directory import RunDirectory
 
@@ -61,11 +62,11 @@ class Host(Protocol):
         ...
 
 
-def hosts() -> Sequence[Host]:
-    """Return the hosts that installed extras register."""
-    return load_each("host")
+def load_host() -> Host:
+    """The host of this installation."""
+    return load(HOST, "the host of models")
 
 
 def lives_elsewhere(settings: TrainSettings) -> bool:
     """Whether the models of such a run are not in this process."""
-    return any(host.holds_models(settings) for host in hosts())
+    return load_host().holds_models(settings)

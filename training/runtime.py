@@ -12,7 +12,7 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.agents.models.threads import fix_threads
-from coterie.agents.team.backend import Backend, LearningSetup
+from coterie.agents.team.backend import LearningSetup
 from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.model_specs import pin_commits
 from coterie.agents.team.settings import AgentSettings
@@ -28,7 +28,7 @@ from coterie.training.config.role_sampling import learner_temperature, role_samp
 from coterie.training.config.run_settings import RolloutSettings, RunSettings
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.examiner import Examiner
-from coterie.training.hosts import hosts
+from coterie.training.hosts import load_host
 from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.run import checkpoint, checkpoint_paths
 from coterie.training.run.baseline import baseline
@@ -161,15 +161,14 @@ def _assemble(
 
     vllm = settings.vllm if run.engine == "vllm" else None
     agents = settings.agents
-    backend: Backend | None = None
-    for host in hosts():
-        backend = backend or host.build(
-            getattr(settings, host.section),
-            agents,
-            vllm=vllm,
-            threads=run.threads,
-            directory=directory,
-        )
+    host = load_host()
+    backend = host.build(
+        getattr(settings, host.section),
+        agents,
+        vllm=vllm,
+        threads=run.threads,
+        directory=directory,
+    )
     with loading(console, [agent.model for agent in agents.values()], lines=subject.large):
         team = build_team(
             agents,

@@ -18,11 +18,11 @@ from coterie.agents.models.locate import TINY
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
-from coterie.cli.extras import extras, load_all
+from coterie.cli.extras import SETTINGS
+from coterie.cli.plugins import load
 from coterie.datatypes import UserError
 from coterie.envs.registry import ask
 from coterie.problems.prepare import ProblemSettings
-from coterie.training.config.missing import without_missing
 from coterie.training.config.retired import without_retired
 from coterie.training.config.run_settings import (
     MAX_NEW_TOKENS,
@@ -120,8 +120,7 @@ class TrainSettings:
 @lru_cache(maxsize=1)
 def sections() -> dict[str, type]:
     """Sections that the extras add, and their classes."""
-    paths = {name: path for extra in extras() for name, path in extra.settings.items()}
-    return load_all(paths)
+    return {name: load(path, f"--{name}.*") for name, path in SETTINGS.items()}
 
 
 @lru_cache(maxsize=1)
@@ -240,10 +239,9 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
 
     Raises:
         Retired: the run used a setting that is gone.
-        MissingExtra: it used an extra that is not here.
         UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
     """
-    plain = without_missing(without_retired(plain))
+    plain = without_retired(plain)
     choice = override(Choice("", "", ()), plain["choice"])
     default = _of_classes(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
