@@ -13,7 +13,7 @@ usage: {program} COMPARISON [settings]
 {more}  compare RUN RUN    runs on the same held-out problems, in pairs
   seeds              runs of several seeds: means, differences, learning curves
 
-All settings of one comparison:  {command} {example} --help
+All settings of one comparison:  {command} eapo --help
                                  {command} suite --help"""
 
 # Name -> module, its settings, what runs them.
@@ -38,7 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _compare(argv: Sequence[str]) -> int:
     from coterie.cli.arguments import command, program
-    from coterie.cli.missing_extras import check_added
     from coterie.datatypes import UserError, did_you_mean
 
     if not argv or argv[0] in ("-h", "--help"):
@@ -48,7 +47,6 @@ def _compare(argv: Sequence[str]) -> int:
         argv = ["suite", *argv]
     known = comparisons()
     if argv[0] not in known:
-        check_added(argv[0], f"{program('benchmark.py')} {argv[0]}")
         near = did_you_mean(argv[0], known)
         raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(known)}")
     from coterie.datatypes import check_numbers
@@ -68,24 +66,18 @@ def _compare(argv: Sequence[str]) -> int:
 
 def comparisons() -> dict[str, tuple[str, str, str]]:
     """Every comparison: name -> module, class of its settings, function that runs it."""
-    return {**_of_extras(), **_COMPARISONS}
+    from coterie.cli.extras import COMPARISONS
 
-
-def _of_extras() -> dict[str, tuple[str, str, str]]:
-    from coterie.cli.extras import extras
-
-    return {name: entry[:3] for extra in extras() for name, entry in extra.comparisons.items()}
+    return {name: entry[:3] for name, entry in COMPARISONS.items()} | _COMPARISONS
 
 
 def _usage(program: str, command: str) -> str:
-    from coterie.cli.extras import extras
+    from coterie.cli.extras import COMPARISONS
 
-    added = {n: entry for e in extras() for n, entry in e.comparisons.items() if entry.what}
     more = "".join(
-        f"  {f'{name} {entry.takes}':<19}{entry.what}\n" for name, entry in added.items()
+        f"  {f'{name} {entry.takes}':<19}{entry.what}\n" for name, entry in COMPARISONS.items()
     )
-    example = "eapo" if "eapo" in added else "seeds"
-    return _USAGE.format(program=program, command=command, more=more, example=example)
+    return _USAGE.format(program=program, command=command, more=more)
 
 
 if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module

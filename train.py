@@ -86,13 +86,14 @@ def _checked(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblem
 
 
 def _instead_of_training(settings: "TrainSettings") -> Callable[..., int] | None:
-    """What an extra does where its flag is given, such as ``--doctor``; None where none is."""
-    from coterie.cli.extras import extras
+    """What a flag such as ``--doctor`` does in place of training; None without such a flag."""
+    from coterie.cli.extras import INSTEAD_OF_TRAINING
     from coterie.cli.plugins import load
 
-    asked = {f: path for extra in extras() for f, path in extra.instead.items()}
-    flag = next((flag for flag in asked if getattr(settings.run, flag)), None)
-    return None if flag is None else load(asked[flag], f"--{flag}")
+    for flag, path in INSTEAD_OF_TRAINING.items():
+        if getattr(settings.run, flag):
+            return load(path, f"--{flag}")
+    return None
 
 
 if __name__ == "__mp_main__":  # what the processes that a run starts call this module

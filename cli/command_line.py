@@ -22,10 +22,8 @@ from coterie.cli.arguments import Arguments, command, program
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import show_help, wants_help
-from coterie.cli.missing_extras import MissingExtra
 from coterie.datatypes import UserError, user_path
 from coterie.envs import presets
-from coterie.training.config.missing import check_flags
 from coterie.training.config.model_defaults import fitted, sentence, with_short_evaluation
 from coterie.training.config.presets import lay_over
 from coterie.training.config.run_settings import RunSettings
@@ -37,7 +35,7 @@ from coterie.training.config.train_settings import (
     sections,
     with_limit_as_length,
 )
-from coterie.training.hosts import hosts
+from coterie.training.hosts import load_host
 from coterie.training.run.checkpoint_paths import latest, place_of
 
 DEFAULT_ENV = envs.registered()[0].name
@@ -55,7 +53,6 @@ def parse(argv: Sequence[str]) -> TrainSettings:
             a value of the wrong type; a run that cannot be resumed.
     """
     named, rest = choose(argv)
-    check_flags(rest)
     if not named and {"-h", "--help"} & set(rest):
         print(overview(envs.names(), algorithms.names(), sorted(presets.known())))
         sys.exit(0)
@@ -130,19 +127,18 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
     settings = read_run(directory)
 
-    places = hosts()
-    movable = [flag for host in places for flag in host.movable(settings)]
+    host = load_host()
     steps = Annotated[int, tyro.conf.arg(help="Training steps in all.")]
+    flags = [("steps", steps, settings.run.steps), *host.movable(settings)]
     more = parse_flags(
-        dataclasses.make_dataclass("Resume", [("steps", steps, settings.run.steps), *movable]),
+        dataclasses.make_dataclass("Resume", flags),
         rest,
         prog=f"{command('train.py')} --resume {directory}",
         description="Continue a run exactly where its last checkpoint stands.",
     )
     _leave_if_ended(directory, more.steps)
     _check_ahead(directory, more.steps, settings.run.checkpoint_every)
-    for host in places:
-        settings = host.moved(settings, more)
+    settings = host.moved(settings, more)
     return dataclasses.replace(
         settings,
         choice=dataclasses.replace(settings.choice, resume=directory),
@@ -166,8 +162,6 @@ def read_run(directory: Path) -> TrainSettings:
 
         RunDirectory.reopen(directory)
         raise UserError(f"{path} cannot be read") from None
-    except MissingExtra:
-        raise
     except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 

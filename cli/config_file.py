@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
-from coterie.training.config.missing import without_missing
 from coterie.training.config.serialize import nearest, override
 from coterie.training.config.train_settings import (
     Choice,
@@ -85,7 +84,7 @@ def read_config(path: Path) -> ConfigFile:
     with _naming(path):
         known = [field.name for field in dataclasses.fields(settings_class())]
         parts: dict[str, Any] = {}
-        for name, part in without_missing(_read(path, is_yaml=is_yaml)).items():
+        for name, part in _read(path, is_yaml=is_yaml).items():
             if name not in known:
                 raise UserError(f"no part is called {nearest(name, known)}")
             parts[name] = _as_table(name, part, is_yaml=is_yaml)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import is_dataclass, replace
 from functools import partial
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any
 
 import tyro
 from tyro.constructors import (
@@ -24,7 +24,6 @@ from tyro.constructors import (
 from tyro.constructors import StructTypeInfo as Struct
 
 from coterie.cli.arguments import check_once, in_one_line
-from coterie.cli.missing_extras import fields_of_missing
 from coterie.datatypes.errors import UserError, fits, join_or
 
 # In a terminal without UTF-8 dashes stand for lines, and there is no frame.
@@ -90,8 +89,8 @@ def _wrapped(text: str) -> str:
 
 
 def _registry(*, helps: bool) -> ConstructorRegistry:
-    """tyro's own rules for dataclasses, whose help texts keep the line breaks of the source, and
-    without fields that need an extra which is not here; ``helps``: the help page is asked for."""
+    """tyro's own rules for dataclasses, whose help texts keep the line breaks of the source;
+    ``helps``: the help page is asked for."""
     registry, known = ConstructorRegistry(), False
 
     @registry.struct_rule
@@ -106,10 +105,7 @@ def _registry(*, helps: bool) -> ConstructorRegistry:
             known = False
         if not isinstance(spec, StructConstructorSpec):
             return None
-        kind = get_origin(info.type) or info.type
-        ours = isinstance(kind, type) and is_dataclass(kind)
-        missing = fields_of_missing(kind) if ours else {}
-        fields = [_documented(field, hidden=field.name in missing) for field in spec.fields]
+        fields = list(map(_documented, spec.fields))
         if not helps:
             # tyro reads the sources of groups for their texts, which takes half of its time.
             fields = [replace(f, helptext="") if is_dataclass(f.type) else f for f in fields]
@@ -141,9 +137,9 @@ def _number(kind: type, words: list[str]) -> Any:
     return kind(word)
 
 
-def _documented(field: StructFieldSpec, *, hidden: bool) -> StructFieldSpec:
-    """``field`` with its help text as one paragraph, unless it is ``hidden``, and without the
-    default where that is None or empty: the text itself says what an empty value means."""
+def _documented(field: StructFieldSpec) -> StructFieldSpec:
+    """``field`` with its help text as one paragraph, and without the default where that is None or
+    empty: the text itself says what an empty value means."""
 
     def text() -> str | None:
         written = field.helptext() if callable(field.helptext) else field.helptext
@@ -154,8 +150,6 @@ def _documented(field: StructFieldSpec, *, hidden: bool) -> StructFieldSpec:
         kind = type(field.default)  # an author's own, which need not derive from ours
     if field.default in (None, "", ()):
         kind = Annotated[kind, tyro.conf.arg(help_behavior_hint="")]
-    if hidden:
-        kind = Annotated[kind, tyro.conf.Suppress]
     return replace(field, type=kind, helptext=text)  # type: ignore[arg-type]
 
 

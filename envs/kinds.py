@@ -1,4 +1,4 @@
-"""Environments of a kind that an extra registers: ``KIND:ID``.
+"""Environments of a kind that an extra adds: ``KIND:ID``.
 
 Options of the kind's own, if it has any, stand after a question mark
 (``pettingzoo:classic/rps_v2?max_cycles=3``). A kind is imported when it is first asked for.
@@ -7,28 +7,15 @@ Options of the kind's own, if it has any, stand after a question mark
 import importlib
 import importlib.util
 
-from coterie.cli.extras import EnvironmentKind, extras
-from coterie.cli.missing_extras import check_added
+from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.datatypes import UserError, read_options
 from coterie.envs.registry import EnvSpec
 
 
-def kinds() -> dict[str, EnvironmentKind]:
-    """What may stand before the colon of a name."""
-    return {name: kind for extra in extras() for name, kind in extra.environments.items()}
-
-
 def is_other(name: str) -> bool:
-    """Whether ``name`` is ``KIND:ID``.
-
-    Raises:
-        MissingExtra: it is a kind of an extra that is not here.
-    """
+    """Whether ``name`` is ``KIND:ID``."""
     kind, colon, _ = name.partition(":")
-    if not colon:
-        return False
-    check_added(kind, f"env {name!r}")
-    return kind in kinds()
+    return bool(colon) and kind in ENVIRONMENT_KINDS
 
 
 def spec_of(name: str) -> EnvSpec:
@@ -38,7 +25,7 @@ def spec_of(name: str) -> EnvSpec:
         UserError: its package is not installed, or knows no such environment.
     """
     kind, _, rest = name.partition(":")
-    package, installs, module, options = kinds()[kind]
+    package, installs, module, options = ENVIRONMENT_KINDS[kind]
     identity, texts = read_options(rest) if options else (rest.strip(), {})
     if not identity:
         raise UserError(f"env {name!r}: say which one after the colon, {kind}:ID.")

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pettingzoo
 from pettingzoo.env_registry.registration import parallel_registry
 
+from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.plugins import Plugins, load, origin
 from coterie.datatypes import Scorer, TokenCodec, UserError
 from coterie.envs.adapt import adapt, is_text_env
@@ -188,11 +189,11 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     """The environment called ``name``, and what messages about it begin with."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
-    from coterie.envs.kinds import is_other, kinds, spec_of  # these stand on this module
+    from coterie.envs.kinds import is_other, spec_of  # these stand on this module
 
     if is_other(name):
         return spec_of(name), f"env {name!r}"
-    path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in kinds())))
+    path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in ENVIRONMENT_KINDS)))
     target = load(path, title)
     if isinstance(target, EnvSpec):
         if path != name and target.name != name:

@@ -1,4 +1,4 @@
-"""What the core does without: a folder each, which registers what it adds.
+"""What the core does without, a folder each.
 
-:mod:`coterie.cli.extras` says what that may be.
+The table of :mod:`coterie.cli.extras` names what they add.
 """

@@ -18,7 +18,7 @@ from coterie.datatypes import (
     derive_seed,
 )
 from coterie.rollouts.coalesce import Coalescer
-from coterie.rollouts.play import Deadlines, TokenEnvironment, TurnAnswerer, play
+from coterie.rollouts.play import Deadlines, TokenEnvironment, play
 
 T = TypeVar("T")
 
@@ -126,13 +126,13 @@ class Collector:
         await together(worker() for _ in range(min(self.concurrency, len(tasks))))
         return check_paid([episode for episode in episodes if episode is not None])
 
-    async def play(self, task: Task, ask: TurnAnswerer | None = None) -> Episode:
-        """Play one task; ``ask`` answers in place of the team."""
+    async def play(self, task: Task) -> Episode:
+        """Play one task."""
         env = self._idle.pop() if self._idle else self._make_env()
         try:
             return await play(
                 env,
-                ask or self.policies,
+                self.policies,
                 seed=task.seed,
                 replica=task.replica,
                 options=task.options(),

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, Protocol
 
@@ -28,8 +27,6 @@ AgentRequest = tuple[str, Prompt, Sampling]
 """(role, its prompt, how to sample its answer)"""
 TurnAnswers = tuple[list[Completion | str], float]
 """(each request's completion, or why there is none; seconds that count towards deadlines)"""
-TurnAnswerer = Callable[[Sequence[AgentRequest], float | None], Awaitable[TurnAnswers]]
-"""Answers the requests of one turn within a limit in seconds; None: without a limit."""
 
 # A limit is counted in so many pieces, none longer than a second.
 _PIECES = 20
@@ -69,7 +66,7 @@ class TokenEnvironment(Protocol):
 
 async def play(
     env: TokenEnvironment,
-    policies: Mapping[str, Policy] | TurnAnswerer,
+    policies: Mapping[str, Policy],
     *,
     seed: int,
     replica: int = 0,
@@ -82,7 +79,7 @@ async def play(
 
     Args:
         env: a token view; this call owns it until it returns.
-        policies: role -> policy, for every role that may be asked; or a function that asks them.
+        policies: role -> policy, for every role that may be asked.
         seed: the environment's seed; with ``replica`` it also names every row's random stream.
         replica: which copy of the same (problem, seed) this is.
         options: the environment's reset options (``problem``, ``step``, ``epoch``, ``mode``).
@@ -103,7 +100,6 @@ async def play(
     last_infos: dict[str, Mapping[str, Any]] = dict(infos)
     problem = options.get("problem")
     left_s = deadlines.episode_s
-    ask: TurnAnswerer = policies if callable(policies) else partial(ask_policies, policies)
 
     for _ in range(deadlines.turns):
         if not env.agents:
@@ -126,7 +122,9 @@ async def play(
             own = _sampling(agent, infos[agent], usual, trains=trains)
             asked.append((recorder.role, prompt, own))
         limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
-        answers, waited_s = await ask(asked, limit_s) if asked else ([], 0.0)
+        answers, waited_s = [], 0.0
+        if asked:
+            answers, waited_s = await ask_policies(policies, asked, limit_s)
         actions: dict[str, Any] = {}
         for agent, answer in zip(agents, answers):
             if isinstance(answer, str):
@@ -188,7 +186,7 @@ def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
 async def ask_policies(
     policies: Mapping[str, Policy], asked: Sequence[AgentRequest], limit_s: float | None
 ) -> TurnAnswers:
-    """Implements :data:`TurnAnswerer`: asks all policies at once.
+    """Ask all policies of a turn at once.
 
     Args:
         policies: role -> policy.

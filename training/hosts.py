@@ -1,15 +1,13 @@
-"""Where a run's models live and its episodes are played, if that is not this process."""
+"""Where a run's models live, if that is not this process."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from coterie.agents.team.backend import Backend
-from coterie.agents.team.recipe import EnvRecipe
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.cli.extras import load_each
-from coterie.problems.source import ProblemSource
-from coterie.rollouts import Collector
+from coterie.cli.extras import HOST
+from coterie.cli.plugins import load
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run.directory import RunDirectory
 
@@ -17,34 +15,8 @@ Flag = tuple[str, Any, Any]
 """Name, type and default of a field of settings."""
 
 
-class Players(Protocol):
-    """Processes that play the episodes of a run."""
-
-    @property
-    def places(self) -> list[dict[str, str]]:
-        """See :meth:`coterie.agents.team.backend.Backend.places`."""
-        ...
-
-    @property
-    def collector(self) -> Callable[..., Collector]:
-        """Makes a :class:`Collector` whose episodes they play."""
-        ...
-
-    def open(self, recipe: EnvRecipe, threads: int) -> None:
-        """Start them; ``threads`` of each, 0: as many as it has cores.
-
-        Raises:
-            UserError: they cannot play this environment.
-        """
-        ...
-
-    def close(self) -> None:
-        """End them."""
-        ...
-
-
 class Host(Protocol):
-    """Holds models, or plays episodes, outside of this process: what an extra may register."""
+    """Holds models outside of this process."""
 
     section: str
     """Its section of the settings."""
@@ -59,10 +31,6 @@ class Host(Protocol):
         Raises:
             UserError: one sentence that names the flag.
         """
-        ...
-
-    def check_problems(self, settings: TrainSettings, source: ProblemSource) -> None:
-        """Once the training problems are open; errors as of :meth:`check`."""
         ...
 
     def movable(self, settings: TrainSettings) -> Sequence[Flag]:
@@ -81,8 +49,8 @@ class Host(Protocol):
         vllm: VllmSettings | None,
         threads: int,
         directory: RunDirectory,
-    ) -> tuple[Backend | None, Players | None]:
-        """What holds the models, and what plays the episodes; None: not this host.
+    ) -> Backend | None:
+        """What holds the models; None: this process does.
 
         Args:
             own: the settings of its section.
@@ -94,11 +62,11 @@ class Host(Protocol):
         ...
 
 
-def hosts() -> Sequence[Host]:
-    """Return the hosts that installed extras register."""
-    return load_each("host")
+def load_host() -> Host:
+    """The host of this installation."""
+    return load(HOST, "the host of models")
 
 
 def lives_elsewhere(settings: TrainSettings) -> bool:
     """Whether the models of such a run are not in this process."""
-    return any(host.holds_models(settings) for host in hosts())
+    return load_host().holds_models(settings)

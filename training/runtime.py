@@ -12,10 +12,9 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.agents.models.threads import fix_threads
-from coterie.agents.team.backend import Backend, LearningSetup
+from coterie.agents.team.backend import LearningSetup
 from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.model_specs import pin_commits
-from coterie.agents.team.recipe import EnvRecipe
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import Team, build_team
 from coterie.algorithms import Algorithm, LearnerSettings
@@ -29,7 +28,7 @@ from coterie.training.config.role_sampling import learner_temperature, role_samp
 from coterie.training.config.run_settings import RolloutSettings, RunSettings
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.examiner import Examiner
-from coterie.training.hosts import Players, hosts
+from coterie.training.hosts import load_host
 from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.run import checkpoint, checkpoint_paths
 from coterie.training.run.baseline import baseline
@@ -71,8 +70,6 @@ class Runtime:
     runner: asyncio.Runner
     closing: ExitStack
     team: Team
-    players: Players | None
-    """Processes that play the episodes; None: this process does."""
     make_env: Callable[[], Any]
     """Builds an environment that speaks the team's vocabularies."""
     scorer: AnswerScorer
@@ -164,17 +161,14 @@ def _assemble(
 
     vllm = settings.vllm if run.engine == "vllm" else None
     agents = settings.agents
-    backend: Backend | None = None
-    players: Players | None = None
-    for host in hosts():
-        hosted, played = host.build(
-            getattr(settings, host.section),
-            agents,
-            vllm=vllm,
-            threads=run.threads,
-            directory=directory,
-        )
-        backend, players = backend or hosted, players or played
+    host = load_host()
+    backend = host.build(
+        getattr(settings, host.section),
+        agents,
+        vllm=vllm,
+        threads=run.threads,
+        directory=directory,
+    )
     with loading(console, [agent.model for agent in agents.values()], lines=subject.large):
         team = build_team(
             agents,
@@ -190,23 +184,16 @@ def _assemble(
     tell_computing(team, agents, say)
     for note in problems.notes:
         say(note)
-    made_of = (choice.roles, team.codecs, problems.train.source, settings.scoring)
-    recipe = EnvRecipe(choice.env, settings.env, *made_of)
-    if players is not None:
-        closing.callback(players.close)
-        players.open(recipe, run.threads)
-
-    def places() -> list[dict[str, str]]:
-        return team.backend.places() + (players.places if players else [])
-
-    if rows := places():
+    if rows := team.backend.places():
         console.print(places_table(rows))
     scorer, graders = build_scorer(settings.scoring)
-    make_env = partial(recipe.make, scorer)
+    make_env = partial(
+        settings.make_env, codecs=team.codecs, scorer=scorer, source=problems.train.source
+    )
     closing.callback(graders.close)
     closing.callback(scorer.close)
     collector = partial(
-        players.collector if players else Collector,
+        Collector,
         make_env,
         team.policies,
         scorer=scorer,
@@ -257,7 +244,6 @@ def _assemble(
         slow=subject.large,
         runner=runner,
         team=team,
-        players=players,
         make_env=make_env,
         scorer=scorer,
         sampler=sampler,
@@ -275,7 +261,7 @@ def _assemble(
             alone=baseline(settings),
             dropped=dropped,
             terms=_terms(settings),
-            places=places,
+            places=team.backend.places,
         ),
         closing=closing.pop_all(),
     )

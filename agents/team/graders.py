@@ -5,6 +5,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, get_args
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from coterie.agents.team.model_specs import check_models
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.team.team import build_team
-from coterie.cli.missing_extras import module_of
+from coterie.cli.extras import PROGRAM_GRADER
 from coterie.datatypes import (
     AnswerKind,
     PolicyFailure,
@@ -171,7 +172,7 @@ def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> Non
 
 def _programs() -> Any:
     """The module that grades programs."""
-    return module_of("programs", "grader", "--scoring.programs")
+    return import_module(PROGRAM_GRADER)
 
 
 def _kinds(problems: Iterable[Problem]) -> dict[AnswerKind, Problem]:

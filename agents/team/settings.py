@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from coterie.cli.missing_extras import check_fields_of_extras, of_extra
 from coterie.datatypes import check_literals, check_numbers, refuse
 
 
@@ -55,10 +54,10 @@ class AgentSettings:
     engine_device: str = "auto"
     """Device of its vLLM engine (--engine vllm): cpu, cuda:0, ...; auto: the device of the
     model."""
-    engine_replicas: int = of_extra("cluster", 0)
+    engine_replicas: int = 0
     """Separate processes that sample from this model, here or on a cluster; 0: the process in which
     it learns samples, too; with --engine vllm an engine on the same device."""
-    learner_devices: int = of_extra("cluster", 1)
+    learner_devices: int = 1
     """Devices over which its learner is sharded (FSDP2), with a process each. Roles that share a
     base take the largest of their numbers."""
     tensor_parallel: int = 1
@@ -73,7 +72,6 @@ class AgentSettings:
 
     def __post_init__(self) -> None:
         check_literals(self)
-        check_fields_of_extras(self, "--agents.ROLE.")
         hot, share = self.temperature, self.top_p
         refuse(
             (self.lora_rank < 1, "--agents.ROLE.lora-rank must be at least 1"),
@@ -120,12 +118,12 @@ class ScoringSettings:
     """Processes for answers that need algebra, or for the checker, started on demand."""
     deadline_s: float = 5.0
     """Seconds for one answer; a longer check is killed and counts as wrong."""
-    programs: bool = of_extra("programs", False)
+    programs: bool = False
     """Run the programs that models write (humaneval, mbppplus, ...) against their tests, without
     files, network or other processes. Linux only; without it such problems are refused."""
-    program_deadline_s: float = of_extra("programs", 10.0)
+    program_deadline_s: float = 10.0
     """Seconds for one program and all of its tests; a longer run is killed and counts as wrong."""
-    program_memory_mb: int = of_extra("programs", 1024)
+    program_memory_mb: int = 1024
     """Memory of one program in MiB."""
     judge: str = ""
     """Model that grades answers which no rule can compare (simpleqa, hle): as for
@@ -136,7 +134,6 @@ class ScoringSettings:
 
     def __post_init__(self) -> None:
         check_literals(self, "scoring.")
-        check_fields_of_extras(self, "--scoring.")
         check_numbers(self, "--scoring.")
         if self.checker != "default":
             # What takes time to import waits until it is needed.

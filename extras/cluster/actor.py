@@ -16,7 +16,7 @@ from coterie.agents.team.backend import Died
 from coterie.datatypes import PolicyFailure, UserError, reason_of, refuse
 from coterie.extras.cluster.room import has_room, no_room
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.extras.cluster.worker import BaseWorker, Worker
+from coterie.extras.cluster.worker import Worker
 
 _PATIENCE_S = 10.0
 """Seconds to wait for a place that should be free; matters on clusters with other users."""
@@ -151,7 +151,7 @@ class Actor:
     arguments: tuple[Any, ...] = ()
     """Arguments of :attr:`worker` after its name."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    worker: type[BaseWorker] = Worker
+    worker: type[Worker] = Worker
     options: Mapping[str, Any] = field(default_factory=dict)
     """Options of its place."""
     restarts: int = 0

@@ -1,16 +1,12 @@
 """Checks of the settings before any process starts."""
 
-import pickle
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any
 
-from coterie import envs
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes import UserError, reason_of, refuse
-from coterie.envs.registry import PLUGINS
+from coterie.datatypes import UserError, refuse
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
 
 
@@ -78,43 +74,3 @@ def check_cluster(
                 "--vllm.sleep-level is for an engine on its learner's GPU: leave it out, or "
                 f"--agents.{role}.engine-replicas and learner-devices"
             )
-
-
-def check_episode_workers(
-    settings: ClusterSettings, env: str, judge: str, handed: Any, *, doctor: bool
-) -> None:
-    """Refuse settings with which episode workers cannot play.
-
-    Args:
-        settings: the cluster settings, with the number of workers.
-        env: name of the environment.
-        judge: the model that grades answers; empty without one.
-        handed: the object that is pickled for the workers.
-        doctor: whether the run is ``--doctor``.
-
-    Raises:
-        UserError: a setting is refused; the message names the flag.
-    """
-    if not settings.episode_workers:
-        return
-    flag, spec = "--cluster.episode-workers", envs.spec(env)
-    refuse(
-        (doctor, f"--doctor examines models in this process: leave out {flag}"),
-        (
-            not (spec.shipped or ":" in env or env in PLUGINS.names()),
-            f"{flag}: other processes do not know --env {env}, which was registered in this one; "
-            "name it by its path (pkg.module:NAME), or by an entry point of its package",
-        ),
-        (
-            bool(judge and local_models({"judge": AgentSettings(judge)})),
-            f"{flag}: each of them would load --scoring.judge {judge}; serve it (coterie serve) "
-            "and say --scoring.judge server:URL?model=NAME",
-        ),
-    )
-    try:
-        pickle.dumps(handed)
-    except Exception as error:
-        raise UserError(
-            f"{flag}: the problems, or the settings of --env {env}, cannot be sent to another "
-            f"process ({reason_of(error)}); leave it out"
-        ) from None

@@ -8,17 +8,16 @@ from typing import Any
 from coterie.agents.team.backend import Backend
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.extras.cluster.checks import check_cluster, check_episode_workers
+from coterie.extras.cluster.checks import check_cluster
 from coterie.extras.cluster.room import check_room
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
-from coterie.problems.source import ProblemSource
 from coterie.training.config.train_settings import TrainSettings
-from coterie.training.hosts import Flag, Host, Players
+from coterie.training.hosts import Flag, Host
 from coterie.training.run.directory import RunDirectory
 
 
 class ClusterHost(Host):
-    """Hosts models and episodes in processes of this machine or of a cluster."""
+    """Hosts models in processes of this machine or of a cluster."""
 
     section = "cluster"
 
@@ -32,15 +31,6 @@ class ClusterHost(Host):
             settings.agents,
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
             moments=settings.learner.moments,
-            doctor=settings.run.doctor,
-        )
-
-    def check_problems(self, settings: TrainSettings, source: ProblemSource) -> None:
-        check_episode_workers(
-            settings.section(ClusterSettings),
-            settings.choice.env,
-            settings.scoring.judge,
-            (settings.env, source),
             doctor=settings.run.doctor,
         )
 
@@ -64,19 +54,13 @@ class ClusterHost(Host):
         vllm: VllmSettings | None,
         threads: int,
         directory: RunDirectory,
-    ) -> tuple[Backend | None, Players | None]:
-        players = None
-        if own.episode_workers:
-            from coterie.extras.cluster.episodes import EpisodeWorkers
-
-            players = EpisodeWorkers(own, agents, vllm=vllm is not None)
+    ) -> Backend | None:
         if not has_processes(own, agents):
-            return None, players
+            return None
         from coterie.extras.cluster.pool import Pool
 
         folder = directory.path if own.shares_disk else None
-        beside = players.actors if players else ()
-        return Pool(own, threads=threads, vllm=vllm, folder=folder, beside=beside), players
+        return Pool(own, threads=threads, vllm=vllm, folder=folder)
 
 
 HOST = ClusterHost()

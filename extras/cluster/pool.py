@@ -50,13 +50,12 @@ class Pool:
         threads: int = 0,
         vllm: VllmSettings | None = None,
         folder: Path | None = None,
-        beside: Sequence[Actor] = (),
     ) -> None:
         """``threads``: threads of each process; 0 means its number of cores. ``vllm``: settings of
         the vLLM engines; None means the built-in sampler. ``folder``: run directory that learners
-        write to; None means that this process writes. ``beside``: more actors that need places."""
+        write to; None means that this process writes."""
         self._settings, self._vllm = settings, vllm
-        self._folder, self._beside = folder, beside
+        self._folder = folder
         self._threads = threads or settings.cores
         self._cluster: Cluster | Machine | None = None
         self._bases: list[Base] = []
@@ -104,7 +103,7 @@ class Pool:
         cpus = self._settings.cpus
         processes = [process for actor in self._actors for process in actor.processes]
         needs = [(process, cores_and_gpus(process, cpus=cpus, gpus=gpus)) for process in processes]
-        give_places(cluster, [*needs, *((process, {"CPU": cpus}) for process in self._beside)])
+        give_places(cluster, needs)
         self._about = about = start(self._actors, self._folder, most=self._settings.restarts)
         self._handed = {role: model.stamp for role, model in about.items()}
         for base in self._bases:

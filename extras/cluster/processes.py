@@ -21,7 +21,7 @@ from coterie.agents.vllm.processes import end_with_parent, no_interrupts
 from coterie.datatypes import PolicyFailure, UserError, reason_of
 from coterie.extras.cluster.actor import Actor, died
 from coterie.extras.cluster.room import has_room, no_room
-from coterie.extras.cluster.worker import BaseWorker, Worker
+from coterie.extras.cluster.worker import Worker
 
 
 class Machine:
@@ -165,7 +165,7 @@ class Process(Actor):
 
 
 def _serve(
-    pipe: Connection, gpus: list[int], kind: type[BaseWorker], name: str, arguments: Any, more: Any
+    pipe: Connection, gpus: list[int], kind: type[Worker], name: str, arguments: Any, more: Any
 ) -> None:
     """The main function of a spawned process."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
@@ -175,7 +175,7 @@ def _serve(
     asyncio.run(_answer(pipe, kind(name, *arguments, **more), name))
 
 
-async def _answer(pipe: Connection, worker: BaseWorker, name: str) -> None:
+async def _answer(pipe: Connection, worker: Worker, name: str) -> None:
     """Serve calls in order; coroutines run concurrently."""
 
     async def answer(number: int, verb: str, given: list[Any]) -> None:

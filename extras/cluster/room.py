@@ -53,8 +53,8 @@ def no_room(
         f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
         f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
         f"{there.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
-        "--cluster.cpus, --cluster.episode-workers, --agents.ROLE.learner-devices, "
-        "--agents.ROLE.engine-replicas or --agents.ROLE.tensor-parallel"
+        "--cluster.cpus, --agents.ROLE.learner-devices, --agents.ROLE.engine-replicas or "
+        "--agents.ROLE.tensor-parallel"
     )
 
 
@@ -65,44 +65,43 @@ def check_room(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -
     Raises:
         UserError: the machine is too small; the message names the flags.
     """
-    if settings.address not in ("none", "local"):
+    if settings.address not in ("none", "local") or not has_processes(settings, agents):
         return
-    counts = _least(settings, agents)
+    counts = _least(agents)
     count, cores = counts.total(), os.cpu_count() or 1
     if count * settings.cpus > cores:
         raise UserError(
             f"this machine cannot hold this run: {_named(counts)} need {count * settings.cpus:g} "
-            f"cores, and it has {cores}; lower --cluster.cpus, --cluster.episode-workers, "
-            "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
+            f"cores, and it has {cores}; lower --cluster.cpus, --agents.ROLE.learner-devices or "
+            "--agents.ROLE.engine-replicas"
         )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if count * _PROCESS_BYTES > memory:
         raise UserError(
             f"this machine cannot hold this run: {_named(counts)} need at least "
             f"{count * _PROCESS_BYTES / 2**30:.0f} GiB of memory, and it has "
-            f"{memory / 2**30:.0f}; lower --cluster.episode-workers, "
-            "--agents.ROLE.learner-devices or --agents.ROLE.engine-replicas"
+            f"{memory / 2**30:.0f}; lower --agents.ROLE.learner-devices or "
+            "--agents.ROLE.engine-replicas"
         )
 
 
-def _least(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> Counter[str]:
+def _least(agents: Mapping[str, AgentSettings]) -> Counter[str]:
     """The minimum number of processes of each kind; roles with adapters may share processes."""
-    counts = Counter({"episode worker": settings.episode_workers})
-    if has_processes(settings, agents):
-        shared: dict[str, tuple[int, int]] = {}
-        for role, agent in agents.items():
-            name = "adapters" if agent.trained and model_spec(agent).lora else role
-            learners, engines = shared.get(name, (0, 0))
-            devices = agent.learner_devices if agent.trained else 0
-            shared[name] = max(learners, devices), max(engines, agent.engine_replicas)
-        for name, (learners, engines) in shared.items():
-            counts[f"learner of {name}"] = learners
-            counts[f"engine of {name}"] = engines or int(learners != 1)
+    shared: dict[str, tuple[int, int]] = {}
+    for role, agent in agents.items():
+        name = "adapters" if agent.trained and model_spec(agent).lora else role
+        learners, engines = shared.get(name, (0, 0))
+        devices = agent.learner_devices if agent.trained else 0
+        shared[name] = max(learners, devices), max(engines, agent.engine_replicas)
+    counts = Counter[str]()
+    for name, (learners, engines) in shared.items():
+        counts[f"learner of {name}"] = learners
+        counts[f"engine of {name}"] = engines or int(learners != 1)
     return +counts
 
 
 def _named(counts: Mapping[str, int]) -> str:
-    """``3 processes (2 x episode worker, engine of bob)``."""
+    """``3 processes (learner of alice, 2 x engine of bob)``."""
     named = (f"{count} x {kind}" if count > 1 else kind for kind, count in counts.items())
     return f"{sum(counts.values())} processes ({', '.join(named)})"
 

@@ -1,4 +1,4 @@
-"""Settings for models and episodes in other processes."""
+"""Settings for models in other processes."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _ADDRESS = re.compile(r"none|local|auto|[^\s:/]+:\d+")
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """Processes of models and episodes, here or on a Ray cluster."""
+    """Processes of models, here or on a Ray cluster."""
 
     address: str = "none"
     """local: start Ray on this machine and stop it with the run; auto or HOST:PORT: join a cluster
@@ -28,9 +28,6 @@ class ClusterSettings:
     auto: driver on a joined cluster, else shared."""
     restarts: int = 16
     """How often a process that dies is replaced and asked again; 0: its death ends the run."""
-    episode_workers: int = 0
-    """Processes that play and score episodes, for when one core is too slow for it; 0: this
-    process."""
 
     def __post_init__(self) -> None:
         check_literals(self, "cluster.")
@@ -42,7 +39,6 @@ class ClusterSettings:
             ),
             (not 0 < self.cpus < 4096, "--cluster.cpus must be above 0"),
             (self.restarts < 0, "--cluster.restarts must not be negative"),
-            (self.episode_workers < 0, "--cluster.episode-workers must not be negative"),
         )
 
     @property

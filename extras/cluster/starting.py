@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +115,7 @@ def _noting(lost: dict[int, Died], number: int, most: int | None) -> Iterator[No
         lost[number] = error
 
 
-def start_again(
-    actor: Actor, error: UserError, most: int, begin: Callable[[], Any] | None = None
-) -> None:
+def start_again(actor: Actor, error: UserError, most: int, begin: Callable[[], object]) -> None:
     """Replace ``actor`` with a new process.
 
     Args:
@@ -135,7 +132,7 @@ def start_again(
         raise error
     for left in reversed(range(_ATTEMPTS)):
         try:
-            (begin or partial(start, [actor]))()
+            begin()
             return
         except Died:
             if not left:

@@ -57,32 +57,7 @@ class Rank:
     """See :func:`coterie.agents.models.shards.join_ranks`."""
 
 
-class BaseWorker:
-    """Methods that every process of a run has."""
-
-    def __init__(self, name: str, threads: int) -> None:
-        fix_threads(threads)
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
-
-    def code(self) -> str:
-        """A digest of all code files in this process; see :func:`code_mark`."""
-        return code_mark()
-
-    def where(self) -> tuple[str, str, list[str]]:
-        """(node, address, GPUs) of this process."""
-        ray: Any = sys.modules.get("ray")
-        if ray is None or not ray.is_initialized():
-            seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-            return "here", f"process {os.getpid()}", seen.split(",") if seen else []
-        context = ray.get_runtime_context()
-        gpus = context.get_accelerator_ids().get("GPU", [])
-        return context.get_node_id(), ray.util.get_node_ip_address(), gpus
-
-
-class Worker(BaseWorker):
+class Worker:
     """Loads roles that share a process; trains those that learn and samples for all."""
 
     def __init__(
@@ -100,10 +75,28 @@ class Worker(BaseWorker):
         """``learning``: None if the learner is another process, which sends the weights.
         ``vllm``: settings of the vLLM engines, for
         :class:`coterie.extras.cluster.engine_worker.EngineWorker`."""
-        super().__init__(name, threads)
+        fix_threads(threads)
+        self._name = name
         self.rank = rank
         self.backend: Backend = LocalBackend() if vllm is None else VllmBackend(vllm)
         self._load = partial(self.backend.load, models, learns, learning, seed)
+
+    def __repr__(self) -> str:
+        return self._name
+
+    def code(self) -> str:
+        """A digest of all code files in this process; see :func:`code_mark`."""
+        return code_mark()
+
+    def where(self) -> tuple[str, str, list[str]]:
+        """(node, address, GPUs) of this process."""
+        ray: Any = sys.modules.get("ray")
+        if ray is None or not ray.is_initialized():
+            seen = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+            return "here", f"process {os.getpid()}", seen.split(",") if seen else []
+        context = ray.get_runtime_context()
+        gpus = context.get_accelerator_ids().get("GPU", [])
+        return context.get_node_id(), ray.util.get_node_ip_address(), gpus
 
     def load(self) -> dict[str, About]:
         """Load the models, together with the other ranks; return a description of each role."""

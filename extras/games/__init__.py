@@ -2,18 +2,3 @@
 
 ``discrete:`` loads the user's own environment, by the name that ``--env`` takes.
 """
-
-from coterie.cli.extras import EnvironmentKind, Extra
-
-_HERE = "coterie.extras.games"
-
-EXTRA = Extra(
-    "games",
-    environments={
-        "pettingzoo": EnvironmentKind("pygame", "games", f"{_HERE}.pettingzoo_game"),
-        "gymnasium": EnvironmentKind("gymnasium", "", f"{_HERE}.gymnasium_game"),
-        "discrete": EnvironmentKind("pettingzoo", "", f"{_HERE}.discrete_game"),
-        "textarena": EnvironmentKind("textarena", "textarena", f"{_HERE}.textarena_game"),
-        "verifiers": EnvironmentKind("verifiers", "verifiers", f"{_HERE}.verifiers_game"),
-    },
-)

@@ -1,7 +1,1 @@
 """Programs that talk to a chat endpoint play the roles of an episode, unchanged."""
-
-from coterie.cli.extras import EnvironmentKind, Extra
-
-_KIND = EnvironmentKind("httptools", "", "coterie.extras.gateway.kinds", options=False)
-
-EXTRA = Extra("gateway", environments={"harness": _KIND, "command": _KIND})

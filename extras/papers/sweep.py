@@ -15,7 +15,6 @@ from rich.console import Console
 
 from coterie.cli.arguments import command
 from coterie.cli.command_line import parse
-from coterie.cli.missing_extras import module_of
 from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, did_you_mean
 from coterie.envs import registered
@@ -135,7 +134,7 @@ def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
     """Return memory per device and hours of one training as a line, and the hours; NaN where its
     models' configurations cannot be loaded here."""
-    planning = module_of("ops", "plan", "planning the papers' runs")
+    planning = import_module("coterie.extras.ops.plan")  # extras do not import each other
     steps = () if settings.steps is None else ("--steps", str(settings.steps))
     run = parse([*flags, *steps])
     try:

@@ -3,7 +3,3 @@
 ``--scoring.programs`` turns grading on. ``coterie.extras.programs.tool_use:SPEC`` is an environment
 whose agent may run programs.
 """
-
-from coterie.cli.extras import Extra
-
-EXTRA = Extra("programs")

@@ -9,7 +9,6 @@ import pytest
 
 from coterie.algorithms import ALGORITHMS
 from coterie.cli.command_line import parse
-from coterie.cli.missing_extras import fields_of_missing
 from coterie.training.config.serialize import to_plain
 from coterie.training.config.train_settings import Choice, defaults, restore
 
@@ -71,11 +70,9 @@ def test_all_help_begins_with_what_matters_and_has_no_rest(
 
 
 def _leaves(settings: object, prefix: str = "") -> list[str]:
-    """The flag of every field, but for those of extras that are not here."""
-    flags, missing = [], fields_of_missing(type(settings))
+    """The flag of every field."""
+    flags = []
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        if field.name in missing:
-            continue
         value, name = getattr(settings, field.name), field.name.replace("_", "-")
         if dataclasses.is_dataclass(value):
             flags += _leaves(value, f"{prefix}{name}.")

@@ -12,7 +12,7 @@ import pytest
 
 import coterie
 from coterie.agents.team.settings import AgentSettings
-from coterie.cli.extras import extras
+from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.datatypes import UserError
 
 # What fields without a default are given.
@@ -34,15 +34,18 @@ SETTINGS_OF = {"cluster": "extras.cluster.settings"}
 
 def not_here() -> set[str]:
     """Modules of environments whose package is not installed."""
-    kinds = [kind for extra in extras() for kind in extra.environments.values()]
-    return {kind.module for kind in kinds if not find_spec(kind.package)}
+    return {kind.module for kind in ENVIRONMENT_KINDS.values() if not find_spec(kind.package)}
 
 
 def modules() -> Iterator[Any]:
-    names = {path.name for path in Path(coterie.__file__).parent.iterdir() if path.is_dir()}
-    rooms = sorted(names - {"extras", "__pycache__"})
+    root = Path(coterie.__file__).parent
+    rooms, names = (
+        sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != "_")
+        for folder in (root, root / "extras")
+    )
+    rooms.remove("extras")
     # Of the cluster its settings alone: the rest is no user's.
-    rooms += [SETTINGS_OF.get(extra.name, f"extras.{extra.name}") for extra in extras()]
+    rooms += [SETTINGS_OF.get(name, f"extras.{name}") for name in names]
     for room in rooms:
         package = importlib.import_module(f"coterie.{room}")
         yield package

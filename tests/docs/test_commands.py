@@ -16,7 +16,7 @@ import pytest
 from coterie import algorithms, envs
 from coterie.agents.team.settings import ScoringSettings
 from coterie.cli.command_line import parse
-from coterie.envs.kinds import kinds
+from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.envs.registry import PLUGINS
 from coterie.extras.games.game import GameSettings, TextArenaSettings
 from coterie.extras.gateway.settings import GatewaySettings
@@ -29,7 +29,7 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TRAIN = re.compile(r"python train\.py +(.*?)$", re.MULTILINE)
 FLAG = re.compile(r"--((?:env|algo|learner|problems|scoring|rollout|eval)\.[a-z0-9.-]*[a-z0-9])")
 # Runs of others, and what has to be installed first.
-KINDS_NOT_HERE = (name for name, kind in kinds().items() if not find_spec(kind.package))
+KINDS_NOT_HERE = (name for name, kind in ENVIRONMENT_KINDS.items() if not find_spec(kind.package))
 NOT_HERE = ("--resume", "--env nim", *(f"--env {kind}:" for kind in KINDS_NOT_HERE))
 
 

@@ -1,5 +1,5 @@
 """CONTRIBUTING's promises, kept in a copy of the tree: how many files that exist are edited for an
-algorithm, a surrogate, a mechanism of the loss, a reward term of CoRe, and an environment.
+algorithm, a surrogate, a mechanism of the loss, a reward term of CoRe, an extra, an environment.
 """
 
 import functools
@@ -105,6 +105,15 @@ class CopyingEnv(ConversationEnv, guarded=False):
 '''
 
 
+GREETING = '''"""Say hello."""
+
+
+def main(argv):
+    print("hello", *argv)
+    return 0
+'''
+
+
 class Checkout:
     """This tree with copies of some of its rooms, in which files may be edited."""
 
@@ -179,6 +188,23 @@ def test_a_new_mechanism_of_the_loss_edits_two_files(checkout) -> None:
     runs = (tree.trained("--preset", "core-gated", "--algo.pull", pull) for pull in ("0", "1"))
     weights = [(run / "final/alice/model.safetensors").read_bytes() for run in runs]
     assert weights[0] != weights[1]
+
+
+@pytest.mark.slow
+def test_an_extra_is_a_folder_and_an_entry(checkout, python) -> None:
+    tree = checkout("cli", "extras")
+    folder = tree.path / "extras" / "greeting"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(GREETING, encoding="utf-8")
+    entry = '    "greet": Program("coterie.extras.greeting", "say hello"),\n'
+    tree.insert("cli/extras.py", entry, before='    "push": Program(')
+    assert tree.edited() == {"cli/extras.py"}
+
+    def coterie(*argv: str) -> str:
+        return python("-m", "coterie", *argv, cwd=tree.path, PYTHONPATH=str(tree.path)).stdout
+
+    assert "\n  greet      say hello\n" in coterie("--help")
+    assert coterie("greet", "you") == "hello you\n"
 
 
 @pytest.mark.slow

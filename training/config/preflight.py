@@ -13,8 +13,9 @@ from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
 from coterie.algorithms.own import try_own_parts
 from coterie.algorithms.settings import check_moments
-from coterie.cli.extras import load_each
+from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
+from coterie.cli.plugins import load
 from coterie.datatypes import UserError, check_numbers, refuse
 from coterie.envs.env_spec import reads_nothing_again
 from coterie.envs.kinds import is_other
@@ -22,7 +23,7 @@ from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.training.config.train_settings import TrainSettings, check_readable
-from coterie.training.hosts import hosts, lives_elsewhere
+from coterie.training.hosts import lives_elsewhere, load_host
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.run.directory import check_new
 from coterie.training.warmup import prepare_warmup
@@ -62,8 +63,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     check_readable(settings)
     try_own_parts(settings.algo)
     check_environment(settings)
-    for host in hosts():
-        host.check(settings)
+    load_host().check(settings)
     check_moments(settings.learner)
     elsewhere = lives_elsewhere(settings)
     check_models(
@@ -72,8 +72,8 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         else settings.agents
     )
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
-    for check in load_each("check"):
-        check(settings)
+    for path in CHECKS:
+        load(path, "a check of settings")(settings)
     if settings.choice.resume is not None:
         check_folder(settings.choice.resume, "--resume", folders=("checkpoints", "evaluation"))
     elif not run.doctor:
@@ -83,8 +83,6 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     source = problems.train.source
     training = (source[place] for place in range(source.size or 0))
     check_graders(settings.scoring, (*problems.evaluation, *training))
-    for host in hosts():
-        host.check_problems(settings, source)
     return problems
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from coterie.cli.missing_extras import check_fields_of_extras, of_extra
 from coterie.datatypes import UserError, check_literals, check_numbers, refuse
 from coterie.envs.settings import MOST
 from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
@@ -173,12 +172,12 @@ class RunSettings:
     """Key of the groups in which traces are compared; default: the environment's."""
     engine: Literal["local", "vllm"] = "local"
     """What samples from models: this process, or vLLM engines in processes of their own."""
-    doctor: bool = of_extra("ops", False)
+    doctor: bool = False
     """Test this configuration in a minute instead of training."""
-    plan: bool = of_extra("ops", False)
+    plan: bool = False
     """Print memory and time of this run instead of training, from each model's config.json alone;
     needs no weights and no GPU."""
-    card: float | None = of_extra("ops", None)
+    card: float | None = None
     """GiB of each GPU for --plan; default: those of this machine."""
     threads: int = 0
     """CPU threads for tensor operations; 0: as many as are idle while the models load. Models below
@@ -187,12 +186,11 @@ class RunSettings:
     """Write every training episode to episodes.jsonl."""
     transcripts_every: int = 10
     """Steps between sample transcripts in TensorBoard; 0: none."""
-    track: tuple[Literal["wandb", "trackio"], ...] = of_extra("ops", ())
+    track: tuple[Literal["wandb", "trackio"], ...] = ()
     """Also log metrics and tables of episodes to wandb or trackio; offline without a login."""
 
     def __post_init__(self) -> None:
         check_literals(self, "--")
-        check_fields_of_extras(self, "--")
         refuse(
             (self.steps < 1, f"--steps is {self.steps}; it must be at least 1"),
             (self.tokens < 0, "--tokens must not be negative; 0 leaves the end to --steps"),

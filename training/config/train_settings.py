@@ -17,11 +17,11 @@ from coterie.agents.models.locate import TINY
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
-from coterie.cli.extras import extras, load_all
+from coterie.cli.extras import SETTINGS
+from coterie.cli.plugins import load
 from coterie.datatypes import UserError
 from coterie.envs.registry import ask
 from coterie.problems.prepare import ProblemSettings
-from coterie.training.config.missing import without_missing
 from coterie.training.config.run_settings import (
     MAX_NEW_TOKENS,
     EvalSettings,
@@ -118,8 +118,7 @@ class TrainSettings:
 @lru_cache(maxsize=1)
 def sections() -> dict[str, type]:
     """Sections that the extras add, and their classes."""
-    paths = {name: path for extra in extras() for name, path in extra.settings.items()}
-    return load_all(paths)
+    return {name: load(path, f"--{name}.*") for name, path in SETTINGS.items()}
 
 
 @lru_cache(maxsize=1)
@@ -236,10 +235,8 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     """The inverse of :meth:`TrainSettings.plain`.
 
     Raises:
-        MissingExtra: the run used an extra that is not here.
         UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
     """
-    plain = without_missing(plain)
     choice = override(Choice("", "", ()), plain["choice"])
     default = _of_classes(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from coterie.cli.extras import load_each
+from coterie.cli.extras import SINK
+from coterie.cli.plugins import load
 from coterie.datatypes import Episode
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.run.directory import RunDirectory
@@ -37,7 +38,7 @@ class OpenSink(Protocol):
 
 
 def open_sinks(settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]) -> list[Sink]:
-    """Open the sinks that installed extras register; ``tell`` shows a sentence."""
-    openers: Sequence[OpenSink] = load_each("sink")
-    sinks = (open_sink(settings, run, tell) for open_sink in openers)
-    return [sink for sink in sinks if sink is not None]
+    """Open the sinks of a run; ``tell`` shows a sentence."""
+    open_sink: OpenSink = load(SINK, "the sink of numbers")
+    sink = open_sink(settings, run, tell)
+    return [] if sink is None else [sink]

@@ -51,22 +51,6 @@ def end(actor: Any) -> Callable[[], None]:
     return kill
 
 
-def test_episode_workers_play_the_run_of_this_process_though_one_is_killed(
-    nodes: Any, play: Play, kill_when_asked: Any, full: dict[str, bytes], tmp_path: Path
-) -> None:
-    def arrange(session: Session, step: int) -> None:
-        actor = session.runtime.players.actors[1]
-        if step == 2:
-            kill_when_asked(actor, "play", end(actor))
-
-    flags = (*nodes.flags, "--cluster.cpus", "0.25", "--cluster.episode-workers", "2")
-    assert play(tmp_path / "run", *flags, before=arrange) == full
-    assert kill_when_asked.killed == ["episode worker 2"]
-    places = json.loads((tmp_path / "run" / "summary.json").read_text())["places"]
-    assert [row["process"] for row in places[-2:]] == ["episode worker 1", "episode worker 2"]
-    assert len({row["node"] for row in places}) == 3
-
-
 def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_changes(
     nodes: Any, play: Play, kill_when_asked: Any, full: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -14,7 +14,8 @@ from coterie.extras.cluster.room import check_room
 from coterie.extras.cluster.settings import ClusterSettings
 
 CORES = os.cpu_count() or 1
-WAY_OUT = "lower --cluster.cpus, --cluster.episode-workers"
+WAY_OUT = "lower --cluster.cpus, --agents.ROLE.learner-devices or"
+MANY = {"engine_replicas": 1000}
 
 
 def agents(**more: object) -> dict[str, AgentSettings]:
@@ -24,7 +25,6 @@ def agents(**more: object) -> dict[str, AgentSettings]:
 @pytest.mark.parametrize(
     ("flags", "named"),
     [
-        (["--cluster.episode-workers", "1000"], "1000 processes (1000 x episode worker)"),
         (
             # Bob's learner and engines; alice's learner answers for her.
             ["--agents.bob.engine-replicas", "1000"],
@@ -49,7 +49,7 @@ def test_one_line_counts_them(
 
 
 def test_torch_is_not_imported_for_it() -> None:
-    flags = ["--cluster.episode-workers", "1000"]
+    flags = ["--agents.bob.engine-replicas", "1000"]
     code = f"import sys; from coterie import train; assert train.main({flags}) == 2"
     code += "; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -57,28 +57,29 @@ def test_torch_is_not_imported_for_it() -> None:
 
 
 def test_memory_counts_where_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    # 1000 x 200 MiB is 195 GiB.
+    # 1002 x 200 MiB is 196 GiB.
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100 * 2**18}
     monkeypatch.setattr(room.os, "sysconf", sizes.__getitem__)
-    tiny = ClusterSettings(episode_workers=1000, cpus=0.0001)
-    with pytest.raises(UserError, match=r"need at least 195 GiB of memory, and it has 100; lower"):
-        check_room(tiny, agents())
+    tiny = ClusterSettings(cpus=0.0001)
+    with pytest.raises(UserError, match=r"need at least 196 GiB of memory, and it has 100; lower"):
+        check_room(tiny, agents(**MANY))
     sizes["SC_PHYS_PAGES"] *= 2
-    check_room(tiny, agents())
+    check_room(tiny, agents(**MANY))
 
 
 def test_what_fits_or_is_a_clusters_to_say_passes() -> None:
+    # Two learners and the engines.
+    fitting = agents(engine_replicas=4 * CORES - 2)
     check_room(ClusterSettings(), agents())
-    check_room(ClusterSettings(episode_workers=CORES), agents())
-    check_room(ClusterSettings(episode_workers=4 * CORES, cpus=0.25), agents())
-    check_room(ClusterSettings(address="auto", episode_workers=1000), agents())
+    check_room(ClusterSettings(cpus=0.25), fitting)
+    check_room(ClusterSettings(address="auto"), agents(**MANY))
     with pytest.raises(UserError, match="cannot hold"):
-        check_room(ClusterSettings(address="local", episode_workers=CORES), agents())
+        check_room(ClusterSettings(address="local", cpus=0.5), fitting)
 
 
 def test_roles_with_adapters_are_counted_as_if_they_shared() -> None:
     lora = AgentSettings("tiny:bob", tuning="lora", engine_replicas=1)
-    counts = room._least(ClusterSettings(), {"alice": lora, "bob": lora})
+    counts = room._least({"alice": lora, "bob": lora})
     assert counts == {"learner of adapters": 1, "engine of adapters": 1}
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from coterie import __main__, benchmark
+from coterie.cli.extras import COMPARISONS
 from coterie.evaluation.compare import ask
-from coterie.extras.papers import EXTRA, distill, sweep
+from coterie.extras.papers import distill, sweep
 
 RATES = "--vllm.* and --agents.ROLE.engine-device need --engine"
 RUN = "distill --out x"
@@ -115,10 +116,10 @@ def test_a_target_that_cannot_be_is_refused_in_one_line(
 def test_the_overview(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmark.main([]) == 0
     shown = capsys.readouterr().out
-    assert all(f"\n  {name} " in shown for name in EXTRA.comparisons)
+    assert all(f"\n  {name} " in shown for name in COMPARISONS)
 
 
-@pytest.mark.parametrize("name", EXTRA.comparisons)
+@pytest.mark.parametrize("name", COMPARISONS)
 def test_help_fits_a_terminal_and_names_the_program(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -140,9 +141,9 @@ _FILES = [
 _USED = set(re.findall(r"--([a-z][a-z0-9-]*)", "".join(path.read_text() for path in _FILES)))
 
 
-@pytest.mark.parametrize("name", EXTRA.comparisons)
+@pytest.mark.parametrize("name", COMPARISONS)
 def test_every_flag_has_a_test(name: str) -> None:
-    module, settings, *_ = EXTRA.comparisons[name]
+    module, settings, *_ = COMPARISONS[name]
     kind = getattr(importlib.import_module(module), settings)
     names = {field.name.replace("_", "-") for field in dataclasses.fields(kind)}
     used = _USED | {flag.removeprefix("no-") for flag in _USED if flag.startswith("no-")}

@@ -102,7 +102,7 @@ def test_every_comparison_can_be_asked_for(
     *_, last = capsys.readouterr().out.strip().splitlines()
     python, program, command, *arguments = shlex.split(last)
     assert (python, program) == ("python", "benchmark.py")
-    module, settings, _ = {**benchmark._of_extras(), **benchmark._COMPARISONS}[command]
+    module, settings, _ = benchmark.comparisons()[command]
     asked = tyro.cli(getattr(importlib.import_module(module), settings), args=arguments)
     assert asked.seed == 7
     # Every variant's run stands in it, and nothing is left to be filled in.
@@ -202,7 +202,7 @@ def test_variants_at_the_papers_size(name: str, flags: str) -> None:
 def test_every_comparison_at_the_papers_size_can_be_asked_for(name: str, tmp_path: Path) -> None:
     (job,) = comparing(f"{name}-preset", AT_SCALE[name], [7], tmp_path, ["--questions", "4"])
     command, *arguments = job.arguments
-    module, settings, _ = {**benchmark._of_extras(), **benchmark._COMPARISONS}[command]
+    module, settings, _ = benchmark.comparisons()[command]
     asked = tyro.cli(getattr(importlib.import_module(module), settings), args=arguments)
     assert (asked.seed, asked.questions) == (7, 4)
     assert asked.preset.startswith(name.partition("-")[0])
