@@ -1,4 +1,4 @@
-"""What the core does without: a folder each, which registers what it adds.
+"""Optional parts, which the core never imports.
 
-:mod:`coterie.cli.extras` says what that may be.
+:mod:`coterie.cli.extras` says what an extra may add.
 """

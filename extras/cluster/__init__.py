@@ -1,4 +1,4 @@
-"""Run models and episodes in separate processes, on this machine or on the nodes of a cluster."""
+"""Models in separate processes, here or on a cluster."""
 
 from coterie.cli.extras import Extra
 

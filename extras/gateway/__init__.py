@@ -1,4 +1,4 @@
-"""Programs that talk to a chat endpoint play the roles of an episode, unchanged."""
+"""Programs that call a chat endpoint play the roles."""
 
 from coterie.cli.extras import EnvironmentKind, Extra
 

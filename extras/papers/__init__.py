@@ -1,4 +1,4 @@
-"""Tools for the papers' benchmarks: comparisons of systems, baselines, tables, LeaP."""
+"""Benchmarks, baselines and tables of the papers."""
 
 from coterie.cli.extras import Comparison, Extra
 
