@@ -1,7 +1,7 @@
 """A training step of core-teaching with two roles of one shape, and its memory beside the plan.
 
-Answers of a random model are all wrong, and rows without an advantage would be skipped. So every
-other row's advantage is 1 and the others' is -1.
+Answers of a random model are all wrong, so that credit is zero everywhere. The update learns from
+made-up advantages instead, 1 and -1 in turn.
 """
 
 import time
