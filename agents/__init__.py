@@ -1,1 +1,1 @@
-"""Everything that answers: models, the local sampler, vLLM engines, and teams of them."""
+"""Everything that answers: models, the local sampler, vLLM engines and teams."""

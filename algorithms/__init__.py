@@ -1,4 +1,7 @@
-"""Credit, losses and the learner. Choices are data; torch is imported when it is needed."""
+"""Credit, losses and the learner.
+
+An algorithm is data. torch is imported when it is needed.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -1,1 +1,4 @@
-"""Turns words into settings, and errors into sentences: flags, config files, plug-ins, commands."""
+"""Words become settings, and errors sentences.
+
+Flags, config files, plug-ins and commands.
+"""

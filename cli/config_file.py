@@ -144,8 +144,9 @@ def read_yaml(text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = "" if mark is None else f", line {mark.line + 1}"
         raise ValueError(f"{error.problem or error.context}{where}") from None
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from None
+    except (yaml.YAMLError, ValueError, KeyError, AttributeError) as error:
+        # PyYAML's own constructors raise the last three for values such as `!!bool maybe`.
+        raise ValueError(" ".join(str(error).split()) or "a value cannot be read") from None
 
 
 def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The types everything else is written in: problems, prompts, completions, trajectories.
+"""The types of problems, prompts and trajectories.
 
-Small frozen records and one-method protocols, and how a mistake is refused; nothing here computes,
-loads or waits.
+Small frozen records, protocols of one method, and the errors of users. Nothing here computes, loads
+or waits.
 """
 
 from coterie.datatypes.errors import (

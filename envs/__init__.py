@@ -1,8 +1,8 @@
-"""Multi-agent environments, by name.
+"""Environments: a folder for each protocol.
 
-``make(name)`` builds one, ``check_env(env)`` says whether an environment keeps the contract, and
-importing this package makes every environment known to ``pettingzoo.make`` as well. An environment
-of your own is a :class:`ConversationEnv`.
+``make(name)`` builds one, and ``check_env(env)`` tests whether it keeps the contract. Importing
+this package registers every environment with ``pettingzoo.make``, too. Derive your own from
+:class:`ConversationEnv`.
 """
 
 from importlib import import_module

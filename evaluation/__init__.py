@@ -1,4 +1,4 @@
-"""Metrics, tables, and how an environment says what is measured in it."""
+"""Metrics, tables, and what an environment measures."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What the core does without, a folder each.
+"""Optional parts, which the core never imports.
 
-The table of :mod:`coterie.cli.extras` names what they add.
+The table in :mod:`coterie.cli.extras` names what each adds.
 """

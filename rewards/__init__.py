@@ -1,1 +1,1 @@
-"""Reward terms as pure functions, and the scorer that feeds them."""
+"""Reward terms as pure functions, and their scorer."""

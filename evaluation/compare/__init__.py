@@ -1,4 +1,4 @@
-"""Comparison of systems: sample responses, store them, score them, show tables.
+"""Compare systems: sample, store and score responses.
 
 :mod:`coterie.evaluation.compare.plan` decides which policies answer which problems,
 :mod:`coterie.evaluation.compare.ask` samples the responses that are missing, and

@@ -1,1 +1,1 @@
-"""One HTML file that tells what a run did: ``coterie report runs/x``."""
+"""A run as one HTML page: ``coterie report runs/x``."""

@@ -1,1 +1,1 @@
-"""Run models in separate processes, on this machine or on the nodes of a cluster."""
+"""Models in separate processes, here or on a cluster."""

@@ -1,4 +1,4 @@
-"""Environments of other packages, by name: ``pettingzoo:classic/tictactoe_v3`` and so on.
+"""Games and environments of other packages.
 
-``discrete:`` loads the user's own environment, by the name that ``--env`` takes.
+``--env`` names them: ``pettingzoo:classic/tictactoe_v3``. ``discrete:`` loads the user's own.
 """

@@ -1,1 +1,1 @@
-"""Programs that talk to a chat endpoint play the roles of an episode, unchanged."""
+"""Programs that call a chat endpoint play the roles."""

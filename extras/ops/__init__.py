@@ -1,1 +1,1 @@
-"""Tools around a run: plan its memory, check its health, track it, push and serve its models."""
+"""Plan, check and track a run; push and serve models."""

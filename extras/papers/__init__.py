@@ -1,1 +1,1 @@
-"""Tools for the papers' benchmarks: comparisons of systems, baselines, tables, LeaP."""
+"""Benchmarks, baselines and tables of the papers."""

@@ -28,7 +28,7 @@ from evidence.real_problems import (
 )
 from evidence.real_results import SAMPLES, of_problems, rate, results, trained
 from evidence.runs import ROOT, Row, cpu_s, finish
-from real_matrix import weights_file
+from fetch_weights import weights_file
 
 RESULTS = ROOT / "docs/evidence/real-models.jsonl"
 SEEDS = (70, 71, 72)

@@ -11,6 +11,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
+FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.stem)
@@ -49,7 +50,7 @@ def test_the_citation_is_of_this_version() -> None:
     assert citation["abstract"] == PROJECT["description"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
 def test_an_issue_template_is_one(path: Path) -> None:
     form = yaml.safe_load(path.read_text())
     assert {"name", "description", "body"} <= form.keys()

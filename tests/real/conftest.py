@@ -1,22 +1,18 @@
 """Real weights, from the folder that COTERIE_WEIGHTS names, or from the cache."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from coterie.agents.models.cache import fetched_folder
 from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.models.spec import ModelSpec
-from fetch_weights import WEIGHTS
+from fetch_weights import weights_file
 
 
 def weights_of(name: str) -> Path:
     """The GGUF file; skips the test where it is not on this disk."""
-    named = os.environ.get("COTERIE_WEIGHTS")
-    folder = Path(named) if named else fetched_folder()
-    path = folder / WEIGHTS[name].file
+    path = weights_file(name)
     if not path.is_file():
         pytest.skip(f"{path} is not there; python tools/fetch_weights.py {name}")
     return path

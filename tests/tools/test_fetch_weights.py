@@ -12,7 +12,7 @@ import pytest
 
 import fetch_weights
 from coterie.agents.models.cache import fetched_folder
-from fetch_weights import WEIGHTS, FetchError, Piece, WeightsFile, fetch
+from fetch_weights import WEIGHTS, FetchError, Piece, WeightsFile, fetch, weights_file
 
 CONTENT = bytes(range(256)) * 40
 
@@ -179,9 +179,12 @@ def test_a_python_without_any_package_can_fetch(shop: Path, tmp_path: Path) -> N
 
 
 def test_the_cache_is_where_coterie_looks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("COTERIE_WEIGHTS", raising=False)
     for value in ("", str(tmp_path)):
         monkeypatch.setenv("XDG_CACHE_HOME", value)
-        assert fetch_weights._cache_folder() / "weights" == fetched_folder()
+        assert weights_file("smollm2") == fetched_folder() / WEIGHTS["smollm2"].file
+    monkeypatch.setenv("COTERIE_WEIGHTS", str(tmp_path))
+    assert weights_file("gemma3") == tmp_path / "gemma-3-270m-q4_k_m.gguf"
 
 
 def test_weights_are_pinned() -> None:

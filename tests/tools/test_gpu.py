@@ -1,6 +1,5 @@
 """Wheels for a machine without an index, and parts that are measured there one after another."""
 
-import argparse
 import importlib
 import json
 import os
@@ -20,7 +19,7 @@ running = importlib.import_module("gpu.running")
 
 
 def test_what_a_machine_has_is_read_from_pip_or_from_names() -> None:
-    lines = ["# there", "torch==2.11.0+cu130", "NumPy", "huggingface_hub  1.33.0", "-e .", ""]
+    lines = ["# there", "torch==2.11.0+cu130", "NumPy", "huggingface_hub==1.33.0", "-e .", ""]
     lines.append("mine @ file:///there")
     assert gathering.installed(lines) == {
         "torch": "2.11.0+cu130", "numpy": None, "huggingface-hub": "1.33.0", "mine": None,
@@ -31,7 +30,7 @@ def test_what_a_machine_has_is_read_from_pip_or_from_names() -> None:
 
 
 def test_a_build_for_cuda_is_the_version_that_it_is_of() -> None:
-    target = gathering.Target(has={"torch": "2.11.0+cu130", "numpy": None})
+    target = gathering.Target("3.12", {"torch": "2.11.0+cu130", "numpy": None})
     assert not target.lacks(Requirement("torch>=2.11,<2.14"))
     assert target.lacks(Requirement("torch>=2.12"))
     assert not target.lacks(Requirement("numpy>=9"))  # nobody says which
@@ -76,15 +75,15 @@ def test_what_is_missing_comes_with_what_it_needs(
         "large": ("1", (), 3 << 20),
     }
     fetch, asked = fake_index(packages)
-    target = gathering.Target(has={"torch": "2.11.0", "old": "2.0"})
-    gathered = gathering.gather(target, tmp_path, 2, fetch)
+    target = gathering.Target("3.12", {"torch": "2.11.0", "old": "2.0"})
+    wheels, left_out = gathering.gather(target, tmp_path, 2, fetch)
     assert asked == ["a", "large", "nowhere", "b", "d", "old"]
-    assert sorted(gathered.wheels) == ["a", "b", "d", "old"]
-    assert gathered.left_out == {
+    assert sorted(wheels) == ["a", "b", "d", "old"]
+    assert left_out == {
         "large": "its wheel has 3 MiB",
         "nowhere": "no wheel of nowhere for Python 3.12 can be had",
     }
-    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == set(gathered.wheels)
+    assert {path.name.partition("-")[0] for path in tmp_path.iterdir()} == set(wheels)
     # Two versions of one package cannot both be there.
     packages["b"] = ("2", ("d>=2",), 0)
     with pytest.raises(UserError, match="d 1 was taken, and something needs d>=2"):
@@ -112,15 +111,7 @@ def a_tree(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "(scratch / 'result.json').write_text(json.dumps({'argv': sys.argv[5:]}))\n"
     )
     monkeypatch.setattr(running, "ROOT", root)
-    parts = [
-        SimpleNamespace(name=n, limit_s=s) for n, s in (("fails", 30), ("hangs", 6), ("a", 30))
-    ]
-    monkeypatch.setattr(running, "PARTS", parts)
-
-
-def options(out: Path, **more: object) -> argparse.Namespace:
-    usual = {"parts": None, "out": out, "seconds": 60.0, "wheels": None, "small": True}
-    return argparse.Namespace(**usual | more)
+    monkeypatch.setattr(running, "PARTS", {"fails": 30, "hangs": 6, "a": 30})
 
 
 @pytest.mark.slow
@@ -128,7 +119,7 @@ def test_a_part_that_fails_or_hangs_takes_no_other_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_tree(tmp_path / "tree", monkeypatch)
-    assert running.run_all(options(tmp_path / "out")) == 1
+    assert running.run(tmp_path / "out", None, None, True) == 1
     figures = json.loads((tmp_path / "out/figures.json").read_text())
     assert figures["small"]
     parts = figures["parts"]
@@ -146,17 +137,17 @@ def test_the_time_is_shared_and_what_is_unknown_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     a_tree(tmp_path / "tree", monkeypatch)
-    flags = options(tmp_path / "out", seconds=0.0, parts=["a"])
-    assert running.run_all(flags) == 1
+    monkeypatch.setattr(running, "SECONDS", 0.0)
+    assert running.run(tmp_path / "out", None, ["a"], True) == 1
     figures = json.loads((tmp_path / "out/figures.json").read_text())
     assert figures["parts"] == {"a": {"error": "no time was left", "seconds": 0.0}}
     with pytest.raises(UserError, match="--parts b: known are fails hangs a"):
-        running.run_all(options(tmp_path / "out", parts=["b"]))
+        running.run(tmp_path / "out", None, ["b"], True)
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match=r"--out .*file/x cannot be written"):
-        running.run_all(options(tmp_path / "file" / "x"))
+        running.run(tmp_path / "file" / "x", None, None, True)
     with pytest.raises(UserError, match="holds no wheels"):
-        running.run_all(options(tmp_path / "out", wheels=tmp_path))
+        running.run(tmp_path / "out", tmp_path, None, True)
 
 
 @pytest.mark.slow
@@ -175,8 +166,9 @@ def test_each_tests_outcome_is_kept_as_it_comes(
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu: needs one\n")
     monkeypatch.setattr(tests, "ROOT", tmp_path)
+    monkeypatch.setattr(tests, "SECONDS", 10.0)
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tools'}")
-    outcomes = tests.measure(tmp_path, 10)
+    outcomes = tests.measure(tmp_path)
     assert outcomes["passed"] == 1
     assert [failure["test"] for failure in outcomes["failed"]] == ["tests/test_some.py::test_b"]
     assert "assert 1 == 2" in outcomes["failed"][0]["why"]
@@ -185,7 +177,7 @@ def test_each_tests_outcome_is_kept_as_it_comes(
 
 
 def test_an_updates_operations_by_hand() -> None:
-    from gpu.arithmetic import operations
+    from gpu.shapes import operations
 
     # A block: queries and their output 4 x 4 each, keys and values 4 x 2 each, feed-forward
     # 3 x 4 x 6: 120 weights, in 2 blocks. Head: 4 x 10.
@@ -244,8 +236,8 @@ def test_figures_become_tables() -> None:
 @pytest.mark.slow
 def test_every_kind_of_part_is_rehearsed_on_a_cpu(python, tmp_path: Path) -> None:
     # A rehearsal has one shape for all: the parts of 3b would be those of 0.5b again.
-    names = [part.name for part in running.PARTS if "3b" not in part.name]
-    assert {*names} == {part.name.replace("3b", "0.5b") for part in running.PARTS}
+    names = [name for name in running.PARTS if "3b" not in name]
+    assert {*names} == {name.replace("3b", "0.5b") for name in running.PARTS}
     rehearsal = ("run", "--small", "--parts", *names, "--out", tmp_path)
     python("tools/gpu", *rehearsal, CUDA_VISIBLE_DEVICES="")
     figures = json.loads((tmp_path / "figures.json").read_text())

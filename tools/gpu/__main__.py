@@ -16,24 +16,18 @@ sys.path[:1] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "research")]
 
 
 def main() -> int:
-    """0: done, 1: a part failed, 2: the user's mistake."""
+    """Return 0: done, 1: a part failed, 2: the user's mistake."""
     parser = argparse.ArgumentParser(prog="tools/gpu", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     verbs = parser.add_subparsers(dest="verb", required=True)
     gather = verbs.add_parser("gather", help="fetch the wheels that a machine lacks")
     gather.add_argument("--to", type=Path, required=True, help="folder for the wheels")
-    gather.add_argument("--has", nargs="*", help="its pip freeze in a file, or names of packages")
+    gather.add_argument("--has", type=Path, required=True, help="file with its pip freeze")
     gather.add_argument("--python", default="3.12", help="its Python (default: 3.12)")
     gather.add_argument("--most", type=float, default=45, help="MiB of a wheel (default: 45)")
     run = verbs.add_parser("run", help="run every part, and write figures.json and figures.md")
     run.add_argument("--out", type=Path, required=True, help="folder for the figures")
     run.add_argument("--wheels", type=Path, help="folder of wheels to install for this run alone")
-    run.add_argument(
-        "--seconds",
-        type=float,
-        default=540,
-        help="for all parts; more of them give each part more (default: 540)",
-    )
     run.add_argument("--parts", nargs="+", help="only these (default: all)")
     run.add_argument("--small", action="store_true", help="small shapes; always so on a CPU")
     part = verbs.add_parser("part", help=argparse.SUPPRESS)
@@ -43,31 +37,18 @@ def main() -> int:
     options = parser.parse_args()
 
     from coterie.datatypes import UserError
+    from gpu import gather as wheels
+    from gpu import running
 
     try:
         if options.verb == "gather":
-            return _gather(options)
+            return wheels.run(options.has, options.to, options.python, options.most)
         if options.verb == "run":
-            from gpu.running import run_all
-
-            return run_all(options)
-        from gpu.parts import measure
-
-        return measure(options)
+            return running.run(options.out, options.wheels, options.parts, options.small)
+        return running.measure(options.name, options.scratch, options.small)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-
-
-def _gather(options: argparse.Namespace) -> int:
-    from gpu.gather import MIB, command
-
-    gathered = command(options.has, options.to, options.python, options.most)
-    total = sum(path.stat().st_size for path in gathered.wheels.values()) / MIB
-    print(f"{len(gathered.wheels)} wheels, {total:.1f} MiB, in {options.to}")
-    for name, why in sorted(gathered.left_out.items()):
-        print(f"left out: {name}, {why}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -1,24 +1,23 @@
-"""Fetches the wheels that a machine without an index lacks, on a machine that has one.
+"""Fetch the wheels that a machine without a package index lacks, on a machine that has one.
 
-The list of the target's packages is its ``pip freeze``, or names alone. A listed package is used
-as it is, unless its version does not fit. Each other package is fetched by itself, for the target's
-Python and platform, and its requirements are read from its metadata.
+pip cannot resolve for a machine that keeps packages of its own, such as a torch built for its
+driver. Here each missing package is fetched by itself, and the requirements in its metadata are
+followed. A package of the target is kept unless its version does not fit.
 """
 
-import re
 import subprocess
 import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from coterie.datatypes import UserError
 
@@ -34,26 +33,11 @@ Fetch = Callable[[Requirement, Path], Path | None]
 
 @dataclass(frozen=True)
 class Target:
-    """The target machine of the wheels; Linux on x86-64."""
+    """The machine that the wheels are for; Linux on x86-64."""
 
-    python: str = "3.12"
-    has: Mapping[str, str | None] = field(default_factory=dict)
+    python: str
+    has: Mapping[str, str | None]
     """Package -> version; None if the list does not give one."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Return the environment for markers of requirements."""
-        return {
-            "python_version": self.python,
-            "python_full_version": f"{self.python}.0",
-            "implementation_name": "cpython",
-            "platform_python_implementation": "CPython",
-            "platform_machine": "x86_64",
-            "platform_system": "Linux",
-            "sys_platform": "linux",
-            "os_name": "posix",
-            "extra": "",
-        }
 
     def lacks(self, wanted: Requirement) -> bool:
         """Return whether a package is missing, or its version does not fit."""
@@ -63,19 +47,28 @@ class Target:
         version = self.has[name]
         return version is not None and not wanted.specifier.contains(version, prereleases=True)
 
-
-@dataclass
-class Gathered:
-    """The result of gathering."""
-
-    wheels: dict[str, Path] = field(default_factory=dict)
-    """By package."""
-    left_out: dict[str, str] = field(default_factory=dict)
-    """Package -> reason."""
+    def needs(
+        self, requirements: Iterable[Requirement], extras: Iterable[str] = ()
+    ) -> list[Requirement]:
+        """Return the requirements whose markers hold there, for a package with ``extras``."""
+        machine = {
+            "python_version": self.python,
+            "python_full_version": f"{self.python}.0",
+            "platform_machine": "x86_64",
+            "platform_system": "Linux",
+            "sys_platform": "linux",
+            "os_name": "posix",
+        }
+        environments = [{**machine, "extra": extra} for extra in ("", *extras)]
+        return [
+            requirement
+            for requirement in requirements
+            if requirement.marker is None or any(map(requirement.marker.evaluate, environments))
+        ]
 
 
 def installed(lines: Iterable[str]) -> dict[str, str | None]:
-    """Package -> version, of the lines of ``pip freeze`` or ``pip list``, or of names.
+    """Return package -> version, of the lines of ``pip freeze`` or of names alone.
 
     Raises:
         UserError: a line is neither.
@@ -83,16 +76,18 @@ def installed(lines: Iterable[str]) -> dict[str, str | None]:
     versions: dict[str, str | None] = {}
     for line in lines:
         text = line.partition("#")[0].strip()
-        if not text or text.startswith(("-", "Package ")):
+        if not text or text.startswith("-"):
             continue
-        match = re.fullmatch(r"([\w.-]+)(?:(?:==|\s+)([^\s@]+).*|\s*@.*)?", text)
-        if match is None:
-            raise UserError(f"{text!r} is no line of pip freeze and no name of a package")
-        version = match[2]
         try:
-            versions[canonicalize_name(match[1])] = version and str(Version(version))
-        except InvalidVersion as error:
-            raise UserError(f"{text!r} names no version of a package") from error
+            package = Requirement(text)
+        except InvalidRequirement as error:
+            raise UserError(
+                f"{text!r} is no line of pip freeze and no name of a package"
+            ) from error
+        exact = [bound.version for bound in package.specifier if bound.operator == "=="]
+        if len(exact) != len(package.specifier):
+            raise UserError(f"{text!r} is no line of pip freeze and no name of a package")
+        versions[canonicalize_name(package.name)] = exact[0] if exact else None
     return versions
 
 
@@ -100,26 +95,29 @@ def wanted() -> list[Requirement]:
     """Return the project's requirements for GPU tests and the comparison with TRL."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     tests = map(Requirement, project["optional-dependencies"]["test"])
-    needed = [
-        requirement
-        for requirement in tests
-        if canonicalize_name(requirement.name) not in NOT_OF_TESTS
-    ]
+    needed = [test for test in tests if canonicalize_name(test.name) not in NOT_OF_TESTS]
     return [*map(Requirement, project["dependencies"]), *needed]
 
 
-def gather(target: Target, folder: Path, most: float, fetch: Fetch) -> Gathered:
-    """Fetch into ``folder`` what ``target`` lacks; wheels above ``most`` MiB are left out.
+def gather(
+    target: Target, folder: Path, most: float, fetch: Fetch
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Fetch into ``folder`` what ``target`` lacks; leave out wheels above ``most`` MiB.
+
+    Returns:
+        Package -> wheel, and package -> why it was left out.
 
     Raises:
         UserError: two packages want versions of a third that exclude each other.
     """
-    gathered, waiting = Gathered(), list(_deep(wanted(), target))
+    wheels: dict[str, Path] = {}
+    left_out: dict[str, str] = {}
     versions: dict[str, str] = {}
+    waiting = target.needs(wanted())
     while waiting:
         requirement = waiting.pop(0)
         name = canonicalize_name(requirement.name)
-        if name in gathered.left_out or not target.lacks(requirement):
+        if name in left_out or not target.lacks(requirement):
             continue
         if name in versions:
             if not requirement.specifier.contains(versions[name], prereleases=True):
@@ -129,76 +127,68 @@ def gather(target: Target, folder: Path, most: float, fetch: Fetch) -> Gathered:
             continue
         wheel = fetch(requirement, folder)
         if wheel is None:
-            gathered.left_out[name] = (
-                f"no wheel of {requirement} for Python {target.python} can be had"
-            )
+            left_out[name] = f"no wheel of {requirement} for Python {target.python} can be had"
             continue
         size = wheel.stat().st_size / MIB
         if size > most:
             wheel.unlink()
-            gathered.left_out[name] = f"its wheel has {size:.0f} MiB"
+            left_out[name] = f"its wheel has {size:.0f} MiB"
             continue
         metadata = _metadata(wheel)
-        versions[name], gathered.wheels[name] = metadata["Version"], wheel
-        needs = [Requirement(text) for text in metadata.get_all("Requires-Dist") or ()]
-        waiting += _deep(needs, target, extras=requirement.extras)
-    return gathered
+        versions[name], wheels[name] = metadata["Version"], wheel
+        needs = map(Requirement, metadata.get_all("Requires-Dist") or ())
+        waiting += target.needs(needs, requirement.extras)
+    return wheels, left_out
 
 
-def _deep(
-    needs: Iterable[Requirement], target: Target, extras: Iterable[str] = ()
-) -> Iterator[Requirement]:
-    """Yield the requirements that hold on the target, for a package with or without ``extras``."""
-    environments = [target.environment | {"extra": extra} for extra in ("", *extras)]
-    for requirement in needs:
-        if requirement.marker is None or any(
-            requirement.marker.evaluate(each) for each in environments
-        ):
-            yield requirement
-
-
-def _metadata(wheel: Path):
+def _metadata(wheel: Path) -> Message:
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         return Parser().parsestr(archive.read(name).decode())
 
 
 def fetcher(python: str) -> Fetch:
-    """Fetches one wheel by pip, for that Python on Linux; makes it where an index has the source
-    of a package in plain Python alone."""
-    plainly = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    there = ["--only-binary=:all:", "--python-version", python, "--implementation", "cp"]
-    there += [word for platform in _PLATFORMS for word in ("--platform", platform)]
+    """Return what fetches one wheel by pip, for that Python on Linux."""
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    download = ["download", "--only-binary=:all:", "--python-version", python]
+    download += ["--implementation", "cp"]
+    download += [word for platform in _PLATFORMS for word in ("--platform", platform)]
 
     def fetch(requirement: Requirement, folder: Path) -> Path | None:
-        wanted = f"{requirement.name}{requirement.specifier}"
-        for verb, options in (("download", there), ("wheel", [])):
+        package = f"{requirement.name}{requirement.specifier}"
+        # Where an index has the source alone, this machine builds the wheel; one of plain Python
+        # fits the target, too.
+        for command in ([*download, "--dest"], ["wheel", "--wheel-dir"]):
             with tempfile.TemporaryDirectory(dir=folder) as place:
-                where = "--dest" if verb == "download" else "--wheel-dir"
-                command = [*plainly, verb, "--no-deps", *options, where, place, wanted]
-                subprocess.run(command, capture_output=True, check=False)
+                words = [*pip, *command, place, "--no-deps", package]
+                subprocess.run(words, capture_output=True, check=False)
                 made = list(Path(place).glob("*.whl"))
-                if made and (verb == "download" or made[0].stem.endswith("-none-any")):
+                if made and (command[0] == "download" or made[0].stem.endswith("-none-any")):
                     return made[0].replace(folder / made[0].name)
         return None
 
     return fetch
 
 
-def command(options: Sequence[str] | None, to: Path, python: str, most: float) -> Gathered:
-    """Gather for a machine that has what the file or the names in ``options`` say.
+def run(freeze: Path, to: Path, python: str, most: float) -> int:
+    """Gather for the machine whose ``pip freeze`` is in the file ``freeze``; print what came.
 
     Raises:
-        UserError: the list cannot be read.
+        UserError: the file cannot be read, or packages exclude each other.
     """
-    lines: list[str] = []
-    for word in options or ():
-        path = Path(word)
-        lines += path.read_text(encoding="utf-8").splitlines() if path.is_file() else [word]
+    try:
+        has = installed(freeze.read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--has {freeze} cannot be read: {error}") from error
     to.mkdir(parents=True, exist_ok=True)
     for old in to.glob("*.whl"):
-        old.unlink()  # two versions of a package stop the whole installation
+        old.unlink()  # pip installs nothing where two versions of a package lie side by side
     try:
-        return gather(Target(python, installed(lines)), to, most, fetcher(python))
+        wheels, left_out = gather(Target(python, has), to, most, fetcher(python))
     except InvalidRequirement as error:
         raise UserError(f"a package needs what cannot be read: {error}") from error
+    total = sum(path.stat().st_size for path in wheels.values()) / MIB
+    print(f"{len(wheels)} wheels, {total:.1f} MiB, in {to}")
+    for name, why in sorted(left_out.items()):
+        print(f"left out: {name}, {why}")
+    return 0

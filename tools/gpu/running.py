@@ -1,38 +1,104 @@
-"""Runs all parts one after another within a time limit; saves each part's results at once."""
+"""Run all parts one after another, each in a process with a time limit, within ten minutes."""
 
-import argparse
 import contextlib
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
-from gpu.parts import PARTS, RESULT, SLOWER, Measurement
 from gpu.table import table
 
 ROOT = Path(__file__).resolve().parents[2]
-_SECONDS = 540.0
-"""For which the limits of the parts are made."""
-_LINES = 12
-"""Of what a failed part said last."""
+SECONDS = 540.0
+"""For all parts together."""
+PARTS: Mapping[str, float] = {
+    "machine": 60,
+    "tests": 155,
+    "step-0.5b-lora": 100,
+    "step-0.5b-full": 100,
+    "step-3b-lora": 120,
+    "step-3b-full": 120,
+    "trl-0.5b-lora": 80,
+    "trl-0.5b-full": 80,
+    "trl-3b-lora": 80,
+    "sampler-0.5b": 60,
+    "sampler-3b": 60,
+    "trl-3b-full": 80,
+}
+"""Part -> its limit in seconds. The most important come first: the last may find no time left."""
+_RESULT = "result.json"
+_PACKAGES = ("torch", "transformers", "peft", "accelerate", "trl", "numpy", "bitsandbytes")
 
 
-def run_all(options: argparse.Namespace) -> int:
+def measure(name: str, scratch: Path, small: bool) -> int:
+    """Run one part in this process, and write its figures to ``scratch``, which all parts share."""
+    # A part imports what it needs alone: a broken package must not end the others.
+    match name.split("-"):
+        case ["tests"]:
+            from gpu import tests
+
+            figures = tests.measure(scratch)
+        case ["step", shape, tuning]:
+            from gpu import step
+
+            figures = step.measure("small" if small else shape, tuning, scratch)
+        case ["trl", shape, tuning]:
+            from gpu import update
+
+            figures = update.measure("small" if small else shape, tuning)
+        case ["sampler", shape]:
+            from gpu import sampling
+
+            figures = sampling.measure("small" if small else shape, scratch)
+        case _:
+            figures = _machine()
+    (scratch / _RESULT).write_text(json.dumps(figures), encoding="utf-8")
+    return 0
+
+
+def _machine() -> dict[str, Any]:
+    import torch
+
+    from gpu.shapes import ceiling
+
+    facts: dict[str, Any] = {"python": platform.python_version(), "processors": os.cpu_count()}
+    for name in _PACKAGES:
+        try:
+            facts[name] = version(name)
+        except PackageNotFoundError:
+            facts[name] = None
+    facts |= {"cuda": torch.version.cuda, "device": "cpu"}
+    if torch.cuda.is_available():
+        known = torch.cuda.get_device_properties(0)
+        facts |= {"device": known.name, "device_gib": known.total_memory / 2**30}
+    return facts | {"ceiling_tflops": ceiling() / 1e12}
+
+
+def run(out: Path, wheels: Path | None, names: Sequence[str] | None, small: bool) -> int:
     """Run the parts; return 0 if none failed, else 1.
+
+    Args:
+        out: folder for the figures, which are written after each part.
+        wheels: folder of wheels to install for this run.
+        names: the parts to run; None for all.
+        small: whether to rehearse with small shapes.
 
     Raises:
         UserError: the figures or the wheels have no place, or a part is unknown.
     """
-    chosen, out = _chosen(options.parts), options.out
-    deadline = time.monotonic() + options.seconds
+    if unknown := set(names or ()) - PARTS.keys():
+        raise UserError(f"--parts {' '.join(sorted(unknown))}: known are {' '.join(PARTS)}")
+    deadline = time.monotonic() + SECONDS
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / "figures.json").write_text("{}", encoding="utf-8")
@@ -40,33 +106,23 @@ def run_all(options: argparse.Namespace) -> int:
         raise UserError(f"--out {out} cannot be written: {error}") from error
     with tempfile.TemporaryDirectory(prefix="gpu-") as place:
         scratch = Path(place)
-        environment = _environment(options.wheels, scratch)
-        slower = max(1.0, options.seconds / _SECONDS)
-        environment[SLOWER] = str(slower)
-        small = options.small or not _has_gpu(environment)
+        environment = _environment(wheels, scratch)
+        small = small or not _has_gpu(environment)
         report: dict[str, Any] = {"small": small, "parts": {}}
-        for part in chosen:
-            left = deadline - time.monotonic()
-            figures = _run_part(
-                part, scratch, small, min(slower * part.limit_s, left), environment, out
-            )
-            report["parts"][part.name] = figures
+        for name, limit_s in PARTS.items():
+            if names is not None and name not in names:
+                continue
+            seconds = min(limit_s, deadline - time.monotonic())
+            figures = _run_part(name, scratch, small, seconds, environment, out)
+            report["parts"][name] = figures
             _keep(out, report)
-            print(f"{part.name}: {figures.get('error', 'done')}, {figures['seconds']:.0f} s")
+            print(f"{name}: {figures.get('error', 'done')}, {figures['seconds']:.0f} s")
     print((out / "figures.md").read_text(encoding="utf-8"))
     return int(any("error" in figures for figures in report["parts"].values()))
 
 
-def _chosen(names: list[str] | None) -> list[Measurement]:
-    known = {part.name: part for part in PARTS}
-    if unknown := set(names or ()) - known.keys():
-        raise UserError(f"--parts {' '.join(sorted(unknown))}: known are {' '.join(known)}")
-    return [part for name, part in known.items() if names is None or name in names]
-
-
 def _environment(wheels: Path | None, scratch: Path) -> dict[str, str]:
-    """Return the environment of every part: this tree comes first on the path, then the wheels,
-    then what the machine has."""
+    """Return the parts' environment: this tree, then the wheels, then what the machine has."""
     path = [str(ROOT / folder) for folder in ("", "tools", "research")]
     if wheels is not None:
         files = sorted(map(str, wheels.glob("*.whl")))
@@ -79,34 +135,36 @@ def _environment(wheels: Path | None, scratch: Path) -> dict[str, str]:
         if done.returncode:
             raise UserError(f"pip cannot install the wheels: {done.stderr.strip()[-300:]}")
         path.append(str(site))
-    given = os.environ.get("PYTHONPATH")
-    own = {"PYTHONPATH": os.pathsep.join([*path, *([given] if given else [])])}
-    return {**os.environ, **own, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    if given := os.environ.get("PYTHONPATH"):
+        path.append(given)
+    own = {"PYTHONPATH": os.pathsep.join(path), "HF_HUB_OFFLINE": "1"}
+    return {**os.environ, **own, "TOKENIZERS_PARALLELISM": "false"}
 
 
 def _has_gpu(environment: Mapping[str, str]) -> bool:
+    """Ask in another process: this one lacks the wheels."""
     ask = [sys.executable, "-c", "import sys, torch; sys.exit(not torch.cuda.is_available())"]
     return subprocess.run(ask, env=dict(environment), check=False).returncode == 0
 
 
 def _run_part(
-    part: Measurement,
+    name: str,
     scratch: Path,
     small: bool,
     limit_s: float,
     environment: Mapping[str, str],
     out: Path,
 ) -> dict[str, Any]:
-    """Run one part and return its results, or ``error`` with the reason."""
+    """Run one part and return its figures, or ``error`` with the reason."""
     if limit_s <= 5:
         return {"error": "no time was left", "seconds": 0.0}
-    result, log = scratch / RESULT, out / "log.txt"
+    result, log = scratch / _RESULT, out / "log.txt"
     result.unlink(missing_ok=True)
-    command = [sys.executable, str(ROOT / "tools" / "gpu"), "part", part.name]
+    command = [sys.executable, str(ROOT / "tools" / "gpu"), "part", name]
     command += ["--scratch", str(scratch), *(["--small"] if small else [])]
     start = time.monotonic()
     with log.open("a", encoding="utf-8") as said:
-        said.write(f"\n--- {part.name}\n")
+        said.write(f"\n--- {name}\n")
         said.flush()
         begun = said.tell()
         process = subprocess.Popen(
@@ -118,27 +176,23 @@ def _run_part(
         except subprocess.TimeoutExpired:
             code = None
         finally:
-            _end(process)
+            # The group: a part starts processes, too.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     figures: dict[str, Any] = {"seconds": time.monotonic() - start}
     if code == 0 and result.is_file():
         return json.loads(result.read_text(encoding="utf-8")) | figures
     why = f"ended after {limit_s:.0f} s" if code is None else f"exit code {code}"
     text = log.read_bytes()[begun:].decode(errors="replace")
-    figures |= {"error": why, "said": text.splitlines()[-_LINES:]}
-    # One part's unfinished files must not reach the next part.
+    # A half-written checkpoint must not reach the next part.
     for half in scratch.glob("*.part"):
         shutil.rmtree(half)
-    return figures
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Kill a part and the processes that it started."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    return figures | {"error": why, "said": text.splitlines()[-12:]}
 
 
 def _keep(out: Path, report: Mapping[str, Any]) -> None:
+    """Replace both files at once: whatever ends the run leaves whole ones."""
     texts = {"figures.json": json.dumps(report, indent=1), "figures.md": table(report)}
     for name, text in texts.items():
         half = out / f"{name}.part"

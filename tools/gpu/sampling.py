@@ -1,4 +1,4 @@
-"""Tokens a second of this process's sampler."""
+"""Tokens a second of the local sampler."""
 
 import time
 from pathlib import Path
@@ -16,15 +16,18 @@ _PROMPT = 128
 
 
 def measure(shape: str, scratch: Path) -> dict[str, Any]:
-    """Measure sampling of rows whose prompts differ, in tokens a second: with the decoder on fused
-    weights, if the model is not too large for a copy, and with the model's own forward pass."""
+    """Measure sampling of rows whose prompts differ, in tokens a second.
+
+    The decoder on fused weights is measured where the sampler makes a copy for it, then the model's
+    own forward pass.
+    """
     spec = ModelSpec(str(checkpoint(shape, scratch / shape)), device=str(device()))
     handle = load_team({"a": spec}, set())["a"].handle
     work, figures = WORK[shape], {}
     for name, fused in (("fused", True), ("forward", False)):
         sampler = Sampler(handle, lambda ids: "", (), fused=fused)
         if fused and not sampler.fused:
-            continue  # beyond 4 GiB there is no copy
+            continue  # the model is too large for a copy
         new = work.new if fused else max(16, work.new // 8)
         sampler.sample(_requests(handle.vocab_size, 2, 8))
         settle()

@@ -1,8 +1,7 @@
-"""A training step of core-teaching with two roles of one shape, as a run has it, and its memory
-beside the plan.
+"""A training step of core-teaching with two roles of one shape, and its memory beside the plan.
 
-Answers of a random model are all wrong, which leaves nothing to learn: every other row's advantage
-is set to 1 and the rest to -1, so that the update is a whole one.
+Answers of a random model are all wrong, so that credit is zero everywhere. The update learns from
+made-up advantages instead, 1 and -1 in turn.
 """
 
 import time
@@ -22,12 +21,11 @@ from coterie.extras.ops.doctor.memory import most_taken
 from coterie.extras.ops.plan import DevicePlan, plan
 from coterie.training.config.preflight import preflight
 from coterie.training.session import Session, open_session
-from gpu.arithmetic import ceiling, operations
-from gpu.shapes import WORK, checkpoint, device, settle
+from gpu.shapes import WORK, ceiling, checkpoint, device, operations, settle
 
 GIB = 2**30
-_WARM_UP = 1
-"""Steps before the one that is measured: it makes the moments."""
+_STEPS = 2
+"""The last one counts; the first allocates the optimizer's moments."""
 
 
 def flags(shape: str, tuning: str, model: Path, run: Path) -> list[str]:
@@ -37,7 +35,7 @@ def flags(shape: str, tuning: str, model: Path, run: Path) -> list[str]:
     words += ["--problems.train", "chains"]  # generated: a real model's default needs a network
     if (shape, tuning) == ("3b", "full"):
         words += ["--learner.moments", "8bit"]  # two such models need 109 GiB with float32 moments
-    words += ["--steps", str(_WARM_UP + 1), "--eval.no-enabled", "--learner.no-skip-idle-rows"]
+    words += ["--steps", str(_STEPS), "--eval.no-enabled", "--learner.no-skip-idle-rows"]
     words += ["--rollout.problems-per-step", str(work.problems), "--learner.lr", "1e-5"]
     # A micro-batch costs as much time to launch as 16 thousand tokens take to compute.
     words += ["--env.max-new-tokens", str(work.new), "--learner.micro-batch-tokens", "32768"]
@@ -57,7 +55,7 @@ def measure(shape: str, tuning: str, scratch: Path) -> dict[str, Any]:
         session = closing.enter_context(open_session(settings, preflight(settings)))
         figures: dict[str, Any] = {}
         metrics, longest = {}, 0
-        for number in range(1, _WARM_UP + 2):
+        for number in range(1, _STEPS + 1):
             metrics, longest = _step(session, number, figures)
         config = session.team.loaded["alice"].handle.causal_lm.config
         planned = plan(settings, None, longest).devices[0]
@@ -72,7 +70,7 @@ def measure(shape: str, tuning: str, scratch: Path) -> dict[str, Any]:
 
 
 def _step(session: Session, number: int, figures: dict[str, Any]) -> tuple[dict[str, float], int]:
-    """One step, measured into ``found``; its metrics, and the longest prompt of its rows."""
+    """Measure one step into ``figures``; return its metrics, and the longest prompt of its rows."""
     with _measured(figures, "sample"):
         batch = session.sample(number)
     rows = batch.rows
@@ -88,13 +86,14 @@ def _step(session: Session, number: int, figures: dict[str, Any]) -> tuple[dict[
 
 
 def _resident() -> int:
-    """Return this process's resident memory in bytes."""
+    """Return this process's memory in bytes."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) * 1024
 
 
 @contextmanager
 def _measured(figures: dict[str, Any], what: str) -> Iterator[None]:
+    """Add the seconds of the body, and the memory at its peak."""
     here = device()
     before = torch.cuda.memory_allocated(here) if here.type == "cuda" else _resident()
     settle()
@@ -108,7 +107,7 @@ def _measured(figures: dict[str, Any], what: str) -> Iterator[None]:
 
 @contextmanager
 def _counted(session: Session, figures: dict[str, Any]) -> Iterator[None]:
-    """Count the tokens that updates compute with a gradient, and those that they score."""
+    """Count the tokens that an update computes with a gradient, and those that it scores."""
     figures |= {"learned_tokens": 0, "scored": 0}
     handles = [session.team.loaded[role].handle for role in session.team.trained]
     with ExitStack() as closing:
@@ -130,8 +129,9 @@ def _counted(session: Session, figures: dict[str, Any]) -> Iterator[None]:
 
 
 def _beside(planned: DevicePlan, figures: dict[str, Any]) -> dict[str, float]:
-    """What was planned, and what was measured as a share of it; on a GPU without CUDA's own."""
+    """Return the plan's memory by phase, and the measured memory as a share of it."""
     compared: dict[str, float] = {}
+    # torch does not see what CUDA itself takes.
     own = sum(part.size for part in planned.parts if part.what == "CUDA")
     for phase, when in (("sample", "sampling"), ("update", "learning")):
         size = sum(part.size for part in planned.parts if part.when in ("always", when)) - own

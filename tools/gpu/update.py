@@ -1,10 +1,15 @@
-"""One update of the same rows, made ready: by this project's learner, and by TRL's GRPOTrainer.
+"""One update of the same rows by this project's learner and by TRL's GRPOTrainer.
 
-Rows of one group, which share a prompt, all in one micro-batch; GRPO, AdamW, one gradient clipped.
-TRL computes its own loss with activation checkpointing on.
+Rows of one group share a prompt and fill one micro-batch; GRPO, AdamW, a clipped gradient. Both
+sides compute in bfloat16 from the same random weights: full weights are held in float32 (TRL's
+within ``torch.autocast``), an adapter in float32 on a base in bfloat16. TRL computes activations
+twice, here ``auto`` decides.
 """
 
+import gc
 import tempfile
+import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,17 +17,65 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer
 
+from coterie.agents.models.blocks import compute_in
 from coterie.agents.models.handle import ModelHandle
 from coterie.agents.models.locate import TINY
+from coterie.agents.models.lora import add_adapter
+from coterie.agents.models.spec import LoraSpec
 from coterie.algorithms import Learner, LearnerSettings, get
 from coterie.datatypes import Trajectory
+from coterie.extras.ops.doctor.memory import most_taken
+from gpu.shapes import ceiling, device, make, settle
 
 SETTINGS = LearnerSettings(micro_batch_tokens=1 << 30, importance_correction="none")
 Update = Callable[[list[Trajectory]], None]
+_ROWS = {"small": (8, 16, 8), "0.5b": (32, 256, 512), "3b": (16, 256, 512)}
+"""Shape -> rows of one group, tokens of their prompt, and of the longest answer."""
+
+
+def measure(shape: str, tuning: str) -> dict[str, Any]:
+    """Measure the faster of two updates of each side, in seconds and in GiB.
+
+    Memory is what an update adds to weights and moments.
+    """
+    warnings.simplefilter("ignore")
+    count, prompt, longest = _ROWS[shape]
+    answers = [int(length) for length in np.linspace(longest / 4, longest, count)]
+    figures: dict[str, Any] = {"rows": count, "ceiling_tflops": ceiling() / 1e12}
+    for side in ("ours", "trl"):
+        module: Any = make(shape, torch.float32 if tuning == "full" else torch.bfloat16)
+        vocabulary = module.config.vocab_size
+        made = rows(vocabulary, prompt, answers)
+        figures["tokens"] = sum(len(row.tokens) for row in made)
+        if tuning == "lora":
+            module = add_adapter(module, "alice", LoraSpec(), 0)
+        if side == "ours":
+            if tuning == "full":
+                compute_in(module, torch.bfloat16)
+            update = ours(module, tuning, "auto", torch.bfloat16)
+        else:
+            update = trl(module, prompt, torch.bfloat16)
+        # The first update allocates the moments.
+        update(rows(vocabulary, prompt, [4, 4]))
+        seconds = []
+        with most_taken(device()) as taken:
+            for _ in range(2):
+                settle()
+                start = time.perf_counter()
+                update(made)
+                settle()
+                seconds.append(time.perf_counter() - start)
+        figures[f"{side}_s"] = min(seconds)
+        figures[f"{side}_gib"] = sum(taken) / 2**30
+        del module, update
+        gc.collect()
+        torch.cuda.empty_cache()
+    figures["times_as_fast"] = figures["trl_s"] / figures["ours_s"]
+    return figures
 
 
 def rows(vocabulary: int, prompt: int, answers: list[int]) -> list[Trajectory]:
-    """A prompt that all rows share, and an answer of each length."""
+    """Make rows of one prompt with ``prompt`` tokens, and an answer of each length."""
     rng = np.random.default_rng(0)
     start, made = rng.integers(1, vocabulary, prompt), []
     for i, length in enumerate(answers):
@@ -42,26 +95,32 @@ def rows(vocabulary: int, prompt: int, answers: list[int]) -> list[Trajectory]:
     return made
 
 
-def advantages(count: int) -> np.ndarray:
-    """Return advantages of ``count`` rows, alternating -1 and 1."""
+def _advantages(count: int) -> np.ndarray:
     return np.where(np.arange(count) % 2, 1.0, -1.0)
 
 
 def ours(module: Any, tuning: str, recompute: Any, dtype: torch.dtype | None = None) -> Update:
-    """This repository's learner; ``dtype``: what it computes in, where weights are held in more."""
+    """Return an update by this project's learner.
+
+    Args:
+        module: the model, with its adapter.
+        tuning: ``lora`` or ``full``.
+        recompute: whether activations are computed twice, or ``auto``.
+        dtype: what products are computed in; None for the weights' own.
+    """
     adapter = "alice" if tuning == "lora" else None
     options = {"adapter": adapter, "recompute": recompute, "dtype": dtype}
     handle = ModelHandle(module, tokenizer=None, trained=True, context=1 << 20, **options)
     learner = Learner(handle, get("grpo"), SETTINGS)
 
     def update(made: list[Trajectory]) -> None:
-        learner.update(made, advantages(len(made)))
+        learner.update(made, _advantages(len(made)))
 
     return update
 
 
 def trl(module: Any, prompt: int, dtype: torch.dtype | None = None) -> Update:
-    """TRL's loss on a trainer of its own, its AdamW behind it; ``dtype`` as for :func:`ours`."""
+    """Return an update by TRL's loss and AdamW; ``dtype`` is that of :func:`ours`."""
     from datasets import Dataset
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
@@ -100,7 +159,7 @@ def trl(module: Any, prompt: int, dtype: torch.dtype | None = None) -> Update:
         for i, row in enumerate(made):
             ids[i, : len(row.tokens)] = torch.from_numpy(row.tokens)
             mask[i, : len(row.tokens)] = 1
-        advantage_B = torch.from_numpy(advantages(len(made))).float().to(device)
+        advantage_B = torch.from_numpy(_advantages(len(made))).float().to(device)
         ids, mask = ids.to(device), mask.to(device)
         inputs = {
             "prompt_ids": ids[:, :prompt],

@@ -1,4 +1,4 @@
-"""What a peer brings beside as many tokens alone, from the stored runs of docs/evidence.md."""
+"""Training with a peer and alone at equal tokens, from the stored runs of docs/evidence.md."""
 
 import json
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _ARMS = (("expected", "taught", "", 3.4), ("plain", "alone", " dash", 0.0))
 
 
 def learning_curve() -> Picture:
-    """Right traces of alice and bob in training: a thin line a seed, a bold one for their mean."""
+    """Draw right traces of alice and bob by step: each seed thin, their mean bold."""
     rows = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
     runs = [
         row

@@ -1,6 +1,6 @@
-"""Draw every picture of the documentation again: ``python tools/pictures/draw.py``.
+"""Draw every picture of the documentation: ``python tools/pictures/draw.py``.
 
-The screenshot of the report is taken of a run: ``--reader RUN``, which needs a Chromium and
+``--reader RUN`` also takes a screenshot of a run's report, which needs a Chromium and
 ``pip install -e ".[browser]"``.
 """
 
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 
 
 def drawn() -> dict[str, str]:
-    """File name -> the SVG."""
+    """Return file name -> SVG."""
     pictures = {
         **DRAWINGS,
         "learning-curve": learning_curve,
@@ -30,7 +30,7 @@ def drawn() -> dict[str, str]:
 
 
 def screenshot(run: Path, out: Path, episode: int) -> None:
-    """The episode reader of a run's report, as a visitor with a light page sees it."""
+    """Write a screenshot of an episode in a run's report, in light colours."""
     import shutil
 
     from playwright.sync_api import sync_playwright  # pyright: ignore[reportMissingImports]
@@ -53,10 +53,10 @@ def screenshot(run: Path, out: Path, episode: int) -> None:
 
 
 def main() -> None:
-    """Write what the command line asks for."""
+    """Write the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reader", type=Path, help="a run whose report is photographed, too")
-    parser.add_argument("--episode", type=int, default=0, help="which of its episodes")
+    parser.add_argument("--reader", type=Path, help="also take a screenshot of this run's report")
+    parser.add_argument("--episode", type=int, default=0, help="the episode it shows")
     arguments = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     for name, text in drawn().items():

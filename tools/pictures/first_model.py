@@ -1,4 +1,4 @@
-"""What a first real model learns, from the stored runs of docs/first-real-model.md."""
+"""How a first real model learns, from the stored runs of docs/first-real-model.md."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,8 @@ _MOMENTS = (("before", "before"), ("warmed-up", "warmed up"), ("after", "rewarde
 
 
 def first_real_model() -> Picture:
-    """Held-out Pass@1 before, after the warm-up and after; right answers in training by step."""
+    """Draw held-out Pass@1 before training, after the warm-up and after it; beside it, the right
+    answers of each training step."""
     runs = json.loads(DATA.read_text(encoding="utf-8"))
     draw = Picture("SmolLM2-135M: imitation, then reward", 640, 402)
     draw.words(24, 62, "Share of right answers", "soft", 14)

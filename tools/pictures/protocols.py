@@ -1,10 +1,10 @@
-"""What happens in an episode of each environment, as drawings for its page."""
+"""An episode of each environment, drawn for its page."""
 
 from pictures.svg import Picture
 
 
 def core_teaching() -> Picture:
-    """One round, with the two roles side by side."""
+    """Draw a round with the two roles side by side."""
     draw = Picture("One round of core-teaching", 640, 566)
     draw.words(616, 36, "7 + 3 # 6 = ?", "mono end", 16)
     draw.words(24, 76, "Round A: everybody tries alone", "soft")
@@ -40,7 +40,7 @@ def core_teaching() -> Picture:
 
 
 def peer_distillation() -> Picture:
-    """A failure that is read again after a peer's success."""
+    """Draw a wrong answer that is scored again after a peer's right one."""
     draw = Picture("One round of peer distillation", 640, 560)
     draw.words(616, 36, "7 + 3 # 6 = ?", "mono end", 16)
     draw.words(24, 76, "Everybody tries alone", "soft")
@@ -79,7 +79,7 @@ def peer_distillation() -> Picture:
 
 
 def corea_deferral() -> Picture:
-    """A cascade with stated confidence."""
+    """Draw a cascade with stated confidence."""
     draw = Picture("An episode of corea-deferral", 640, 396)
     draw.card(
         24, 62, 592, ["One question, the same message to both models", "$2 + 5 - 3 ="], "plain"
@@ -97,7 +97,7 @@ def corea_deferral() -> Picture:
 
 
 def eapo_consultation() -> Picture:
-    """One conversation with experts whose help fades."""
+    """Draw a conversation with experts whose help fades."""
     draw = Picture("An episode of eapo-consultation", 640, 500)
     draw.card(24, 62, 280, ["policy_0", "$<think> 7 + 8 = 5 </think>"], "blue")
     draw.card(24, 132, 280, ["asks, all at once", "$<agent_calls> [...]"], "blue")
@@ -126,7 +126,7 @@ def eapo_consultation() -> Picture:
 
 
 def sd_e2() -> Picture:
-    """One model, several strategies in one answer."""
+    """Draw several strategies in one answer."""
     draw = Picture("An episode of sd-e2", 640, 330)
     draw.card(
         24, 62, 592, ["One model writes N traces; none sees another", "$2 + 5 - 3 ="], "plain"
@@ -144,7 +144,7 @@ def sd_e2() -> Picture:
 
 
 def leap() -> Picture:
-    """Paths that read each other's summaries."""
+    """Draw paths that read each other's summaries."""
     draw = Picture("An episode of leap", 640, 420)
     for x, name, thought, summary in (
         (24, "policy_0", "$7 + 8 = 5 ...", "$7 + 8 = 5"),
@@ -163,7 +163,7 @@ def leap() -> Picture:
 
 
 def games() -> Picture:
-    """A game of turns, seat by seat."""
+    """Draw a game, seat by seat."""
     draw = Picture("A game as an episode", 640, 344)
     draw.card(
         24, 62, 250,
@@ -181,7 +181,7 @@ def games() -> Picture:
 
 
 def tool_use() -> Picture:
-    """A turn that is interrupted by a console."""
+    """Draw a turn that a console interrupts."""
     draw = Picture("An episode of tool use", 640, 330)
     draw.card(
         24, 62, 270, ["solver_0 writes", "$<python>", "$print(17 * 23)", "$</python>"], "blue"
@@ -205,7 +205,7 @@ def tool_use() -> Picture:
 
 
 def gateway() -> Picture:
-    """A program in front of the models of a team, and the rows that its calls become."""
+    """Draw a program, the models that it calls, and the rows that its calls become."""
     draw = Picture("Any program is a player", 640, 452)
     draw.card(
         24, 62, 206,
@@ -234,7 +234,7 @@ def gateway() -> Picture:
 
 
 def data_way() -> Picture:
-    """Draw the way of the data from a problem to new weights."""
+    """Draw the way from a problem to new weights."""
     draw = Picture("The way of the data, one step", 640, 640)
     rooms = (
         ("problems/", "Problem", "question, gold answer, kind", "plain"),

@@ -1,9 +1,9 @@
-"""A few shapes as SVG: cards, arrows and words, in light and in dark."""
+"""Cards, arrows and words as SVG, for light and dark pages."""
 
 from collections.abc import Sequence
 from html import escape
 
-# What stands for whom, the same in every picture and in the report.
+# One tone stands for the same part in every picture and in the report.
 TONES = ("plain", "blue", "orange", "green", "violet", "grey")
 _STYLE = """
 svg{--paper:#fbfaf8;--card:#fff;--ink:#1d2129;--soft:#5c6470;--line:#d5d1c9;
@@ -20,12 +20,12 @@ text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-se
 paint-order:stroke;stroke-linejoin:round}
 """ + "".join(f".f-{tone}{{fill:var(--{tone})}}.s-{tone}{{stroke:var(--{tone})}}" for tone in TONES)
 _BROAD, _BOLD, _MONO = 0.575, 0.63, 0.615
-"""The width of a letter over its size, in the broadest of the fonts: on average, in bold, and of
-every letter where all are alike."""
+"""Width of a letter over its font size, in the broadest of the fonts: on average, bold, and
+monospaced."""
 
 
 class Picture:
-    """One drawing; all shapes must lie inside it, and all words inside their card."""
+    """A drawing. Words that leave it, or their card, are an error: nobody would see them cut."""
 
     def __init__(self, title: str, width: int, height: int) -> None:
         self.title, self.width, self.height = title, width, height
@@ -47,8 +47,8 @@ class Picture:
         self, x: float, y: float, width: float, lines: Sequence[str], tone: str = "plain",
         mark: str = "", height: float | None = None,
     ) -> None:  # fmt: skip
-        """A rounded card with a bar of its tone: a bold line, then further ones. A line that begins
-        with ``$`` is code; ``mark`` is ``✓``, ``✗`` or another sign in the upper corner."""
+        """Draw a rounded card with a bar of its tone; its first line is bold. A line that begins
+        with ``$`` is code; ``mark`` is a sign in the upper corner, such as ``✓`` or ``✗``."""
         tall = 18 + 21 * len(lines) if height is None else height
         self._parts.append(
             f'<rect class="card" x="{x:g}" y="{y:g}" width="{width:g}" height="{tall:g}" rx="9"/>'
@@ -72,8 +72,8 @@ class Picture:
         self, start: tuple[float, float], end: tuple[float, float], *, tone: str = "plain",
         label: str = "", dashed: bool = False, sideways: bool = False, shift: float = 0,
     ) -> None:  # fmt: skip
-        """A curve that leaves and arrives upright, or level if ``sideways``; its label stands in
-        its middle, moved to the right by ``shift``."""
+        """Draw a curve that leaves and arrives vertically, or horizontally if ``sideways``. Its
+        label stands in the middle, moved to the right by ``shift``."""
         (x1, y1), (x2, y2) = start, end
         if sideways:
             middle, tip = (x1 + x2) / 2, 7 if x2 > x1 else -7
@@ -109,7 +109,7 @@ class Picture:
         ]
 
     def svg(self) -> str:
-        """Return the file, with its own background, so that it is readable on any page."""
+        """Return the file. It has a background, so that it is readable on any page."""
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
             f'width="{self.width}" height="{self.height}" role="img" aria-label="{self.title}">'

@@ -1,9 +1,9 @@
-"""How many answers a second are checked: ``python tools/speed/answers.py --data FOLDER``.
+"""Measure how many answers a second are checked: ``python tools/speed/answers.py --data FOLDER``.
 
-Half of the answers are right. Numbers are settled by the short-cuts; formulas need algebra, so they
-show what a second worker is worth. ``golds`` are the gold answers of GSM8K and MATH-500, as many of
-the one as of the other, from a folder that holds ``gsm8k_test.jsonl`` and ``math500.jsonl``: each
-is answered by itself in another spelling, or by the gold answer of another problem.
+Half of the answers are right. Short-cuts decide numbers; formulas need algebra, and so show the
+gain of a second worker. ``golds`` are gold answers of GSM8K and MATH-500, half of each, from the
+folder's ``gsm8k_test.jsonl`` and ``math500.jsonl``. Each is answered by itself in another spelling,
+or by the gold answer of another problem.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SETS = ("gsm8k_test.jsonl", "math500.jsonl")
 
 
 def numbers(rng: random.Random, count: int) -> list[Request]:
-    """Fractions in several spellings."""
+    """Return fractions in several spellings."""
     requests: list[Request] = []
     for index in range(count):
         top, bottom = rng.randint(-999, 999), rng.choice((2, 4, 5, 8))
@@ -37,7 +37,7 @@ def numbers(rng: random.Random, count: int) -> list[Request]:
 
 
 def formulas(rng: random.Random, count: int) -> list[Request]:
-    """Products of linear factors against their expansion."""
+    """Return products of linear factors, each answered by its expansion."""
     requests: list[Request] = []
     for index in range(count):
         a, b, c = (rng.randint(2, 30) for _ in range(3))
@@ -49,14 +49,14 @@ def formulas(rng: random.Random, count: int) -> list[Request]:
 
 
 def golds(rng: random.Random, count: int, folder: Path) -> list[Request]:
-    """Gold answers of :data:`SETS`, in turn."""
+    """Return gold answers of :data:`SETS`."""
     requests: list[Request] = []
     for name in SETS:
         source = load_file(folder / name)
         for _ in range(count // len(SETS)):
             problem, other = (source[rng.randrange(source.size)] for _ in range(2))
             stated = rng.choice((_respell(problem.gold), other.gold))
-            # No two alike, so that nothing is remembered.
+            # The checker caches verdicts; with a number, no two questions are equal.
             problem = replace(problem, question=f"{problem.question} ({len(requests)})")
             requests.append((rf"So the answer is $\boxed{{{stated}}}$.", problem))
     rng.shuffle(requests)
@@ -70,8 +70,10 @@ def _respell(gold: str) -> str:
 
 
 def rate(requests: list[Request], *, shortcuts: bool, workers: int) -> tuple[float, float, int]:
-    """(answers per second with warm workers, CPU milliseconds an answer, answers that were right);
-    the CPU time of the workers counts, that of their start too."""
+    """Return answers per second with warm workers, CPU milliseconds per answer, and right answers.
+
+    CPU time includes the workers' and their start.
+    """
     before = _cpu_s()
     checker = Checker(shortcuts=shortcuts, workers=workers, deadline_s=20.0)
     warm = [(rf"\boxed{{{i}+y}}", Problem(id="w", question="", gold=f"z+{i}")) for i in range(32)]
@@ -90,7 +92,7 @@ def _cpu_s() -> float:
 
 
 def main() -> None:
-    """Print one row for each kind of answer, with and without short-cuts, by workers."""
+    """Print a row for each kind of answer, with and without short-cuts, for one and two workers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=400, help="answers of each kind")
     parser.add_argument("--data", type=Path, help=f"folder that holds {' and '.join(SETS)}")

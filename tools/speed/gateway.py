@@ -1,13 +1,13 @@
-"""Episodes a second of a program behind the gateway, beside the same protocol in process.
+"""Measure episodes a second of a program behind the gateway, and of the same protocol in process.
 
-Alice is asked, and asked again, twice an episode. Both ways sample from the same model, and take
-turns in one process, so that whatever else the machine does hits both alike.
+Alice answers twice an episode. Both ways sample from the same model and take turns in one process,
+so that other load of the machine slows both alike.
 
     python tools/speed/gateway.py --episodes 512 --concurrency 64
     python tools/speed/gateway.py --player scripted:useless --episodes 10000 --memory
 
-Rows: episodes per second of time and of processor time, by way; their ratio. With ``--memory`` the
-gateway plays alone, and its memory is shown on the way.
+The rows are episodes per second of time and of processor time, and their ratio. With ``--memory``
+the gateway plays alone, and rows are the memory of the process.
 """
 
 import argparse
@@ -36,17 +36,17 @@ AGAIN = "\nAgain:"
 
 
 def ask(problem: Any) -> str:
-    """What alice is asked first."""
+    """Return alice's first prompt."""
     return f"Question: {problem.question}\nLet's solve this step by step:"
 
 
 def reward(answer: str) -> float:
-    """Costs nothing to compute, and differs."""
+    """Return a reward that costs no time and differs between answers."""
     return float(len(answer) % 2)
 
 
 def run(endpoints: Any, problem: Any) -> float:
-    """The protocol as a program, with the standard library's client."""
+    """Play the protocol as a program, with the standard library's client."""
     connection = http.client.HTTPConnection(urlsplit(endpoints.base_url).netloc)
     headers = {"authorization": f"Bearer {endpoints.api_key}"}
     messages = [{"role": "user", "content": ask(problem)}]
@@ -77,7 +77,7 @@ WAYS = {"in process": "gateway:SPEC", "gateway": "harness:gateway:run"}
 
 
 class Way:
-    """One way to play the protocol, and to learn from it."""
+    """A way to play the protocol and to learn from it."""
 
     def __init__(self, name: str, team: Team, concurrency: int, tokens: int) -> None:
         self._team = team
@@ -91,7 +91,7 @@ class Way:
         )
 
     def step(self, count: int, seed: int) -> tuple[float, float]:
-        """Seconds, and processor seconds, of a step with ``count`` episodes."""
+        """Run a step with ``count`` episodes; return its seconds and processor seconds."""
         start, start_cpu = time.perf_counter(), time.process_time()
         problems = [ChainSource()[seed * count + place] for place in range(count // GROUP)]
         tasks = tasks_for(problems, seed=seed, replicas=GROUP)
@@ -105,19 +105,19 @@ class Way:
 
 
 def memory_mb() -> float:
-    """What this process holds now, in MB."""
+    """Return the resident memory of this process in MB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def compare(team: Team, episodes: int, concurrency: int, tokens: int, rounds: int) -> None:
-    """Both ways in turn; medians."""
+    """Run both ways in turn; print medians."""
     ways = {way: Way(name, team, concurrency, tokens) for way, name in WAYS.items()}
     rates: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     for seed in range(rounds + 1):
         for name, way in ways.items():
             took = way.step(episodes, seed)
-            if seed:  # the first is warm-up
+            if seed:  # the first round is warm-up
                 rates[name].append((episodes / took[0], episodes / took[1]))
     wall, cpu = ({way: statistics.median(r[k] for r in rates[way]) for way in ways} for k in (0, 1))
     print(f"{'':12}{'episodes/s':>12}{'per CPU s':>12}")
@@ -128,7 +128,7 @@ def compare(team: Team, episodes: int, concurrency: int, tokens: int, rounds: in
 
 
 def watch_memory(team: Team, episodes: int, concurrency: int, tokens: int) -> None:
-    """The gateway alone, and what the process holds on the way."""
+    """Run the gateway alone; print the memory after a tenth, a half and all of the episodes."""
     way, done = Way(WAYS["gateway"], team, concurrency, tokens), 0
     for mark in (episodes // 10, episodes // 2, episodes):
         while done < mark:
@@ -139,7 +139,9 @@ def watch_memory(team: Team, episodes: int, concurrency: int, tokens: int) -> No
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=_Raw)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
         "--player", default="tiny:alice", help="who alice is (default: %(default)s)"
     )
@@ -159,10 +161,6 @@ def main() -> None:
         watch_memory(team, options.episodes, options.concurrency, options.tokens)
     else:
         compare(team, options.episodes, options.concurrency, options.tokens, options.rounds)
-
-
-class _Raw(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the description."""
 
 
 if __name__ == "__main__":

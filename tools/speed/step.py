@@ -1,12 +1,12 @@
-"""One whole training step, sampling and update: this repository beside TRL's GRPOTrainer.
+"""Measure a training step, sampling and update, of this project and of TRL's GRPOTrainer.
 
-Both have the same random weights, prompts, rewards, number of tokens, dtype and threads, and take
-their steps in turn in one process, so that whatever else the machine does hits both alike.
+Both have the same random weights, prompts, rewards, number of tokens, dtype and threads. They take
+turns in one process, so that other load of the machine slows both alike.
 
     python tools/speed/step.py --sizes 127k 10m --threads 1
 
-A row of the table: seconds of a step (median), sampled tokens per second, and how many of our steps
-fit into one of TRL's. End-of-sequence is outside the vocabulary: every completion is full.
+A row has the median seconds of a step, sampled tokens per second, and TRL's time over ours. The
+end of a sequence is outside the vocabulary, so that every completion is full.
 """
 
 import argparse
@@ -35,7 +35,7 @@ KEY = "problem"
 
 @dataclass(frozen=True)
 class Size:
-    """A model, and as much work as a patient reader waits for."""
+    """A model, and work for about a minute."""
 
     hidden: int
     layers: int
@@ -77,7 +77,7 @@ def prompts(size: Size) -> list[list[int]]:
 
 
 def reward(tokens: list[int]) -> float:
-    """A learnable reward that costs nothing to compute: small ids."""
+    """Reward small ids, which a model can learn and costs no time."""
     return -sum(tokens) / len(tokens) / VOCABULARY
 
 
@@ -93,23 +93,23 @@ class Ours:
         self.steps = 0
 
     def step(self) -> int:
-        """One training step; returns the number of sampled tokens."""
-        asked = [
+        """Take a training step; return the number of sampled tokens."""
+        requests = [
             (group, SamplingRequest(prompt, derive_seed(self.steps, group, i), Sampling(NEW)))
             for group, prompt in enumerate(self.prompts)
             for i in range(GROUP)
         ]
-        answers = self.sampler.sample([row for _, row in asked])
+        answers = self.sampler.sample([request for _, request in requests])
         rows = []
-        for (group, row), answer in zip(asked, answers, strict=True):
-            empty = np.zeros(len(row.tokens))
+        for (group, request), answer in zip(requests, answers, strict=True):
+            prompt = np.zeros(len(request.tokens))
             rows.append(
                 Trajectory(
                     agent="alice_0",
                     role="alice",
-                    tokens=np.concatenate([row.tokens, answer.tokens]),
-                    mask=np.concatenate([empty, np.ones(len(answer.tokens))]).astype(bool),
-                    logprobs=np.concatenate([empty, answer.logprobs]).astype(np.float32),
+                    tokens=np.concatenate([request.tokens, answer.tokens]),
+                    mask=np.concatenate([prompt, np.ones(len(answer.tokens))]).astype(bool),
+                    logprobs=np.concatenate([prompt, answer.logprobs]).astype(np.float32),
                     reward=reward(answer.tokens.tolist()),
                     reward_terms={},
                     groups={KEY: str(group)},
@@ -133,7 +133,7 @@ def trl_tokenizer() -> PreTrainedTokenizerFast:
 
 
 def trl_trainer(size: Size, steps: int, callback: TrainerCallback, folder: str):
-    """GRPOTrainer with the same model, prompts, rewards and settings."""
+    """Build a GRPOTrainer with the same model, prompts, rewards and settings."""
     from datasets import Dataset
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
@@ -179,7 +179,7 @@ def trl_trainer(size: Size, steps: int, callback: TrainerCallback, folder: str):
 
 
 class InTurn(TrainerCallback):
-    """Times TRL's steps, and takes and times one of ours after each."""
+    """Time TRL's steps, and take and time one of ours after each."""
 
     def __init__(self, ours: Ours) -> None:
         self.ours = ours
@@ -197,7 +197,7 @@ class InTurn(TrainerCallback):
 
 
 def compare(name: str) -> str:
-    """One row of the table."""
+    """Return a row of the table."""
     size = SIZES[name]
     warmup = 2 if size.steps > 3 else 1
     in_turn = InTurn(Ours(size))

@@ -1,1 +1,1 @@
-"""Settings of a run: defaults, presets, checks before any model is loaded."""
+"""Settings of a run: defaults, presets, and checks before any model is loaded."""

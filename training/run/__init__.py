@@ -1,1 +1,1 @@
-"""What a run writes and reads again: its directory, checkpoints, logs and summary."""
+"""Everything a run writes: its directory, checkpoints, logs and summary."""
