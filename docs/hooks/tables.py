@@ -181,10 +181,12 @@ def _comparison() -> str:
             for key, v in dataclasses.asdict(a.surrogate).items()
             if v is not None
         )
-        page = name.replace("+", "-plus")
+        # A paper's own wording is a section of its algorithm's page.
+        parent = name.removesuffix("-paper").replace("+", "-plus")
+        section = f"#{name}" if name.endswith("-paper") else ""
         rows.append(
             (
-                f"[{name}](algorithms/{page}.md)",
+                f"[{name}](algorithms/{parent}.md{section})",
                 f"{a.baseline}",
                 a.scale,
                 f"{type(a.surrogate).__name__}: {inside}",

@@ -1,4 +1,4 @@
-"""What the pages say of the models that ship with the repository."""
+"""What the page says of the models that ship with the repository."""
 
 import math
 import re
@@ -10,7 +10,6 @@ from coterie.agents.models.locate import TINY
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "models.md").read_text("utf-8")
-TINY_TEAM = (DOCS / "tiny-team.md").read_text("utf-8")
 NUMBERS = {13: "thirteen", 14: "fourteen", 15: "fifteen", 16: "sixteen"}
 
 
@@ -19,9 +18,9 @@ def weights(folder: Path) -> int:
         return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
 
-def test_the_pages_count_and_name_every_one_of_them() -> None:
+def test_the_page_counts_and_names_every_one_of_them() -> None:
     folders = [path.parent for path in TINY.glob("*/config.json")]
-    ((count, *sizes),) = re.findall(r"\n(\w+) models of ([\d.]+) to ([\d.]+) million", TINY_TEAM)
+    ((count, *sizes),) = re.findall(r"\n(\w+) models of ([\d.]+) to ([\d.]+) million", PAGE)
     assert count.lower() == NUMBERS[len(folders)]
     millions = [weights(folder) / 1e6 for folder in folders]
     assert sizes == [f"{size:.1f}" for size in (min(millions), max(millions))]

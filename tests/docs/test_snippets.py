@@ -23,18 +23,15 @@ SLOW = (
     "benchmarks",
     "coming-from",
     "core-teaching",
-    "doctor",
     "experts",
     "from-python",
     "games",
     "gateway",
     "models",
+    "my-model-does-not-learn",
     "new-environments",
     "problems",
-    "recipes",
     "report",
-    "teams",
-    "tiny-team",
 )
 SAVED = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(

@@ -4,7 +4,7 @@
     python tools/gpu run --wheels wheels --out results       there; less than ten minutes
     python tools/gpu run --small --out results               the same on a CPU, to rehearse
 
-``freeze.txt`` is the target's ``pip freeze``. See docs/gpu.md.
+``freeze.txt`` is the target's ``pip freeze``. See docs/real-models.md.
 """
 
 import argparse

@@ -222,8 +222,8 @@ def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str,
             said = Counter(row.texts[-1] for row in own).most_common(1)[0][0]
             sentences[role] = (
                 "has learned nothing so far: no group had different rewards; its most frequent "
-                f"answer ends in {said[-60:]!r}. Can it read the prompts? docs/tiny-team.md says "
-                "what the tiny models read"
+                f"answer ends in {said[-60:]!r}. Can it read the prompts? "
+                "docs/models.md#the-tiny-team says what the tiny models read"
             )
     return sentences
 

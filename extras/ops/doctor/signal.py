@@ -4,7 +4,7 @@ from coterie.datatypes import Trajectory
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.doctor.observe import Observed
 
-_LOOK = "docs/tiny-team.md says what the tiny models read"
+_LOOK = "docs/models.md#the-tiny-team says what the tiny models read"
 
 
 def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> list[Finding]:
