@@ -216,7 +216,7 @@ class ModelHandle:
         )
 
     @property
-    def keeps_tokens(self) -> int | None:
+    def uncheckpointed_tokens(self) -> int | None:
         """Tokens of a micro-batch up to which activations are kept, where that is better than to
         compute more of them at once: a CPU is as fast with few rows. None: it is not."""
         if self.device.type != "cpu" or self._recompute != "auto":

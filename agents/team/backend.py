@@ -56,7 +56,7 @@ class RoleLearner(Protocol):
 
     @property
     def token_bonus(self) -> "dict[int, npt.NDArray[np.float64]]":
-        """``id(trajectory)`` -> what the newest update added to its advantages, by token."""
+        """Index of a trajectory in the latest update -> (T,) additions to its advantages."""
         ...
 
     def update(

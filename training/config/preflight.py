@@ -11,7 +11,7 @@ from pathlib import Path
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
-from coterie.algorithms.own import try_own_parts
+from coterie.algorithms.custom import try_custom_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cli.extras import load_each
 from coterie.cli.output_paths import check_folder
@@ -60,7 +60,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         *_not_for_this_environment(settings),
     )
     check_readable(settings)
-    try_own_parts(settings.algo)
+    try_custom_parts(settings.algo)
     check_environment(settings)
     for host in hosts():
         host.check(settings)
