@@ -1,4 +1,4 @@
-"""Playing episodes: environments against asynchronous policies."""
+"""Rollouts: episodes of environments, played by asynchronous policies."""
 
 from coterie.rollouts.collect import Collector, Task, tasks_for
 from coterie.rollouts.play import Deadlines, TokenEnvironment, play
