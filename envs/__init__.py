@@ -1,8 +1,8 @@
-"""Multi-agent environments, by name.
+"""Multi-agent environments.
 
-``make(name)`` builds one, ``check_env(env)`` says whether an environment keeps the contract, and
-importing this package makes every environment known to ``pettingzoo.make`` as well. An environment
-of your own is a :class:`ConversationEnv`.
+``make(name)`` builds an environment, and ``check_env(env)`` tests it against the contract.
+Importing this package registers every environment with ``pettingzoo.make`` as well. Derive custom
+environments from :class:`ConversationEnv`.
 """
 
 from importlib import import_module
@@ -34,7 +34,7 @@ __all__ = [
     "spec",
 ]
 
-# Each a folder here, whose spec.py has all that the rest of the project knows of it. The first is
-# what train.py plays when none is named.
+# Each environment is a folder; the rest of the project knows only its spec.py. The first is the
+# default of train.py.
 for folder in ("core_teaching", "corea_deferral", "eapo_consultation", "sd_e2", "solo"):
     register(import_module(f"coterie.envs.{folder}.spec").SPEC)

@@ -27,7 +27,7 @@ Prefetch = Callable[[ScoreRequests], Awaitable[None]]
 AgentRequest = tuple[str, Prompt, Sampling]
 """(role, prompt, sampling parameters)"""
 TurnAnswers = tuple[list[Completion | str], float]
-"""(each request's completion or the reason for its failure, seconds that count towards deadlines)"""
+"""(each request's completion or failure, seconds that count towards deadlines)"""
 TurnAnswerer = Callable[[Sequence[AgentRequest], float | None], Awaitable[TurnAnswers]]
 """Answers the requests of one turn within a limit in seconds; None: no limit."""
 

@@ -16,7 +16,7 @@ from coterie.algorithms.settings import check_moments
 from coterie.cli.extras import load_each
 from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, check_numbers, refuse
-from coterie.envs.env_spec import reads_nothing_again
+from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
@@ -137,9 +137,7 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
     """The environment's own refusals, and distillation where it has no traces to read."""
     spec = envs.spec(settings.choice.env)
     others = [
-        other.name
-        for other in envs.registered()
-        if other.rereads not in (None, reads_nothing_again)
+        other.name for other in envs.registered() if other.rereads not in (None, never_rereads)
     ]
     if spec.check is not None:
         yield from ask(spec, "check", settings.env, settings)
