@@ -169,7 +169,7 @@ TABLES = {
         comparison=("eapo", "--no-noise", "--no-peers", "--pools", *_STRONGER),
         rows={
             "base": "Policy",
-            **{f"pool-{number}": f"right in {p}" for number, p in enumerate(("60 %", "80 %", "all"))},
+            **{f"pool-{i}": f"right in {p}" for i, p in enumerate(("60 %", "80 %", "all"))},
         },
         instead=f"{_INSTEAD}; scripts that are right more and more often for larger models",
     ),
