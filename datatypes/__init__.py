@@ -1,7 +1,6 @@
-"""The types everything else is written in: problems, prompts, completions, trajectories.
+"""Basic types: problems, prompts, completions, trajectories, and user errors.
 
-Small frozen records and one-method protocols, and how a mistake is refused; nothing here computes,
-loads or waits.
+They are small frozen dataclasses and protocols.
 """
 
 from coterie.datatypes.errors import (

@@ -97,8 +97,8 @@ class Gold:
 def read_answer(value: Any, answers: Answers = "all") -> Gold:
     """Return the reference answer of a cell, see :func:`read_gold`.
 
-    A boolean becomes yes or true, no or false. ``answers`` gives the meaning of a list. If any entry
-    is right and one is in words, answers are compared like SQuAD's (kind ``qa``).
+    A boolean becomes yes or true, no or false. ``answers`` gives the meaning of a list. If any
+    entry is right and one is in words, answers are compared like SQuAD's (kind ``qa``).
     """
     value = listed(value)
     if isinstance(value, (list, tuple)) and len(value) == 1:

@@ -71,8 +71,8 @@ def load_known(
 ) -> ProblemSet:
     """Load the training or the evaluation part of a known data set, from a local copy or the hub.
 
-    A file with all splits is divided 80:20, like undivided sets of the hub. For arguments and errors
-    see :func:`coterie.problems.hub.load_hub`.
+    A file with all splits is divided 80:20, like undivided sets of the hub. For arguments and
+    errors see :func:`coterie.problems.hub.load_hub`.
     """
     chosen = split_of(hub_set, name, purpose, split)
     copy = find_copy(hub_set, name, chosen)

@@ -29,8 +29,8 @@ class ProblemStream:
         exclude: frozenset[str] = frozenset(),
         epoch_size: int | None = None,
     ) -> None:
-        """``epoch_size``: problems in an epoch, the unit of schedules; default: one pass of a finite
-        source, 1024 problems of a generator.
+        """``epoch_size``: problems in an epoch, the unit of schedules; default: one pass of a
+        finite source, 1024 problems of a generator.
 
         Raises:
             UserError: no problem is left for training.
