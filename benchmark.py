@@ -25,7 +25,7 @@ _COMPARISONS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 done, 2 the user's mistake, 130 interrupted."""
+    """Run a comparison; return the exit code: 0 done, 2 a user's mistake, 130 interrupted."""
     from coterie.cli.arguments import program
     from coterie.cli.commands import run_command
 
@@ -80,7 +80,7 @@ def _usage(program: str, command: str) -> str:
     return _USAGE.format(program=program, command=command, more=more)
 
 
-if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module
+if __name__ == "__mp_main__":  # in processes that a comparison starts
     from coterie.agents.vllm.processes import end_with_parent
 
     end_with_parent()

@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # what takes time to import waits
+if TYPE_CHECKING:  # slow to import
     from coterie.problems.prepare import PreparedProblems
     from coterie.training.config.train_settings import TrainSettings
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, build, loop; returns the exit code: 0 done, 1 the doctor found something,
-    2 the user's mistake, 130 interrupted."""
+    """Train; return the exit code: 0 done, 1 the doctor found something, 2 a user's mistake, 130
+    interrupted."""
     from coterie.cli.arguments import program
     from coterie.cli.commands import run_command
 
@@ -32,11 +32,11 @@ def _train(argv: Sequence[str]) -> int:
     from coterie.cli.command_line import parse
 
     settings = parse(argv)
-    checked = partial(_checked, settings, argv)
+    prepare = partial(_prepare_problems, settings, argv)
     if (instead := _instead_of_training(settings)) is not None:
-        return instead(settings, checked)
+        return instead(settings, prepare)
 
-    problems = checked()
+    problems = prepare()
     print(settings.headline(), flush=True)
     if line := settings.loss_line():
         print(line, flush=True)
@@ -70,18 +70,20 @@ def _train(argv: Sequence[str]) -> int:
     return 0
 
 
-def _checked(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblems":
-    """The run's problems, once everything that can be checked has been."""
+def _prepare_problems(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblems":
+    """Check everything before anything is loaded; return the run's problems."""
     from coterie.training.config.model_defaults import sentence
 
-    chosen = sentence(settings, argv)
-    if chosen and settings.choice.resume is None:
-        print(chosen, flush=True)
-    # What takes time to import waits until then.
+    notice = sentence(settings, argv)
+    # Defaults are chosen only for models that are not tiny, whose checks can take long.
+    shows_progress = notice != ""
+    if shows_progress and settings.choice.resume is None:
+        print(notice, flush=True)
+    # These imports are slow, so the notice comes first.
     from coterie.training.config.preflight import preflight
     from coterie.training.run.stage_progress import checking
 
-    with checking(lines=bool(chosen)):
+    with checking(lines=shows_progress):
         return preflight(settings)
 
 
@@ -96,7 +98,7 @@ def _instead_of_training(settings: "TrainSettings") -> Callable[..., int] | None
     return None
 
 
-if __name__ == "__mp_main__":  # what the processes that a run starts call this module
+if __name__ == "__mp_main__":  # in processes that a run starts
     from coterie.agents.vllm.processes import end_with_parent
 
     end_with_parent()

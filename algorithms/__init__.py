@@ -57,7 +57,7 @@ __all__ = [
 _NEED_TORCH = {"Learner": "learner", "TrainableModel": "logprobs"} | dict.fromkeys(
     ("Terms", "surrogate", "token_ratio"), "surrogates"
 )
-"""Name -> its module, which is imported when it is asked for."""
+"""Name -> the module that is imported on first use."""
 
 
 def __getattr__(name: str) -> Any:

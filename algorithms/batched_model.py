@@ -1,4 +1,4 @@
-"""Log-probabilities of any number of rows under the current weights, without a gradient."""
+"""Log-probabilities of any number of rows under the current weights, without gradients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from coterie.algorithms.batching import Batch, keeping, micro_batches, pad, scored_tokens
+from coterie.algorithms.batching import Batch, capped_budget, micro_batches, pad, scored_tokens
 from coterie.algorithms.distillation import TokenSignal
 from coterie.algorithms.logprobs import TrainableModel, batch_likeliest, batch_logprobs
 from coterie.datatypes import Trajectory
@@ -18,7 +18,7 @@ from coterie.datatypes import Trajectory
 
 @dataclass(frozen=True)
 class BatchedModel:
-    """A model, and how many tokens it computes at once."""
+    """A model with its token budget for one forward pass."""
 
     model: TrainableModel
     budget: int
@@ -26,11 +26,11 @@ class BatchedModel:
     temperature: float
 
     def micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
-        """Places of the rows in ``use``, in groups that fit the budget."""
+        """Divide the row indices ``use`` into micro-batches that fit the budget."""
         ranks, longest = self.model.ranks, max((len(rows[i].tokens) for i in use), default=0)
-        budget = keeping(self.budget, longest, self.model.keeps_tokens)
+        budget = capped_budget(self.budget, longest, self.model.uncheckpointed_tokens)
         if ranks.size > 1:
-            # So small that every rank has rows.
+            # Every rank needs rows to compute.
             budget = min(budget, -(-sum(len(rows[i].tokens) for i in use) // ranks.size))
         groups = micro_batches([rows[i] for i in use], budget, shares_from=self.model.shares_from)
         return [[use[i] for i in group] for group in groups]
@@ -42,13 +42,13 @@ class BatchedModel:
         advantages: npt.NDArray[np.float64] | None = None,
         signal: TokenSignal | None = None,
     ) -> Batch:
-        """The rows at the places ``chosen`` as one padded batch.
+        """Pad the rows with the indices ``chosen`` to one batch.
 
         Args:
-            rows: of an update.
-            chosen: places in ``rows``.
-            advantages: one for each of ``rows``; without them, 0.
-            signal: what reading the rows again adds, if they were read again.
+            rows: all rows of an update.
+            chosen: indices into ``rows``.
+            advantages: one for each of ``rows``; None: 0.
+            signal: additions to token advantages; None: there are none.
         """
         signals = signal or TokenSignal()
         return pad(
@@ -61,7 +61,7 @@ class BatchedModel:
 
     @torch.no_grad()
     def logprobs(self, rows: Sequence[Trajectory]) -> list[Tensor]:
-        """The log-probability of every token but the first: (T - 1,) for each row."""
+        """Return the log-probability of every token but the first, (T - 1,) for each row."""
         out = [torch.zeros(len(row.tokens) - 1, device=self.model.device) for row in rows]
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
@@ -76,18 +76,19 @@ class BatchedModel:
         tokens (N, K), their log-probabilities (N, K), and those of the sampled tokens (N,). K is
         ``count``, or the size of the vocabulary if that is smaller."""
         sizes = [scored_tokens(row) for row in rows]
-        by_place: dict[int, Sequence[Tensor]] = {}
+        by_index: dict[int, Sequence[Tensor]] = {}
         top: Sequence[Tensor] = ()
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
             top = batch_likeliest(self.model, batch, count, temperature=self.temperature)
             parts = zip(*(tensor.split([sizes[i] for i in chosen]) for tensor in top))
-            by_place |= dict(zip(chosen if counts else (), parts))
+            by_index |= dict(zip(chosen if counts else (), parts))
         # Rows of other ranks are 0 until the exchange below.
-        for i in set(range(len(rows))) - by_place.keys():
-            by_place[i] = [tensor.new_zeros(sizes[i], *tensor.shape[1:]) for tensor in top]
-        columns = zip(*(by_place[i] for i in range(len(rows))))
+        for i in set(range(len(rows))) - by_index.keys():
+            by_index[i] = [tensor.new_zeros(sizes[i], *tensor.shape[1:]) for tensor in top]
+        columns = zip(*(by_index[i] for i in range(len(rows))))
         return list(zip(*(self.model.ranks.exchange(list(column)) for column in columns)))
 
     def _shares(self, rows: Sequence[Trajectory]) -> list[tuple[list[int], bool]]:
+        """This rank's micro-batches, and whether each one counts."""
         return self.model.ranks.share(self.micro_batches(rows, range(len(rows))))

@@ -1,4 +1,4 @@
-"""Rows of unequal length as padded tensors, by token budget.
+"""Micro-batches: rows are divided by a token budget and padded to tensors.
 
 Legend: B rows of a micro-batch, T tokens of the longest of them.
 """
@@ -18,26 +18,29 @@ from coterie.datatypes import Trajectory
 
 @dataclass(frozen=True)
 class ReaderLogprobs:
-    """A reader's distribution of the next token at N places."""
+    """A reader's distribution of the next token at N positions."""
 
     ids_NK: Tensor
-    """Its likeliest tokens."""
+    """The reader's likeliest tokens."""
     logp_NK: Tensor
     beta_N: Tensor
-    """Its weight; 0 where no reader has read."""
+    """Weight of the reader; 0 in rows without a reader."""
     bound: float
-    """Differences from it count as at most this."""
+    """Largest difference in log-probability, in nats."""
 
     @property
     def columns(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The tensors with one entry a place."""
+        """The tensors with one entry for each position."""
         return self.ids_NK, self.logp_NK, self.beta_N
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows, padded on the right. Column t of the (B, T - 1) tensors is about token t + 1, which is
-    predicted at position t; so a row's first token is never scored."""
+    """Rows, padded on the right.
+
+    Column t of the (B, T - 1) tensors describes token t + 1, which position t predicts. A row's
+    first token is therefore never scored.
+    """
 
     ids_BT: Tensor
     mask_BT: Tensor
@@ -48,49 +51,49 @@ class Batch:
     weight_B: Tensor
     """Each row's loss weight."""
     bonus_BT: Tensor | None = None
-    """(B, T - 1) what is added to the advantage of each token."""
+    """(B, T - 1) additions to the advantage of each token."""
     reader: ReaderLogprobs | None = None
-    """At all sampled tokens, row by row."""
+    """The reader at all sampled tokens, row by row."""
 
     @property
     def advantage_BT(self) -> Tensor:
-        """(B, 1) the advantages, or (B, T - 1) where tokens have their own."""
+        """(B, 1) advantages, or (B, T - 1) if each token has one."""
         advantage_B1 = self.advantage_B[:, None]
         return advantage_B1 if self.bonus_BT is None else advantage_B1 + self.bonus_BT
 
 
-def keeping(budget: int, longest: int, keeps: int | None) -> int:
+def capped_budget(budget: int, longest: int, uncheckpointed: int | None) -> int:
     """Cap ``budget`` at the tokens whose activations fit without recomputation.
 
     Args:
         budget: most tokens of a micro-batch.
         longest: tokens of the longest row.
-        keeps: tokens above which activations are computed twice; None: the device gains from
-            large micro-batches, so there is no cap.
+        uncheckpointed: tokens above which activations are computed twice; None: the device gains
+            from large micro-batches, so there is no cap.
     """
-    if keeps is None or longest > keeps:
+    if uncheckpointed is None or longest > uncheckpointed:
         return budget
-    # Half of what fits: 5 % slower, and 2.5 GB less for a model of half a billion weights.
-    return min(budget, max(longest, keeps // 2))
+    # Half of what fits costs 5 % of the speed and saves 2.5 GB for half a billion weights.
+    return min(budget, max(longest, uncheckpointed // 2))
 
 
 def micro_batches(
     rows: Sequence[Trajectory], budget: int, *, shares_from: int | None = None
 ) -> list[list[int]]:
-    """Indices of rows, so that a batch computes at most ``budget`` tokens.
+    """Divide rows into micro-batches of at most ``budget`` computed tokens; return row indices.
 
-    Padded rows are as long as the longest of their batch, and rows of similar length share one.
-    Rows that stand end to end have no padding, and a start of ``shares_from`` tokens or more counts
-    once for all rows of a batch that have it. A row that is longer than the budget is alone. The
-    longest come first, so that a run which does not fit in memory fails at once.
+    Padded rows are as long as the longest row of their batch, so rows of similar length go
+    together. Packed rows have no padding, and a batch computes a prefix of ``shares_from`` tokens
+    or more once for all rows that share it. A row longer than the budget gets its own batch. The
+    longest rows come first, so that a run that does not fit in memory fails at once.
 
     Args:
-        rows: what is split.
-        budget: tokens.
-        shares_from: tokens of a shared start; None: rows are padded.
+        rows: the rows to divide.
+        budget: most tokens of a micro-batch.
+        shares_from: minimum shared-prefix length in tokens; None: rows are padded.
     """
     if shares_from is not None:
-        return _end_to_end(rows, budget, shares_from)
+        return _pack(rows, budget, shares_from)
     lengths = [len(row.tokens) for row in rows]
     order = _longest_first(rows, range(len(rows)))
     batches: list[list[int]] = []
@@ -104,28 +107,32 @@ def micro_batches(
     return batches
 
 
-def _end_to_end(rows: Sequence[Trajectory], budget: int, shares_from: int) -> list[list[int]]:
+def _pack(rows: Sequence[Trajectory], budget: int, shares_from: int) -> list[list[int]]:
     scored = [np.flatnonzero(row.mask[1:]) + 1 for row in rows]
-    needed = [int(places[-1]) for places in scored]
-    shared = [int(places[0]) for places in scored]
-    starts = [
-        (row.tokens[:n].tobytes() if n >= shares_from else b"", 0 if n >= shares_from else i)
-        for i, (row, n) in enumerate(zip(rows, shared))
+    needed = [int(positions[-1]) for positions in scored]
+    prompt = [int(positions[0]) for positions in scored]
+    # Rows with equal prefixes can share them. A short prompt is unique to its row: the row index.
+    prefixes = [
+        (row.tokens[:n].tobytes(), 0) if n >= shares_from else (b"", i)
+        for i, (row, n) in enumerate(zip(rows, prompt))
     ]
     longest: dict[tuple[bytes, int], int] = {}
-    for start, n in zip(starts, needed):
-        longest[start] = max(n, longest.get(start, 0))
-    order = sorted(range(len(rows)), key=lambda i: (-longest[starts[i]], starts[i], -needed[i], i))
+    for prefix, n in zip(prefixes, needed):
+        longest[prefix] = max(n, longest.get(prefix, 0))
+    # Rows of one prefix stand together.
+    order = sorted(
+        range(len(rows)), key=lambda i: (-longest[prefixes[i]], prefixes[i], -needed[i], i)
+    )
     batches: list[list[int]] = []
-    used, seen = budget, set()
+    used, computed = budget, set()
     for i in order:
-        more = needed[i] - shared[i] * (starts[i] in seen)
-        if used + more > budget:
+        cost = needed[i] - prompt[i] if prefixes[i] in computed else needed[i]
+        if used + cost > budget:
             batches.append([])
-            used, seen, more = 0, set(), needed[i]
+            used, computed, cost = 0, set(), needed[i]
         batches[-1].append(i)
-        used += more
-        seen.add(starts[i])
+        used += cost
+        computed.add(prefixes[i])
     return [_longest_first(rows, batch) for batch in batches]
 
 
@@ -134,23 +141,24 @@ def _longest_first(rows: Sequence[Trajectory], use: Iterable[int]) -> list[int]:
 
 
 def split_evenly(rows: int, parts: int) -> list[range]:
-    """``range(rows)`` in at most ``parts`` neighbouring pieces, none empty, sizes within 1."""
+    """Split ``range(rows)`` into at most ``parts`` consecutive ranges, none empty, of sizes that
+    differ by at most 1."""
     parts = min(parts, rows)
     edges = [rows * i // parts for i in range(parts + 1)] if parts else [0]
     return [range(a, b) for a, b in pairwise(edges)]
 
 
 def by_agent(rows: Sequence[Trajectory]) -> list[list[int]]:
-    """Places of each agent's rows in its episode, in order of appearance: several where its context
-    began anew."""
-    places: dict[str | int, list[int]] = {}
-    for place, row in enumerate(rows):
-        places.setdefault(row.member or place, []).append(place)
-    return list(places.values())
+    """Return the row indices of each agent of an episode, in order of appearance. An agent has one
+    row for each context that it began."""
+    indices: dict[str | int, list[int]] = {}
+    for i, row in enumerate(rows):
+        indices.setdefault(row.member or i, []).append(i)
+    return list(indices.values())
 
 
 def scored_tokens(trajectory: Trajectory) -> int:
-    """Sampled tokens that can be scored: all but the first token of a context."""
+    """Count the sampled tokens that can be scored: all but the first token of a context."""
     return int(np.count_nonzero(trajectory.mask[1:]))
 
 
@@ -161,14 +169,14 @@ def pad(
     bonus: Sequence[Tensor] | None = None,
     readers: Sequence[ReaderLogprobs | None] = (),
 ) -> Batch:
-    """Trajectories as one padded batch.
+    """Pad trajectories to one batch.
 
     Args:
         trajectories: the rows, at least one.
-        advantage_B: the advantage of each.
-        device: where the tensors lie.
-        bonus: (T - 1,) of each row, added to the advantage of each token.
-        readers: of each row, None for one that has not been read again; empty for none at all.
+        advantage_B: one advantage for each row.
+        device: the device of the tensors.
+        bonus: (T - 1,) for each row, added to the advantage of each token.
+        readers: one for each row, None for rows that were not reread; empty: no row was.
     """
     rows, width = len(trajectories), max(len(t.tokens) for t in trajectories)
     ids = np.zeros((rows, width), np.int64)
@@ -185,14 +193,14 @@ def pad(
         advantage_B=torch.from_numpy(advantage_B.astype(np.float32)).to(device),
         weight_B=torch.from_numpy(weight).to(device),
         bonus_BT=None if bonus is None else pad_sequence(list(bonus), batch_first=True),
-        reader=_joined(trajectories, readers),
+        reader=_join_readers(trajectories, readers),
     )
 
 
-def _joined(
+def _join_readers(
     trajectories: Sequence[Trajectory], readers: Sequence[ReaderLogprobs | None]
 ) -> ReaderLogprobs | None:
-    """The readers of all rows as one; rows without a reader get the weight 0."""
+    """Concatenate the readers of all rows; rows without a reader get weight 0."""
     first = next((reader for reader in readers if reader is not None), None)
     if first is None:
         return None

@@ -1,10 +1,10 @@
 """From rewards to advantages: who is compared with whom, and on which scale.
 
-What is compared is a member of a group: an agent of an episode, however many rows it has. An agent
-whose context began anew has one row a context, each with its whole reward; counted once a row, it
-would weigh the more the more often it began anew.
+Groups consist of members. A member is one agent of one episode. It has one row for each context
+that it began, and every row carries the member's whole reward: averaging over rows would give more
+weight to members with more contexts.
 
-Legend: N rows, M members, K groups. All of it is float64 on the CPU.
+Legend: N rows, M members, K groups. All arrays are float64 on the CPU.
 """
 
 from collections import defaultdict
@@ -34,20 +34,20 @@ class Credit:
     """The advantage of each row of a step."""
 
     advantage_B: Floats
-    """One number per given trajectory, in the given order; 0 where a row is not trainable."""
+    """One number per trajectory, in the order of the input; 0 for rows that are not trainable."""
     stats: dict[str, float]
     """``groups``, ``group_size`` (mean), ``singletons`` (groups of one), ``zero_variance`` (share
     of groups of two and more with equal rewards), ``reward``, ``reward_std`` (population)."""
     averages: Mapping[str, float] = field(default_factory=dict)
-    """Role -> the running average of its rewards after the step, for the baseline of that name."""
+    """Role -> the running average of its rewards after the step, for baseline ``role-average``."""
     turn_bonus: TurnBonus = field(default_factory=dict)
-    """Where turns are paid by themselves: place of a trajectory -> (turns,) what is added to its
-    advantage for the tokens of each turn."""
+    """Index of a trajectory -> (turns,) what the tokens of each turn add to its advantage; only for
+    trajectories with turn rewards."""
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Statistics of rewards by group."""
+    """Statistics of the rewards of each group."""
 
     count_K: Ints
     mean_K: Floats
@@ -56,7 +56,7 @@ class Groups:
 
 
 def group_statistics(reward_N: Floats, group_N: Ints) -> Groups:
-    """Count, mean and whether rewards differ, for groups that are numbered from 0."""
+    """Return count, mean and whether rewards differ; groups are numbered from 0."""
     size = int(group_N.max(initial=-1)) + 1
     count_K = np.bincount(group_N, minlength=size)
     mean_K = np.bincount(group_N, weights=reward_N, minlength=size) / np.maximum(count_K, 1)
@@ -85,21 +85,24 @@ def centre(
 def scale_by_group(
     difference_N: Floats, reward_N: Floats, group_N: Ints, *, ddof: int, epsilon: float
 ) -> Floats:
-    """Differences divided by (standard deviation of the group's rewards + epsilon)."""
+    """Divide differences by (standard deviation of the group's rewards + epsilon).
+
+    ``--algo.scale none`` leaves this division out, as Dr. GRPO does.
+    """
     groups = group_statistics(reward_N, group_N)
     square_N = (reward_N - groups.mean_K[group_N]) ** 2
     total_K = np.bincount(group_N, weights=square_N, minlength=len(groups.count_K))
     std_K = np.sqrt(total_K / np.maximum(groups.count_K - ddof, 1))
-    # Without variance the difference is 0 already; the divisor only has to exist.
+    # Differences are 0 without variance, so any divisor will do.
     divisor_K = np.where(groups.varies_K, std_K + epsilon, 1.0)
     return difference_N / divisor_K[group_N]
 
 
 def scale_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: float) -> Floats:
-    """Differences divided by (their standard deviation over the batch + epsilon).
+    """Divide differences by (their standard deviation over the batch + epsilon).
 
-    Their mean over the batch is 0 already, as it is 0 in each group (REINFORCE++,
-    arXiv:2501.03262). Groups of one have nothing to say about the deviation.
+    Source: REINFORCE++, arXiv:2501.03262. The differences have mean 0 in each group, hence in the
+    batch. Groups of one do not count towards the deviation.
     """
     compared_N = np.bincount(group_N)[group_N] > 1 if len(group_N) else np.zeros(0, np.bool_)
     rows = int(compared_N.sum())
@@ -110,18 +113,18 @@ def scale_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: f
 
 
 def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
-    """Advantages (N,) of rewards.
+    """Return advantages (N,).
 
     Args:
         reward_N: rewards.
-        group_N: the group of each, numbered from 0.
-        algorithm: its baseline and its scale, or its own function.
+        group_N: the group of each reward, numbered from 0.
+        algorithm: baseline and scale, or a custom function.
 
     Raises:
-        UserError: ``algorithm.advantage`` fails, or returns something else.
+        UserError: ``algorithm.advantage`` fails or returns something other than advantages.
     """
     if algorithm.advantage:
-        return own_advantage(algorithm.advantage, reward_N, group_N)
+        return custom_advantage(algorithm.advantage, reward_N, group_N)
     difference_N = centre(reward_N, group_N, algorithm.baseline)
     spread = {"ddof": algorithm.ddof, "epsilon": algorithm.epsilon}
     match algorithm.scale:
@@ -133,11 +136,11 @@ def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
             return difference_N
 
 
-def own_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
-    """Advantages (N,) from the author's function at ``path`` (``pkg.module:function``).
+def custom_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
+    """Return advantages (N,) from the custom function at ``path`` (``pkg.module:function``).
 
     Raises:
-        UserError: it cannot be loaded, fails, or gives no finite number for each.
+        UserError: the function cannot be loaded, fails, or does not return N finite numbers.
     """
     title = f"algo.advantage {path!r}"
     function = load(path, title)
@@ -156,8 +159,8 @@ def own_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
 
 
 def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
-    """Each of K reward terms centred and scaled within its group, their sum scaled by the batch
-    (GDPO, arXiv:2601.05242)."""
+    """Return advantages (N,) from K reward terms: each term is centred and scaled within its group,
+    and the sum is scaled over the batch (GDPO, arXiv:2601.05242)."""
     total_N = np.zeros(len(term_NK))
     for term_N in term_NK.T:
         difference_N = centre(term_N, group_N, algorithm.baseline)
@@ -173,25 +176,26 @@ def assign_credit(
     algorithm: Algorithm,
     averages: Mapping[str, float] = MappingProxyType({}),
 ) -> Credit:
-    """Advantages over all trajectories of a step, grouped by ``trajectory.groups[key]``.
+    """Assign advantages to all trajectories of a step, grouped by ``trajectory.groups[key]``.
 
-    Rows of one member are compared as one and all get its advantage. Rows that are not trainable
-    count in no statistic and get 0.
+    All rows of a member get the member's advantage. Rows that are not trainable get 0 and enter no
+    statistic.
 
     Args:
-        trajectories: rows of a step.
-        key: the groups that rewards are compared within.
-        algorithm: how.
-        averages: role -> the running average of its rewards before the step, 0 where there is none;
-            for the baseline of that name.
+        trajectories: the rows of a step.
+        key: names the groups within which rewards are compared.
+        algorithm: baseline, scale and combination.
+        averages: role -> running average of its rewards before the step (default 0), for baseline
+            ``role-average``.
 
     Raises:
-        UserError: a row has no such key, no group has two members where members are compared with
-            each other, or a reward is not finite.
+        UserError: a row lacks the key, every group has a single member although members are
+            compared with each other, or a reward is not finite.
     """
     use = [i for i, t in enumerate(trajectories) if t.trainable]
-    alone = algorithm.baseline == "role-average"
-    _check_key(trajectories, use, key, alone=alone)
+    # A running average needs no second member to compare with.
+    role_average = algorithm.baseline == "role-average"
+    _check_key(trajectories, use, key, needs_peers=not role_average)
     rows = [trajectories[i] for i in use]
     reward_N = np.array([row.reward for row in rows], np.float64)
     if not np.isfinite(reward_N).all():
@@ -203,16 +207,17 @@ def assign_credit(
     group_M = number(row.groups[key] for row in rows)[first_rows(member_N)]
     reward_M = mean_by_member(reward_N, member_N)
     stats = _stats(reward_M, group_M)
-    before, role_M = averages, [rows[place].role for place in first_rows(member_N)]
+    role_M = [rows[i].role for i in first_rows(member_N)]
 
     def compare(value_M: Floats) -> Floats:
-        if alone:
-            return over_averages(value_M, role_M, before, algorithm)
+        if role_average:
+            return over_averages(value_M, role_M, averages, algorithm)
         return advantages(value_M, group_M, algorithm)
 
-    if alone:
-        averages = updated_averages(reward_M, role_M, before, algorithm.baseline_decay)
-        stats |= {f"baseline_{role}": value for role, value in averages.items()}
+    averages_after = averages
+    if role_average:
+        averages_after = updated_averages(reward_M, role_M, averages, algorithm.baseline_decay)
+        stats |= {f"baseline_{role}": value for role, value in averages_after.items()}
     if algorithm.combine == "normalise-then-sum":
         _check_no_turn_rewards(rows)
         term_MK = mean_by_member(_terms(rows), member_N)
@@ -222,13 +227,13 @@ def assign_credit(
     bonus = turn_bonus(rows, member_N, reward_M, compare)
     advantage_B = np.zeros(len(trajectories))
     advantage_B[use] = advantage_M[member_N]
-    return Credit(advantage_B, stats, averages, {use[i]: value for i, value in bonus.items()})
+    return Credit(advantage_B, stats, averages_after, {use[i]: value for i, value in bonus.items()})
 
 
 def over_averages(
     reward_M: Floats, role_M: Sequence[str], averages: Mapping[str, float], algorithm: Algorithm
 ) -> Floats:
-    """Rewards less the running average of their roles, as it was before the step: no reward is
+    """Return rewards less the running average of their role before the step, so that no reward is
     compared with itself."""
     difference_M = reward_M - np.array([averages.get(role, 0.0) for role in role_M])
     if algorithm.scale == "none":
@@ -244,7 +249,7 @@ def over_averages(
 def updated_averages(
     reward_M: Floats, role_M: Sequence[str], averages: Mapping[str, float], decay: float
 ) -> dict[str, float]:
-    """Role -> the running average after these rewards, one by one."""
+    """Return role -> running average after these rewards, in order."""
     after = dict(averages)
     for reward, role in zip(reward_M.tolist(), role_M):
         # b <- decay b + (1 - decay) r   SPIRAL, arXiv:2506.24119
@@ -253,23 +258,25 @@ def updated_averages(
 
 
 def number(names: Iterable[Hashable]) -> Ints:
-    """The names as numbers from 0, in order of appearance."""
+    """Number the names from 0 in order of appearance."""
     seen: dict[Hashable, int] = {}
     return np.array([seen.setdefault(name, len(seen)) for name in names], np.intp)
 
 
 def members(rows: Sequence[Trajectory], key: str) -> Ints:
-    """(N,) which member of its group under ``key`` each row is, in order of appearance."""
-    return number((row.groups[key], row.member or place) for place, row in enumerate(rows))
+    """Return the member of each row (N,), numbered in order of appearance. A row without
+    ``member`` is a member of its own."""
+    return number((row.groups[key], row.member or i) for i, row in enumerate(rows))
 
 
 def first_rows(member_N: Ints) -> Ints:
-    """(M,) where each member's first row is."""
+    """Return the index (M,) of each member's first row."""
     return np.unique(member_N, return_index=True)[1]
 
 
 def mean_by_member(value_N: Floats, member_N: Ints) -> Floats:
-    """(M, ...) means over each member's rows, whose rewards a penalty on length may tell apart."""
+    """Return means (M, ...) over each member's rows; a length penalty makes their rewards
+    differ."""
     count_M = np.bincount(member_N)
     total_M = np.zeros((len(count_M), *value_N.shape[1:]))
     np.add.at(total_M, member_N, value_N)
@@ -279,19 +286,20 @@ def mean_by_member(value_N: Floats, member_N: Ints) -> Floats:
 def with_divergence_penalty(
     trajectories: Sequence[Trajectory], divergence_N: Sequence[float], algorithm: Algorithm
 ) -> list[Trajectory]:
-    """Trajectories with their agent's divergence taken off their rewards, as the term
-    ``divergence``; as they are where the algorithm gives it no weight.
+    """Subtract each agent's divergence from its rewards, as the term ``divergence``. The rows stay
+    unchanged if ``algorithm.kl_in_reward`` is 0.
+
+    REINFORCE++ subtracts it token by token and sums from each token on. Earlier tokens have no part
+    in a token's expected gradient, so both forms agree in expectation.
 
     Args:
-        trajectories: rows of a step.
-        divergence_N: each row's sum of d = log pi - log pi_ref over its own tokens.
-
-    REINFORCE++ first took it off token by token, and summed from each token on; what lies before a
-    token has no part in its expected gradient, so the two agree in expectation.
+        trajectories: the rows of a step.
+        divergence_N: each row's sum of d = log pi - log pi_ref over its sampled tokens.
+        algorithm: its ``kl_in_reward`` is beta.
     """
     if not algorithm.kl_in_reward:
         return list(trajectories)
-    owners = [t.member or place for place, t in enumerate(trajectories)]
+    owners = [t.member or i for i, t in enumerate(trajectories)]
     total: dict[Hashable, float] = defaultdict(float)
     for member, value in zip(owners, divergence_N):
         total[member] += float(value)
@@ -303,7 +311,7 @@ def with_divergence_penalty(
 
 
 def _terms(rows: Sequence[Trajectory]) -> Floats:
-    """(N, K) weighted values of every term that any row has; 0 where a row lacks it."""
+    """Return the weighted reward terms (N, K); 0 where a row lacks a term."""
     names = list(dict.fromkeys(name for row in rows for name in row.reward_terms))
     table = [[row.reward_terms.get(name, 0.0) for name in names] for row in rows]
     return np.array(table, np.float64).reshape(len(rows), len(names))
@@ -331,7 +339,7 @@ def _check_no_turn_rewards(rows: Sequence[Trajectory]) -> None:
 
 
 def _check_key(
-    trajectories: Sequence[Trajectory], use: Sequence[int], key: str, *, alone: bool
+    trajectories: Sequence[Trajectory], use: Sequence[int], key: str, *, needs_peers: bool
 ) -> None:
     for i in use:
         if key not in trajectories[i].groups:
@@ -339,9 +347,9 @@ def _check_key(
             raise UserError(
                 f"{trajectories[i].agent} belongs to no group called {key!r}; known keys: {known}"
             )
-    # Failed rows count here: a group that lost all but one member is bad luck, not a wrong key.
+    # Failed rows count here: the key is not wrong if all but one member of a group failed.
     groups = {t.member or i: t.groups[key] for i, t in enumerate(trajectories) if key in t.groups}
-    if groups and len(set(groups.values())) == len(groups) and not alone:
+    if needs_peers and groups and len(set(groups.values())) == len(groups):
         raise UserError(
             f"every group under the key {key!r} has a single row, so there is nothing to compare; "
             "use a coarser key, or more traces per problem"

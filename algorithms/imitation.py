@@ -1,8 +1,8 @@
-"""Imitation: one step up the likelihood of each batch of worked solutions.
+"""Imitation: one optimizer step on the likelihood of each batch of worked solutions.
 
-A worked solution is a row whose sampler is certain of every token (log-probability 0), with the
-advantage 1: the gradient of the loss is that of the negative log-likelihood, and what a learner
-reports as its disagreement with the sampler is the negative log-likelihood itself.
+A worked solution is a row with advantage 1 whose sampler is certain of every token
+(log-probability 0). The gradient of the loss is therefore that of the negative log-likelihood, and
+the mismatch that a learner reports is the negative log-likelihood itself.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from coterie.algorithms.settings import LearnerSettings
 from coterie.datatypes import TokenCodec, Trajectory
 
 LIKELIHOOD = Algorithm(scale="none", reduction="token-mean")
-"""With one optimizer step on each batch: the mean negative log-likelihood of its tokens."""
+"""With one optimizer step for each batch, the loss is the mean negative log-likelihood."""
 
-_RISE = 0.1
+_WARMUP = 0.1
 """Share of the steps over which the learning rate rises."""
 
 
 @dataclass(frozen=True)
 class Imitation:
-    """How roles learn from worked solutions before they are rewarded."""
+    """Settings of imitation, which precedes training on rewards."""
 
     steps: int
     """Training steps."""
@@ -31,12 +31,13 @@ class Imitation:
     """Peak learning rate: it rises over a tenth of the steps and falls to 0 at the last."""
 
     def settings(self, usual: LearnerSettings) -> LearnerSettings:
-        """The optimiser's settings while imitating; what imitation leaves open is as ``usual``."""
-        return replace(imitating(usual), lr=self.lr, schedule="linear", warmup=_RISE)
+        """Return the optimizer's settings for imitation, based on the ``usual`` ones."""
+        return replace(imitating(usual), lr=self.lr, schedule="linear", warmup=_WARMUP)
 
 
 def imitating(settings: LearnerSettings) -> LearnerSettings:
-    """``settings`` for rows that no policy sampled: one step on each batch, uncorrected."""
+    """Adapt ``settings`` to rows that no policy sampled: one step for each batch, and no importance
+    correction."""
     return replace(settings, importance_correction="none", epochs=1, minibatches=1)
 
 
@@ -49,18 +50,18 @@ def worked_row(
     problem: str,
     ends: bool = True,
 ) -> Trajectory:
-    """A row from which ``answer`` is learned.
+    """Return a row that teaches ``answer``.
 
     Args:
-        codec: the role's.
-        given: the tokens that it answers.
-        answer: what is learned.
-        role: who learns it.
-        problem: the id of what is answered.
+        codec: the role's codec.
+        given: the tokens before the answer.
+        answer: the text to learn.
+        role: the role that learns.
+        problem: the problem's id.
         ends: whether the end of the turn is learned too.
     """
-    wanted = [*codec.extend(answer), *(codec.eos_ids[:1] if ends else ())]
-    tokens = np.asarray([*given, *wanted], dtype=np.int64)
+    target = [*codec.extend(answer), *(codec.eos_ids[:1] if ends else ())]
+    tokens = np.asarray([*given, *target], dtype=np.int64)
     return Trajectory(
         agent=f"{role}_0",
         role=role,
@@ -75,8 +76,8 @@ def worked_row(
 
 
 def describe_imitation(metrics: Mapping[str, float]) -> dict[str, float]:
-    """A learner's metrics of an update on worked solutions: ``loss``, the mean negative
-    log-likelihood before the update in nats a token, and those that mean something here."""
+    """Select a learner's metrics that make sense for imitation. ``loss`` is the mean negative
+    log-likelihood before the update, in nats per token."""
     names = ("entropy", "grad_norm", "lr", "rows", "tokens", "skipped_steps")
     reported = {name: metrics[name] for name in names if name in metrics}
     return (

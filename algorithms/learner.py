@@ -1,4 +1,4 @@
-"""The only part of the algorithms with a state: one role's optimiser and schedule.
+"""The learner: one role's optimizer and schedule, and the only algorithm code that has state.
 
 Legend: B rows, T tokens.
 """
@@ -19,7 +19,7 @@ from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import Batch, by_agent, scored_tokens, split_evenly
 from coterie.algorithms.credit import Floats
-from coterie.algorithms.distillation import TokenSignal, by_trajectory
+from coterie.algorithms.distillation import TokenSignal, on_all_tokens
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite, cause_of
 from coterie.algorithms.objective import SUMS, Totals, describe, objective
@@ -40,7 +40,7 @@ _NO_SIGNAL = TokenSignal()
 
 
 class Learner:
-    """Applies an algorithm's loss to one role's own rows."""
+    """Applies an algorithm's loss to the rows of one role."""
 
     def __init__(
         self,
@@ -53,13 +53,14 @@ class Learner:
         moves_first: bool = False,
     ) -> None:
         """Args:
-            temperature: what rows are sampled at; the learner's logits are divided by it. Greedy
-                rows (0) carry log-probabilities at temperature 1.
+            temperature: sampling temperature of the rows; logits are divided by it. Greedy rows (0)
+                carry log-probabilities at temperature 1.
             total_steps: training steps of the whole run, for schedules.
-            moves_first: the weights change before training begins, which :meth:`begin` says.
+            moves_first: the weights change before training begins, as in imitation; :meth:`begin`
+                marks the end of that.
 
         Raises:
-            UserError: a schedule needs ``total_steps``, or nothing is trainable.
+            UserError: a schedule needs ``total_steps``, or the model has no trainable parameters.
         """
         if total_steps is None and (settings.needs_total or algorithm.distillation.fade):
             raise UserError(
@@ -73,25 +74,25 @@ class Learner:
         self._total = total_steps
         self._ranks = model.ranks
         self._batched = BatchedModel(model, settings.micro_batch_tokens, self._temperature)
-        self._rereading = Rereading(algorithm.distillation, self._batched, self._as)
+        self._rereading = Rereading(algorithm.distillation, self._batched, self._with_weights)
         self._parameters = model.parameters()
         if not self._parameters:
             raise UserError("this model has no trainable parameters; a frozen role has no learner")
         self._optimizer = make_optimizer(list(self._parameters.values()), settings)
-        self._start = self._frozen_start(copied=moves_first)
+        self._start = self._copy_of_start(always=moves_first)
         self._average: dict[str, Tensor] | None = None
-        """The average of past weights, where it reads rows again."""
+        """Moving average of the weights, if it rereads rows."""
         if algorithm.distillation.beta and algorithm.distillation.reader == "average":
             self._average = {name: p.detach().clone() for name, p in self._parameters.items()}
         self.token_bonus: dict[int, Floats] = {}
-        """``id`` of a trajectory that the newest update read again, or whose turns are paid by
-        themselves -> (T,) what that added to the advantage of each of its tokens."""
+        """Index of a trajectory in the latest update -> (T,) additions to the advantages of its
+        tokens, from rereading and from turn rewards."""
         self._updates = 0
         """Calls of :meth:`update` that had rows."""
         self._skipped = 0
-        """Optimizer steps left out because of a loss or gradient that was not finite."""
+        """Optimizer steps that were skipped because a loss or gradient was not finite."""
         self._lost = 0
-        """Training steps running of which all were left out."""
+        """Consecutive fully skipped training steps."""
 
     def update(
         self,
@@ -101,19 +102,19 @@ class Learner:
     ) -> dict[str, float]:
         """Train on this role's rows of one training step; return metrics.
 
+        Rows that are not trainable are ignored. Without trainable rows nothing happens. Optimizer
+        steps whose loss or gradient is not finite are skipped and counted.
+
         Args:
             trajectories: the rows.
-            advantage_B: the advantage of each.
-            turn_bonus: place of a row -> (turns,) what is added for the tokens of each turn.
-
-        Rows that are not trainable never enter; without any other row, nothing happens. An
-        optimizer step whose loss or gradient is not finite is left out and counted.
+            advantage_B: the advantage of each row.
+            turn_bonus: index of a row -> (turns,) additions for the tokens of each turn.
 
         Raises:
-            NotFinite: the third training step running of which nothing was left, or one after
-                which the weights themselves are not finite.
+            NotFinite: three consecutive training steps were fully skipped, or the weights are not
+                finite after this one.
         """
-        self.token_bonus, model = {}, self.model
+        self.token_bonus = {}
         advantages = np.asarray(advantage_B, np.float64)
         learned = [t.as_learned() for t in trajectories]
         use = [i for i, t in enumerate(learned) if t.trainable and scored_tokens(t)]
@@ -125,22 +126,14 @@ class Learner:
             old = self._snapshot(rows) if several else None
         ref = self._reference(rows) if self.algorithm.kl_coefficient else None
         done = self._updates / (self._total or 1)
-        signal, row_bonus, read = self._rereading(rows, old, done)
-        self.token_bonus = by_trajectory([trajectories[i] for i in use], row_bonus)
+        signal, reread_bonus, reread_metrics = self._rereading(rows, old, done)
+        self.token_bonus = {
+            use[i]: on_all_tokens(trajectories[use[i]], bonus_N)
+            for i, bonus_N in reread_bonus.items()
+        }
         if turn_bonus:
-            paid = [turn_bonus.get(i) for i in use]
-            signal = signal.plus(
-                [
-                    torch.from_numpy(by_token(row, own)[1:].astype(np.float32)).to(model.device)
-                    for row, own in zip(rows, paid)
-                ]
-            )
-            for row, own in zip((trajectories[i] for i in use), paid):
-                if own is not None:
-                    self.token_bonus[id(row)] = by_token(row, own) + self.token_bonus.get(
-                        id(row), 0.0
-                    )
-        counts, skipped = _counts(rows, self.model.version), self._skipped
+            signal = self._with_turn_bonus(signal, trajectories, rows, use, turn_bonus)
+        counts, skipped_before = _counts(rows, self.model.version), self._skipped
         sums, peaks, losses, norms = torch.zeros(len(SUMS)), torch.zeros(2), [], []
         with self.model.active():
             for step, part in enumerate(self._parts(rows)):
@@ -148,21 +141,22 @@ class Learner:
                 sums, peaks = sums + more, torch.maximum(peaks, peak)
                 losses.append(loss)
                 norms.append(self._step(loss, self._updates + step / self.settings.optimizer_steps))
-            self._lost = self._lost + 1 if self._skipped - skipped == len(losses) else 0
+            fully_skipped = self._skipped - skipped_before == len(losses)
+            self._lost = self._lost + 1 if fully_skipped else 0
             if not self._finite_weights():
                 raise NotFinite("its weights are not finite after this update")
             if self._lost >= PATIENCE:
 
-                def alone(place: int) -> tuple[float, float]:
-                    part = range(place, place + 1)
-                    loss, _, _ = self._gradient(rows, advantages, old, ref, part, signal)
+                def loss_and_norm(row: int) -> tuple[float, float]:
+                    loss, _, _ = self._gradient(rows, advantages, old, ref, [row], signal)
                     norm = float(self._norm())
                     self._optimizer.zero_grad()
                     return loss, norm
 
-                raise cause_of(rows, advantages.tolist(), alone)
+                raise cause_of(rows, advantages.tolist(), loss_and_norm)
         self._updates += 1
-        self.model.version += self._lost == 0
+        if not fully_skipped:
+            self.model.version += 1
         for name, past in (self._average or {}).items():
             past.lerp_(
                 self._parameters[name].detach().to(past), 1 - self.algorithm.distillation.decay
@@ -172,20 +166,38 @@ class Learner:
             "grad_norm": max(norms, key=lambda norm: (not math.isfinite(norm), norm)),
             "lr": float(self._optimizer.param_groups[0]["lr"]),
             **describe(sums, peaks),
-            **read,
+            **reread_metrics,
             **counts,
             "skipped_steps": float(self._skipped),
         }
 
+    def _with_turn_bonus(
+        self,
+        signal: TokenSignal,
+        trajectories: Sequence[Trajectory],
+        rows: Sequence[Trajectory],
+        use: Sequence[int],
+        turn_bonus: TurnBonus,
+    ) -> TokenSignal:
+        """Add turn rewards to the signal of ``rows`` and to ``token_bonus``; ``use`` has the index
+        of each row in ``trajectories``."""
+        device = self.model.device
+        bonuses = [by_token(row, turn_bonus.get(i))[1:] for i, row in zip(use, rows)]
+        for i in use:
+            if i in turn_bonus:
+                bonus_T = by_token(trajectories[i], turn_bonus[i])
+                self.token_bonus[i] = bonus_T + self.token_bonus.get(i, 0.0)
+        return signal.plus([torch.from_numpy(b.astype(np.float32)).to(device) for b in bonuses])
+
     def begin(self) -> None:
-        """Count the weights of this moment as those from before training."""
-        for kept in self._kept().values():
-            for name, value in kept.items():
+        """Make the current weights the start of training."""
+        for copy in self._copies().values():
+            for name, value in copy.items():
                 value.copy_(self._parameters[name].detach())
 
     def divergences(self, trajectories: Sequence[Trajectory]) -> Floats:
-        """(B,) each row's sum of log pi - log pi_ref over its own tokens, under the weights of this
-        moment; 0 for rows that are not trainable. Needs an algorithm that has a reference."""
+        """Return each row's sum of log pi - log pi_ref over its sampled tokens, (B,), under the
+        current weights; 0 for rows that are not trainable. The algorithm must have a reference."""
         use = [i for i, t in enumerate(trajectories) if t.trainable and scored_tokens(t)]
         rows, out_B = [trajectories[i] for i in use], np.zeros(len(trajectories))
         if rows:
@@ -196,45 +208,45 @@ class Learner:
         return out_B
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Tensors by name, and plain JSON data; with the weights, all that an update depends on.
-        The tensors are the learner's own: a device has no room for them twice."""
+        """Return tensors by name and JSON data. Together with the weights, an update depends on
+        nothing else. The tensors are not copied, because a device has no room for them twice."""
         tensors, steps = save_moments(self._optimizer, self._parameters)
-        for kind, kept in self._kept().items():
-            tensors |= gather({f"{kind}/{name}": value for name, value in kept.items()})
+        for kind, copy in self._copies().items():
+            tensors |= gather({f"{kind}/{name}": value for name, value in copy.items()})
         counted = {"updates": self._updates, "skipped": self._skipped, "lost": self._lost}
         return tensors, {"steps": steps, **counted, "version": self.model.version}
 
     def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """Restore the state that :meth:`state_dict` gave.
+        """Restore the state that :meth:`state_dict` returned.
 
         Args:
             tensors: by name; they are copied.
-            plain: its JSON data.
+            plain: the JSON data.
         """
         load_moments(self._optimizer, self._parameters, tensors, plain["steps"])
-        for kind, kept in self._kept().items():
-            for name, value in kept.items():
+        for kind, copy in self._copies().items():
+            for name, value in copy.items():
                 value.copy_(shard_as(tensors[f"{kind}/{name}"], value))
         self._updates, self._skipped = int(plain["updates"]), int(plain["skipped"])
         self._lost = int(plain["lost"])
         self.model.version = int(plain["version"])
 
-    def _kept(self) -> dict[str, dict[str, Tensor]]:
-        """Copies of past weights by kind: the reference, the average."""
+    def _copies(self) -> dict[str, dict[str, Tensor]]:
+        """Copies of past weights by kind: the reference and the average."""
         return {"reference": self._start or {}, "average": self._average or {}}
 
     def reached(self) -> Iterator[tuple[str, Tensor]]:
-        """Parameter name -> which of its weights a gradient has reached so far (bool)."""
+        """Yield (parameter name, mask of the weights that a gradient has reached so far)."""
         for name, parameter in self._parameters.items():
-            if (reached_weights := reached(self._optimizer, parameter)) is not None:
-                yield name, reached_weights
+            if (mask := reached(self._optimizer, parameter)) is not None:
+                yield name, mask
 
     def _parts(self, rows: Sequence[Trajectory]) -> Iterator[list[int]]:
-        """The rows of each optimizer step of one training step, those of an agent together."""
+        """Yield the row indices of each optimizer step; an agent's rows stay together."""
         agents = by_agent(rows)
         for _ in range(self.settings.epochs):
             for part in split_evenly(len(agents), self.settings.minibatches):
-                yield sorted(place for agent in part for place in agents[agent])
+                yield sorted(row for agent in part for row in agents[agent])
 
     def _gradient(
         self,
@@ -245,20 +257,20 @@ class Learner:
         part: Sequence[int],
         signal: TokenSignal = _NO_SIGNAL,
     ) -> tuple[float, Tensor, Tensor]:
-        """Leave the gradient of one optimizer step on the parameters; return its loss and sums."""
+        """Leave the gradient of one optimizer step on the parameters; return loss, sums, peaks."""
         algorithm, settings = self.algorithm, self.settings
         agents = by_agent([rows[i] for i in part])
         totals = Totals(len(agents), sum(scored_tokens(rows[i]) for i in part))
-        own = {}
+        agent_tokens: dict[int, float] = {}
         for agent in agents:
-            tokens = sum(scored_tokens(rows[part[place]]) for place in agent)
-            own |= {part[place]: float(tokens) for place in agent}
+            tokens = sum(scored_tokens(rows[part[i]]) for i in agent)
+            agent_tokens |= {part[i]: float(tokens) for i in agent}
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
         busy = self._busy(part, advantages, signal)
         LEARNED.add((len(part) - len(busy)) / settings.epochs)
-        groups = self._batched.micro_batches(rows, busy)
-        for chosen, counts in self._ranks.share(groups):
+        micro_batches = self._batched.micro_batches(rows, busy)
+        for chosen, counts in self._ranks.share(micro_batches):
             batch = self._batched.pad(rows, chosen, advantages, signal)
             logp_BT, entropy_BT, gain_BT = batch_logprobs(
                 self.model,
@@ -274,11 +286,14 @@ class Learner:
                 batch,
                 algorithm,
                 totals,
-                agent_tokens_B=torch.tensor([own[i] for i in chosen], device=logp_BT.device),
+                agent_tokens_B=torch.tensor(
+                    [agent_tokens[i] for i in chosen], device=logp_BT.device
+                ),
                 gain_BT=gain_BT,
                 correction=settings.importance_correction,
                 cap=settings.importance_cap,
             )
+            # Every rank runs the same number of backward passes; surplus ones add nothing.
             (share.loss if counts else 0 * share.loss).backward()
             LEARNED.add(len(chosen) / settings.epochs)
             if not counts:
@@ -290,7 +305,7 @@ class Learner:
         return float(ranks.add(loss)), ranks.add(sums), ranks.largest(peaks)
 
     def _step(self, loss: float, done: float) -> float:
-        """One optimizer step, unless loss or gradient is not finite; gives the gradient's norm."""
+        """Take an optimizer step if loss and gradient are finite; return the gradient's norm."""
         norm_tensor = self._norm()
         norm = float(norm_tensor)
         factor = lr_factor(
@@ -312,11 +327,10 @@ class Learner:
         return norm
 
     def _norm(self) -> Tensor:
-        """The norm of the whole gradient."""
         gradients = []
         for parameter in self._parameters.values():
             if parameter.grad is None:
-                # A parameter's moments decay in each step, whatever reached it.
+                # AdamW skips parameters without a gradient, but their moments must decay too.
                 parameter.grad = torch.zeros_like(parameter)
             gradients.append(parameter.grad)
         return whole(torch.nn.utils.get_total_norm(gradients))
@@ -326,38 +340,38 @@ class Learner:
         return math.isfinite(float(whole(torch.nn.utils.get_total_norm(weights))))
 
     def _busy(self, part: Sequence[int], advantages: Floats, signal: TokenSignal) -> list[int]:
-        """The rows of ``part`` that can change the gradient."""
+        """Select the rows of ``part`` that can change the gradient."""
         regularised = self.algorithm.kl_coefficient or self.algorithm.entropy_coefficient
         if regularised or not self.settings.skip_idle_rows:
             return list(part)
         return [i for i in part if advantages[i] or signal.covers(i)]
 
     def _snapshot(self, rows: Sequence[Trajectory]) -> list[Tensor]:
-        """Each row's log-probabilities under the weights of this moment."""
+        """Each row's log-probabilities under the current weights."""
         return self._batched.logprobs(rows)
 
     @contextmanager
-    def _as(self, when: str) -> Iterator[None]:
-        """While open, the model has its weights from before training (``start``), the average of
-        its past weights (``average``), or its current ones."""
-        if when == "start" and self._start is None:
+    def _with_weights(self, name: str) -> Iterator[None]:
+        """Use the weights called ``name`` inside the block: ``start``, ``average`` or
+        ``current``."""
+        if name == "start" and self._start is None:
             with self.model.reference():
                 yield
         else:
-            other = {"start": self._start, "average": self._average}.get(when)
-            with self.model.active(), swap(self._parameters, other or {}):
+            copy = {"start": self._start, "average": self._average}.get(name)
+            with self.model.active(), swap(self._parameters, copy or {}):
                 yield
 
     def _reference(self, rows: Sequence[Trajectory]) -> list[Tensor]:
-        with self._as("start"):
+        with self._with_weights("start"):
             return self._snapshot(rows)
 
-    def _frozen_start(self, *, copied: bool) -> dict[str, Tensor] | None:
-        """A copy of the parameters, where a reference is needed and the model keeps none, or where
-        it must be ``copied``."""
+    def _copy_of_start(self, *, always: bool) -> dict[str, Tensor] | None:
+        """Copy the parameters if a reference is needed. Unless ``always`` is set, a model that can
+        compute its own reference (a new adapter, switched off) needs no copy."""
         if not self.algorithm.needs_reference:
             return None
-        if not copied:
+        if not always:
             with suppress(NotImplementedError), self.model.reference():
                 return None
         return {name: p.detach().clone() for name, p in self._parameters.items()}
@@ -372,7 +386,7 @@ def _counts(rows: Sequence[Trajectory], version: int) -> dict[str, float]:
 
 
 def _stack(values: list[Tensor], chosen: list[int], batch: Batch) -> Tensor:
-    """(B, T - 1) rows of ``values``, padded with 0."""
+    """Pad the ``chosen`` rows of ``values`` with 0 to (B, T - 1)."""
     padded = torch.nn.utils.rnn.pad_sequence([values[i] for i in chosen], batch_first=True)
     assert padded.shape == batch.mask_BT.shape
     return padded

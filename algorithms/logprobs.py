@@ -1,4 +1,4 @@
-"""Log-probabilities under a model that is trained, without a (tokens x vocabulary) tensor.
+"""Log-probabilities under a trainable model, without a (tokens x vocabulary) tensor.
 
 Legend: B rows, T tokens, N scored positions, H model width, V vocabulary.
 """
@@ -17,52 +17,52 @@ from coterie.algorithms.distillation import expected_difference
 
 Head = Callable[[Tensor], Tensor]
 
-# Logits that may exist at once: 64 MiB in float32, beside as much for their softmax; on a CPU 16,
-# which its caches hold.
+# Logits computed at once: 64 MiB in float32, plus as much for their softmax. 16 MiB fit into the
+# caches of a CPU.
 _LOGITS_AT_ONCE = 1 << 24
-_ON_CPU = 1 << 22
-# However large the vocabulary: each chunk passes over the head's weights, and over their gradient.
-_POSITIONS_AT_ONCE = 128
+_LOGITS_AT_ONCE_ON_CPU = 1 << 22
+# Smaller chunks are slow whatever the vocabulary: each one reads all weights of the head.
+_MIN_POSITIONS_AT_ONCE = 128
 
 
 class TrainableModel(Protocol):
-    """A role's causal language model, or its adapter on a shared one, as a learner needs it."""
+    """A role's causal language model, or its adapter on a shared model, as a learner needs it."""
 
     version: int
-    """Number of updates so far; the learner counts it up."""
+    """Number of updates so far; the learner increments it."""
     context: int
     """Longest context in tokens."""
     ranks: Ranks
-    """The processes that compute its updates together."""
+    """The processes that compute the updates together."""
 
     @property
     def device(self) -> torch.device:
-        """The device on which inputs must be."""
+        """The device of inputs."""
         ...
 
     @property
     def shares_from(self) -> int | None:
-        """Tokens from which on a start that rows of a batch have in common is computed once, where
-        rows stand end to end; None: they are padded."""
+        """Minimum shared-prefix length worth computing once, in tokens, if rows are packed; None:
+        rows are padded."""
         ...
 
     @property
-    def keeps_tokens(self) -> int | None:
-        """Tokens of a micro-batch within which nothing is computed twice, where smaller ones cost
-        nothing; None: they do."""
+    def uncheckpointed_tokens(self) -> int | None:
+        """Tokens of a micro-batch whose activations fit without recomputation, if small
+        micro-batches are as fast as large ones; None: they are slower."""
         ...
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """This role's own trainable parameters; names are stable between runs."""
+        """Return this role's trainable parameters; names are stable between runs."""
         ...
 
     def scored_states(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """(N, H) hidden states for the head at the positions where ``mask_BT`` (B, T - 1) is true:
-        those whose next token is scored, row by row. Rows are padded on the right."""
+        """Return the head's inputs (N, H) at the positions where ``mask_BT`` (B, T - 1) is true,
+        whose next token is scored, row by row. Rows are padded on the right."""
         ...
 
     def head(self, hidden: Tensor) -> Tensor:
-        """(N, V) logits of (N, H) hidden states."""
+        """Return logits (N, V) of hidden states (N, H)."""
         ...
 
     @property
@@ -71,15 +71,15 @@ class TrainableModel(Protocol):
         ...
 
     def active(self) -> AbstractContextManager[None]:
-        """While open, this role's adapter is the one that computes."""
+        """Use this role's adapter inside the block."""
         ...
 
     def reference(self) -> AbstractContextManager[None]:
-        """While open, the model is what it was before training (a new adapter is off).
+        """Use the weights from before training inside the block (a new adapter is off).
 
         Raises:
-            NotImplementedError: no copy is kept (full weights, an adapter that was given); the
-                learner then keeps its own.
+            NotImplementedError: the model has no such copy (full weights, or an adapter loaded from
+                a file); the learner then makes one.
         """
         ...
 
@@ -91,7 +91,7 @@ class ScoredPositions(NamedTuple):
     entropy_N: Tensor
     """In nats."""
     gain_N: Tensor | None = None
-    """:func:`expected_difference` from the reader, where there is one."""
+    """:func:`expected_difference` from the reader; None without a reader."""
 
 
 def score(
@@ -105,19 +105,20 @@ def score(
     logits_at_once: int | None = None,
     head_learns: bool = True,
 ) -> ScoredPositions:
-    """Log-probabilities of ``target_N``, entropies, and the expected difference from ``reader``.
+    """Compute log-probabilities of ``target_N``, entropies, and the expected difference from
+    ``reader``.
 
     Args:
         hidden_NH: hidden states at the scored positions.
         target_N: ids of the tokens that follow.
-        head: from hidden states to logits.
+        head: hidden states -> logits.
         temperature: divides the logits, as in sampling.
-        entropy_gradient: whether the entropies carry a gradient.
+        entropy_gradient: whether entropies carry a gradient.
         reader: a second distribution at each position.
-        logits_at_once: most logits that exist at a time; more are computed in chunks, and once more
-            in the backward pass. None: what suits the device.
-        head_learns: false where no gradient of the head's own weights is wanted. Without a gradient
-            of entropies and without a reader, logits are then computed once only.
+        logits_at_once: most logits in memory; more are computed in chunks, and again in the
+            backward pass. None: the default of the device.
+        head_learns: whether the head's weights need a gradient. If neither they nor the entropies
+            do, and there is no reader, logits are computed only once.
     """
 
     def chunk(hidden_CH: Tensor, target_C: Tensor, *read: Tensor) -> tuple[Tensor, ...]:
@@ -142,10 +143,10 @@ def score(
 
 
 class _FrozenHead(torch.autograd.Function):
-    """Log-probabilities and entropies of ``chunk``, with the gradient computed on the way.
+    """Log-probabilities and entropies of ``chunk``, with the gradient computed in the forward pass.
 
-    A log-probability depends on its own position's hidden state alone, so its gradient there times
-    whatever arrives in the backward pass is the whole gradient: no logits are needed again.
+    A log-probability depends only on the hidden state of its own position. The backward pass
+    multiplies that gradient by the incoming one and needs no logits.
     """
 
     @staticmethod
@@ -185,8 +186,8 @@ def likeliest(
     temperature: float,
     logits_at_once: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(N, K) ids of the likeliest tokens, (N, K) their log-probabilities in float32, and (N,) those
-    of ``target_N``; K is ``count``, or the vocabulary where that is smaller."""
+    """Return ids of the likeliest tokens (N, K), their log-probabilities in float32 (N, K), and
+    those of ``target_N`` (N,). K is ``count``, or the size of a smaller vocabulary."""
     parts = []
     size = at_once(head, hidden_NH, logits_at_once)
     for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
@@ -203,7 +204,7 @@ def _tempered(logits_CV: Tensor, temperature: float) -> Tensor:
 
 
 def _entropy(logp_CV: Tensor) -> Tensor:
-    # A probability of 0 has log -inf; its share of the entropy is 0, not NaN.
+    # The log of probability 0 is -inf, and 0 * -inf is NaN, but such a token adds 0.
     finite_CV = logp_CV.clamp(min=torch.finfo(torch.float32).min)
     if logp_CV.requires_grad:
         return -(logp_CV.exp() * finite_CV).sum(-1)
@@ -211,13 +212,15 @@ def _entropy(logp_CV: Tensor) -> Tensor:
 
 
 def positions_at_once(vocab_size: int, *, on_cpu: bool) -> int:
-    """Positions whose logits exist at a time, where nobody asks for another number."""
-    return max(_POSITIONS_AT_ONCE, (_ON_CPU if on_cpu else _LOGITS_AT_ONCE) // vocab_size)
+    """Return the default number of positions whose logits are computed at once."""
+    logits = _LOGITS_AT_ONCE_ON_CPU if on_cpu else _LOGITS_AT_ONCE
+    return max(_MIN_POSITIONS_AT_ONCE, logits // vocab_size)
 
 
 def at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None = None) -> int:
-    """:func:`positions_at_once` for a head, or the positions of so many logits."""
-    # An empty product tells the width of the head without computing anything.
+    """Return the number of positions that ``logits_at_once`` logits make, or by default
+    :func:`positions_at_once`."""
+    # Empty input shows the head's width without computing anything.
     vocab_size = head(hidden_NH[:0]).shape[-1]
     if logits_at_once is None:
         return positions_at_once(vocab_size, on_cpu=hidden_NH.is_cpu)
@@ -227,17 +230,17 @@ def at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None = None) ->
 def batch_logprobs(
     model: TrainableModel, batch: Batch, *, temperature: float, entropy_gradient: bool = False
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Score a batch's sampled tokens; the head sees no other positions.
+    """Score a batch's sampled tokens; the head computes no other positions.
 
     Args:
-        model: scores.
+        model: the model that scores.
         batch: padded rows.
         temperature: divides the logits.
-        entropy_gradient: whether the entropies carry a gradient.
+        entropy_gradient: whether entropies carry a gradient.
 
     Returns:
         (B, T - 1) log-probabilities, entropies in nats, and the expected difference from the
-        batch's reader, None without a reader; all 0 outside the mask.
+        batch's reader (None without a reader); all 0 outside the mask.
     """
     ids_BT, mask_BT = batch.ids_BT, batch.mask_BT
 
@@ -249,7 +252,7 @@ def batch_logprobs(
             temperature=temperature,
             entropy_gradient=entropy_gradient,
             reader=batch.reader,
-            # Shards gather the head's weights in each pass of their own.
+            # With sharded weights, the backward pass must gather the head again.
             head_learns=model.head_learns or model.ranks.size > 1,
         )
         empty_BT = torch.zeros(mask_BT.shape, device=scored.logp_N.device)
@@ -266,7 +269,7 @@ def batch_logprobs(
 def batch_likeliest(
     model: TrainableModel, batch: Batch, count: int, *, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """:func:`likeliest` at the batch's sampled tokens, row by row."""
+    """Apply :func:`likeliest` to the batch's sampled tokens, row by row."""
 
     def compute() -> tuple[Tensor, Tensor, Tensor]:
         hidden_NH = model.scored_states(batch.ids_BT, batch.mask_BT)

@@ -1,4 +1,4 @@
-"""A learner that cannot go on: its loss, gradient or weights are infinite or NaN."""
+"""Errors of a learner whose loss, gradient or weights are infinite or NaN."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from coterie.datatypes import Trajectory, UserError
 
 PATIENCE = 3
-"""Training steps running in which no optimizer step was finite; one or two happen, and pass."""
+"""Consecutive fully skipped training steps that end a run; one or two can happen by chance."""
 
 
 class NotFinite(UserError):
-    """Raised where training would learn nothing more."""
+    """Raised when further training would change nothing."""
 
     def __init__(self, why: str, row: Trajectory | None = None, advantage: float = 0.0) -> None:
-        """``row`` is the cause, where a single row is, with its advantage."""
+        """``row``, with its advantage, is the cause; None: no single row is."""
         super().__init__(why)
         self.row, self.advantage = row, advantage
 
@@ -21,23 +21,26 @@ class NotFinite(UserError):
 def cause_of(
     rows: Sequence[Trajectory],
     advantages: Sequence[float],
-    alone: Callable[[int], tuple[float, float]],
+    loss_and_norm: Callable[[int], tuple[float, float]],
 ) -> NotFinite:
-    """The first row whose own loss or gradient is not finite; where each alone is, the one with the
-    largest gradient.
+    """Find the first row whose loss or gradient is not finite, or else the row with the largest
+    gradient; return the error to raise.
 
     Args:
-        rows: of a step whose loss or gradient is not finite.
-        advantages: theirs.
-        alone: gives loss and norm of the gradient of one row, by its place.
+        rows: the rows of a step whose loss or gradient is not finite.
+        advantages: the advantage of each row.
+        loss_and_norm: index of a row -> loss and gradient norm of that row alone.
     """
-    largest, most = 0, -1.0
-    for place, row in enumerate(rows):
-        loss, norm = alone(place)
+    largest, largest_norm = 0, -1.0
+    for i, row in enumerate(rows):
+        loss, norm = loss_and_norm(i)
         if not (math.isfinite(loss) and math.isfinite(norm)):
             why = f"the row of {row.agent} alone has a loss of {loss:g} and a gradient of {norm:g}"
-            return NotFinite(why, row, advantages[place])
-        if norm > most:
-            largest, most = place, norm
-    why = f"each of its rows is finite, with gradients of up to {most:.1e}, but their sum is not"
+            return NotFinite(why, row, advantages[i])
+        if norm > largest_norm:
+            largest, largest_norm = i, norm
+    why = (
+        f"each of its rows is finite, with gradients of up to {largest_norm:.1e}, but their sum is "
+        "not"
+    )
     return NotFinite(why, rows[largest], advantages[largest])

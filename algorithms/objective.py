@@ -1,13 +1,12 @@
 """The loss of one micro-batch, as its part of the loss of a whole optimizer step.
 
-As a sum of weighted tokens, the loss does not care how rows are split into micro-batches: its
-denominators are those of the whole step. What they count is agents of episodes: an agent whose
-context began anew has several rows, and these together weigh as much as another agent's only row.
+The loss is a sum of weighted tokens whose denominators belong to the whole step, so the split into
+micro-batches does not change it. Denominators count agents of episodes: several rows of one agent
+(one for each context) weigh as much as the only row of another.
 
 Legend: B rows, T tokens (the scored ones: the width of the mask); d = log pi - log pi_ref;
-delta = the trainer's log pi_old - the sampler's log pi, which disagree a little about the same
-weights; rho = exp(delta). A sampler that cannot tell a log-probability says NaN; such a token has
-delta 0.
+delta = the trainer's log pi_old - the sampler's log pi, which differ by rounding; rho = exp(delta).
+A sampler that does not know a log-probability reports NaN; delta is then 0.
 """
 
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
 Correction = Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]
 SUMS = ("tokens", "ratio", "clipped", "entropy", "kl", "delta", "k3", "capped", "rho", "rho2")
 
-# exp of 20 nats is 5e8, which neither a coefficient nor a cap makes useful.
+# exp of 20 nats is 5e8, too large to be useful under any coefficient or cap.
 _LIMIT = 20.0
 
 
@@ -33,29 +32,29 @@ class Totals:
     """Denominators of a whole optimizer step."""
 
     agents: int
-    """Agents of episodes: the rows of each together count as one."""
+    """Agents of episodes; all rows of an agent count as one."""
     tokens: int
 
 
 @dataclass(frozen=True)
 class PartialLoss:
-    """A micro-batch's share of a step: the parts of all micro-batches add up."""
+    """A micro-batch's share of a step; the shares of all micro-batches add up."""
 
     loss: Tensor
     sums: Tensor
     """(10,) sums over tokens, in the order of ``SUMS``; without gradient."""
     peaks: Tensor
-    """(2,) largest ratio and largest absolute mismatch."""
+    """(2,) largest importance ratio and largest absolute delta."""
 
 
 class Importance(NamedTuple):
-    """Weights on the loss, and what they are made of."""
+    """Importance weights on the loss, and their ingredients."""
 
     weight_BT: Tensor
     delta_BT: Tensor
     """0 outside the mask."""
     capped_BT: Tensor
-    """Tokens whose weight the cap changed (bool)."""
+    """Whether the cap changed a token's weight (bool)."""
 
 
 def objective(
@@ -72,23 +71,23 @@ def objective(
     correction: Correction = "none",
     cap: float = 2.0,
 ) -> PartialLoss:
-    """This micro-batch's part of the step's loss.
+    """Compute this micro-batch's part of the step's loss.
 
-    A row's loss weight multiplies its loss and enters no denominator. The importance correction is
-    on the surrogate alone.
+    A row's loss weight multiplies its loss and enters no denominator. The importance correction
+    applies to the surrogate only.
 
     Args:
-        logp_BT: log-probabilities under the weights that are trained.
+        logp_BT: log-probabilities under the current weights.
         entropy_BT: in nats.
         old_BT: log-probabilities before the first optimizer step of the training step.
-        ref_BT: those of the reference; None without a KL penalty.
+        ref_BT: log-probabilities of the reference; None without a KL penalty.
         batch: the rows.
         algorithm: surrogate, reduction and penalties.
         totals: denominators of the whole optimizer step.
-        agent_tokens_B: as of :func:`token_weights`.
+        agent_tokens_B: see :func:`token_weights`.
         gain_BT: the expected difference from the batch's reader, which is maximised
             (:func:`coterie.algorithms.distillation.expected_difference`).
-        correction: what is done where sampler and trainer disagree.
+        correction: how disagreement of sampler and trainer is corrected.
         cap: largest importance weight.
     """
     mask_BT = batch.mask_BT
@@ -111,7 +110,7 @@ def objective(
         length=algorithm.length,
         agent_tokens_B=agent_tokens_B,
     )
-    # Masked by selection: an infinity under a weight of 0 would be NaN.
+    # Select before weighting: an infinity times weight 0 would be NaN.
     loss_BT = torch.where(mask_BT, loss_BT, 0.0)
     loss = (loss_BT * weights_BT * batch.weight_B[:, None]).sum()
     if algorithm.entropy_coefficient:
@@ -129,21 +128,21 @@ def token_weights(
     length: int = 0,
     agent_tokens_B: Tensor | None = None,
 ) -> Tensor:
-    """(B, T) weights, 0 outside the mask; the reduced loss is ``(weights * loss).sum()``.
+    """Return weights (B, T), 0 outside the mask; the reduced loss is ``(weights * loss).sum()``.
 
     Args:
-        mask_BT: true on a policy's own sampled tokens.
+        mask_BT: true on sampled tokens.
         agents: agents of episodes in the whole optimizer step; y_i are all sampled tokens of agent
-            i, whatever rows they are in.
+            i, in all of its rows.
         tokens: sampled tokens in the whole optimizer step.
         length: the constant of ``constant-length``.
-        agent_tokens_B: |y_i| of the agent whose row it is; None: every row is an agent's only one.
+        agent_tokens_B: |y_i| of each row's agent; None: every agent has one row.
     """
     mask_BT = mask_BT.float()
     match reduction:
         case "sequence-mean":  # 1/B sum_i 1/|y_i| sum_t        GRPO, arXiv:2402.03300
-            own_B = mask_BT.sum(-1) if agent_tokens_B is None else agent_tokens_B
-            return mask_BT / (own_B[:, None].clamp(min=1) * agents)
+            length_B = mask_BT.sum(-1) if agent_tokens_B is None else agent_tokens_B
+            return mask_BT / (length_B[:, None].clamp(min=1) * agents)
         case "token-mean":  # 1/sum_i |y_i| sum_i sum_t         DAPO, arXiv:2503.14476
             return mask_BT / tokens
         case "constant-length":  # 1/(B L) sum_i sum_t          Dr. GRPO, arXiv:2503.20783
@@ -151,8 +150,8 @@ def token_weights(
 
 
 def divergence(logp_BT: Tensor, ref_BT: Tensor, estimator: Literal["k1", "k2", "k3"]) -> Tensor:
-    """(B, T) estimates of KL(pi || pi_ref) from samples of pi (J. Schulman, "Approximating KL
-    divergence"), token by token."""
+    """Return token-wise estimates (B, T) of KL(pi || pi_ref) from samples of pi (J. Schulman,
+    "Approximating KL divergence")."""
     d_BT = logp_BT - ref_BT
     match estimator:
         case "k1":  # unbiased, of either sign
@@ -166,17 +165,17 @@ def divergence(logp_BT: Tensor, ref_BT: Tensor, estimator: Literal["k1", "k2", "
 def importance(
     old_BT: Tensor, sampler_BT: Tensor, mask_BT: Tensor, correction: Correction, cap: float
 ) -> Importance:
-    """Importance weights pi_old / pi_sampler, bounded by ``cap`` or 0 above it.
+    """Return importance weights pi_old / pi_sampler; above ``cap`` they become ``cap`` or 0.
 
-    Truncated importance sampling per token or per sequence (arXiv:2510.18927 compares them); a
-    sequence's rho is the product over its own tokens.
+    This is truncated or masked importance sampling by token or by sequence (compared in
+    arXiv:2510.18927). A sequence's rho is the product over its sampled tokens.
 
     Args:
         old_BT: the trainer's log-probabilities.
-        sampler_BT: the sampler's; NaN where it cannot tell.
+        sampler_BT: the sampler's log-probabilities; NaN if unknown.
         mask_BT: true on sampled tokens.
-        correction: level and kind of the bound; ``none`` weighs everything 1.
-        cap: the bound, at least 1.
+        correction: level and kind of the bound; with ``none`` all weights are 1.
+        cap: largest weight, at least 1.
     """
     known_BT = mask_BT & ~sampler_BT.isnan()
     delta_BT = torch.where(known_BT, old_BT.detach() - sampler_BT, 0.0)
@@ -191,7 +190,7 @@ def importance(
 
 
 def effective_share(sum_rho: float, sum_rho_squared: float, tokens: float) -> float:
-    """Effective sample size as a share of the samples: (sum rho)^2 / (N sum rho^2)."""
+    """Return the effective sample size as a share of N samples: (sum rho)^2 / (N sum rho^2)."""
     return sum_rho**2 / (tokens * sum_rho_squared) if tokens and sum_rho_squared else 1.0
 
 
@@ -221,7 +220,7 @@ def _statistics(
 
 
 def describe(sums: Tensor, peaks: Tensor) -> dict[str, float]:
-    """Metrics from added-up sums and the largest peaks; none where no token was scored."""
+    """Turn the sums and peaks of a step into metrics; empty if no token was scored."""
     total = dict(zip(SUMS, sums.tolist(), strict=True))
     ratio_max, delta_max = peaks.tolist()
     tokens = total.pop("tokens")

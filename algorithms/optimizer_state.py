@@ -1,8 +1,8 @@
-"""The optimiser, and its memory by parameter name: tensors for safetensors, numbers for JSON.
+"""The optimizer, and its state by parameter name: tensors for safetensors, numbers for JSON.
 
-Moments in 8 bits and moments that leave a GPU are bitsandbytes' (its AdamW computes in float32 from
-float32 weights, on a CPU too; a gradient may be clipped before the step, which torchao's offloading
-optimiser, that copies gradients during the backward pass, does not see).
+8-bit moments and moments in main memory come from bitsandbytes. Its AdamW computes in float32 from
+float32 weights, on CPUs too. torchao's offloading optimizer is no alternative: it copies gradients
+during the backward pass, before they can be clipped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,14 +19,14 @@ from coterie.datatypes import UserError
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CONSTANT = ("qmap1", "qmap2")
-"""The value of each of 256 codes."""
+"""Tables with the value of each of the 256 codes, which never change."""
 
 
 def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings) -> Optimizer:
-    """AdamW (arXiv:1711.05101), with its moments as the settings want them.
+    """Create AdamW (arXiv:1711.05101) with moments in the format of the settings.
 
     Raises:
-        UserError: the library is not there, or moments should leave a GPU and there is none.
+        UserError: bitsandbytes is missing, or paged moments are set without a GPU.
     """
     rates: dict[str, Any] = {
         "lr": settings.lr,
@@ -55,13 +55,14 @@ def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings
 def save_moments(
     optimizer: Optimizer, parameters: Mapping[str, nn.Parameter]
 ) -> tuple[dict[str, Tensor], dict[str, float]]:
-    """The moments themselves (``exp_avg/NAME``, ``exp_avg_sq/NAME``; in 8 bits their codes and each
-    block's largest), which the next step changes, and steps by parameter."""
+    """Return the moments (``exp_avg/NAME``, ``exp_avg_sq/NAME``; in 8 bits the codes and the
+    largest value of each block) and the steps by parameter. The moments are not copied: the next
+    step changes them."""
     tensors, steps = {}, {}
     for name, parameter in parameters.items():
         if state := optimizer.state.get(parameter):
-            kept = {k: v for k, v in state.items() if k not in ("step", *_CONSTANT)}
-            tensors |= gather({f"{kind}/{name}": value for kind, value in kept.items()})
+            moments = {k: v for k, v in state.items() if k not in ("step", *_CONSTANT)}
+            tensors |= gather({f"{kind}/{name}": value for kind, value in moments.items()})
             steps[name] = float(state["step"])
     return tensors, steps
 
@@ -72,21 +73,21 @@ def load_moments(
     tensors: Mapping[str, Tensor],
     steps: Mapping[str, float],
 ) -> None:
-    """Restore the moments that :func:`save_moments` gave.
+    """Restore the moments that :func:`save_moments` returned.
 
     Args:
-        optimizer: loses its state.
+        optimizer: its state is replaced.
         parameters: by name.
-        tensors: moments as ``exp_avg/NAME``, whole.
+        tensors: moments as ``exp_avg/NAME``, not sharded.
         steps: optimizer steps so far, by parameter.
     """
     optimizer.state.clear()
-    places = {id(p): i for i, p in enumerate(optimizer.param_groups[0]["params"])}
+    indices = {id(p): i for i, p in enumerate(optimizer.param_groups[0]["params"])}
     for name, step in steps.items():
         parameter = parameters[name]
         if not isinstance(optimizer, torch.optim.AdamW):
-            library: Any = optimizer
-            library.init_state(library.param_groups[0], parameter, 0, places[id(parameter)])
+            library: Any = optimizer  # of bitsandbytes
+            library.init_state(library.param_groups[0], parameter, 0, indices[id(parameter)])
             state = optimizer.state[parameter]
             for kind in state.keys() - {"step", *_CONSTANT}:
                 state[kind].copy_(tensors[f"{kind}/{name}"])
@@ -98,13 +99,14 @@ def load_moments(
             )
             for moment in _MOMENTS
         }
-        # The fused optimiser keeps its counter beside the parameter.
+        # The fused optimizer wants its counter on the parameter's device.
         count = torch.tensor(step, dtype=torch.float32, device=parameter.device)
         optimizer.state[parameter] = {"step": count, **moments}
 
 
 def reached(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor | None:
-    """Which numbers of ``parameter`` a gradient has reached so far; None before the first step."""
+    """Return a mask of the weights that a gradient has reached so far; None before the first
+    step."""
     state = optimizer.state.get(parameter)
     if not state:
         return None
@@ -114,8 +116,8 @@ def reached(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor | None:
 
 @contextmanager
 def swap(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> Iterator[None]:
-    """While open, those of ``parameters`` that ``values`` has hold these, and ``values`` theirs.
-    For forward passes only."""
+    """Exchange ``values`` with the parameters of the same names inside the block, for forward
+    passes only."""
     _exchange(parameters, values)
     try:
         yield
@@ -125,7 +127,7 @@ def swap(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -
 
 @torch.no_grad()
 def _exchange(parameters: Mapping[str, nn.Parameter], values: Mapping[str, Tensor]) -> None:
-    # In place: what lies in shards is gathered from where it lay at first.
+    # In place, because sharded weights are gathered from their original storage.
     for name, value in values.items():
         before = parameters[name].detach().clone()
         parameters[name].copy_(value)

@@ -1,4 +1,4 @@
-"""Rows that are read again after a context which their author did not have."""
+"""Rereading: rows are scored again after a context that their author did not have."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -14,33 +14,31 @@ from coterie.algorithms.distillation import TokenSignal, describe_bonus, on_samp
 from coterie.datatypes import Trajectory
 
 RowBonus = dict[int, Tensor]
-"""Place of a row -> (N,) what reading it again adds to the advantages of its sampled tokens."""
+"""Index of a row -> (N,) what rereading adds to the advantages of its sampled tokens."""
 
 
 @dataclass(frozen=True)
 class Rereading:
-    """Which weights read rows again, and how the difference is learned."""
+    """Rereads rows and turns the differences into additions to token advantages."""
 
     settings: Distillation
     batched: BatchedModel
     weights: Callable[[str], AbstractContextManager[None]]
-    """While open, the model has the weights of that name: start, average or current."""
+    """Uses the weights of a name inside the block: start, average or current."""
 
     def __call__(
         self, rows: Sequence[Trajectory], old: list[Tensor] | None, done: float
     ) -> tuple[TokenSignal, RowBonus, dict[str, float]]:
-        """The signal of every row, the bonus of its sampled tokens, and metrics of both.
+        """Return the signal of all rows, the bonus of their sampled tokens, and metrics.
 
         Args:
-            rows: of an update; those without ``reread_after`` are not read.
-            old: the rows' log-probabilities, (T - 1,) each, where these are known.
-            done: share of the run that is over, in [0, 1].
+            rows: the rows of an update; those without ``reread_after`` are not reread.
+            old: the rows' log-probabilities, (T - 1,) each; None: they are computed.
+            done: completed share of the run, in [0, 1].
         """
         settings = self.settings.after(done)
         if not self.settings.beta:
             return TokenSignal(), {}, {}
-        # Both contexts must fit, and hold a token before the first sampled one: nothing predicts a
-        # first token.
         use = [i for i, r in enumerate(rows) if r.reread_after is not None and self._fits(r)]
         if not use or not settings.beta:
             return TokenSignal(), {}, {"distillation/rows": 0.0}
@@ -50,6 +48,7 @@ class Rereading:
         return self._signal(rows, row_bonus, readers), row_bonus, share | metrics
 
     def _fits(self, row: Trajectory) -> bool:
+        # A sampled first token cannot be scored: no earlier position predicts it.
         room, contexts = self.batched.model.context, (row, row.as_reread())
         return all(len(context.tokens) <= room and not context.mask[0] for context in contexts)
 
@@ -60,34 +59,32 @@ class Rereading:
         old: list[Tensor] | None,
         settings: Distillation,
     ) -> tuple[RowBonus, dict[int, ReaderLogprobs]]:
-        """The bonus of each row in ``use``; and its reader, where the likeliest tokens count."""
-        behind = [rows[i].as_reread() for i in use]
+        """The bonus of each row in ``use``, and its reader if the likeliest tokens count."""
+        reread = [rows[i].as_reread() for i in use]
         read, readers = {}, {}
         with self.weights(settings.reader):
             if settings.likeliest:
-                tokens = self.batched.likeliest(behind, settings.likeliest)
+                tokens = self.batched.likeliest(reread, settings.likeliest)
                 for i, (ids_NK, logp_NK, logp_N) in zip(use, tokens, strict=True):
                     beta_N = logp_N.new_full(logp_N.shape, settings.beta)
                     read[i] = logp_N
                     readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
             else:
                 read = dict(
-                    zip(use, on_sampled(behind, self.batched.logprobs(behind)), strict=True)
+                    zip(use, on_sampled(reread, self.batched.logprobs(reread)), strict=True)
                 )
-        themselves = [rows[i] for i in use]
+        originals = [rows[i] for i in use]
         if old is None:
             with self.weights("current"):
-                own = self.batched.logprobs(themselves)
+                own = self.batched.logprobs(originals)
         else:
             own = [old[i] for i in use]
-        own = on_sampled(themselves, own)
+        own = on_sampled(originals, own)
         return {i: token_bonus(settings, read[i], own_N) for i, own_N in zip(use, own)}, readers
 
     def _signal(
         self, rows: Sequence[Trajectory], row_bonus: RowBonus, readers: dict[int, ReaderLogprobs]
     ) -> TokenSignal:
-        """Build the signal: from the likeliest tokens if there are readers, otherwise from the
-        sampled ones."""
         if readers:
             return TokenSignal(readers=[readers.get(i) for i in range(len(rows))])
         bonus = [torch.zeros(len(row.tokens) - 1, device=self.batched.model.device) for row in rows]

@@ -23,29 +23,30 @@ _LOG_RATIO_LIMIT = 20.0
 
 
 class Terms(NamedTuple):
-    """A surrogate's loss, ratio and clipping of each token; meaningless outside the mask."""
+    """Loss, ratio and clipping of each token; undefined outside the mask."""
 
     loss_BT: Tensor
     ratio_BT: Tensor
-    """The importance ratio that the surrogate looked at; without gradient."""
+    """The importance ratio that the surrogate used; without gradient."""
     clipped_BT: Tensor
-    """Whether a bound stopped or limited this token's gradient (bool)."""
+    """Whether a bound stopped or limited the token's gradient (bool)."""
 
 
 def token_ratio(logp_BT: Tensor, old_BT: Tensor) -> Tensor:
-    """pi / pi_old of each token, (B, T)."""
+    """Return pi / pi_old of each token, (B, T)."""
     return (logp_BT - old_BT).clamp(-_LOG_RATIO_LIMIT, _LOG_RATIO_LIMIT).exp()
 
 
 def sequence_ratio(logp_BT: Tensor, old_BT: Tensor, mask_BT: Tensor) -> Tensor:
-    """exp of the mean log-ratio over a row's own tokens, (B, 1); without gradient."""
+    """Return exp of the mean log-ratio over a row's sampled tokens, (B, 1); without gradient."""
     log_ratio_BT = torch.where(mask_BT, (logp_BT - old_BT).detach(), 0.0)
     mean_B1 = log_ratio_BT.sum(-1, keepdim=True) / mask_BT.sum(-1, keepdim=True).clamp(min=1)
     return mean_B1.clamp(-_LOG_RATIO_LIMIT, _LOG_RATIO_LIMIT).exp()
 
 
 def gate(ratio_BT: Tensor, advantage: Tensor, tau_positive: float, tau_negative: float) -> Tensor:
-    """(4 / tau) sigmoid(tau (r - 1)); tau by the sign of the advantage.   arXiv:2511.20347"""
+    """Return (4 / tau) sigmoid(tau (r - 1)); tau depends on the advantage's sign.
+    arXiv:2511.20347"""
     tau = torch.where(advantage > 0, tau_positive, tau_negative)
     return torch.sigmoid(tau * (ratio_BT - 1)) * (4 / tau)
 
@@ -54,17 +55,17 @@ def gate(ratio_BT: Tensor, advantage: Tensor, tau_positive: float, tau_negative:
 def surrogate(
     choice: object, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
 ) -> Terms:
-    """The terms of ``choice``; ``surrogate.register`` teaches it one more kind.
+    """Compute the terms of ``choice``; ``surrogate.register`` adds another kind.
 
     Args:
-        choice: a surrogate's numbers, which select its formula.
+        choice: the surrogate's settings, whose class selects the formula.
         logp_BT: log-probabilities, with a gradient.
-        old_BT: those before the first optimizer step of the training step.
-        advantage: (B, 1), or (B, T) where tokens have their own.
-        mask_BT: true on a row's own tokens.
+        old_BT: log-probabilities before the first optimizer step of the training step.
+        advantage: (B, 1), or (B, T) if each token has one.
+        mask_BT: true on sampled tokens.
 
     Raises:
-        TypeError: no formula is registered for this kind.
+        TypeError: no formula is registered for this class.
     """
     raise TypeError(f"no surrogate is registered for {type(choice).__name__}")
 
@@ -73,12 +74,12 @@ def surrogate(
 def clipped_ratio(
     choice: ClippedRatio, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
 ) -> Terms:
-    """-min(r A, clip(r) A), r of the token or of the sequence; where A < 0, at most -dual A."""
+    """-min(r A, clip(r) A), with r of the token or of the sequence; at most -dual A if A < 0."""
     if choice.level == "token":
         ratio_BT = token_ratio(logp_BT, old_BT)
     else:
-        # s_t = sg(s) pi / sg(pi): the value of s, and a gradient that each token gets for its own
-        # advantage.   GSPO-token, arXiv:2507.18071
+        # s_t = sg(s) pi / sg(pi): the value of s, with a gradient by each token's own advantage.
+        # GSPO-token, arXiv:2507.18071
         ratio_BT = sequence_ratio(logp_BT, old_BT, mask_BT) * (logp_BT - logp_BT.detach()).exp()
     low, high = 1 - choice.low, 1 + choice.high
     loss_BT = -torch.minimum(ratio_BT * advantage, ratio_BT.clamp(low, high) * advantage)
@@ -97,7 +98,7 @@ def clipped_ratio(
 def soft_gate(
     choice: SoftGate, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
 ) -> Terms:
-    """-f(r) A with the gradient through the gate; it has no bound to be stopped at."""
+    """-f(r) A with the gradient through the gate; nothing is clipped."""
     ratio_BT = token_ratio(logp_BT, old_BT)
     weight_BT = gate(ratio_BT, advantage, choice.tau_positive, choice.tau_negative)
     return Terms(-weight_BT * advantage, ratio_BT.detach(), torch.zeros_like(mask_BT))
@@ -117,7 +118,7 @@ def clipped_weight(
 def sequence_weight(
     choice: SequenceWeight, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
 ) -> Terms:
-    """-sg(clip(s)) A log pi: the token mean of it is clip(s) A mean_t log pi."""
+    """-sg(clip(s)) A log pi, whose token mean is clip(s) A mean_t log pi."""
     ratio_B1 = sequence_ratio(logp_BT, old_BT, mask_BT)
     weight_B1 = ratio_B1.clamp(1 - choice.low, 1 + choice.high)
     clipped_BT = (weight_B1 != ratio_B1).expand_as(mask_BT)
@@ -128,7 +129,7 @@ def sequence_weight(
 def gate_weight(
     choice: GateWeight, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
 ) -> Terms:
-    """-sg(f(r)) A log pi; differentiated, the gate would flip the gradient's sign for unlikely
+    """-sg(f(r)) A log pi. A gradient through the gate would change its sign for unlikely
     tokens."""
     ratio_BT = token_ratio(logp_BT, old_BT).detach()
     weight_BT = gate(ratio_BT, advantage, choice.tau_positive, choice.tau_negative)

@@ -1,4 +1,4 @@
-"""The boundary between rollouts and inference: a prompt goes out, a completion comes back."""
+"""The interface between rollouts and inference: prompts, completions, policies, codecs."""
 
 import hashlib
 import re
@@ -13,21 +13,21 @@ from coterie.datatypes.problem import Problem
 
 FinishReason = Literal["eos", "stop", "length"]
 MOVES = "Moves: "
-"""Begins the line in which a prompt lists legal moves: numbers, or words in brackets."""
+"""Prefix of the line of a prompt with the legal moves: numbers, or words in brackets."""
 _MOVES = re.compile(rf"^{MOVES.strip()}((?: (?:-?\d+|\[[^\[\]\n]+\]))+)", re.MULTILINE)
 _MOVE = re.compile(r"-?\d+|\[[^\[\]]+\]")
 
 
 def listed_moves(text: str) -> list[str]:
-    """The moves that the last line of the kind ``Moves: 0 2 5`` lists; none without one."""
+    """Return the moves in the last line such as ``Moves: 0 2 5``; none without such a line."""
     lists = _MOVES.findall(text)
     return _MOVE.findall(lists[-1]) if lists else []
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample one completion. Defaults are the neutral ones: training needs the
-    probabilities under which tokens were really drawn."""
+    """Sampling parameters of a completion. Defaults are neutral, because training needs the true
+    probabilities of sampled tokens."""
 
     max_new_tokens: int
     temperature: float = 1.0
@@ -36,23 +36,22 @@ class Sampling:
     top_k: int = 0
     """0 switches the filter off."""
     stop: tuple[str, ...] = ()
-    """Decoding ends with the token in which one of these strings is completed; the token is
-    kept whole."""
+    """Sampling ends with the token that completes one of these strings; the token stays whole."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """The input of a policy, on behalf of one agent."""
+    """The input of a policy for one agent."""
 
     tokens: npt.NDArray[np.int64]
     """(T,) the agent's full context in its own vocabulary."""
     text: str
-    """The same context as text, for policies that live behind a text interface."""
+    """The context as text, for policies with a text interface."""
     agent: str
     seed: int
-    """Names this row's random stream: a completion is a function of (weights, prompt, seed)."""
+    """Determines the random stream: a completion is a function of (weights, prompt, seed)."""
     problem: Problem | None = None
-    """Private: only scripted policies (oracles, gold hints) may look."""
+    """Only for scripted policies (oracles, gold hints)."""
 
 
 @dataclass(frozen=True)
@@ -60,84 +59,83 @@ class Completion:
     """The output of a policy: sampled tokens with their log-probabilities."""
 
     tokens: npt.NDArray[np.int64]
-    """(N,) sampled ids, the end-of-sequence id included where it was sampled."""
+    """(N,) sampled ids, including a sampled end-of-sequence id."""
     logprobs: npt.NDArray[np.float32]
-    """(N,) log-probability of each token under the distribution it was drawn from: after
-    temperature, before top-p and top-k. NaN where the policy cannot tell."""
+    """(N,) log-probability of each token under its sampling distribution, after temperature and
+    before top-p and top-k; NaN if unknown."""
     finish_reason: FinishReason
     weight_version: int = 0
-    """Number of updates that the sampling weights had seen."""
+    """Number of updates of the weights that sampled."""
 
 
 class PolicyFailure(Exception):
-    """A policy could not answer. The rollout records it as data; it is never a sample."""
+    """Raised when a policy cannot answer. The rollout records the failure; it is no sample."""
 
 
 class Policy(Protocol):
     """Anything that answers a prompt: a model in this process, a server, a script."""
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Complete ``prompt``; raise :class:`PolicyFailure` when no answer can be had."""
+        """Complete ``prompt``; raise :class:`PolicyFailure` if there is no answer."""
         ...
 
 
 class TokenCodec(Protocol):
-    """A role's tokenizer together with its chat template (or none).
+    """A role's tokenizer with its chat template, if it has one.
 
-    Contexts only ever grow: each method returns the ids to *append*, so that sampled tokens are
-    never tokenised a second time.
+    Contexts only grow. Methods return ids to *append*, so sampled tokens are never tokenized again.
     """
 
     @property
     def vocab_size(self) -> int:
-        """Number of ids: they are in ``range(vocab_size)``."""
+        """Number of ids, which are in ``range(vocab_size)``."""
         ...
 
     @property
     def eos_ids(self) -> Sequence[int]:
-        """Every id that ends a turn; the first is the one with which a turn ends here."""
+        """All ids that end a turn; the codec itself writes the first."""
         ...
 
     def open(self, message: str) -> list[int]:
-        """Ids of a fresh context: the user's message, rendered up to the point where the
-        assistant writes."""
+        """Return the ids of a new context: the user's message and the start of the assistant's
+        turn."""
         ...
 
     def follow(self, message: str, *, ended: bool, mark: int | None = None) -> list[int]:
-        """Ids appended after an assistant's turn: the end of that turn (unless ``ended`` says
-        that the model sampled it), the user's next message, the assistant's start.
+        """Return the ids after an assistant's turn: its end (unless it was sampled), the user's
+        next message, and the start of the assistant's turn.
 
         Args:
-            message: the user's.
+            message: the user's message.
             ended: whether the last sampled id is one of ``eos_ids``.
-            mark: which one; the first without one.
+            mark: that id; None: the first of ``eos_ids``.
         """
         ...
 
     def extend(self, text: str) -> list[int]:
-        """Ids of environment text inserted into the assistant's current turn."""
+        """Return the ids of environment text within the assistant's turn."""
         ...
 
     def decode(self, tokens: Sequence[int] | npt.NDArray[np.int64]) -> str:
-        """Text of sampled ids, without end-of-sequence or padding marks. Never raises: ids that
-        are not valid text decode to replacement characters."""
+        """Return the text of sampled ids, without end-of-sequence and padding marks. Never raises;
+        invalid text becomes replacement characters."""
         ...
 
     def count(self, text: str) -> int:
-        """Number of tokens in ``text``."""
+        """Return the number of tokens in ``text``."""
         ...
 
     def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
-        """The longest head (or tail) of ``text`` that has at most ``limit`` tokens."""
+        """Return the longest head (or tail) of ``text`` with at most ``limit`` tokens."""
         ...
 
 
 def derive_seed(*parts: int | str) -> int:
-    """A seed in [0, 2^63) that depends on every part and on their order, so that no random stream
-    depends on the order in which things happen.
+    """Return a seed in [0, 2^63) that depends on all parts and their order.
 
-    ``derive_seed(run_seed, "sample", step, episode, agent, turn)`` names one row's stream: the same
-    on every machine and in every process.
+    Every random stream gets a seed from its own name, such as ``derive_seed(run_seed, "sample",
+    step, episode, agent, turn)``. So it is the same on every machine, in every process, and
+    whatever happens before.
     """
     text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1

@@ -1,4 +1,4 @@
-"""A reasoning problem, and what environments ask of the scorer that judges answers to it."""
+"""Reasoning problems, and the interface of the scorer that grades their answers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ AnswerKind = Literal["math", "number", "choice", "list", "text", "qa", "code", "
 
 @dataclass(frozen=True)
 class Problem:
-    """One question with one gold answer; plain data, so it can be stored and hashed.
+    """A question with its gold answer, as plain data.
 
     Example: ``Problem(id="chains:17", question="7 + 8 - 3 =", gold="2", kind="number")``
     """
@@ -20,25 +20,25 @@ class Problem:
     id: str
     """Unique within its source and stable between runs."""
     question: str
-    """The text that a model reads; choices, if any, already stand in it as ``A. ...`` lines."""
+    """The text that a model reads, including choices as ``A. ...`` lines."""
     gold: str
     """The reference answer: LaTeX for ``math``, the letter for ``choice``, comma-separated for
     ``list``, a solution for ``code``."""
     kind: AnswerKind = "math"
     """How answers are compared: ``math`` and ``number`` by value, ``choice`` by letter or option
-    text, ``list`` as an unordered collection of values, ``text`` as a normalised string, ``qa`` as
-    SQuAD does. ``code`` is run against the tests in ``meta``, ``judged`` is read by a model."""
+    text, ``list`` as an unordered collection of values, ``text`` as a normalized string, ``qa``
+    like SQuAD. ``code`` runs against the tests in ``meta``, and a model grades ``judged``."""
     choices: tuple[str, ...] = ()
     """Option texts in the order of their letters (``choice`` only)."""
     percent: bool = False
     """Whether 50 % also equals 0.5 (a property of the data set)."""
     tolerance: float = 0.0
-    """Numbers that are no further than this from a number of the gold answer equal it (``math``,
-    ``number`` and ``list``)."""
+    """Largest difference at which numbers equal those of the gold answer (``math``, ``number`` and
+    ``list``)."""
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """Anything else worth keeping (level, family, source); JSON values only."""
+    """Other data (level, family, source); JSON values only."""
     alternatives: tuple[str, ...] = ()
-    """Further gold answers: whoever states any of them, or ``gold``, is right."""
+    """Other answers that are also right."""
 
     @property
     def golds(self) -> tuple[str, ...]:
@@ -48,29 +48,29 @@ class Problem:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of checking one response against one gold answer."""
+    """The result of comparing a response with the gold answer."""
 
     correct: bool
-    """Whether the answer is right: what accuracies, votes and thresholds count."""
+    """Whether the answer is right, for accuracies, votes and thresholds."""
     answer: str | None
-    """The extracted answer as it was written; None where the response has none."""
+    """The extracted answer as written; None if the response states none, which is wrong."""
     method: str
-    """Which rule decided: ``none``, ``string``, ``rational``, ``choice``, ``list``,
-    ``algebra``, ``exact-match``, ``timeout``, ``error``, ``refused`` (too long or exponent too
-    large); of programs ``tests`` and ``quit``; of a judge ``judge``, ``not-attempted`` and
-    ``not-graded``; ``math-verify``, and ``checker`` of a user's own."""
+    """The rule that decided: ``none`` (no answer is stated), ``string``, ``rational``, ``choice``,
+    ``list``, ``algebra``, ``exact-match``, ``timeout``, ``error``, ``refused`` (too long, or the
+    exponent is too large); for programs ``tests`` and ``quit``; for a judge ``judge``,
+    ``not-attempted`` and ``not-graded``; ``math-verify``; ``checker`` for a custom checker."""
     partial: float = 0.0
-    """What a checker of one's own gives an answer that is not right, from 0 to below 1."""
+    """Credit of a custom checker for a wrong answer, from 0 to below 1."""
 
     @property
     def credit(self) -> float:
-        """What the answer earns where right answers earn 1: 1, or its partial credit."""
+        """1 for a right answer, else its partial credit."""
         return 1.0 if self.correct else self.partial
 
 
 @dataclass(frozen=True)
 class ScoreRequests:
-    """Everything that an environment step is about to ask of the scorer."""
+    """All scores that a step of an environment will request."""
 
     checks: tuple[tuple[str, Problem], ...] = ()
     """(response text, problem)"""
@@ -78,16 +78,16 @@ class ScoreRequests:
 
 
 class Scorer(Protocol):
-    """Judges responses and embeds texts. It memoises: the same question has the same answer."""
+    """Grades responses and embeds texts, with a cache."""
 
     def check(self, response: str, problem: Problem) -> Verdict:
         """Extract the answer of ``response`` and compare it with the gold answer."""
         ...
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(n, D) unit vectors, one a text."""
+        """Return unit vectors (n, D), one for each text."""
         ...
 
     def prefetch(self, requests: Sequence[ScoreRequests]) -> None:
-        """Compute in one batch what is about to be asked one by one."""
+        """Compute later requests in one batch."""
         ...

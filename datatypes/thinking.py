@@ -1,8 +1,8 @@
-"""How models mark a thought in their text, and what follows it.
+"""Thoughts in models' texts: their marks, and the reply that follows.
 
-``<think>`` is the usual mark; families of models have others (``[THINK]``, ``<seed:think>``,
-``<|begin_of_thought|>``, the channels of gpt-oss). A chat template may open the thought itself:
-then the mark stands in the prompt, and :func:`opened_by` finds it there.
+``<think>`` is the usual mark. Other families of models use ``[THINK]``, ``<seed:think>``,
+``<|begin_of_thought|>`` or the channels of gpt-oss. If the chat template opens the thought, the
+mark is in the prompt, where :func:`opened_by` finds it.
 """
 
 import re
@@ -18,12 +18,9 @@ _TAG = r"(?:(?!end_|no_)\w{1,16}[:_])?(?:think|thinking|thoughts?)(?:_fast(?:er)
 
 
 def _mark(angle: str, word: str) -> str:
-    """The pattern of marks that begin with ``<`` and go on with ``angle``, or are ``word`` in
-    brackets.
-
-    A mark in backticks is only spoken of. Every mark begins with one of three characters, and so
-    does the pattern: most of a long text is passed over at once.
-    """
+    """The pattern of marks that continue ``<`` with ``angle``, or are ``word`` in brackets."""
+    # Marks in backticks are quoted. The pattern begins with a set of three characters, so that the
+    # search skips most of a long text.
     rest = rf"(?:(?<=<)(?:{angle})|(?<=\[)(?-i:{word.upper()}\])|(?<=◁){word}▷)"
     return rf"[<\[◁](?:(?<!`.){rest}|{rest}(?!`))"
 
@@ -34,44 +31,42 @@ OPENING = _mark(
     r"|\|channel\|?>(?:analysis|commentary|thought)[^<`\n]{0,80}+(?:<\|message\|>)?+",
     "think",
 )
-"""Pattern of the marks that open a thought wherever they stand; not case-sensitive."""
+"""Pattern of marks that open a thought anywhere in a text; not case-sensitive."""
 CLOSING = _mark(
     rf"/{_TAG}>|\|(?:/|end_of_|end_){_NAME}\|>|/\|{_NAME}\|>"
     r"|\|inner_suffix\|>|channel\|>|\|im_start\|>answer\b"
     r"|(?:\|end\|>(?:<\|start\|>assistant)?<|\|start\|>assistant<)?\|channel\|>final(?:<\|message\|>)?+",
     "/think",
 )
-"""Pattern of the marks that close one."""
+"""Pattern of marks that close a thought."""
 _AT_START = (
     r"(?:[a-z]{1,16}_)?(?:reasoning|reason|rationale|analysis|reflection|scratch_?pad|monologue|cot"
     r"|thinking|thought)(?:_(?:process|trace|steps?))?"
 )
-"""Names of tags that hold a thought where a text begins with them; elsewhere they are parts of an
+"""Names of tags that are a thought at the beginning of a text; elsewhere they are part of an
 answer."""
 
 _OPENING, _CLOSING = re.compile(OPENING, re.IGNORECASE), re.compile(CLOSING, re.IGNORECASE)
 _BEGINS = re.compile(rf"\s*(?:(?P<mark>{OPENING})|<(?P<name>{_AT_START})>)", re.IGNORECASE)
 _ENDS = re.compile(rf"(?:{OPENING}|<{_AT_START}>)\s*\Z", re.IGNORECASE)
 _TAIL = 256
-"""Ids at the end of a context in which the mark is looked for: a mark may be a byte to an id."""
+"""Ids at the end of a context that are searched for a mark, whose bytes may be separate ids."""
 
 
 def after_thinking(text: str) -> str:
-    """What follows the last mark that closes a thought.
-
-    A thought that is opened and never closed is dropped: nothing in it is an answer yet.
-    """
+    """Return the text after the last thought, without a later thought that is never closed, in
+    which nothing is an answer."""
     start = _thought(text)[1]
     opened = _OPENING.search(text, start)
     return text[start : opened.start() if opened else len(text)]
 
 
 def split_thinking(text: str) -> tuple[str, str | None]:
-    """``(thinking, reply)`` of a model's output.
+    """Split a model's output into (thinking, reply).
 
-    The reply is what follows the last closing mark; the opening one may be missing, as chat
-    templates write it themselves. Without a closing mark the whole text is the reply, unless it
-    begins by thinking: then there is none.
+    The reply follows the last closing mark. The opening mark may be missing, because chat templates
+    can write it. Without a closing mark the whole text is the reply, unless it begins with an
+    opening mark: then there is no reply.
 
     >>> split_thinking("<think>2 + 2</think>\\n4")
     ('2 + 2', '4')
@@ -87,8 +82,8 @@ def split_thinking(text: str) -> tuple[str, str | None]:
 
 
 def _thought(text: str) -> tuple[int, int]:
-    """Where the closing mark of the last thought begins and ends: both 0 where nothing closes one,
-    and both the length of the text where its leading tag is never closed."""
+    """(start, end) of the last closing mark: (0, 0) without one, and twice the text's length if its
+    leading tag is never closed."""
     end = start = 0
     if name := leading_tag(text):
         close = re.search(rf"(?<!`)</{name}>|</{name}>(?!`)", text, re.IGNORECASE)
@@ -101,41 +96,38 @@ def _thought(text: str) -> tuple[int, int]:
 
 
 def leading_tag(text: str) -> str:
-    """The name of a tag that holds a thought only because ``text`` begins with it; empty without
-    one."""
+    """Return the name of a tag that is a thought only because ``text`` begins with it, or ""."""
     begins = _BEGINS.match(text)
     return (begins["name"] if begins else None) or ""
 
 
 def opened_in(text: str) -> str:
-    """The mark at the end of ``text`` that opens a thought, with the white space behind it; empty
-    where there is none."""
+    """Return the opening mark at the end of ``text`` with the white space after it, or ""."""
     mark = _ENDS.search(text[-_TAIL:])
     return mark[0] if mark else ""
 
 
 def opened_by(codec: TokenCodec, context: Sequence[int] | npt.NDArray[np.int64]) -> str:
-    """The beginning of the assistant's text that stands in ``context`` already, where that is a
-    thought which is open; empty elsewhere."""
-    told = getattr(codec, "opened_thought", None)
-    if told is not None:
-        return told(context)
+    """Return the opening mark of a thought at the end of ``context``, or "" if none is open."""
+    opened_thought = getattr(codec, "opened_thought", None)
+    if opened_thought is not None:
+        return opened_thought(context)
     return opened_in(codec.decode(context[-_TAIL:]))
 
 
 def as_said(opened: str, text: str) -> str:
-    """``text`` as its author's whole turn: with the thought that the prompt opened.
+    """Put the mark of a thought that the prompt opened in front of the sampled text.
 
     Args:
-        opened: of :func:`opened_by`.
-        text: what was sampled. Where it is empty, or repeats the mark, it stays as it is.
+        opened: the result of :func:`opened_by`.
+        text: the sampled text; it is unchanged if it is empty or repeats the mark.
     """
     repeats = text.lstrip().lower().startswith(opened.strip().lower())
     return text if not text or repeats else opened + text
 
 
 def closing_of(opened: str) -> str:
-    """The mark that closes the thought that ``opened`` opens; ``</think>`` where there is no rule.
+    """Return the closing mark for the opening mark ``opened``; ``</think>`` without a rule.
 
     >>> closing_of("<seed:think>\\n"), closing_of("[THINK]"), closing_of("<|begin_of_thought|>")
     ('</seed:think>', '[/THINK]', '<|end_of_thought|>')
@@ -154,12 +146,13 @@ def closing_of(opened: str) -> str:
 
 
 def behind_thought(opened: str, text: str) -> str:
-    """``text`` of somebody else, to stand in a context that has opened a thought.
+    """Adapt another author's ``text`` to a context with an open thought.
 
-    A text without a thought of its own closes it first: what stands in it would be no answer.
+    A text without a thought of its own gets the closing mark, because text inside a thought is no
+    answer.
 
     Args:
-        opened: of :func:`opened_by`; empty leaves ``text`` alone.
+        opened: the result of :func:`opened_by`; with "" the text is unchanged.
         text: a whole reply.
     """
     if not opened or not text:

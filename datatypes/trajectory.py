@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Trajectory:
-    """One training row: an agent's context with the tokens it sampled.
+    """A training row: an agent's context with its sampled tokens.
 
     Legend: P prompt, a sampled, E inserted by the environment::
 
@@ -22,71 +22,71 @@ class Trajectory:
     agent: str
     role: str
     tokens: npt.NDArray[np.int64]
-    """(T,) the exact ids, in the order in which the model saw them."""
+    """(T,) the exact ids in the order in which the model saw them."""
     mask: npt.NDArray[np.bool_]
-    """(T,) true on the policy's own sampled tokens, and only there."""
+    """(T,) true on sampled tokens."""
     logprobs: npt.NDArray[np.float32]
-    """(T,) the sampler's log-probabilities where ``mask``; 0 elsewhere."""
+    """(T,) the sampler's log-probabilities on the mask; 0 elsewhere."""
     reward: float
     reward_terms: Mapping[str, float]
     """Weighted values by name; they sum to ``reward``."""
     groups: Mapping[str, str]
-    """Key name -> the group that this row belongs to under that key."""
+    """Group key -> the row's group."""
     member: str = ""
-    """Who of the group this is: the rows of one agent in one episode (its contexts, each with its
-    whole reward) share it and are compared as one; empty: the row by itself."""
+    """The member of the group. All rows of an agent in an episode (one for each context, each with
+    the whole reward) share it and are compared as one; empty: the row is a member of its own."""
     loss_weight: float = 1.0
-    """Multiplies this row's loss after advantages are taken; never the reward."""
+    """Factor of the row's loss; it changes neither reward nor advantage."""
     status: str = "ok"
-    """``ok``, or why there is no usable sample; such rows carry no loss."""
+    """``ok``, or the reason why the row is no usable sample and carries no loss."""
     weight_version: int = 0
     """The oldest weights that sampled a token of this row."""
     turns: tuple[tuple[int, int], ...] = ()
-    """Spans [start, end) of each sampled turn in ``tokens``."""
+    """Spans [start, end) of the sampled turns in ``tokens``."""
     texts: tuple[str, ...] = ()
-    """The pieces of context as text, in order: given and sampled in turn."""
+    """The context as text, in alternating pieces of environment and agent."""
     finish: tuple[str, ...] = ()
     """Why each sampled turn ended."""
     untrained: tuple[tuple[int, int], ...] = ()
-    """Spans [start, end) of turns that the policy sampled and that carry no loss: they are context
-    of the others."""
+    """Spans [start, end) of sampled turns without loss, which are context of later turns."""
     turn_rewards: tuple[float, ...] = ()
-    """What of ``reward`` its agent was paid for each of its turns in the episode, in whatever rows
-    they are; empty: the reward is for all of them."""
+    """The part of ``reward`` for each turn of the agent in the episode, in all of its rows; empty:
+    the reward belongs to all turns."""
     turn_numbers: tuple[int, ...] = ()
-    """Which of the agent's turns, from 0, each of ``turns`` is; empty without ``turn_rewards``."""
+    """Number of each of ``turns`` among the agent's turns, from 0; empty without
+    ``turn_rewards``."""
     info: Mapping[str, Any] = field(default_factory=dict)
-    """What the environment measured (correct, hinted, rescued, ...); plain data."""
+    """Measurements of the environment (correct, hinted, rescued, ...); plain data."""
     learned_after: npt.NDArray[np.int64] | None = None
-    """Ids after which the row is learned, in place of those before its first sampled token;
-    None: those that the model saw."""
+    """Ids that replace those before the first sampled token in learning; None: the model's own
+    context."""
     reread_after: npt.NDArray[np.int64] | None = None
-    """Ids after which the row is read once more, in place of those before its first sampled token:
-    a context that its author did not have, for algorithms that distil; None: it is not."""
+    """Ids that replace those before the first sampled token in rereading, a context that the author
+    did not have, for algorithms that distil; None: the row is not reread."""
 
     @property
     def trainable(self) -> bool:
-        """Whether this row may enter a loss."""
+        """Whether the row can enter a loss."""
         return self.status == "ok" and bool(self.mask.any())
 
     @property
     def learned_mask(self) -> npt.NDArray[np.bool_]:
-        """(T,) true on the sampled tokens that carry loss."""
+        """(T,) true on sampled tokens that carry loss."""
         mask = self.mask.copy()
         for start, end in self.untrained:
             mask[start:end] = False
         return mask
 
     def with_term(self, name: str, value: float) -> "Trajectory":
-        """This row with one more reward term of that weighted ``value``."""
+        """Return this row with another reward term, whose weighted value is ``value``."""
         terms = {**self.reward_terms, name: value}
         return replace(self, reward=self.reward + value, reward_terms=terms)
 
     def as_learned(self) -> "Trajectory":
-        """This row with the context after which it is learned, and a mask on what is learned.
+        """Return this row with the context of learning, and a mask of the learned tokens.
 
-        Where that is another one (context distillation, arXiv:2209.15189), what the sampler's
-        log-probabilities would have been is not known: they are NaN.
+        With another context (context distillation, arXiv:2209.15189), the sampler's
+        log-probabilities are unknown, hence NaN.
         """
         row = self._behind(self.learned_after)
         if not row.untrained:
@@ -95,13 +95,13 @@ class Trajectory:
         return replace(row, mask=mask, logprobs=np.where(mask, row.logprobs, np.float32(0)))
 
     def as_reread(self) -> "Trajectory":
-        """This row after the context of :attr:`reread_after`."""
+        """Return this row with the context :attr:`reread_after`."""
         return self._behind(self.reread_after)
 
     def _behind(self, before: npt.NDArray[np.int64] | None) -> "Trajectory":
         if before is None or not self.mask.any():
             return self
-        # What is not learned was sampled all the same.
+        # The sampled part includes turns without loss.
         start = min([int(self.mask.argmax()), *(first for first, _ in self.untrained)])
         mask, shift = self.mask[start:], len(before) - start
         return replace(
@@ -119,7 +119,7 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Episode:
-    """One play of an environment: a function of (problem, seed, options, actions)."""
+    """An episode of an environment: a function of (problem, seed, options, actions)."""
 
     problem_id: str
     seed: int
@@ -128,12 +128,12 @@ class Episode:
     """``train`` or ``eval``."""
     trajectories: tuple[Trajectory, ...]
     info: Mapping[str, Any] = field(default_factory=dict)
-    """Episode-level measurements of the environment; plain data."""
+    """Measurements of the whole episode; plain data."""
     gold: str | None = None
-    """The problem's reference answers, joined by ``or``; None where it was given no problem."""
+    """The problem's reference answers, joined by ``or``; None without a problem."""
     kind: str | None = None
-    """How answers to it are compared (:data:`AnswerKind`)."""
+    """How answers are compared (:data:`AnswerKind`)."""
     problem_shown: bool = True
-    """Whether anybody was given the problem's question; a game has no use for one."""
+    """Whether an agent saw the problem's question; games ignore it."""
     rewards: Mapping[str, float] = field(default_factory=dict)
-    """Agent -> what it was paid in all, whether or not it was ever asked."""
+    """Agent -> sum of its rewards, also for agents that never acted."""

@@ -34,7 +34,7 @@ __all__ = [
     "spec",
 ]
 
-# Each a folder here, whose spec.py has all that the rest of the project knows of it. The first is
-# what train.py plays when none is named.
+# Each environment is a folder; the rest of the project knows only its spec.py. The first is the
+# default of train.py.
 for folder in ("core_teaching", "corea_deferral", "eapo_consultation", "sd_e2", "solo"):
     register(import_module(f"coterie.envs.{folder}.spec").SPEC)

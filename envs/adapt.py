@@ -1,8 +1,7 @@
-"""Any PettingZoo environment with text or token actions, as one of ours.
+"""Adapts PettingZoo environments with text or token actions to the environment contract.
 
-Such an environment imports nothing from here. What its infos do not say has the defaults of the
-contract: everyone listed is active, the reward is one term, replicas of one seed form a group per
-role.
+Such environments need not import this project. Missing infos get the defaults of the contract: all
+listed agents are active, the reward is one term, and replicas of a seed form a group for each role.
 """
 
 import warnings
@@ -29,7 +28,8 @@ Kind = Literal["text", "tokens"]
 
 
 def is_text_env(env: Any) -> bool:
-    """Whether ``env`` keeps the text contract by itself: ``Dict(text, active)``, string actions."""
+    """Whether ``env`` has the spaces of the text contract: ``Dict(text, active)`` and string
+    actions."""
     if not isinstance(env, ParallelEnv) or not env.possible_agents:
         return False
     agent = env.possible_agents[0]
@@ -39,15 +39,15 @@ def is_text_env(env: Any) -> bool:
 
 
 def space_of(env: Any, which: str, agent: str) -> Space[Any]:
-    """The space of one agent.
+    """Return a space of one agent.
 
     Args:
-        env: anything of PettingZoo's.
+        env: a PettingZoo environment.
         which: ``observation_space`` or ``action_space``.
-        agent: whose.
+        agent: the agent.
 
     Raises:
-        UserError: the environment has none.
+        UserError: the environment does not return a space.
     """
     try:
         with warnings.catch_warnings():
@@ -67,7 +67,7 @@ def space_of(env: Any, which: str, agent: str) -> Space[Any]:
 
 
 def action_kind(space: Space[Any]) -> Kind | None:
-    """What an action space is made of: strings, arrays of ids of any length, or neither."""
+    """Return whether actions are strings, id arrays of any length, or neither (None)."""
     if isinstance(space, TextSpace | spaces.Text):
         return "text"
     if _vocabulary(space) is not None:
@@ -78,9 +78,10 @@ def action_kind(space: Space[Any]) -> Kind | None:
 
 
 def is_of_integers(space: Space[Any]) -> bool:
-    """Whether an action is one integer, or a fixed number of them."""
-    whole = isinstance(space, spaces.Box) and space.dtype is not None and space.dtype.kind in "iu"
-    return whole or isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+    """Whether an action is one integer or a fixed number of integers."""
+    if isinstance(space, spaces.Box):
+        return space.dtype is not None and space.dtype.kind in "iu"
+    return isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
 
 
 def adapt(
@@ -90,29 +91,29 @@ def adapt(
     view: Literal["token", "text"] = "token",
     name: str = "NAME",
 ) -> ParallelEnv[str, dict[str, Any], Any]:
-    """View a plain ``ParallelEnv`` or ``AECEnv`` through the environment contract.
+    """Wrap a plain ``ParallelEnv`` or ``AECEnv`` so that it keeps the environment contract.
 
-    Text environments: each observation (a string, or one under the key ``text`` or ``observation``)
-    is a new message to its agent. Token environments: the observation (an array of ids, or one
-    under ``tokens`` or ``observation``) is all that the agent sees; it may forget what it saw
-    before. An AEC environment goes through PettingZoo's own conversions: cyclic ones
-    (``is_parallelizable``) act together; in all others one agent at a time is active. An agent that
-    failed to answer gives an empty answer.
+    In text environments each observation (a string, bare or under the key ``text`` or
+    ``observation``) is a new message to its agent. In token environments the observation (an array
+    of ids, bare or under ``tokens`` or ``observation``) is the agent's whole context, which need
+    not continue the previous one. AEC environments use PettingZoo's conversions: agents of cyclic
+    ones (``is_parallelizable``) act together, otherwise one agent is active at a time. A failed
+    agent acts with an empty answer.
 
     Args:
-        env: anything of PettingZoo's with text or token actions.
-        codecs: role -> codec; a token environment must have their vocabularies.
-        view: ``text`` leaves a text environment in strings.
-        name: what ``--env`` calls it, for messages.
+        env: a PettingZoo environment with text or token actions.
+        codecs: role -> codec; vocabularies must match those of a token environment.
+        view: ``text`` keeps the strings of a text environment.
+        name: the name that ``--env`` takes, for messages.
 
     Raises:
-        UserError: another kind of environment, actions or observations.
+        UserError: an unsupported kind of environment, action or observation.
     """
     if isinstance(env, AECEnv):
         check_metadata(env)
         cyclic = env.metadata.get("is_parallelizable", False)
         with warnings.catch_warnings():
-            # An environment that nobody renders needs no render_mode.
+            # PettingZoo warns about a missing render_mode, which training does not need.
             warnings.filterwarnings("ignore", message=".*render_mode")
             env = aec_to_parallel(env) if cyclic else turn_based_aec_to_parallel(env)
     if not isinstance(env, ParallelEnv):
@@ -127,7 +128,7 @@ def adapt(
 
 
 class _Adapted(SpacedEnv):
-    """``Dict(text, active)`` or ``Dict(tokens, active)`` over a plain environment."""
+    """Shows a plain environment as ``Dict(text, active)`` or ``Dict(tokens, active)``."""
 
     def __init__(self, env: ParallelEnv[str, Any, Any], name: str) -> None:
         self.env = env
@@ -158,11 +159,11 @@ class _Adapted(SpacedEnv):
         self.metadata |= self._guarded.metadata
         self.append_only = self.kind == "text"
         self.outside: str | None = None
-        """A sentence about the first observation outside its own space; empty while there is
-        none, and None unless :func:`watch_spaces` watches."""
-        self._tame = True
-        """Whether all actions of this episode were in their author's own spaces: what others
-        write comes back in observations."""
+        """A sentence about the first observation outside its own space, "" if there was none; None
+        unless :func:`watch_spaces` watches."""
+        self._actions_valid = True
+        """Whether all actions of this episode were in their own spaces. Invalid actions can come
+        back in observations, which then say nothing about the environment."""
         self._observation_spaces = {}
         self._action_spaces = {}
         for agent in self.possible_agents:
@@ -176,7 +177,7 @@ class _Adapted(SpacedEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
             self.seed_actions(seed)
-        self._tame = True
+        self._actions_valid = True
         observations, infos = self._guarded.reset(seed=seed, options=options)
         self.agents = self._guarded.agents
         return self._shown(observations), self._plain_infos(infos)
@@ -188,8 +189,8 @@ class _Adapted(SpacedEnv):
             for agent in self.env.agents
         }
         if self.outside == "":
-            self._tame &= all(
-                _holds(self.env.action_space(agent), action) for agent, action in given.items()
+            self._actions_valid &= all(
+                _contains(self.env.action_space(agent), action) for agent, action in given.items()
             )
         observations, rewards, terminations, truncations, infos = self._guarded.step(given)
         self.agents = self._guarded.agents
@@ -202,7 +203,7 @@ class _Adapted(SpacedEnv):
         )
 
     def _plain_infos(self, infos: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-        """What of the infos can be logged; objects are for the environment's own users."""
+        """Select the infos that can be logged; objects are dropped."""
         plain = {
             agent: {key: value for key, value in info.items() if not why_not_plain({key: value})}
             for agent, info in infos.items()
@@ -224,23 +225,23 @@ class _Adapted(SpacedEnv):
         for agent, observation in observations.items():
             if (
                 self.outside == ""
-                and self._tame
-                and not _holds(self.env.observation_space(agent), observation)
+                and self._actions_valid
+                and not _contains(self.env.observation_space(agent), observation)
             ):
                 space = " ".join(str(self.env.observation_space(agent)).split())
                 self.outside = (
                     f"{agent} observes {observation!r:.100}, which is not in its observation space "
                     f"{space:.100}"
                 )
-            active = int(agent in self.agents and self._turn_of(agent, observation))
+            active = int(agent in self.agents and self._is_active(agent, observation))
             content = self._content(agent, observation)
             if self.kind == "text" and not active:
-                # It is handed on when the agent is asked.
+                # The agent gets its observation when it becomes active.
                 content = ""
             shown[agent] = {self.kind: content, "active": active}
         return shown
 
-    def _turn_of(self, agent: str, observation: Any) -> bool:
+    def _is_active(self, agent: str, observation: Any) -> bool:
         if isinstance(self.env, turn_based_aec_to_parallel_wrapper):
             return self.env.aec_env.agent_selection == agent
         return bool(observation.get("active", True)) if isinstance(observation, Mapping) else True
@@ -262,16 +263,16 @@ class _Adapted(SpacedEnv):
         )
 
 
-def _holds(space: Space[Any], observation: Any) -> bool:
+def _contains(space: Space[Any], value: Any) -> bool:
     try:
-        return bool(space.contains(observation))
+        return bool(space.contains(value))
     except Exception:
         return False
 
 
 def watch_spaces(env: Any) -> Callable[[], str]:
-    """Look from now on whether an environment from elsewhere shows what its own spaces hold; the
-    function gives what it did not, in a sentence, and nothing so far otherwise."""
+    """Start to compare the observations of an adapted environment with its spaces. The returned
+    function gives a sentence about the first violation, or "" if there was none."""
     while env is not None and not isinstance(env, _Adapted):
         env = getattr(env, "env", None)
     if env is None:
@@ -309,7 +310,7 @@ def _array(value: Any) -> Any:
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError):
-        # Lists of several lengths, a tensor of another device: no ids.
+        # Ragged lists and tensors of another device are no ids.
         return np.full(1, np.nan)
 
 

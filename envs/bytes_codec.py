@@ -1,4 +1,4 @@
-"""UTF-8 bytes as tokens: every environment is a token environment with no model at hand."""
+"""UTF-8 bytes as tokens, so that every environment has a token view without a model."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 END = 256
-"""Id that ends a turn; ids below it are bytes."""
+"""Id of the end of a turn; ids below it are bytes."""
 
 
 class TextMeter(Protocol):
@@ -45,8 +45,8 @@ class BytesCodec:
         return len(_encode(text))
 
     def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
-        """A character that does not fit whole is left out."""
-        # Every character is kept or dropped whole, so lengths in characters carry over.
+        """See :meth:`coterie.datatypes.TokenCodec.truncate`; partial characters are dropped."""
+        # Characters are kept or dropped whole, so a length in characters can be cut off the text.
         encoded, limit = _encode(text), max(0, limit)
         if len(encoded) <= limit:
             return text

@@ -1,8 +1,7 @@
 """The rules of the environment contract (docs/architecture.md).
 
-Each gives a sentence that says what is broken and the way out, or an empty one.
-
-The check, the guard of other people's environments, conversations and the doctor all ask here.
+Each ``why_...`` function returns a sentence that says what is wrong and how to fix it, or "". The
+check, the guard, conversations and the doctor all use these functions.
 """
 
 import json
@@ -14,10 +13,10 @@ import numpy as np
 import orjson
 
 Rule = tuple[Callable[[Any], bool], str]
-"""Whether a value is what it must be, and what that is."""
+"""(whether a value is valid, a description of valid values)"""
 
 CONTEXTS = frozenset({"learned_after", "reread_after"})
-"""What an info calls other contexts of the agent's row: text, which a token view turns into ids."""
+"""Infos with another context of the agent's row, as text; a token view turns it into ids."""
 
 _RESULTS = {
     "reset": "observations, infos",
@@ -26,18 +25,17 @@ _RESULTS = {
 
 
 def role_of(agent: str) -> str:
-    """What stands before the last underscore: ``alice`` for ``alice_0``; the whole name without
-    one."""
+    """Return the part before the last underscore, ``alice`` for ``alice_0``, or the whole name."""
     return agent.rpartition("_")[0] or agent
 
 
 def roles_of(agents: Iterable[str]) -> tuple[str, ...]:
-    """The roles of ``agents``, each once, in order of appearance."""
+    """Return the roles of ``agents`` without repetition, in order of appearance."""
     return tuple(dict.fromkeys(role_of(agent) for agent in agents))
 
 
 def why_no_result(method: str, result: Any) -> str:
-    """What is wrong with the form of the result of ``reset`` or ``step``."""
+    """Check the form of a result of ``reset`` or ``step``."""
     names = _RESULTS[method]
     expected = len(names.split(", "))
     whole = isinstance(result, tuple) and len(result) == expected
@@ -49,13 +47,13 @@ def why_no_result(method: str, result: Any) -> str:
 def why_no_agents(
     method: str, agents: Any, possible: Collection[str], observations: Mapping[str, Any]
 ) -> str:
-    """What is wrong with ``agents`` after a call, and with the agents that observe something.
+    """Check ``agents`` after a call, and the agents with observations.
 
     Args:
-        method: what was called, ``reset`` or ``step``.
-        agents: the environment's ``agents`` by now.
+        method: the method that was called, ``reset`` or ``step``.
+        agents: the environment's ``agents`` after the call.
         possible: its ``possible_agents``.
-        observations: what the call gave, by agent.
+        observations: the call's observations by agent.
     """
     if not isinstance(agents, Collection) or isinstance(agents, str):
         return f"after {method}() agents is {agents!r:.100}: it must be a list of names"
@@ -69,7 +67,7 @@ def why_no_agents(
 
 
 def why_no_text(agent: str, observation: Any) -> str:
-    """What is wrong with what an agent of a text environment observes."""
+    """Check an observation of a text environment."""
     whole = isinstance(observation, Mapping) and "active" in observation
     if whole and isinstance(observation.get("text"), str):
         return ""
@@ -80,17 +78,17 @@ def why_no_text(agent: str, observation: Any) -> str:
 
 
 def why_no_reward(agent: str, reward: Any) -> str:
-    """What is wrong with a reward."""
+    """Check a reward."""
     try:
         finite = not isinstance(reward, str | bytes) and math.isfinite(float(reward))
     except Exception:
-        # Arrays and tensors have a way to fail of their own.
+        # Arrays and tensors raise exceptions of their own.
         finite = False
     return "" if finite else f"the reward of {agent} is {reward!r:.100}, not a finite number"
 
 
 def why_no_truth(what: str, value: Any) -> str:
-    """What is wrong with a value that must be True or False."""
+    """Check a value that must be True or False."""
     try:
         bool(value)
     except Exception:
@@ -99,7 +97,7 @@ def why_no_truth(what: str, value: Any) -> str:
 
 
 def why_not_paid(agent: str, terms: Mapping[str, float], paid: float) -> str:
-    """Whether an agent's reward terms are not what it was paid."""
+    """Check that an agent's reward terms sum to its rewards."""
     total = math.fsum(terms.values())
     if math.isclose(total, paid, rel_tol=1e-6, abs_tol=1e-9):
         return ""
@@ -109,13 +107,13 @@ def why_not_paid(agent: str, terms: Mapping[str, float], paid: float) -> str:
 def why_not_kept(
     agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
 ) -> str:
-    """What of ``agent``'s info breaks the contract, and the way out; empty if it keeps it.
+    """Check an agent's info.
 
     Args:
-        agent: whose info it is.
-        info: any mapping; what the contract has no name for is not looked at.
-        asked: whether the agent is to act now: limits matter to nobody else.
-        tokens: whether the agent reads ids, in which ``CONTEXTS`` then stand too.
+        agent: the agent.
+        info: any mapping; keys that the contract does not name are ignored.
+        asked: whether the agent is active; limits apply only then.
+        tokens: whether the agent reads ids; ``CONTEXTS`` are then ids too.
     """
     for key, value in info.items():
         rule = _RULES.get(key) or (_LIMITS.get(key) if asked else None)
@@ -127,7 +125,7 @@ def why_not_kept(
 
 
 def why_no_metadata(metadata: Any) -> str:
-    """What of an environment's metadata breaks the contract, and the way out; empty if nothing."""
+    """Check an environment's metadata."""
     if not isinstance(metadata, Mapping):
         return f"metadata is {metadata!r:.100}: it must be a dictionary"
     for key, (holds, needed) in _METADATA.items():
@@ -139,11 +137,10 @@ def why_no_metadata(metadata: Any) -> str:
 def python_info(
     agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
 ) -> tuple[dict[str, Any], str]:
-    """An info with Python's numbers where the contract names a number, and what of it breaks the
-    contract all the same; arguments as of :func:`why_not_kept`."""
+    """Convert NumPy numbers of an info to Python's; return the info and the result of
+    :func:`why_not_kept`, which takes the same arguments."""
     flags = {"asked": asked, "tokens": tokens}
     if why_not_kept(agent, info, **flags):
-        # A number of NumPy's is what its author meant by it.
         named = _RULES.keys() | _LIMITS.keys()
         info = {key: _python_of(item) if key in named else item for key, item in info.items()}
         return info, why_not_kept(agent, info, **flags)
@@ -151,14 +148,13 @@ def python_info(
 
 
 def why_not_grouped(agent: str, groups: Mapping[str, Any], keys: Any) -> str:
-    """What is wrong with an agent's groups; empty where they are those of the metadata."""
+    """Check that an agent's groups are those of the metadata."""
     if set(groups) == set(keys):
         return ""
     return f"the groups of {agent} are {sorted(groups)}, metadata['group_keys'] is {tuple(keys)}"
 
 
 def _python_of(value: Any) -> Any:
-    """``value`` with Python's numbers in place of NumPy's, wherever they stand in it."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, dict):
@@ -167,8 +163,8 @@ def _python_of(value: Any) -> Any:
 
 
 def as_unicode(value: Any) -> Any:
-    """Plain data whose strings a file can hold: a lone surrogate, which a model can spell in
-    JSON (``"\\ud800"``), becomes a question mark."""
+    """Replace lone surrogates in plain data by question marks, so that a file can hold it. Models
+    can write them in JSON (``"\\ud800"``)."""
     match value:
         case str():
             return value.encode("utf-8", "replace").decode()
@@ -181,11 +177,11 @@ def as_unicode(value: Any) -> Any:
 
 
 def why_not_plain(value: Any) -> str:
-    """What of ``value`` a log cannot hold as it is; empty if it is plain data."""
+    """Check that ``value`` is plain data, which a log can hold."""
     try:
-        # NaN, dates and dataclasses, which orjson writes as something else ...
+        # json refuses NaN, dates and dataclasses, which orjson would convert.
         json.dumps(value, allow_nan=False)
-        # ... and keys that are no strings and integers beyond 64 bits, which it refuses.
+        # orjson refuses keys that are no strings, and integers beyond 64 bits.
         orjson.dumps(as_unicode(value))
     except (TypeError, ValueError, RecursionError) as error:
         return str(error) or type(error).__name__
@@ -219,7 +215,7 @@ def _by_name(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     def all_hold(value: Any) -> bool:
         if not isinstance(value, Mapping):
             return False
-        # Loops, for generators cost more than what they ask, and every step of training asks.
+        # A loop, because this runs in every training step and a generator is slower.
         for name, part in value.items():
             if not isinstance(name, str) or not holds(part):
                 return False

@@ -1,4 +1,4 @@
-"""Environments written as one generator, from the first question to the rewards."""
+"""Environments that are written as one generator, from the first question to the rewards."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -29,9 +29,9 @@ from coterie.problems.source import ProblemSource
 class ConversationEnv(ProblemEnv):
     """Base of text environments that are written as one generator.
 
-    A subclass sets the attributes below, ``metadata`` (this class's own with a name and, if need
-    be, other ``replicas``) and ``title``, and writes :meth:`conversation`; one with several agents
-    per role writes :meth:`places` too. See ``examples/debate``.
+    A subclass sets the attributes below, ``title``, and ``metadata`` (that of this class with a
+    name and, if needed, other ``replicas``), and writes :meth:`conversation`. With several agents
+    for a role it also overrides :meth:`places`. ``examples/debate`` is an example.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
@@ -42,19 +42,19 @@ class ConversationEnv(ProblemEnv):
         "replicas": 8,
     }
     settings_class: type | None = None
-    """Frozen dataclass, each field a flag ``--env.FIELD`` (see :class:`EnvSpec`); with a field
-    ``max_new_tokens``, that is the longest answer; with a field ``train_turns``, an agent learns
-    its ``last`` answer alone, or ``all``. None: there are no settings."""
+    """Frozen dataclass whose fields are flags ``--env.FIELD`` (see :class:`EnvSpec`); None: there
+    are no settings. A field ``max_new_tokens`` limits answers. With a field ``train_turns`` an
+    agent learns only its ``last`` answer, or ``all``."""
     default_roles: tuple[str, ...] = ()
-    """The roles when the user names none, and the least number of them."""
+    """The default roles, whose number is the minimum."""
     more_roles: bool = False
-    """Whether there may be more roles than ``default_roles`` has."""
+    """Whether there may be more roles than ``default_roles``."""
     modes: tuple[str, ...] = ()
-    """What ``options["mode"]`` may be, ``train`` without one; any, if there are none here."""
+    """Allowed values of ``options["mode"]``, which defaults to ``train``; empty: any value."""
     guarded: bool = True
-    """Whether what the conversation gives is held to the contract at every step, and what it raises
-    becomes one sentence. Set by the class statement (``guarded=False``), and not inherited: the
-    environments of this package are held to the contract by tests, once and for all."""
+    """Whether every step is tested against the contract and exceptions become one sentence. The
+    class statement sets it (``guarded=False``); subclasses do not inherit it. Environments of this
+    package are tested once, by the test suite."""
 
     def __init_subclass__(cls, *, guarded: bool = True, **more: Any) -> None:
         super().__init_subclass__(**more)
@@ -70,19 +70,18 @@ class ConversationEnv(ProblemEnv):
         tokenizers: Mapping[str, TextMeter] | None = None,
         render_mode: str | None = None,
     ) -> None:
-        """Set up an environment in which any number of episodes can be played.
+        """Create an environment for any number of episodes.
 
         Args:
-            settings: an instance of ``settings_class``; its defaults without one.
-            roles: names; ``default_roles`` without any.
-            scorer: checks answers and embeds texts; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none; generated chains without one.
-            tokenizers: role -> the meter of its tokens; bytes without one.
+            settings: an instance of ``settings_class``; None: its defaults.
+            roles: names of the roles; None: ``default_roles``.
+            scorer: checks answers and embeds texts; None: a new ``AnswerScorer``.
+            source: problems for episodes whose options name none; None: generated chains.
+            tokenizers: role -> meter of its tokens; roles without one count bytes.
             render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
 
         Raises:
-            UserError: roles that this environment cannot have, the same one twice, or an unknown
-                render mode.
+            UserError: unsupported or repeated roles, or an unknown render mode.
         """
         if settings is None and self.settings_class is not None:
             settings = self.settings_class()
@@ -93,8 +92,7 @@ class ConversationEnv(ProblemEnv):
         self.roles = self.default_roles if roles is None else tuple(roles)
         self.check_roles()
         self._agents_of = {
-            role: [f"{role}_{place}" for place in range(count)]
-            for role, count in self.places().items()
+            role: [f"{role}_{i}" for i in range(count)] for role, count in self.places().items()
         }
         super().__init__(
             [agent for agents in self._agents_of.values() for agent in agents],
@@ -107,7 +105,7 @@ class ConversationEnv(ProblemEnv):
         if (replicas := self.replicas()) is not None:
             self.metadata = {**self.metadata, "replicas": replicas}
         self.episode_seed = 0
-        """The seed of the episode, for coins that depend on nothing else."""
+        """The seed of the episode, for random draws that depend on nothing else."""
         self._conversation: Conversation | None = None
         self._problem: Problem | None = None
         self._scores: Callable[[Answers], ScoreRequests] | None = None
@@ -115,33 +113,33 @@ class ConversationEnv(ProblemEnv):
         self._answers: list[dict[str, str]] = []
         self._failed: dict[str, bool] = {}
         self.last_infos: dict[str, dict[str, Any]] = {}
-        """The infos of the last step, kept for transcripts where there is a render mode."""
+        """The infos of the last step, for transcripts; only with a render mode."""
 
     @abstractmethod
     def conversation(
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
     ) -> Conversation:
-        """One episode, from the first question to the rewards.
+        """Play one episode, from the first question to the rewards.
 
         Args:
-            problem: what it is about; ``self.scorer.check(text, problem).correct`` grades a text.
-            options: the reset's: ``mode`` (``train``, ``eval``), ``step``, ``epoch``, ``replica``.
-                A ``UserError`` before the first ``yield`` refuses them.
-            random: the only source of chance, so that a seed gives the same episode again; or
+            problem: the problem; ``self.scorer.check(text, problem).correct`` grades a text.
+            options: the options of the reset: ``mode`` (``train``, ``eval``), ``step``, ``epoch``,
+                ``replica``. Raise ``UserError`` before the first ``yield`` to refuse them.
+            random: the only source of randomness, so that a seed reproduces the episode; besides
                 :func:`coterie.datatypes.derive_seed` of ``self.episode_seed``.
         """
 
     def places(self) -> Mapping[str, int]:
-        """Role -> the number of its agents."""
+        """Return role -> number of its agents."""
         return dict.fromkeys(self.roles, 1)
 
     def replicas(self) -> int | None:
-        """Episodes of one problem that are compared, where the settings say; None: as in
-        ``metadata``."""
+        """Return the number of compared episodes of a problem, if the settings determine it; None:
+        the number in ``metadata``."""
         return None
 
     def check_roles(self) -> None:
-        """Refuse ``self.roles`` if this environment cannot have them.
+        """Refuse unsupported ``self.roles``.
 
         Raises:
             UserError: too few or too many.
@@ -154,18 +152,18 @@ class ConversationEnv(ProblemEnv):
             )
 
     def agents_of(self, role: str) -> list[str]:
-        """The agents that play ``role``, in order."""
+        """Return the agents that play ``role``, in order."""
         return self._agents_of[role]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         """Begin an episode.
 
         Args:
-            seed: draws the problem (if none is given) and all that is random in the conversation.
-            options: ``problem``, ``mode``, and whatever else the conversation reads.
+            seed: determines the problem, if the options name none, and all randomness.
+            options: ``problem``, ``mode``, and further options of the conversation.
 
         Raises:
-            UserError: an option that makes no sense.
+            UserError: an invalid option.
         """
         options = options or {}
         seed = self.episode_seed = self.next_seed(seed)
@@ -178,10 +176,10 @@ class ConversationEnv(ProblemEnv):
         conversation = self.conversation(problem, options, random)
         if not isinstance(conversation, Generator):
             self._refuse("is no generator: ask with `answers = yield {agent: message}`")
-        # Nothing is left of the last episode, should this one be refused.
+        # Forget the last episode before the conversation can refuse this one.
         self._conversation, self._problem, self.agents = None, None, []
         self._asks, self._answers, self._failed, self.last_infos = [], [], {}, {}
-        first = self._go_on(conversation, None)
+        first = self._next_turn(conversation, None)
         if isinstance(first, Outcome):
             self._refuse("ended before it asked anybody anything")
         self._conversation, self._problem = conversation, problem
@@ -195,16 +193,16 @@ class ConversationEnv(ProblemEnv):
         for agent in self._asks[-1]:
             self._failed[agent] = self._failed.get(agent, False) or agent not in answers
         self._answers.append(answers)
-        coming = self._go_on(self._conversation, answers)
-        if isinstance(coming, Outcome):
-            observations, infos = self._show({})[0], self._final_infos(coming)
+        turn = self._next_turn(self._conversation, answers)
+        if isinstance(turn, Outcome):
+            observations, infos = self._show({})[0], self._final_infos(turn)
             if self.render_mode is not None:
                 self.last_infos = copy_plain(infos)
-            return self.step_result(observations, infos, done=True, truncated=coming.truncated)
-        return self.step_result(*self._show(coming), done=False)
+            return self.step_result(observations, infos, done=True, truncated=turn.truncated)
+        return self.step_result(*self._show(turn), done=False)
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` may ask of the scorer; changes nothing."""
+        """Return the scores that ``step(actions)`` may request; changes nothing."""
         if self._problem is None or not self.agents:
             return ScoreRequests()
         answers = self._answers_in(actions)
@@ -219,7 +217,7 @@ class ConversationEnv(ProblemEnv):
         return None if self._problem is None else self.retell(self._problem)
 
     def retell(self, problem: Problem) -> str:
-        """The episode about ``problem`` so far, for a human reader."""
+        """Return the episode about ``problem`` so far, for a human reader."""
         lines = [f"{problem.id}: {problem.question}", ""]
         for asks, answers in self.turns():
             for agent, ask in asks.items() if answers is not None else ():
@@ -229,17 +227,17 @@ class ConversationEnv(ProblemEnv):
         return "\n".join(lines)
 
     def turns(self) -> Iterator[tuple[dict[str, Ask], dict[str, str] | None]]:
-        """The questions of each turn and their answers; None while it waits for answers."""
+        """Return the questions and answers of each turn; pending answers are None."""
         return zip_longest(self._asks, self._answers)
 
     def _answers_in(self, actions: Mapping[str, Any]) -> dict[str, str]:
-        """The answers of those who are asked now."""
+        """Select the answers of the active agents."""
         return {agent: text_of(actions[agent]) for agent in self._asks[-1] if agent in actions}
 
-    def _go_on(
+    def _next_turn(
         self, conversation: Conversation, answers: Answers | None
     ) -> dict[str, Ask] | Outcome:
-        """The next questions, or the outcome."""
+        """Send the answers; return the next questions, or the outcome."""
         try:
             turn = self._call(conversation.send, answers)
         except StopIteration as end:
@@ -253,25 +251,21 @@ class ConversationEnv(ProblemEnv):
         return self._asks[-1]
 
     def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        """The result of the author's own code.
-
-        Raises:
-            UserError: it raised something, said in one sentence.
-        """
+        """Call the author's code; if guarded, an exception becomes a ``UserError``."""
         try:
             return function(argument)
         except (UserError, StopIteration):
             raise
         except Exception as error:
             if not self.guarded:
-                # A fault of our own: its traceback says more than a sentence.
+                # A bug of this package: its traceback says more than a sentence.
                 raise
             raise UserError(
                 f"{self.title}: conversation() raised {describe(error)}; coterie check says where."
             ) from error
 
     def _show(self, asks: Mapping[str, Ask]) -> Seen:
-        """What everyone observes: the agents of ``asks`` their question, all others nothing."""
+        """Observations and infos: agents in ``asks`` get their question, all others nothing."""
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.agents:
@@ -287,7 +281,7 @@ class ConversationEnv(ProblemEnv):
                     info["max_new_tokens"] = limit
                 stop = getattr(self.settings, "stop", None) if stop is None else stop
                 if stop is not None:
-                    # Anything else is left for the contract's own rules to refuse.
+                    # The rules of the contract refuse other types.
                     info["stop"] = list(stop) if isinstance(stop, list | tuple) else stop
         return observations, infos
 
@@ -315,15 +309,15 @@ class ConversationEnv(ProblemEnv):
         return self._checked_infos(infos) if self.guarded else infos
 
     def _trained_turns(self, agent: str) -> list[int] | None:
-        """Places of the agent's turns that are learned; None: all are."""
-        asks = [asked[agent] for asked in self._asks if agent in asked]
-        kept = [place for place, ask in enumerate(asks) if ask.trained]
+        """Indices of the agent's turns that are learned; None: all are."""
+        asks = [turn[agent] for turn in self._asks if agent in turn]
+        trained = [i for i, ask in enumerate(asks) if ask.trained]
         if getattr(self.settings, "train_turns", "all") == "last":
-            kept = kept[-1:]
-        return None if len(kept) == len(asks) else kept
+            trained = trained[-1:]
+        return None if len(trained) == len(asks) else trained
 
     def _checked_infos(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """``infos`` with Python's numbers, held to the contract."""
+        """Convert NumPy numbers to Python's, and test the infos against the contract."""
         keys = self.metadata.get("group_keys", ())
         for agent in infos:
             infos[agent], why = python_info(agent, infos[agent], asked=False)

@@ -1,6 +1,6 @@
-"""Holds an environment from elsewhere to the contract while it is played.
+"""Tests a third party's environment against the contract while it is played.
 
-What breaks the contract ends in a sentence that names it; everything else passes unchanged.
+A violation ends the run with one sentence; everything else passes unchanged.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,7 +25,7 @@ _CHECK = "fix it, then run coterie check"
 
 
 class Guarded(ParallelEnv[str, Any, Any]):
-    """Wraps an environment: whatever goes wrong in it raises a ``UserError``."""
+    """Wraps an environment; every error in it becomes a ``UserError``."""
 
     def __init__(
         self, env: ParallelEnv[str, Any, Any], *, text: bool = False, tokens: bool = False
@@ -33,7 +33,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         """Wrap ``env``.
 
         Args:
-            env: anything of PettingZoo's parallel kind.
+            env: a ``ParallelEnv``.
             text: whether its observations are ``Dict(text, active)`` already.
             tokens: whether its agents read ids.
 
@@ -49,7 +49,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self.agents: list[str] = []
         self._text, self._tokens = text, tokens
         self._paid: dict[str, float] = {}
-        """What each agent was paid in this episode."""
+        """Agent -> sum of its rewards in this episode."""
 
     @property
     def unwrapped(self) -> Any:
@@ -85,7 +85,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         return observations, paid, ended, cut, infos
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` will ask of the scorer."""
+        """Return the scores that ``step(actions)`` will request."""
         if not hasattr(self.env, "score_requests"):
             return ScoreRequests()
         return self._call("score_requests", actions)
@@ -100,11 +100,10 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self._call("close")
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        """Call a method of the wrapped environment."""
         return call(self.env, method, *args, **kwargs)
 
     def _see(self, observations: Mapping[str, Any], method: str) -> None:
-        """Take over who is alive; refuse an agent that is alive and observes nothing."""
+        """Copy the live agents; refuse a live agent without an observation."""
         living = self.env.agents
         self._hold(why_no_agents(method, living, self.possible_agents, observations))
         self.agents = list(living)
@@ -131,7 +130,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
     def _infos(
         self, observations: Mapping[str, Any], infos: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
-        """The infos, with Python's numbers where the contract names a number."""
+        """Test the infos and convert NumPy numbers that the contract names to Python's."""
         checked: dict[str, dict[str, Any]] = {}
         for agent, observation in observations.items():
             asked, info = True, infos.get(agent)
@@ -154,7 +153,7 @@ def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     """Call ``env.method(...)``.
 
     Raises:
-        UserError: the method raised something, said in one sentence.
+        UserError: the method raised an exception.
     """
     try:
         return getattr(env, method)(*args, **kwargs)
@@ -167,17 +166,13 @@ def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def check_metadata(env: Any) -> None:
-    """Refuse metadata that break the contract.
-
-    Raises:
-        UserError: they do.
-    """
+    """Raise a ``UserError`` if the metadata break the contract."""
     if why := why_no_metadata(getattr(env, "metadata", {})):
         raise UserError(f"{title_of(env)}: {why}; {_CHECK}.")
 
 
 def describe(error: BaseException) -> str:
-    """An exception's kind and its message on one line."""
+    """Return an exception's class and message on one line."""
     try:
         message = " ".join(str(error).split())
     except Exception:
@@ -186,5 +181,5 @@ def describe(error: BaseException) -> str:
 
 
 def title_of(env: Any) -> str:
-    """The name of an environment's class, with which messages about it begin."""
+    """Return the name of an environment's class, for messages."""
     return type(env.unwrapped).__name__

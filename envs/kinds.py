@@ -1,7 +1,7 @@
-"""Environments of a kind that an extra adds: ``KIND:ID``.
+"""Environments of the kinds that extras add: ``KIND:ID``.
 
-Options of the kind's own, if it has any, stand after a question mark
-(``pettingzoo:classic/rps_v2?max_cycles=3``). A kind is imported when it is first asked for.
+Options of a kind follow a question mark (``pettingzoo:classic/rps_v2?max_cycles=3``). A kind is
+imported on first use.
 """
 
 import importlib
@@ -19,10 +19,10 @@ def is_other(name: str) -> bool:
 
 
 def spec_of(name: str) -> EnvSpec:
-    """What is known of the environment ``name``.
+    """Return the spec of the environment ``name``.
 
     Raises:
-        UserError: its package is not installed, or knows no such environment.
+        UserError: the kind's package is not installed or does not know the environment.
     """
     kind, _, rest = name.partition(":")
     package, installs, module, options = ENVIRONMENT_KINDS[kind]

@@ -1,4 +1,4 @@
-"""Fixed shapes for libraries that want them (TorchRL, SuperSuit and their like)."""
+"""The padded view: fixed shapes for libraries that need them, such as TorchRL and SuperSuit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,13 @@ from coterie.envs.spaces import Seen, TokenSpace, View
 
 
 class PaddedView(View):
-    """A token view in ``Box`` and ``MultiDiscrete``; the pad id is the vocabulary size V.
+    """A token view with ``Box`` and ``MultiDiscrete`` spaces; the pad id is the vocabulary size V.
 
-    Observation ``Dict(tokens: Box(0, V, (L,)), length: Box(0, L, (1,)), active: Box(0, 1, (1,)))``:
-    the last L ids of the context, padded at the end. Action ``MultiDiscrete([V + 1] * A)``, which
-    ends before its first pad. Infos hold two numbers, ``max_new_tokens`` (0 when idle) and
-    ``loss_weight``, because these libraries put every info into a tensor.
+    The observation is ``Dict(tokens: Box(0, V, (L,)), length: Box(0, L, (1,)),
+    active: Box(0, 1, (1,)))``: the last L ids of the context, padded at the end. The action is
+    ``MultiDiscrete([V + 1] * A)`` and ends at its first pad. Infos have two numbers,
+    ``max_new_tokens`` (0 when inactive) and ``loss_weight``, because these libraries put every info
+    into a tensor.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class PaddedView(View):
 
         Args:
             env: observations ``Dict(tokens, active)``, actions token arrays.
-            context_length: L; of a longer context the end is shown.
+            context_length: L; longer contexts lose their beginning.
             action_length: A.
         """
         super().__init__(env)

@@ -1,6 +1,6 @@
-"""What a paper's table is, as data: what is trained, how it is put together, and at which size.
+"""Types for a paper's tables as data: the runs, their assembly, and their size.
 
-``EnvSpec.tables`` names a protocol's; ``benchmark.py sweep`` runs them.
+``EnvSpec.tables`` names the tables of an environment; ``benchmark.py sweep`` runs them.
 """
 
 from collections.abc import Mapping
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 Columns = Mapping[str, tuple[str, ...]]
-"""Heading -> metric of the runs' final evaluation; with a comparison, the keys under which its
-results.json holds the figure, ``{row}`` in place of the row."""
+"""Heading -> metric of the runs' final evaluation; with a comparison, the path of keys in its
+results.json, where ``{row}`` stands for the row."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One thing that is trained, once a seed."""
+    """A configuration that is trained once for each seed."""
 
     name: str
-    """Names its runs; tables that share a variant share them."""
+    """Names the runs; tables with the same variant share them."""
     label: str
     flags: tuple[str, ...]
     program: Literal["train", "distill"] = "train"
@@ -26,44 +26,44 @@ class Variant:
 
 @dataclass(frozen=True)
 class Table:
-    """Variants, and how they are put together; or why that cannot be."""
+    """The variants of a table and their assembly, or the reason why there is no miniature."""
 
     title: str
-    """What the paper's table shows."""
+    """The subject of the paper's table."""
     variants: tuple[Variant, ...] = ()
     columns: Columns = field(default_factory=dict)
     base: str = ""
-    """Label of a row for the models before training; empty: none."""
+    """Label of a row for the models before training; empty: no such row."""
     each: int = 0
-    """Variants of one data set, where there are several; 0: one data set for all."""
+    """Variants for each data set, if there are several data sets; 0: there is one."""
     comparison: tuple[str, ...] = ()
-    """Arguments of ``benchmark.py``, run once a seed; ``{NAME}`` is a variant's run."""
+    """Arguments of ``benchmark.py``, run once for each seed; ``{NAME}`` is a variant's run."""
     rows: Mapping[str, str] = field(default_factory=dict)
     """Row in the comparison's results -> label."""
     instead: str = ""
-    """What stands for what the paper took."""
+    """The substitutes for the paper's models and data."""
     why_not: str = ""
-    """Why there is no miniature of it; empty: there is."""
+    """Why there is no miniature; empty: there is one."""
     bars: tuple[str, ...] = ()
-    """Columns that are also drawn as bars, a bar for each row; the paper has such a figure."""
+    """Columns that are also drawn as bar charts, as in a figure of the paper."""
     note: str = ""
-    """What a reader must know of its rows, printed below it."""
+    """A note that is printed below the table."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What stands in place of a miniature's own words, so that it runs as the paper did."""
+    """Replacements in a miniature's commands that give the paper's models and sizes."""
 
     preset: str
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Word -> words; none: left out."""
+    """Word -> its replacements; empty: the word is dropped."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Part of a word -> what stands there."""
+    """Part of a word -> its replacement."""
     distill: tuple[str, ...] = ()
     """Flags of ``benchmark.py distill``."""
 
     def said(self, words: tuple[str, ...]) -> tuple[str, ...]:
-        """The words of a command."""
+        """Replace the words of a command."""
         return tuple(
             self.named(replacement)
             for word in words
@@ -71,24 +71,24 @@ class Scale:
         )
 
     def named(self, word: str) -> str:
-        """One word with its models and data sets."""
+        """Replace the names of models and data sets in a word."""
         for old, new in self.names.items():
             word = word.replace(old, new)
         return word
 
     def variant(self, variant: Variant, name: str, label: str = "") -> Variant:
-        """The variant under another name, and label where one is given."""
+        """Return the variant at this scale, with another name and, if given, another label."""
         head = self.distill if variant.program == "distill" else ("--preset", self.preset)
         flags = (*head, *self.said(variant.flags))
         return replace(variant, name=name, label=label or variant.label, flags=flags)
 
     def table(self, small: Table, paper: str, first: tuple[Variant, ...] = ()) -> Table:
-        """The table whose variants are called after their paper, at the size of the preset.
+        """Return the table at this scale.
 
         Args:
             small: the miniature.
-            paper: what its variants' names begin with.
-            first: trained before them, for the comparison.
+            paper: prefix of its variants' names, which the preset's name replaces.
+            first: further variants that are trained before, for the comparison.
         """
         if small.why_not:
             return small

@@ -1,4 +1,4 @@
-"""What a preset is, as data: each setting with where it stands, and why."""
+"""Types for presets as data: each setting with its source and its reason."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,18 +11,18 @@ class Setting:
 
     value: Any
     source: str
-    """Where it stands: in the paper (``section 5, table 3``), or in what that builds on."""
+    """The place in the paper (``section 5, table 3``) or in a work that it builds on."""
     why: str = ""
-    """Why our default is another one."""
+    """Why our default differs."""
     paper: str = ""
-    """What the paper says where the preset departs from it, or where it says two things."""
+    """The paper's value, if the preset departs from it or the paper contradicts itself."""
     departs: str = ""
-    """Why it departs."""
+    """Why the preset departs from the paper."""
 
 
 @dataclass(frozen=True)
 class Departure:
-    """A difference between presets and paper that no setting expresses."""
+    """A difference from the paper that no setting expresses."""
 
     what: str
     paper: str
@@ -32,28 +32,28 @@ class Departure:
 
 @dataclass(frozen=True)
 class Preset:
-    """The settings of a paper, or of a method with models that it does not name."""
+    """The settings of a paper, or of its method with other models."""
 
     paper: str
     env: str
-    """Where it holds; empty: in every environment."""
+    """The environment; empty: every environment."""
     algo: str
     models: Mapping[str, str]
-    """Role -> hub id; a team of other roles takes the rest and names its own models."""
+    """Role -> hub id; a team with other roles must name its own models."""
     settings: Mapping[str, Setting]
-    """By dotted name (``env.k_cold``); ``agents.tuning`` is every role's."""
+    """Settings by dotted name (``env.k_cold``); ``agents.tuning`` applies to every role."""
     algos: Mapping[str, Mapping[str, Setting]] = field(default_factory=dict)
-    """Algorithm -> what the paper sets of it."""
+    """Algorithm -> the paper's settings for it."""
     train_role: tuple[str, ...] = ()
-    """Who learns; empty: whoever learns in this environment by default."""
+    """Roles that learn; empty: the environment's default."""
     comparison: Mapping[str, Setting] = field(default_factory=dict)
-    """What the paper compares on and how: settings of ``benchmark.py``, by name."""
+    """The paper's evaluation: settings of ``benchmark.py``, by name."""
     own: bool = False
-    """Whether its models are ours and not the paper's."""
+    """Whether the models differ from the paper's."""
     of: str = ""
     """Name of the preset with the paper's models that this one repeats with the tiny team."""
     at_default: Mapping[str, str] = field(default_factory=dict)
-    """Settings of that preset that stay at the tiny team's default -> why."""
+    """Setting that stays at the tiny team's default -> why."""
 
 
 def miniature(
@@ -64,18 +64,17 @@ def miniature(
     instead: Mapping[str, Setting],
     more: Mapping[str, Setting] | None = None,
 ) -> Preset:
-    """The preset ``full`` with the tiny team: every setting the paper's, but for those named here.
+    """Return the preset ``full`` with the tiny team; all other settings are the paper's.
 
     Args:
         of: name of ``full``.
         full: a preset with the paper's models.
-        at_default: settings that stay at the tiny team's default -> why.
-        instead: settings with another value; ``paper`` and ``departs`` say what stands in the
-            paper and why the miniature departs from it.
-        more: what only the miniature has to say.
+        at_default: setting that stays at the tiny team's default -> why.
+        instead: settings with another value, with ``paper`` and ``departs``.
+        more: settings of the miniature only.
 
     Raises:
-        ValueError: ``full`` has no such setting.
+        ValueError: ``full`` lacks a setting of ``at_default`` or ``instead``.
     """
     names = {*full.settings, *(path for algo in full.algos.values() for path in algo)}
     if unknown := {*at_default, *instead} - names:
@@ -93,7 +92,7 @@ def miniature(
         models={},
         settings={**smaller(full.settings), **(more or {})},
         algos={name: smaller(settings) for name, settings in full.algos.items()},
-        # The paper's sets and sizes; the tiny team is compared on its own.
+        # The paper's data sets and sizes do not suit the tiny team.
         comparison={},
         own=True,
         of=of,
@@ -101,7 +100,7 @@ def miniature(
     )
 
 
-# The papers name AdamW and no decay rates.
+# The papers name AdamW without decay rates.
 ADAMW = {
     "learner.betas": Setting(
         (0.9, 0.999), "PyTorch, which the frameworks leave alone", "the tiny team's"

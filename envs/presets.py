@@ -35,7 +35,7 @@ REAL_SMALL = Preset(
     },
     own=True,
 )
-"""100 million to a billion weights; what it does not name follows from the models."""
+"""For models of 100 million to a billion weights; other settings follow from the models."""
 
 
 def known(env: str = "") -> Mapping[str, Preset]:
@@ -64,7 +64,7 @@ def published() -> Mapping[str, Preset]:
 
 
 def preset_called(name: str, env: str = "") -> Preset:
-    """The preset called ``name``.
+    """Return the preset called ``name``.
 
     Raises:
         UserError: there is none.
@@ -80,14 +80,15 @@ def preset_called(name: str, env: str = "") -> Preset:
 
 
 def settings_of(env: str, preset: str | None = None) -> Any:
-    """Settings of an environment: those of a run unless told otherwise, or a preset's.
+    """Return an environment's default settings for a run, or those of a preset.
 
     Args:
-        env: as ``--env`` names it.
-        preset: as ``--preset`` names it, such as ``core-tiny``.
+        env: a name as for ``--env``.
+        preset: a name as for ``--preset``, such as ``core-tiny``.
 
     Raises:
-        UserError: there is no such environment or preset, or the preset is for another one.
+        UserError: there is no such environment or preset, or the preset is for another
+            environment.
     """
     env_spec = spec(env)
     settings = default_settings(env_spec)

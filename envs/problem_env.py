@@ -1,4 +1,4 @@
-"""What environments about one problem have in common: spaces, seeds, services, a render mode."""
+"""Base class of environments about one problem: spaces, seeds, services, rendering."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -16,12 +16,12 @@ _LEAVES = {str, int, float, bool, type(None)}
 
 
 def metadata_of(name: str, *group_keys: str, default_group: str = "") -> dict[str, Any]:
-    """Metadata of an environment about one problem.
+    """Return metadata of an environment about one problem.
 
     Args:
-        name: PettingZoo's, with a version.
-        group_keys: under which rows may be compared.
-        default_group: one of them; empty: the first.
+        name: PettingZoo's name, with a version.
+        group_keys: keys of the groups within which rewards can be compared.
+        default_group: one of the keys; empty: the first.
     """
     keys = {"group_keys": group_keys, "default_group": default_group or group_keys[0]}
     return {**ProblemEnv.metadata, "name": name, **keys}
@@ -30,8 +30,8 @@ def metadata_of(name: str, *group_keys: str, default_group: str = "") -> dict[st
 class ProblemEnv(SpacedEnv):
     """Base of text environments in which every episode is about one problem.
 
-    A subclass sets ``metadata`` (this class's own and more) and ``title``, and writes ``reset``,
-    ``step``, which ends with :meth:`step_result`, and ``transcript``.
+    A subclass sets ``metadata`` (extending that of this class) and ``title``, and writes ``reset``,
+    ``transcript``, and ``step``, which returns :meth:`step_result`.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012 (PettingZoo's convention)
@@ -40,7 +40,7 @@ class ProblemEnv(SpacedEnv):
         "is_parallelizable": True,
     }
     title: str = ""
-    """Its registered name, with which its error messages begin."""
+    """The registered name, for error messages."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class ProblemEnv(SpacedEnv):
         render_mode: str | None,
     ) -> None:
         """Args:
-            agents: everyone who may ever be asked.
-            roles: names that all differ.
-            scorer: checks answers; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none; generated chains without one.
-            tokenizers: role -> the meter of its tokens; bytes without one.
+            agents: all agents.
+            roles: different names.
+            scorer: checks answers; None: a new ``AnswerScorer``.
+            source: problems for episodes whose options name none; None: generated chains.
+            tokenizers: role -> meter of its tokens; roles without one count bytes.
             render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
 
         Raises:
-            UserError: the same role twice, or an unknown render mode.
+            UserError: repeated roles, or an unknown render mode.
         """
         if len(set(roles)) != len(roles) or not all(roles):
             raise UserError(f"{self.title}: roles {list(roles)} must be names that all differ.")
@@ -86,7 +86,7 @@ class ProblemEnv(SpacedEnv):
 
     @property
     def scorer(self) -> Scorer:
-        """The injected scorer, or one of its own, built when first needed."""
+        """The given scorer, or a new one on first use."""
         if self._scorer is None:
             from coterie.rewards.grading.scorer import AnswerScorer
 
@@ -95,7 +95,7 @@ class ProblemEnv(SpacedEnv):
 
     @property
     def source(self) -> ProblemSource:
-        """The injected source, or generated chains."""
+        """The given source, or generated chains."""
         if self._source is None:
             from coterie.problems.chains import ChainSource
 
@@ -103,7 +103,7 @@ class ProblemEnv(SpacedEnv):
         return self._source
 
     def next_seed(self, seed: int | None) -> int:
-        """The seed of the episode that a reset begins; a given one seeds the spaces too."""
+        """Return the seed of the next episode; a given ``seed`` also seeds the spaces."""
         if seed is None:
             self._unseeded_resets += 1
             return derive_seed(self.title, "reset", self._base_seed, self._unseeded_resets)
@@ -112,10 +112,10 @@ class ProblemEnv(SpacedEnv):
         return seed
 
     def problem_of(self, seed: int, options: Mapping[str, Any]) -> Problem:
-        """The problem that the options name, or one of the source's by the seed.
+        """Return the problem in the options, or one of the source's by the seed.
 
         Raises:
-            UserError: the options name something else than a ``Problem``.
+            UserError: the option is not a ``Problem``.
         """
         problem = options.get("problem")
         if problem is None:
@@ -136,13 +136,13 @@ class ProblemEnv(SpacedEnv):
         done: bool,
         truncated: Collection[str] = (),
     ) -> Any:
-        """What ``step`` gives back; with ``done`` the episode ends for everyone.
+        """Return the result of ``step``.
 
         Args:
-            observations: of everyone.
-            infos: of everyone; their reward terms are what is paid.
-            done: whether this was the last step.
-            truncated: who was cut off by it.
+            observations: by agent.
+            infos: by agent; rewards are the sums of their reward terms.
+            done: whether the episode ends for all agents.
+            truncated: agents that end by truncation.
         """
         rewards = {agent: reward_of(info) for agent, info in infos.items()}
         terminations = {agent: done and agent not in truncated for agent in self.agents}
@@ -154,11 +154,11 @@ class ProblemEnv(SpacedEnv):
         return observations, rewards, terminations, truncations, infos
 
     def transcript(self) -> str | None:
-        """The episode so far, for a human reader; None before the first reset."""
+        """Return the episode so far, for a human reader; None before the first reset."""
         raise NotImplementedError
 
     def render(self) -> Any:
-        """The transcript so far: printed (``human``) or returned (``ansi``)."""
+        """Print (``human``) or return (``ansi``) the transcript so far."""
         if self.render_mode is None:
             gymnasium.logger.warn("render() needs a render mode: make the environment with one.")
             return None
@@ -173,18 +173,18 @@ class ProblemEnv(SpacedEnv):
 
 
 def reward_of(info: Mapping[str, Any]) -> float:
-    """The sum over the very terms that the info shows; 0 before there are any."""
+    """Return the sum of the info's reward terms; 0 without terms."""
     return sum(info.get("reward_terms", {}).values(), 0.0)
 
 
 def text_of(action: Any) -> str:
-    """An action of another type is an empty answer."""
+    """Return the action, or "" for an action that is no string."""
     return action if isinstance(action, str) else ""
 
 
 def copy_plain(data: Any) -> Any:
-    """A copy of plain data that shares nothing with the original."""
-    # copy.deepcopy costs more than all the scoring of a small episode, and so do idle calls.
+    """Return a deep copy of plain data."""
+    # copy.deepcopy takes longer than scoring a small episode; leaves are not even passed on.
     if isinstance(data, dict):
         return {k: v if type(v) in _LEAVES else copy_plain(v) for k, v in data.items()}
     if isinstance(data, list):

@@ -1,14 +1,14 @@
-"""What models are asked in several environments."""
+"""Prompts that several environments share."""
 
 from typing import Literal
 
 from coterie.datatypes import AnswerKind, Problem
 
 StrategyStyle = Literal["plain", "answer", "strategies"]
-"""plain: CoRe's own prompts; answer: the question, and a sentence that asks for the answer in a
-form that is read; strategies: ask for strategy blocks and a final answer."""
+"""plain: CoRe's prompts; answer: the question and a sentence that asks for a readable answer;
+strategies: a request for strategy blocks and a final answer."""
 ExpertStyle = Literal["plain", "answer", "panel"]
-"""plain: one short line, for tiny models; answer: as in :data:`StrategyStyle`; panel: EAPO's own
+"""plain: one short line, for tiny models; answer: as in :data:`StrategyStyle`; panel: EAPO's
 prompts."""
 
 # CoRe, arXiv:2601.21600, appendix A.1
@@ -49,7 +49,7 @@ _CODE = "Think step by step, and end with one fenced block of Python that holds 
 
 
 def answer_sentence(kind: AnswerKind) -> str:
-    """How a model is told to end, so that the checker finds its answer.
+    """Return the sentence that tells a model how to end, so that the checker finds its answer.
 
     >>> answer_sentence("number")
     'Think step by step, and end with the line "Answer: " followed by the number.'
@@ -61,12 +61,12 @@ def answer_sentence(kind: AnswerKind) -> str:
 
 
 def strategy_prompt(problem: Problem, style: StrategyStyle, hint: str | None = None) -> str:
-    """The message of CoRe and of SD-E2.
+    """Return the prompt of CoRe and of SD-E2.
 
     Args:
-        problem: what is asked.
+        problem: the problem.
         style: see :data:`StrategyStyle`.
-        hint: stands in it; None: a cold prompt.
+        hint: a hint to include; None: a cold prompt.
     """
     if style == "plain":
         template = _PLAIN_COLD if hint is None else _PLAIN_HINT
@@ -82,7 +82,7 @@ def strategy_prompt(problem: Problem, style: StrategyStyle, hint: str | None = N
     )
 
 
-# EAPO, arXiv:2509.23730, appendix G: the prompt of evaluation, word for word.
+# EAPO, arXiv:2509.23730, appendix G: the evaluation prompt, verbatim.
 ALONE = (
     "You are a helpful assistant. You must give the final answer in the last line, in the format "
     'of "Answer: xxx", xxx represents the final answer.'
@@ -90,12 +90,12 @@ ALONE = (
 
 
 def lone_prompt(question: str, style: ExpertStyle, kind: AnswerKind = "math") -> str:
-    """The message of EAPO's policy on its own, of an expert, and of LeaP's paths.
+    """Return the prompt of EAPO's policy without experts, of an expert, and of LeaP's paths.
 
     Args:
-        question: what is asked.
+        question: the question.
         style: see :data:`ExpertStyle`.
-        kind: what the answer is; only the style ``answer`` says so.
+        kind: the kind of answer; only style ``answer`` uses it.
     """
     if style == "answer":
         return f"{question}\n\n{answer_sentence(kind)}"

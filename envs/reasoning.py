@@ -1,6 +1,6 @@
-"""Reading what a model reasoned: its ``<strategy>`` blocks, and the text without the answers in it.
+"""Parses reasoning: finds ``<strategy>`` blocks and removes answers from the text.
 
-In one pass each, however broken the text is.
+Every function takes linear time, also on malformed text.
 """
 
 import re
@@ -34,17 +34,17 @@ _GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 
 @dataclass(frozen=True)
 class Strategy:
-    """One block."""
+    """A ``<strategy>`` block."""
 
     text: str
-    """Everything between its tags."""
+    """The content of the block."""
     outcome: str | None
-    """The last answer that it states in a tag of its own."""
+    """The content of its last answer tag."""
 
 
 def strategies(text: str) -> list[Strategy]:
-    """The closed strategy blocks of ``text`` in order; an opening tag starts anew, so a block that
-    was never closed is dropped."""
+    """Return the closed strategy blocks of ``text`` in order. An opening tag discards a block that
+    was not closed."""
     blocks: list[Strategy] = []
     start: int | None = None
     for tag in _BLOCK.finditer(text):
@@ -58,7 +58,7 @@ def strategies(text: str) -> list[Strategy]:
 
 
 def tagged_answer(text: str) -> str | None:
-    """The content of the answer tag that is closed last, blanks trimmed."""
+    """Return the stripped content of the answer tag that is closed last."""
     span: tuple[int, int] | None = None
     opened: dict[str, int] = {}
     for tag in ANSWER_TAG.finditer(text):
@@ -71,22 +71,22 @@ def tagged_answer(text: str) -> str | None:
 
 
 def strip_answers(text: str) -> str:
-    """``text`` without its stated answers and what they hold, then without its other tags.
+    """Remove stated answers from ``text``, then all other tags.
 
-    Answer tags, boxes, answer lines, "final answer is ..." tails and "... is the answer" go with
-    their payload; what follows an answer tag or box that is never closed goes too.
+    Answer tags, boxes, answer lines, "final answer is ..." tails and "... is the answer" clauses go
+    with their content. An answer tag or box that is never closed extends to the end.
     """
     text = _without_boxes(_without_answer_tags(text))
     kept: list[str] = []
     announced = False
     for line in text.splitlines():
         if announced and line.strip():
-            # A line of signs opens the formula that holds the answer.
+            # A line without letters or digits opens a formula; the answer is still to come.
             announced = re.search(r"\w", line) is None
             continue
-        # The mark of an answer stands early in its line; a bound keeps garbage cheap.
+        # An answer is marked early in its line; the bound limits the time on long lines.
         if mark := _ANSWER_LINE.match(line.lstrip()[:100]):
-            # "Final answer:" alone announces the line that follows.
+            # "Final answer:" without content announces the next line.
             announced = not line.lstrip()[mark.end() :].strip(" \t*_")
             continue
         if _HEADING.fullmatch(line.strip()[:100]):
@@ -99,7 +99,7 @@ def strip_answers(text: str) -> str:
 
 
 def leaks(hint: str, gold: str) -> bool:
-    """Whether the gold answer occurs in the hint, as a word of its own."""
+    """Whether the gold answer occurs in the hint as a separate word."""
     gold = gold.strip().casefold()
     if not gold:
         return False
@@ -108,7 +108,7 @@ def leaks(hint: str, gold: str) -> bool:
 
 
 def _without_verdict(line: str) -> str:
-    """``line`` up to the clause that ends with "is the answer"."""
+    """Cut ``line`` before the clause that contains "is the answer"."""
     verdict = _IS_THE_ANSWER.search(line)
     if verdict is None:
         return line
@@ -148,7 +148,7 @@ def _without_boxes(text: str) -> str:
 
 
 def _end_of_argument(text: str, start: int) -> int:
-    """Where the argument at ``start`` ends: a braced group or one word."""
+    """End of the argument at ``start``, which is a braced group or one word."""
     if text[start : start + 1] != "{":
         word = re.compile(r"[^\s$]*").match(text, start)
         return word.end() if word else start
@@ -161,6 +161,6 @@ def _end_of_argument(text: str, start: int) -> int:
 
 
 def _drop(tag: re.Match[str]) -> str:
-    # "a <b and c> d" is an inequality, <step n="1"> is a tag.
+    # Keep "a <b and c> d", which is an inequality; <step n="1"> is a tag.
     attributes = tag[1]
     return tag[0] if attributes and attributes.strip(" /") and "=" not in attributes else ""

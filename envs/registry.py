@@ -1,4 +1,4 @@
-"""Environments by name, by packaging entry point, and by path."""
+"""The registry: environments by name, by entry point, and by path."""
 
 import dataclasses
 import inspect
@@ -26,18 +26,18 @@ from coterie.problems.source import ProblemSource
 View = Literal["token", "text", "padded"]
 
 PLUGINS = Plugins("coterie.environments", "env")
-"""An entry's name is what ``--env`` takes; its value is an :class:`EnvSpec`, a PettingZoo
-environment class, or a function that makes one."""
+"""Entry points: the name is for ``--env``, the value an :class:`EnvSpec`, a PettingZoo environment
+class, or a function that makes one."""
 
 
 _SPECS: dict[str, EnvSpec] = {}
 
 
 def register(spec: EnvSpec) -> None:
-    """Make an environment known by its name, here and to ``pettingzoo.make("parallel", id)``.
+    """Register an environment by name, here and with ``pettingzoo.make("parallel", id)``.
 
     Raises:
-        ValueError: the name is taken by another environment.
+        ValueError: another environment has that name.
     """
     if _SPECS.get(spec.name, spec) != spec:
         raise ValueError(f"environment {spec.name!r} is registered already")
@@ -52,22 +52,22 @@ def register(spec: EnvSpec) -> None:
 
 
 def registered() -> tuple[EnvSpec, ...]:
-    """What :func:`register` was given, in that order."""
+    """Return all registered specs, in order of registration."""
     return tuple(_SPECS.values())
 
 
 def names() -> tuple[str, ...]:
-    """Every known name, sorted; entry points are listed without being loaded."""
+    """Return all known names, sorted; entry points are not loaded."""
     return tuple(sorted({*_SPECS, *PLUGINS.names()}))
 
 
 def spec(name: str) -> EnvSpec:
-    """The environment called ``name``: a registered name or ``pkg.module:attribute``, where the
+    """Return the spec of ``name``: a registered name or ``pkg.module:attribute``, where the
     attribute is an :class:`EnvSpec` or makes an environment.
 
     Raises:
-        UserError: an unknown name, one whose registration is broken, or an environment that is
-            not of text or tokens, with the cause.
+        UserError: the name is unknown, its registration is broken, or the environment has neither
+            text nor token actions.
     """
     if name in _SPECS:
         for entry in PLUGINS.entries(name):
@@ -82,7 +82,7 @@ def spec(name: str) -> EnvSpec:
     env = _build(env_spec, title)
     try:
         if not is_text_env(env):
-            adapt(env, name=name)  # refuses what nobody can play, before it is asked who plays
+            adapt(env, name=name)  # refuse unsupported environments before reading their roles
         return replace(env_spec, roles=roles_of(env.possible_agents))
     finally:
         call(env, "close")
@@ -105,15 +105,15 @@ def make(
     Args:
         name: a registered name or ``pkg.module:Class``; a class may be any PettingZoo environment
             with text or token actions (see :func:`coterie.envs.adapt.adapt`).
-        settings: an instance of the environment's settings class; without one those that
-            ``train.py`` plays with unless told otherwise.
-        preset: name of a preset, such as ``core-tiny``, in place of ``settings``.
-        codecs: role -> codec; UTF-8 bytes without one.
-        scorer: checks answers; handed to environments that take one.
-        source: problems to draw from; handed to environments that take one.
-        roles: names of the roles; the environment's own without any.
+        settings: an instance of the environment's settings class; None: the defaults of
+            ``train.py``.
+        preset: name of a preset, such as ``core-tiny``, instead of ``settings``.
+        codecs: role -> codec; roles without one use UTF-8 bytes.
+        scorer: checks answers, in environments that take one.
+        source: problems, in environments that take one.
+        roles: names of the roles; None: the environment's defaults.
         view: ``token`` (arrays of ids), ``text`` (strings) or ``padded`` (fixed shapes).
-        render_mode: handed to the environment.
+        render_mode: passed to the environment.
 
     Raises:
         UserError: an unknown name, preset or view, or an argument that the environment does not
@@ -123,7 +123,7 @@ def make(
         raise UserError(f"unknown view {view!r}; choose token, text or padded.")
     env_spec, title = _find(name)
     if preset is not None:
-        from coterie.envs.presets import settings_of  # it stands on this module
+        from coterie.envs.presets import settings_of  # imports this module
 
         if settings is not None:
             raise UserError(f"{title}: a preset gives its settings; leave out one of the two.")
@@ -142,14 +142,13 @@ def make(
     elif not is_text_env(env):
         env = adapt(env, codecs, name=name)
     else:
-        # Our own are held to the contract by tests, once and for all.
+        # Registered environments are tested against the contract once, by their tests.
         env = TokenView(env if name in _SPECS else Guarded(env, text=True), codecs)
     return PaddedView(env) if view == "padded" else env
 
 
 def default_settings(spec: EnvSpec) -> Any:
-    """The settings that a run in this environment has unless told otherwise; None where it has
-    none.
+    """Return the default settings of a run; None for environments without settings.
 
     Raises:
         UserError: ``EnvSpec.defaults`` names a setting that ``EnvSpec.settings`` does not have.
@@ -168,15 +167,16 @@ def default_settings(spec: EnvSpec) -> Any:
 def make_plain(
     name: str, given: Callable[[Callable[..., Any]], Mapping[str, Any]], *, title: str
 ) -> Any:
-    """What ``name`` makes, as its author wrote it and whatever its actions are.
+    """Build the environment ``name`` without a view, whatever its actions are.
 
     Args:
-        name: as for :func:`make`.
-        given: who makes it -> the keywords for it.
-        title: what messages begin with.
+        name: see :func:`make`.
+        given: the environment's factory -> its keyword arguments.
+        title: prefix of error messages.
 
     Raises:
-        UserError: it makes neither a ``ParallelEnv`` nor an ``AECEnv``, or takes no such keyword.
+        UserError: the result is neither a ``ParallelEnv`` nor an ``AECEnv``, or the factory does
+            not take the keywords.
     """
     env_spec, _ = _find(name)
     make_env = (
@@ -186,7 +186,7 @@ def make_plain(
 
 
 def _find(name: str) -> tuple[EnvSpec, str]:
-    """The environment called ``name``, and what messages about it begin with."""
+    """The spec of ``name``, and the prefix of messages about it."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
     from coterie.envs.kinds import is_other, spec_of  # these stand on this module
@@ -218,7 +218,7 @@ def _find(name: str) -> tuple[EnvSpec, str]:
 
 
 def _without_default(settings: type | None) -> list[str]:
-    """Fields of a dataclass that must be given."""
+    """Names of a dataclass's fields without a default."""
     missing = dataclasses.MISSING
     return [
         field.name
@@ -228,15 +228,15 @@ def _without_default(settings: type | None) -> list[str]:
 
 
 def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
-    """What a function of an :class:`EnvSpec` gives; what ``check`` yields, as a list.
+    """Call a function of an :class:`EnvSpec`; the result of ``check`` becomes a list.
 
     Args:
-        spec: the environment's.
+        spec: the environment's spec.
         name: ``learns``, ``learning``, ``rereads`` or ``check``.
-        arguments: see there.
+        arguments: the function's arguments.
 
     Raises:
-        UserError: it fails, or its own refusal.
+        UserError: the function fails, or raises this itself.
     """
     try:
         result = getattr(spec, name)(*arguments)
@@ -253,7 +253,7 @@ def _build(
     wanted: Mapping[str, Any] = MappingProxyType({}),
     offered: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
-    """Call the factory with what was asked for, and with the services that it has a use for."""
+    """Call the factory with ``wanted``, which it must take, and ``offered``, which it may take."""
     make_env = load(spec.factory, title) if isinstance(spec.factory, str) else spec.factory
     try:
         known = inspect.signature(make_env).parameters
@@ -276,7 +276,7 @@ def _build(
         raise
     except Exception as error:
         if spec.name in _SPECS:
-            # A fault of our own: its traceback says more than a sentence.
+            # A bug of a registered environment: its traceback says more than a sentence.
             raise
         raise UserError(f"{title} cannot be built: {describe(error)}.") from error
     if not isinstance(env, pettingzoo.ParallelEnv | pettingzoo.AECEnv):

@@ -1,7 +1,7 @@
-"""Spaces of text and of token sequences, and environments whose spaces never change.
+"""Spaces of text and of token sequences, and base classes for environments with fixed spaces.
 
-Gymnasium's ``Text`` knows a fixed alphabet and its ``Sequence`` is made of tuples; a language model
-reads and writes anything.
+Gymnasium's ``Text`` has a fixed alphabet and its ``Sequence`` consists of tuples. Language models
+need any text, and arrays of ids.
 """
 
 from typing import Any
@@ -17,8 +17,8 @@ _ALPHABET = "abcxyz 0123456789+-*/=<>(){}[]\\.,:\n\"'$^_éß−∑漢🙂"
 
 
 class _LazilySeeded(Space[Any]):
-    """A space whose generator is built when something is sampled, as episodes seed their spaces
-    at every reset and seldom sample from them."""
+    """A space that builds its generator on the first sample, because every reset seeds the spaces
+    and few episodes sample from them."""
 
     _pending: int | None = None
 
@@ -35,7 +35,7 @@ class _LazilySeeded(Space[Any]):
 
 
 class TextSpace(_LazilySeeded):
-    """Strings of at most ``max_length`` characters, whatever they are."""
+    """All strings of at most ``max_length`` characters."""
 
     def __init__(self, max_length: int = 1 << 24) -> None:
         self.max_length = max_length
@@ -45,10 +45,10 @@ class TextSpace(_LazilySeeded):
         return isinstance(x, str) and len(x) <= self.max_length
 
     def sample(self, mask: None = None, probability: None = None) -> str:
-        """A random string of up to 64 characters."""
+        """Return a random string of up to 64 characters."""
         length = self.np_random.integers(min(_SAMPLED_LENGTH, self.max_length) + 1)
-        places = self.np_random.integers(len(_ALPHABET), size=length)
-        return "".join(_ALPHABET[place] for place in places)
+        letters = self.np_random.integers(len(_ALPHABET), size=length)
+        return "".join(_ALPHABET[letter] for letter in letters)
 
     @property
     def is_np_flattenable(self) -> bool:
@@ -62,8 +62,8 @@ class TextSpace(_LazilySeeded):
 
 
 def token_ids(action: Any, vocab_size: int) -> npt.NDArray[np.int64]:
-    """The ids of an action, (T,), without those outside ``range(vocab_size)``; none where it is no
-    array of whole numbers."""
+    """Return the ids of an action in ``range(vocab_size)``, (T,); none if it is no array of
+    integers."""
     try:
         ids = np.asarray(action)
     except (TypeError, ValueError):
@@ -92,7 +92,7 @@ class TokenSpace(_LazilySeeded):
         return not len(x) or bool(x.min() >= 0 and x.max() < self.vocab_size)
 
     def sample(self, mask: None = None, probability: None = None) -> npt.NDArray[np.int64]:
-        """Uniform ids, up to 64 of them."""
+        """Return up to 64 uniformly random ids."""
         length = self.np_random.integers(min(_SAMPLED_LENGTH, self.max_length) + 1)
         return self.np_random.integers(self.vocab_size, size=length, dtype=np.int64)
 
@@ -112,17 +112,17 @@ class TokenSpace(_LazilySeeded):
 
 
 Seen = tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]
-"""What everyone observes, and everyone's info."""
+"""(observations by agent, infos by agent)"""
 
 
 class SpacedEnv(ParallelEnv[str, dict[str, Any], Any]):
-    """Base of environments and views whose spaces never change.
+    """Base of environments and views with fixed spaces.
 
     A subclass sets both mappings, agent -> space.
     """
 
     speaks_tokens = False
-    """Whether it keeps the contract of the token view by itself."""
+    """Whether the environment itself keeps the contract of the token view."""
     _observation_spaces: dict[str, Space[Any]]
     _action_spaces: dict[str, Space[Any]]
 
@@ -133,13 +133,13 @@ class SpacedEnv(ParallelEnv[str, dict[str, Any], Any]):
         return self._action_spaces[agent]
 
     def seed_actions(self, seed: int) -> None:
-        """Seed every agent's action space, each with a seed of its own."""
-        for place, space in enumerate(self._action_spaces.values()):
-            space.seed(seed + place)
+        """Seed every agent's action space with a different seed."""
+        for i, space in enumerate(self._action_spaces.values()):
+            space.seed(seed + i)
 
 
 class View(SpacedEnv):
-    """Base of views: another environment, seen in other spaces."""
+    """Base of views, which show another environment in other spaces."""
 
     def __init__(self, env: ParallelEnv[str, dict[str, Any], Any]) -> None:
         self.env = env

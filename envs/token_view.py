@@ -1,7 +1,8 @@
-"""A text environment, seen in tokens: what ``make`` returns.
+"""The token view of a text environment, which ``make`` returns. Here prompts become tokens.
 
-Each agent's context is a sequence of ids that only ever grows at its end, until a fresh one begins;
-what was sampled is never tokenised again.
+An agent's context is a sequence of ids that only grows at its end, until a fresh context begins.
+Each new piece is rendered by the role's codec, which applies the model's chat template
+(:mod:`coterie.agents.models.codec`). Sampled ids are never tokenized again.
 """
 
 from collections.abc import Mapping
@@ -24,14 +25,14 @@ Tokens = npt.NDArray[np.int64]
 class TokenView(View):
     """Observation ``Dict(tokens, active)``, action a one-dimensional ``int64`` array of ids.
 
-    ``tokens`` is the agent's full context in its role's vocabulary, its own sampled ids included.
-    An active agent's info has the same context as ``text``, and at the end every agent's has it in
-    pieces, given and written in turn, as ``texts``. An action of another form is survived:
-    ids outside the vocabulary are dropped, and what holds no ids at all is an empty answer.
+    ``tokens`` is the agent's full context in its role's vocabulary, including its sampled ids. An
+    active agent's info has the context as ``text``. At the end every agent's info has it as
+    ``texts``, alternating pieces of environment and agent. Malformed actions are tolerated: ids
+    outside the vocabulary are dropped, and an action without ids is an empty answer.
 
-    Where the context opens a thought (a chat template that ends in ``<think>``), the text of an
-    answer begins with that mark, so that the environment can tell what was thought from what was
-    said. A continuation goes on with a text that has begun, and gets none.
+    If the context opens a thought (a chat template that ends in ``<think>``), the text of the
+    answer begins with that mark, so that the environment can tell thought from answer. The answer
+    to a continuation gets no mark, because its text has begun already.
     """
 
     def __init__(
@@ -43,10 +44,10 @@ class TokenView(View):
 
         Args:
             env: observations ``Dict(text, active)``, actions strings.
-            codecs: role -> codec; a role without one speaks UTF-8 bytes.
+            codecs: role -> codec; roles without one use UTF-8 bytes.
 
         Raises:
-            UserError: a codec is given for a role that the environment does not have.
+            UserError: ``codecs`` names a role that the environment does not have.
         """
         super().__init__(env)
         roles = roles_of(self.possible_agents)
@@ -90,7 +91,7 @@ class TokenView(View):
         return observations, rewards, terminations, truncations, infos
 
     def score_requests(self, actions: Mapping[str, Any]) -> ScoreRequests:
-        """What ``step(actions)`` will ask of the scorer; empty for environments without one."""
+        """Return the scores that ``step(actions)`` will request; empty without a scorer."""
         if not hasattr(self.env, "score_requests"):
             return ScoreRequests()
         texts = {
@@ -104,7 +105,7 @@ class TokenView(View):
         return self.env.state()
 
     def _seen(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> Seen:
-        """Append the new pieces and show the contexts."""
+        """Append the new pieces; return the contexts and infos."""
         self.agents = list(self.env.agents)
         seen_observations: dict[str, dict[str, Any]] = {}
         seen_infos: dict[str, dict[str, Any]] = {}
@@ -131,7 +132,7 @@ class TokenView(View):
 
 
 class _Context:
-    """What one agent has read and written so far, in ids and in text."""
+    """An agent's context so far, in ids and in text."""
 
     def __init__(self, codec: TokenCodec) -> None:
         self.codec = codec
@@ -142,11 +143,10 @@ class _Context:
         self._mark: int | None = None
         """The id with which the agent ended its turn."""
         self._opened = ""
-        """The thought that the context has opened for the agent."""
+        """The mark of a thought that the context opens for the agent."""
         self._decoded: tuple[bytes, str] = (b"", "")
 
     def tokens(self) -> Tokens:
-        """A copy, so that a caller's changes reach nobody."""
         return self._tokens.copy()
 
     def text(self) -> str:
@@ -179,7 +179,7 @@ class _Context:
         return token_ids(action, self.codec.vocab_size)
 
     def text_of(self, ids: Tokens) -> str:
-        # Scoring asks first and the step asks again.
+        # Scoring and the step decode the same answer.
         key = ids.tobytes()
         if self._decoded[0] != key:
             text = self.codec.decode(ids) if len(ids) else ""

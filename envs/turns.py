@@ -1,7 +1,4 @@
-"""The parts of a conversation: questions, turns and an outcome.
-
-Further, what is wrong with a turn or an outcome, and an episode as text for a human reader.
-"""
+"""The parts of a conversation: questions, turns, outcome; their checks and transcripts."""
 
 import math
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
@@ -12,82 +9,83 @@ from coterie.datatypes import Problem, ScoreRequests
 from coterie.envs.contract import CONTEXTS
 
 Answers = Mapping[str, str]
-"""Agent -> its answer. Whoever failed to answer is not in it."""
+"""Agent -> its answer; failed agents are absent."""
 Piece = Literal["message", "continuation", "fresh"]
-"""A chat turn of the user; text inserted into the agent's current turn; or a message with which its
-context begins anew."""
+"""A chat turn of the user; text inserted into the agent's current turn; or a message that begins a
+new context."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What one agent is asked; a plain string is a message under the settings' limits."""
+    """A question to one agent; a plain string is a message under the settings' limits."""
 
     text: str = ""
-    """Empty only where an agent goes on with its own turn (a ``continuation``)."""
+    """The question; empty only if the agent continues its own turn (a ``continuation``)."""
     piece: Piece = "message"
-    """What the text is to the agent's context."""
+    """How the text enters the agent's context."""
     max_new_tokens: int | None = None
     """Longest answer; None: the settings' ``max_new_tokens``."""
     stop: Sequence[str] | None = None
-    """Strings that end an answer; None: the settings' ``stop``, where they have one."""
+    """Strings that end an answer; None: the settings' ``stop``, if there is one."""
     trained: bool = True
-    """Whether the answer is learned; one that is not is context of the others."""
+    """Whether the answer is learned; otherwise it is only context of later answers."""
 
 
 class Fresh(str):
-    """A message with which its reader's context begins anew: short for ``Ask`` with that piece."""
+    """A message that begins a new context: short for ``Ask(text, "fresh")``."""
 
 
 Asks = Mapping[str, str | Ask]
-"""Agent -> what it is asked now; all of them are asked at once."""
+"""Agent -> its question; all agents answer concurrently."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Questions, and what their answers will be scored by; the plain mapping ``asks`` means that
-    each answer may be graded."""
+    """Questions with the scores that their answers need. A plain mapping of questions means that
+    every answer may be graded."""
 
     asks: Asks
     scores: Callable[[Answers], ScoreRequests] | None = None
-    """The coming answers -> all that the conversation may ask of the scorer before it yields again,
-    so that many episodes are scored in one batch. It may only look. None: each answer."""
+    """Answers -> all scores that the conversation may request before it yields again, so that many
+    episodes are scored in one batch. The function must not change anything. None: every answer is
+    graded."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a conversation ends with; an agent that a mapping leaves out has nothing there."""
+    """The result of a conversation; mappings need not have every agent."""
 
     terms: Mapping[str, Mapping[str, float]]
     """Agent -> reward term -> its weighted value. An agent's reward is their sum."""
     measured: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Agent -> what else is to be logged of it; numbers and booleans are averaged by role."""
+    """Agent -> measurements for the log; numbers and booleans are averaged by role."""
     episode: Mapping[str, Any] = field(default_factory=dict)
     """Measurements of the whole episode."""
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Agent -> group key -> the group that it is compared in, for the keys of
-    ``metadata["group_keys"]`` beside ``problem`` and ``problem+role``."""
+    """Agent -> group key -> group, for the keys of ``metadata["group_keys"]`` besides ``problem``
+    and ``problem+role``."""
     turn_rewards: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Agent -> what of its reward it earned with each of its answers, in order; what is left is
-    for the whole conversation. Their sum must be among its terms."""
+    """Agent -> the part of its reward that each of its answers earned, in order; the rest is for
+    the whole conversation. Their sum must be part of its terms."""
     loss_weight: Mapping[str, float] = field(default_factory=dict)
-    """Agent -> what its loss is multiplied by; 1 for all others."""
+    """Agent -> factor of its loss; default: 1."""
     learned_after: Mapping[str, str] = field(default_factory=dict)
-    """Agent -> another context, after which it learns what it wrote (context distillation)."""
+    """Agent -> another context, after which its answers are learned (context distillation)."""
     reread_after: Mapping[str, str] = field(default_factory=dict)
-    """Agent -> a context that it did not have, after which what it wrote is read once more, for
-    algorithms that distil (``--algo.distillation.beta``)."""
+    """Agent -> a context that it did not have, after which its answers are reread, for algorithms
+    that distil (``--algo.distillation.beta``)."""
     truncated: Collection[str] = ()
-    """Agents that were cut off and did not come to an end."""
+    """Agents that were cut off."""
     failed: Mapping[str, bool] | None = None
-    """Agent -> whether it failed; None: whoever was asked failed if any answer was missing."""
+    """Agent -> whether it failed; None: an agent failed if any of its answers is missing."""
 
 
 Conversation = Generator[Turn | Asks, Answers, Outcome]
-"""Yields questions by agent, is sent their answers, and returns the outcome."""
+"""Yields questions by agent, receives their answers, and returns the outcome."""
 
 
 def as_asks(asks: Asks) -> dict[str, Ask]:
-    """``asks`` with an :class:`Ask` in place of every plain string."""
+    """Turn every plain string of ``asks`` into an :class:`Ask`."""
     return {
         agent: Ask(ask, "fresh" if isinstance(ask, Fresh) else "message")
         if isinstance(ask, str)
@@ -97,12 +95,12 @@ def as_asks(asks: Asks) -> dict[str, Ask]:
 
 
 def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> str:
-    """What is wrong with the questions of a turn; empty if nothing is.
+    """Check the questions of a turn; return an error message, or "".
 
     Args:
-        asks: whatever was yielded.
-        agents: everyone who may be asked, in order.
-        begun: who was asked before, and may be asked to go on.
+        asks: the yielded value.
+        agents: all agents, in order.
+        begun: agents with an earlier turn, which a continuation may continue.
     """
 
     def says_something(agent: str, ask: Any) -> bool:
@@ -153,24 +151,24 @@ def agent_by_agent(
     marks: Sequence[str] = (),
     prompt: str = "",
 ) -> str:
-    """An episode in which nobody is asked twice.
+    """Format an episode in which every agent answers once.
 
     Args:
-        problem: what it is about.
+        problem: the problem.
         turns: see :meth:`coterie.envs.conversation.ConversationEnv.turns`.
-        infos: those of the last step, empty before it.
-        marks: what is said of a trace whose info has it.
-        prompt: the one that everybody is given: it is shown once.
+        infos: the infos of the last step, empty before it.
+        marks: keys of infos that are shown if they are true.
+        prompt: a prompt that all agents share, which is shown once; empty: there is none.
     """
     lines = [f"{problem.id}: {problem.question}", f"gold answer: {' or '.join(problem.golds)}", ""]
     if prompt:
         lines += [prompt, ""]
-    asked = [
+    exchanges = [
         (agent, ask.text, (answers or {}).get(agent, "(no answer)"))
         for asks, answers in turns
         for agent, ask in asks.items()
     ]
-    for agent, question, answer in asked:
+    for agent, question, answer in exchanges:
         lines += [f"== {agent} ==", *(() if prompt else (question, "--")), answer]
         if info := infos.get(agent):
             terms = info["reward_terms"]
@@ -183,7 +181,7 @@ def agent_by_agent(
 
 
 def piece_by_piece(problem: Problem, pieces: Iterable[tuple[str, str]]) -> str:
-    """A conversation: who wrote what, in order."""
+    """Format a conversation from its (author, text) pieces."""
     lines = [f"{problem.id}: gold answer {' or '.join(problem.golds)}", ""]
     for who, text in pieces:
         lines += [f"== {who} ==", text, ""]

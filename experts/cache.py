@@ -1,4 +1,4 @@
-"""Replies kept on disk by exact request."""
+"""A cache of replies on disk, by exact request."""
 
 import hashlib
 import json
@@ -25,31 +25,31 @@ class CacheCounters:
     hits: int = 0
     misses: int = 0
     corrupt: int = 0
-    """Entries that could not be used (they are misses too) and were written anew."""
+    """Unusable entries, which are also misses and are written again."""
     written: int = 0
     written_bytes: int = 0
     not_written: int = 0
-    """Replies that the disk did not take."""
+    """Replies that could not be written."""
 
 
 class CachedPolicy:
-    """Answers a request that was answered before from disk, and asks the policy otherwise.
+    """Answers repeated requests from disk, and other requests by a policy.
 
-    For frozen policies: the key says what was asked, by whose settings and with which seed, but
-    knows no weights. Failures are not kept. Entries are JSON; one that was cut off, edited or mixed
-    up is found by its digest and asked for again. Several processes may share a folder.
+    The policy must be frozen: keys contain request, settings and seed, but no weights. Failures are
+    not stored. Entries are JSON with a digest, which reveals damaged entries. Several processes can
+    share a folder.
     """
 
     def __init__(self, policy: Policy, folder: str | Path, *, identity: Mapping[str, Any]) -> None:
         """
         Args:
-            policy: what is asked on a miss.
-            folder: where entries lie; made if it does not exist.
-            identity: whatever decides how the policy answers (model, address, codec, ...), as JSON
-                values; entries of another identity are never used.
+            policy: answers on a miss.
+            folder: the folder of entries, created if missing.
+            identity: everything that determines the policy's answers (model, address, codec, ...),
+                as JSON values; entries of another identity are not used.
 
         Raises:
-            UserError: the folder cannot be made.
+            UserError: the folder cannot be created.
         """
         self.policy = policy
         self.counters = CacheCounters()
@@ -63,7 +63,7 @@ class CachedPolicy:
             ) from None
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """The stored reply, or the policy's, which is then stored."""
+        """Return the stored reply, or the policy's reply, which is then stored."""
         request = cache_request(self._identity, prompt, sampling)
         path = self._path(request)
         completion = self._load(path, request)
@@ -76,21 +76,21 @@ class CachedPolicy:
         return completion
 
     def size(self) -> tuple[int, int]:
-        """Entries in the folder and their bytes, counted on disk."""
+        """Return the number of entries on disk and their bytes."""
         sizes = []
         for path in self._folder.glob("??/*.json"):
             try:
                 sizes.append(path.stat().st_size)
-            except OSError:  # another process has just replaced it
+            except OSError:  # another process replaces the entry
                 continue
         return len(sizes), sum(sizes)
 
     def as_dict(self) -> dict[str, float]:
-        """Flat names and numbers for a log."""
+        """Return the counters for a log."""
         return {name: float(value) for name, value in asdict(self.counters).items()}
 
     async def aclose(self) -> None:
-        """Close the policy, where it can be closed."""
+        """Close the policy, if it can be closed."""
         await close_all([self.policy])
 
     def _path(self, request: Mapping[str, Any]) -> Path:
@@ -115,7 +115,7 @@ class CachedPolicy:
         temporary = ""
         try:
             path.parent.mkdir(exist_ok=True)
-            # Renaming is atomic: a reader sees the old entry, the new one or none.
+            # Renaming is atomic, so readers never see a partial entry.
             descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".part", dir=path.parent)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
@@ -132,7 +132,7 @@ class CachedPolicy:
 def cache_request(
     identity: Mapping[str, Any], prompt: Prompt, sampling: Sampling
 ) -> dict[str, Any]:
-    """Everything that a reply depends on, as JSON values."""
+    """Return everything that determines a reply, as JSON values."""
     tokens = np.asarray(prompt.tokens, dtype="<i8")
     return {
         "version": 1,
@@ -152,7 +152,7 @@ def _digest(value: Any) -> str:
 
 
 def _as_json(completion: Completion) -> dict[str, Any]:
-    # JSON has only finite numbers; a float32 goes through a double and back unchanged.
+    # JSON has no NaN; a float32 survives the way through a double.
     logprobs = [x if math.isfinite(x) else None for x in completion.logprobs.tolist()]
     return {
         "tokens": completion.tokens.tolist(),
@@ -163,7 +163,7 @@ def _as_json(completion: Completion) -> dict[str, Any]:
 
 
 def _completion(entry: Any, request: Mapping[str, Any]) -> Completion | None:
-    """The stored completion, or None where the entry is not one for ``request``."""
+    """The stored completion, or None if the entry is damaged or for another request."""
     try:
         stored = entry["completion"]
         if entry["sha256"] != _digest(stored) or _digest(entry["request"]) != _digest(request):

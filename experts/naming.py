@@ -1,4 +1,4 @@
-"""Players by name: scripts, servers and pools, as the command line names them.
+"""Parses the names of players on the command line: scripts, servers and pools.
 
 ::
 
@@ -23,12 +23,12 @@ Named = ScriptedSettings | ServerSettings
 
 
 def is_player(name: str) -> bool:
-    """Whether ``name`` names something else than a model to load."""
+    """Whether ``name`` is a player rather than a model to load."""
     return name.startswith((SCRIPTED, SERVER, POOL))
 
 
 def pool_members(name: str) -> list[str]:
-    """The members of a pool, the name itself for everything else.
+    """Return the members of a pool, or ``[name]`` for other names.
 
     Raises:
         UserError: an empty pool, or a pool in a pool.
@@ -44,10 +44,10 @@ def pool_members(name: str) -> list[str]:
 
 
 def read_player(name: str) -> Named:
-    """The settings that ``scripted:...`` or ``server:...`` stands for.
+    """Parse ``scripted:...`` or ``server:...`` into settings.
 
     Raises:
-        UserError: an option that does not exist, or a value of the wrong type.
+        UserError: an unknown option, or a value of the wrong type.
     """
     if name.startswith(SCRIPTED):
         kind, options = read_options(name.removeprefix(SCRIPTED))
@@ -59,16 +59,17 @@ def read_player(name: str) -> Named:
 def build_expert(
     settings: ServerSettings | ScriptedSettings, codec: TokenCodec, *, codec_name: str = ""
 ) -> ServerPolicy | ScriptedPolicy | CachedPolicy:
-    """The policy that ``settings`` describe.
+    """Build the policy of ``settings``.
 
     Args:
-        settings: where the expert is, or what it says.
-        codec: the role's, in which replies are encoded.
-        codec_name: names the codec (a model's id and revision, ``utf-8``). A cache needs it, since
-            it stores ids.
+        settings: a server or a script.
+        codec: the role's codec, for replies.
+        codec_name: name of the codec (a model's id and revision, ``utf-8``), for caches, which
+            store ids.
 
     Raises:
-        UserError: the API key is not set, the cache folder cannot be used or its codec has no name.
+        UserError: the API key is not set, the cache folder is unusable, or a cached codec has no
+            name.
     """
     if isinstance(settings, ScriptedSettings):
         return ScriptedPolicy(settings, codec)

@@ -1,4 +1,4 @@
-"""Several experts behind one role, whatever vocabulary each of them has."""
+"""Pools of several experts behind one role, and translation between vocabularies."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from coterie.experts.replies import ExpertCounters, encode_reply
 
 
 async def close_all(policies: Iterable[Policy]) -> None:
-    """Close the connections of the policies that have any."""
+    """Close all policies that can be closed."""
     for policy in policies:
         close = getattr(policy, "aclose", None)
         if close is not None:
@@ -28,10 +28,9 @@ async def close_all(policies: Iterable[Policy]) -> None:
 
 
 class ExpertPool:
-    """The policy of a role whose seats ``expert_0, expert_1, ...`` are played by different experts.
+    """Distributes the agents ``expert_0, expert_1, ...`` of a role over several experts.
 
-    Seat i is played by expert ``i mod n``, in the order of the mapping: one expert fills all seats,
-    three different ones fill one each.
+    Expert ``i mod n`` of the mapping plays agent i.
 
     Example: ``ExpertPool({"small": ask_small, "large": ask_large})``
     """
@@ -48,11 +47,11 @@ class ExpertPool:
             raise UserError("a pool of experts needs at least one expert: name one")
         self.experts = dict(experts)
         self.counters = {expert: ExpertCounters() for expert in self.experts}
-        """What each expert was asked through this pool; failures by their reasons."""
+        """Counters of each expert's calls through this pool; failures by reason."""
         self._seats = tuple(self.experts)
 
     def expert_at(self, agent: str) -> str:
-        """Id of the expert that plays ``agent``.
+        """Return the id of the expert that plays ``agent``.
 
         >>> ExpertPool({"a": ..., "b": ...}).expert_at("expert_2")
         'a'
@@ -63,7 +62,7 @@ class ExpertPool:
         return self._seats[int(number[1]) % len(self._seats)]
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """Ask the expert that plays ``prompt.agent``."""
+        """Call the expert that plays ``prompt.agent``."""
         expert = self.expert_at(prompt.agent)
         counters = self.counters[expert]
         counters.calls += 1
@@ -79,10 +78,8 @@ class ExpertPool:
         return completion
 
     def as_dict(self) -> dict[str, float]:
-        """``<expert id>/<counter>`` -> value, for a log.
-
-        Where an expert counts for itself (servers do), its own counters are reported.
-        """
+        """Return ``<expert id>/<counter>`` -> value, for a log. Experts with counters of their own,
+        such as servers, report those."""
         flat: dict[str, float] = {}
         for expert, policy in self.experts.items():
             own = getattr(policy, "counters", None)
@@ -91,16 +88,14 @@ class ExpertPool:
         return flat
 
     async def aclose(self) -> None:
-        """Close the experts that can be closed."""
+        """Close all experts that can be closed."""
         await close_all(self.experts.values())
 
 
 class TranslatedPolicy:
-    """Translates, through text, the context into a policy's vocabulary and its reply into the
-    role's.
+    """Translates a context into a policy's vocabulary, and the reply into the role's, through text.
 
-    Needed where models with different tokenizers share one role (a heterogeneous pool); a role with
-    a model of its own uses that model's codec and needs no translation.
+    This is needed for models with different tokenizers in one role, as in pools.
     """
 
     def __init__(self, policy: Policy, *, inner: TokenCodec, outer: TokenCodec) -> None:
@@ -115,20 +110,21 @@ class TranslatedPolicy:
         self._outer = outer
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """The model's reply in the role's vocabulary, without log-probabilities.
+        """Return the model's reply in the role's vocabulary, without log-probabilities.
 
-        Both vocabularies' tokens are limited by ``sampling.max_new_tokens``.
+        ``sampling.max_new_tokens`` limits tokens of both vocabularies.
         """
         text = prompt.text or self._outer.decode(prompt.tokens)
-        asked = replace(
+        inner_prompt = replace(
             prompt, text=text, tokens=np.asarray(self._inner.open(text), dtype=np.int64)
         )
-        said = await self._policy(asked, sampling)
-        text = as_said(opened_by(self._inner, asked.tokens), self._inner.decode(said.tokens))
+        reply = await self._policy(inner_prompt, sampling)
+        opened = opened_by(self._inner, inner_prompt.tokens)
+        text = as_said(opened, self._inner.decode(reply.tokens))
         completion = encode_reply(
             behind_thought(opened_by(self._outer, prompt.tokens), text),
             self._outer,
             sampling.max_new_tokens,
-            said.finish_reason,
+            reply.finish_reason,
         )
-        return replace(completion, weight_version=said.weight_version)
+        return replace(completion, weight_version=reply.weight_version)

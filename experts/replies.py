@@ -1,4 +1,4 @@
-"""Experts' replies, as text and in the role's own vocabulary, and their counters."""
+"""Encoding of experts' replies in the role's vocabulary, and counters of calls."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -7,14 +7,14 @@ import numpy as np
 
 from coterie.datatypes import Completion, FinishReason, TokenCodec
 
-# No tokenizer has longer tokens, so a head of limit * this many characters holds all that can be
-# kept, and a huge reply is never tokenised whole.
+# Longest token in characters. limit times this bounds the text that can be kept, so a huge reply is
+# not tokenized as a whole.
 _LONGEST_TOKEN = 512
 
 
 @dataclass
 class ExpertCounters:
-    """Counts since the start of the process; ``calls == answered + failed + those in flight``."""
+    """Counts since the start of the process; ``calls == answered + failed + calls in flight``."""
 
     calls: int = 0
     answered: int = 0
@@ -24,19 +24,19 @@ class ExpertCounters:
     shortened: int = 0
     """Replies that were cut at the token limit."""
     reply_tokens: int = 0
-    """Tokens handed on, in the role's vocabulary."""
+    """Tokens of replies, in the role's vocabulary."""
     server_prompt_tokens: int = 0
-    """Tokens read, as the server counts them."""
+    """Prompt tokens by the server's count."""
     server_completion_tokens: int = 0
-    """Tokens generated, thinking included, as the server counts them."""
+    """Generated tokens by the server's count, including thinking."""
     seconds: float = 0.0
-    """Wall-clock time summed over attempts, without waits and pauses."""
+    """Wall-clock time of all attempts, without waits and pauses."""
     failures: Counter[str] = field(default_factory=Counter)
     """Failed calls by kind."""
     failed_attempts: Counter[str] = field(default_factory=Counter)
-    """Failed attempts by kind, also of calls that a retry saved."""
+    """Failed attempts by kind, including those of calls that succeeded later."""
     examples: dict[str, str] = field(default_factory=dict)
-    """The latest thing that the server wrote with a failure of each kind, shortened."""
+    """Kind of failure -> the server's latest text, shortened."""
 
     @property
     def failed(self) -> int:
@@ -44,13 +44,13 @@ class ExpertCounters:
         return self.failures.total()
 
     def add(self, completion: Completion) -> None:
-        """Count a call that was answered."""
+        """Count an answered call."""
         self.answered += 1
         self.shortened += completion.finish_reason == "length"
         self.reply_tokens += len(completion.tokens)
 
     def as_dict(self) -> dict[str, float]:
-        """Flat names and numbers for a log; failures as ``failed/<kind>``."""
+        """Return the counters for a log; failures as ``failed/<kind>``."""
         names = (
             "calls", "answered", "failed", "attempts", "retries", "shortened",
             "reply_tokens", "server_prompt_tokens", "server_completion_tokens", "seconds",
@@ -62,21 +62,20 @@ class ExpertCounters:
 
 
 def as_unicode(text: str) -> str:
-    """``text`` with lone surrogates, which no codec can encode, replaced by ``?``."""
+    """Replace lone surrogates, which no codec can encode, by ``?``."""
     return text.encode("utf-8", "replace").decode()
 
 
 def encode_reply(
     text: str, codec: TokenCodec, limit: int, finish: FinishReason = "eos"
 ) -> Completion:
-    """The head of a reply, as ids without log-probabilities; no end-of-sequence id is added, as
-    none was sampled.
+    """Encode the head of a reply, without log-probabilities and without an end-of-sequence id.
 
     Args:
         text: the reply.
-        codec: the role's.
+        codec: the role's codec.
         limit: most tokens.
-        finish: why it ended; ``length`` where something is cut off here.
+        finish: why the reply ended; ``length`` if it is cut here.
     """
     text = as_unicode(text)
     start = text[: max(0, limit) * _LONGEST_TOKEN]
@@ -90,5 +89,5 @@ def encode_reply(
 
 
 def tail(text: str, codec: TokenCodec, limit: int) -> str:
-    """The last ``limit`` tokens of ``text``, as text."""
+    """Return the last ``limit`` tokens of ``text``, as text."""
     return codec.truncate(as_unicode(text)[-limit * _LONGEST_TOKEN :], limit, keep="tail")

@@ -1,4 +1,4 @@
-"""Whether and when a server is asked again."""
+"""Retries of requests to a server: pauses, and a circuit breaker."""
 
 import math
 import random
@@ -10,10 +10,11 @@ from coterie.datatypes import derive_seed
 
 
 def backoff_s(attempt: int, *, base_s: float, limit_s: float, seed: int) -> float:
-    """Seconds to wait after failed attempt number ``attempt`` (from 0).
+    """Return the seconds to wait after failed attempt number ``attempt`` (from 0).
 
-    Between half and the whole of ``min(limit_s, base_s * 2**attempt)``. The jitter is a function of
-    the prompt's ``seed``, so that a run repeats, while calls that failed together come back apart.
+    They lie between half and all of ``min(limit_s, base_s * 2**attempt)``. The jitter is a function
+    of the prompt's ``seed``: runs are reproducible, and calls that fail together retry at different
+    times.
     """
     longest = min(limit_s, math.ldexp(base_s, min(attempt, 64)))
     jitter = random.Random(derive_seed(seed, "backoff", attempt)).random()
@@ -21,10 +22,10 @@ def backoff_s(attempt: int, *, base_s: float, limit_s: float, seed: int) -> floa
 
 
 def retry_after_s(header: str | None, *, now: float) -> float:
-    """Seconds named by a Retry-After header (RFC 9110, 10.2.3): a number or a date.
+    """Return the seconds of a Retry-After header (RFC 9110, 10.2.3), a number or a date.
 
     Args:
-        header: the header's value; anything unreadable counts as 0.
+        header: the header's value; an unreadable one counts as 0.
         now: seconds since the epoch, for dates.
     """
     if not header:
@@ -39,29 +40,29 @@ def retry_after_s(header: str | None, *, now: float) -> float:
 
 
 class CircuitBreaker:
-    """Closed, open, or half-open.
+    """A circuit breaker for requests to a server.
 
-    Closed: everything passes. After ``failures`` failures in a row it opens and nothing passes for
-    ``cooldown_s``. Then one probe at a time passes: its success closes the breaker, its failure
-    opens it anew. Each ``allow()`` that said yes is followed by exactly one of ``success()``,
-    ``failure()`` and ``abandon()``.
+    While it is closed, all requests pass. After ``failures`` consecutive failures it opens, and no
+    request passes for ``cooldown_s``. Then it is half-open: one probe at a time passes, whose
+    success closes it and whose failure opens it again. Each ``allow()`` that returns true must be
+    followed by exactly one of ``success()``, ``failure()`` and ``abandon()``.
     """
 
     def __init__(
         self, failures: int, cooldown_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.opened = 0
-        """How often it opened."""
+        """Number of times that the breaker opened."""
         self._limit = failures
         self._cooldown_s = cooldown_s
         self._clock = clock
-        self._in_a_row = 0
+        self._consecutive = 0
         self._open_until: float | None = None
         self._probing = False
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are held back (half-open included)."""
+        """Whether requests are blocked, or the breaker is half-open."""
         return self._open_until is not None
 
     def allow(self) -> bool:
@@ -74,20 +75,20 @@ class CircuitBreaker:
         return True
 
     def success(self) -> None:
-        """The server answered."""
-        self._in_a_row = 0
+        """Record an answer."""
+        self._consecutive = 0
         self._open_until = None
         self._probing = False
 
     def failure(self) -> None:
-        """The server failed."""
-        self._in_a_row += 1
-        # Requests that were under way when it opened say nothing new.
-        if self._probing or (self._open_until is None and self._in_a_row >= self._limit):
+        """Record a failure."""
+        self._consecutive += 1
+        # Failures of requests from before the breaker opened do not extend the pause.
+        if self._probing or (self._open_until is None and self._consecutive >= self._limit):
             self._open_until = self._clock() + self._cooldown_s
             self._probing = False
             self.opened += 1
 
     def abandon(self) -> None:
-        """The request was cancelled: nothing was learnt."""
+        """Record a cancelled request, which says nothing about the server."""
         self._probing = False

@@ -1,4 +1,4 @@
-"""Experts that follow a script: for tests, controls and noise settings."""
+"""Scripted experts, for tests, controls and noise."""
 
 import asyncio
 import random
@@ -29,25 +29,24 @@ _STEPS = (-10, -2, -1, 1, 2, 10)
 
 
 class ScriptedPolicy:
-    """Answers by a script; a reply is a function of the settings, the problem and the seed."""
+    """Answers by a script; a reply is a function of settings, problem and seed."""
 
     def __init__(self, settings: ScriptedSettings, codec: TokenCodec) -> None:
         """
         Args:
             settings: the script.
-            codec: the role's, in which replies are encoded.
+            codec: the role's codec, for replies.
         """
         self.settings = settings
         self.counters = ExpertCounters()
         self._codec = codec
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """The scripted reply.
+        """Return the scripted reply.
 
         Raises:
             PolicyFailure: the script is silent.
-            UserError: the script needs the gold answer, and the environment gives no problem; or
-                moves, and it lists none.
+            UserError: the script needs a problem or a list of moves, and there is none.
         """
         self.counters.calls += 1
         try:
@@ -67,17 +66,17 @@ class ScriptedPolicy:
         return completion
 
     def identity(self) -> dict[str, Any]:
-        """Whatever decides how a given prompt is answered, for caches."""
+        """Return everything that determines the answers, for caches."""
         return {"policy": "scripted", **vars(self.settings)}
 
 
 def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: int) -> str | None:
-    """The script's reply; None for silence.
+    """Return the script's reply; None for silence.
 
     Args:
         settings: the script.
-        problem: what is asked; None where the environment hands on none.
-        seed: the prompt's, of which all chance is a function.
+        problem: the problem; None if the environment has none.
+        seed: the prompt's seed, which determines all randomness.
 
     Raises:
         UserError: the script needs the gold answer, and there is no problem.
@@ -109,10 +108,10 @@ def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: in
 
 
 def random_move(context: str, seed: int) -> str:
-    """Any of the moves that the last line of the kind ``Moves: 0 2 5`` lists.
+    """Choose one of the moves in the last line such as ``Moves: 0 2 5``.
 
     Raises:
-        UserError: no line does.
+        UserError: there is no such line.
     """
     moves = listed_moves(context)
     if not moves:
@@ -124,22 +123,22 @@ def random_move(context: str, seed: int) -> str:
 
 
 class StoredPolicy:
-    """Replays stored replies: the expert in seat k gives the k-th reply to a problem."""
+    """Replays stored replies: expert k gives the k-th reply to a problem."""
 
     def __init__(self, replies: Mapping[str, Sequence[str]], codec: TokenCodec) -> None:
         """
         Args:
-            replies: problem id -> replies, in the order of the seats.
-            codec: the role's, in which replies are encoded.
+            replies: problem id -> replies, in the order of experts.
+            codec: the role's codec, for replies.
         """
         self._replies = replies
         self._codec = codec
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """The seat's reply.
+        """Return the stored reply of the agent.
 
         Raises:
-            PolicyFailure: none is stored for this seat.
+            PolicyFailure: there is none.
         """
         replies = self._replies.get(prompt.problem.id, ()) if prompt.problem else ()
         seat = int(prompt.agent.rpartition("_")[2])
@@ -149,14 +148,14 @@ class StoredPolicy:
 
 
 def wrong_answer(problem: Problem, rng: random.Random) -> str:
-    """An answer to ``problem`` that differs from its gold answer in value.
+    """Return an answer to ``problem`` whose value differs from the gold answer.
 
-    Another letter for choices; numbers and ratios move by a small step; in a list one entry is
-    changed; a formula has 1 added; other text is negated; a program is left out.
+    Choices get another letter, numbers and ratios change by a small step, lists get another entry,
+    formulas get 1 added, other text is negated, and programs are left out.
     """
     gold = problem.gold.strip()
     if problem.kind == "choice":
-        letters = [chr(ord("A") + place) for place in range(max(2, len(problem.choices)))]
+        letters = [chr(ord("A") + i) for i in range(max(2, len(problem.choices)))]
         return rng.choice([letter for letter in letters if letter != gold.strip("()").upper()])
     if problem.kind in ("text", "qa", "judged"):
         return f"not {gold}"
@@ -164,7 +163,7 @@ def wrong_answer(problem: Problem, rng: random.Random) -> str:
         return "```python\n# " + str(problem.meta.get("entry_point", "")) + "\n```"
     if problem.kind == "list" and "," in gold:
         first, rest = gold.split(",", 1)
-        # Beyond every other entry, so that the list cannot equal a reordering of the gold one.
+        # A number beyond every entry, so that the list is no reordering of the gold one.
         return f"{_beyond(gold)},{rest}" if _NUMBER.fullmatch(first.strip()) else f"{gold}, 0, 0"
     return _move(gold, rng)
 

@@ -1,4 +1,4 @@
-"""A role played by a model behind an OpenAI-compatible server."""
+"""The policy of a role whose model is behind an OpenAI-compatible server."""
 
 import asyncio
 import json
@@ -26,9 +26,9 @@ from coterie.experts.transport import AttemptFailure, Choice, open_client, read_
 
 
 class ServerPolicy:
-    """Asks a server; where there is no answer, it raises the reason.
+    """Answers by a server; without an answer it raises PolicyFailure.
 
-    Nothing that a server does ends in another exception than PolicyFailure, or lasts longer than
+    Whatever the server does, no other exception is raised, and a call takes at most
     ``settings.timeout_s``. Connections belong to the event loop that opened them: close the policy
     (or leave its ``async with``) in each loop before that loop ends.
     """
@@ -42,12 +42,12 @@ class ServerPolicy:
     ) -> None:
         """
         Args:
-            settings: where the server is and how patient to be.
-            codec: the role's, in which replies are encoded.
-            environ: where the API key's variable is looked up.
+            settings: address and limits of the server.
+            codec: the role's codec, for replies.
+            environ: environment with the API key's variable.
 
         Raises:
-            UserError: the API key's variable is not set, or does not hold a key.
+            UserError: the API key's variable is not set or is no key.
         """
         self.settings = settings
         self.counters = ExpertCounters()
@@ -57,12 +57,12 @@ class ServerPolicy:
         self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """The server's reply to ``prompt``, in the role's vocabulary, without log-probabilities."""
+        """Return the server's reply in the role's vocabulary, without log-probabilities."""
         self.counters.calls += 1
         session = self._open()
         content = json.dumps(self.request(prompt, sampling), allow_nan=False).encode()
         try:
-            async with session.places:
+            async with session.slots:
                 reply = await self._ask(session.client, content, prompt.seed)
             completion = self._completion(reply, sampling)
         except AttemptFailure as failure:
@@ -75,7 +75,7 @@ class ServerPolicy:
         return completion
 
     def request(self, prompt: Prompt, sampling: Sampling) -> dict[str, Any]:
-        """The JSON body that is sent for ``prompt``."""
+        """Return the JSON body of the request for ``prompt``."""
         settings = self.settings
         text = as_unicode(prompt.text or self._codec.decode(prompt.tokens))
         body: dict[str, Any] = {"model": settings.model, "stream": False}
@@ -97,13 +97,13 @@ class ServerPolicy:
         return body | settings.extra()
 
     def identity(self) -> dict[str, Any]:
-        """Whatever decides how a given prompt is answered, for caches."""
+        """Return everything that determines the answers, for caches."""
         names = (
             "endpoint", "model", "system_prompt", "max_tokens", "max_reply_tokens",
             "strip_thinking", "keep_thinking_tokens", "send_seed",
         )  # fmt: skip
-        asked = {name: getattr(self.settings, name) for name in names}
-        return {"policy": "server", **asked, "extra_body": self.settings.extra()}
+        settings = {name: getattr(self.settings, name) for name in names}
+        return {"policy": "server", **settings, "extra_body": self.settings.extra()}
 
     async def aclose(self) -> None:
         """Close the running loop's connections; the next call opens new ones."""
@@ -118,10 +118,10 @@ class ServerPolicy:
         await self.aclose()
 
     async def models(self) -> list[str]:
-        """Names of the models that the server serves: a check that it can be reached.
+        """Return the names of the server's models, which also checks that it can be reached.
 
         Raises:
-            PolicyFailure: it cannot, or does not say.
+            PolicyFailure: the server cannot be reached or does not list its models.
         """
         loop = asyncio.get_running_loop()
         try:
@@ -139,7 +139,7 @@ class ServerPolicy:
             raise PolicyFailure("server does not list its models") from None
 
     async def _ask(self, client: httpx2.AsyncClient, content: bytes, seed: int) -> Choice:
-        """Try until there is a reply, attempts or time are used up, or the breaker opens."""
+        """Send requests until there is a reply, attempts or time run out, or the breaker opens."""
         settings, counters = self.settings, self.counters
         loop = asyncio.get_running_loop()
         deadline = loop.time() + settings.timeout_s
@@ -161,7 +161,10 @@ class ServerPolicy:
                 )
                 reply = read_reply(answer.body, answer.content_type)
             except AttemptFailure as failure:
-                (self.breaker.success if failure.healthy else self.breaker.failure)()
+                if failure.healthy:
+                    self.breaker.success()
+                else:
+                    self.breaker.failure()
                 counters.failed_attempts[failure.kind] += 1
                 if failure.example:
                     counters.examples[failure.kind] = self._without_key(failure.example)
@@ -185,15 +188,15 @@ class ServerPolicy:
         raise last
 
     def _completion(self, reply: Choice, sampling: Sampling) -> Completion:
-        """The reply without its thinking, cut at stop strings and limits, in the role's tokens."""
+        """Remove the reply's thinking, cut it at stop strings and limits, and encode it."""
         self.counters.server_prompt_tokens += reply.prompt_tokens
         self.counters.server_completion_tokens += reply.completion_tokens
         text, thinking = reply.text, reply.thinking
         if self.settings.strip_thinking:
-            inline, said = split_thinking(text)
-            if said is None or (not said and (inline or thinking)):
+            inline, answer = split_thinking(text)
+            if answer is None or (not answer and (inline or thinking)):
                 raise AttemptFailure("thinking_only", "server's model only thought")
-            text, thinking = said, thinking or inline
+            text, thinking = answer, thinking or inline
             if self.settings.keep_thinking_tokens and thinking:
                 kept = tail(thinking, self._codec, self.settings.keep_thinking_tokens)
                 text = f"{kept}\n{text}"
@@ -218,26 +221,27 @@ class ServerPolicy:
                 read_s=settings.read_timeout_s,
                 api_key=self._key,
             )
+            # Forget sessions of closed loops, whose connections are gone.
             alive = {at: each for at, each in self._sessions.items() if not at.is_closed()}
             session = _Session(client, asyncio.Semaphore(settings.concurrency))
             self._sessions = alive | {loop: session}
         return self._sessions[loop]
 
     def _without_key(self, text: str) -> str:
-        """``text``, unless it repeats (perhaps the beginning of) the API key."""
+        """Hide ``text`` if it contains the beginning of the API key."""
         return "(not shown)" if self._key and self._key[:8] in text else text
 
 
 @dataclass(frozen=True)
 class _Session:
-    """What belongs to one event loop."""
+    """Connections of one event loop."""
 
     client: httpx2.AsyncClient
-    places: asyncio.Semaphore
+    slots: asyncio.Semaphore
 
 
 def _cut_at_stop(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
-    """``text`` up to the end of its first stop string, and whether it has one."""
+    """(text up to the end of its first stop string, whether there is one)."""
     ends = [text.find(mark) + len(mark) for mark in stop if mark and mark in text]
     return (text[: min(ends)], True) if ends else (text, False)
 

@@ -1,4 +1,4 @@
-"""One exchange with a server: a request, and its reply or the reason for none."""
+"""A single exchange with a server: a request, and its reply or the reason for the failure."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ import httpx2
 
 from coterie.experts.retries import retry_after_s
 
-# The idle limit of uvicorn, on which most of these servers run, is 5 s: closing earlier on this
-# side keeps a request from meeting a connection that is just being closed.
+# uvicorn, which runs most of these servers, closes idle connections after 5 s. Closing them earlier
+# on this side avoids requests on a connection that is about to close.
 _IDLE_S = 4.0
 _EXCERPT = 160
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -21,21 +21,20 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(eq=False)
 class AttemptFailure(Exception):
-    """One attempt at a server gave no reply."""
+    """Raised when an attempt gets no reply."""
 
     kind: str
-    """One word to count it under."""
+    """One word for the counters."""
     reason: str
-    """A short sentence that goes into the trajectory's status; it holds nothing that the server
-    wrote."""
+    """A short sentence for the trajectory's status, without text of the server."""
     retry: bool = False
-    """Whether the same request may succeed a moment later."""
+    """Whether the same request may succeed later."""
     healthy: bool = False
-    """Whether the server is alive and merely refused this request."""
+    """Whether the server works and only refused this request."""
     retry_after_s: float = 0.0
-    """How long the server asked to be left alone."""
+    """The pause that the server requests."""
     example: str = ""
-    """What the server wrote, shortened, for the user to look at."""
+    """The server's text, shortened, for the user."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,14 @@ class Content:
 def open_client(
     url: str, *, connections: int, connect_s: float, read_s: float, api_key: str
 ) -> httpx2.AsyncClient:
-    """A client that keeps its connections open between requests.
+    """Return a client that keeps connections open between requests.
 
-    Proxies named by the environment are used, except for servers on this machine.
+    Proxies of the environment are used, except for servers on this machine.
 
     Args:
         url: the server's address.
-        connections: most at the same time.
-        connect_s: seconds for opening one.
+        connections: most concurrent connections.
+        connect_s: seconds for opening a connection.
         read_s: seconds of silence after which a request fails.
         api_key: sent with each request; empty: none.
     """
@@ -65,7 +64,7 @@ def open_client(
         headers["authorization"] = f"Bearer {api_key}"
     parts = urlsplit(url)
     local = parts.hostname in _LOCAL
-    # Reading the certificates takes longer than a call; a context without any trusts nobody.
+    # Loading certificates takes longer than a call, and plain HTTP needs none.
     bare = local and parts.scheme == "http"
     return httpx2.AsyncClient(
         headers=headers,
@@ -93,8 +92,8 @@ async def send(
 
     Args:
         content: a JSON body.
-        deadline: the event loop's time at which to give up, whatever has arrived by then.
-        max_bytes: the largest body that is read; a larger one is dropped with its connection.
+        deadline: the event loop's time at which the request fails, even if a part has arrived.
+        max_bytes: largest body; a larger one is dropped with its connection.
 
     Raises:
         AttemptFailure: no response with status 200.
@@ -124,7 +123,7 @@ async def send(
 
 
 async def _read(response: httpx2.Response, max_bytes: int) -> bytes | None:
-    """The raw body, or None where it is longer than ``max_bytes``."""
+    """The raw body, or None if it is longer than ``max_bytes``."""
     declared = response.headers.get("content-length", "")
     if declared.isdigit() and (len(declared) > 18 or int(declared) > max_bytes):
         return None
@@ -159,21 +158,21 @@ def _check_status(response: httpx2.Response, body: bytes | None) -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """One choice of a chat or text completion."""
+    """A choice of a chat or text completion."""
 
     text: str
     thinking: str
-    """Thinking that the server has already separated from the text."""
+    """Thinking that the server has separated from the text."""
     ended: bool
-    """False where the server cut the reply at its token limit."""
+    """False: the server cut the reply at its token limit."""
     stopped_by: str
-    """The stop string that ended it, where the server says so; it is not part of the text."""
+    """The stop string that ended the text, which does not include it; empty if unknown."""
     prompt_tokens: int
     completion_tokens: int
 
 
 def read_reply(body: bytes, content_type: str) -> Choice:
-    """The first choice of an OpenAI-compatible completion.
+    """Return the first choice of an OpenAI-compatible completion.
 
     Raises:
         AttemptFailure: the body is not JSON (``html``, ``bad_json``), or JSON of another shape
@@ -195,7 +194,7 @@ def read_reply(body: bytes, content_type: str) -> Choice:
     if isinstance(message, dict):
         text = message.get("content")
         thinking = message.get("reasoning_content") or message.get("reasoning")
-        # A model cut off while it thinks has null content.
+        # The content is null if the reply was cut during thinking.
         text = "" if text is None and isinstance(thinking, str) else text
     else:
         text, thinking = choice.get("text"), None
@@ -214,7 +213,7 @@ def read_reply(body: bytes, content_type: str) -> Choice:
 
 
 def excerpt(body: bytes) -> str:
-    """The beginning of ``body`` in one printable line."""
+    """Return the beginning of ``body`` as one printable line."""
     text = body[: 4 * _EXCERPT].decode("utf-8", "replace")
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:_EXCERPT]
 

@@ -1,8 +1,8 @@
-r"""The canonical form of a question: two questions with the same form count as one.
+r"""The canonical form of a question; questions with the same form count as equal.
 
-A canonical form forgets case, white space, Unicode variants, spacing commands of LaTeX and the
-formatting of numbers. It may merge questions that a mathematician would keep apart (``x`` and
-``X``): it serves to keep training and evaluation disjoint, where merging too much is the safe side.
+It ignores case, white space, Unicode variants, spacing commands of LaTeX and the format of numbers.
+It can merge different questions (about ``x`` and ``X``). This is safe, because the form keeps
+training and evaluation disjoint.
 """
 
 import re
@@ -34,7 +34,7 @@ _SPACE_BY_SIGN = re.compile(r" (?=[^\w ])|(?<=[^\w ]) ")
 
 
 def canonical(question: str) -> str:
-    r"""The form under which questions are compared; linear in the length of the text.
+    r"""Return the canonical form, in linear time.
 
     Example: ``canonical("What is $1,000 \\, + 2.50$ ?") == canonical("what is 1000+2.5")``
     """
@@ -52,7 +52,7 @@ def canonical(question: str) -> str:
 
 
 def problem_key(problem: Problem) -> str:
-    """Canonical form of a problem; options count as a set, so that their order is forgotten."""
+    """Return the canonical form of a problem; the order of options is ignored."""
     if not problem.choices:
         return canonical(problem.question)
     stem = problem.question

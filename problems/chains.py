@@ -1,8 +1,7 @@
-"""Generated arithmetic: chains of operations modulo 10, read from left to right.
+"""Generated arithmetic: chains of operations modulo 10, evaluated from left to right.
 
-Family P uses ``+`` and ``-``, family T the two operations ``@`` and ``#`` that no text book knows,
-family X mixes both. Chains suit models of 150k parameters, and they do not run out: there are
-about 10^9 with five operations.
+Family P uses ``+`` and ``-``, family T two invented operations ``@`` and ``#``, and family X both
+kinds. Chains suit models of 150k parameters. There are about 10^9 chains with five operations.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,17 +22,17 @@ OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
 }
 FAMILIES: Mapping[Family, str] = {"P": "+-", "T": "@#", "X": "+-@#"}
 ALL_VALUES = "All values of"
-"""Begins a question whose answer is every value."""
+"""Prefix of a question whose answer is every value."""
 _LONGEST = 64
 
 
 @dataclass(frozen=True)
 class Chain:
-    """One expression without precedence: ``Chain((7, 8, 3), "+-")`` is (7 + 8) - 3."""
+    """An expression without precedence: ``Chain((7, 8, 3), "+-")`` is (7 + 8) - 3."""
 
     digits: tuple[int, ...]
     operators: str
-    """One sign between each two digits."""
+    """A sign between each two digits."""
 
     @property
     def question(self) -> str:
@@ -49,7 +48,7 @@ class Chain:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The value after each operation; the last one is the answer."""
+        """The value after each operation; the last is the answer."""
         values: list[int] = []
         running = self.digits[0]
         for sign, digit in zip(self.operators, self.digits[1:]):
@@ -87,16 +86,16 @@ class ChainSettings:
 
 
 def question_of(operands: Sequence[int | str], signs: str) -> str:
-    """``7 + β4 - 3 =``: operands with a sign between each two."""
+    """Return the question, such as ``7 + β4 - 3 =``."""
     steps = (f" {sign} {operand}" for sign, operand in zip(signs, operands[1:]))
     return f"{operands[0]}{''.join(steps)} ="
 
 
 def check_lengths(source: str, least: int, most: int) -> None:
-    """Refuse numbers of operations that no problem of a ``source`` can have.
+    """Check the numbers of operations of a generator.
 
     Raises:
-        UserError: one sentence that names both.
+        UserError: they are out of range.
     """
     if not 1 <= least <= most <= _LONGEST:
         raise UserError(
@@ -106,10 +105,8 @@ def check_lengths(source: str, least: int, most: int) -> None:
 
 
 class ChainSource(Generated):
-    """Chains without end; a problem's id is its question.
-
-    So two sources with different seeds can be told apart, or freed of common problems, by id.
-    """
+    """An endless generator of chains. A problem's id is its question, so that common problems of
+    two sources have the same id."""
 
     name = "chains"
     settings: ChainSettings
@@ -137,7 +134,8 @@ class ChainSource(Generated):
 
 
 def draw_chain(settings: ChainSettings, uniform: Callable[[], float]) -> tuple[Family, Chain]:
-    """A family by its share, a length, signs and digits, all uniform; ``uniform`` is in [0, 1)."""
+    """Draw a family by its share, and length, signs and digits uniformly; ``uniform`` returns
+    numbers in [0, 1)."""
     mark = uniform() * sum(settings.mix)
     family: Family = "P" if mark < settings.mix[0] else "T"
     if mark >= settings.mix[0] + settings.mix[1]:
@@ -146,7 +144,7 @@ def draw_chain(settings: ChainSettings, uniform: Callable[[], float]) -> tuple[F
     length = settings.min_length + int(uniform() * spread)
     signs = FAMILIES[family]
     operators = "".join(signs[int(uniform() * len(signs))] for _ in range(length))
-    # A mixed chain holds both kinds: draw again until it does.
+    # A mixed chain must have both kinds of signs.
     while family == "X" and (set(operators) <= set("+-") or set(operators) <= set("@#")):
         operators = "".join(signs[int(uniform() * len(signs))] for _ in range(length))
     digits = tuple(int(uniform() * 10) for _ in range(length + 1))

@@ -1,4 +1,4 @@
-"""Chats as questions: ``role`` and ``content`` (OpenAI) or ``from`` and ``value`` (ShareGPT)."""
+"""Reads chats: ``role`` and ``content`` (OpenAI), ``from`` and ``value`` (ShareGPT)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,10 +22,10 @@ def is_chat(value: Any) -> bool:
 
 
 def messages(column: str, value: Any) -> list[tuple[str, str]]:
-    """(role, text) of each message that says something; roles are system, user and assistant.
+    """Return (role, text) of each message with text; roles are system, user and assistant.
 
     Raises:
-        UnusableRowError: a message has another role, calls a tool or is not text.
+        UnusableRowError: a message has another role, calls a tool, or is not text.
     """
     if not is_chat(value):
         raise UnusableRowError(f"{column!r} is a list, not text or a chat")
@@ -45,33 +45,32 @@ def messages(column: str, value: Any) -> list[tuple[str, str]]:
 def question_and_response(
     column: str, value: Any, edit: Callable[[str], str] = str.strip
 ) -> tuple[str, str | None]:
-    """The whole chat up to the last message of the user as one text, and what the assistant
-    replies to it.
+    """Return the chat up to the last message of the user as one text, and the assistant's reply.
 
-    A system message stands first. Where the user speaks more than once, ``User:`` and
-    ``Assistant:`` begin each turn.
+    A system message comes first. If the user has several messages, ``User:`` and ``Assistant:``
+    begin each turn.
 
     Args:
-        column: of the chat, for messages.
+        column: column of the chat, for error messages.
         value: the chat.
         edit: applied to the messages of the user.
 
     Raises:
-        UnusableRowError: it has no message of the user, or one that cannot be read.
+        UnusableRowError: there is no message of the user, or an unreadable message.
     """
     turns = messages(column, value)
-    last = max((place for place, (role, _) in enumerate(turns) if role == "user"), default=-1)
+    last = max((i for i, (role, _) in enumerate(turns) if role == "user"), default=-1)
     if last < 0:
         raise UnusableRowError(f"{column!r} is a list without a message of the user")
     response = "\n".join(text for role, text in turns[last + 1 :] if role == "assistant") or None
     before = turns[: last + 1]
     if len(before) < len(turns) and any(role == "system" for role, _ in turns[last + 1 :]):
         raise UnusableRowError(f"{column!r} ends with a system message")
-    alone = sum(role != "system" for role, _ in before) == 1
+    single = sum(role != "system" for role, _ in before) == 1
     parts: list[str] = []
     for role, text in before:
         text = edit(text) if role == "user" else text
-        parts.append(text if alone or role == "system" else f"{role.capitalize()}: {text}")
+        parts.append(text if single or role == "system" else f"{role.capitalize()}: {text}")
     return "\n\n".join(parts), response
 
 
@@ -81,7 +80,7 @@ def _keys(entry: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _content(column: str, content: Any) -> str:
-    """A message's text; parts of type text are joined."""
+    """The text of a message; text parts are joined."""
     if content is None:
         return ""
     if isinstance(content, str):

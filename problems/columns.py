@@ -1,8 +1,8 @@
-"""What a column is by its name and its value: part of the question, or about the problem.
+"""Decides by a column's name and value whether it is part of the question.
 
-Nothing that may belong to a question is left out in silence: passages are put in front of it,
-columns about the problem (ids, levels, solutions) are left out, and every other column that holds
-text, a list or an object is refused by its name.
+Passages go in front of the question, and columns about the problem (ids, levels, solutions) are
+left out. Every other column with text, a list or an object is refused by name, so that no part of a
+question is lost silently.
 """
 
 import re
@@ -19,16 +19,16 @@ QUESTIONS = (
     "problem", "question", "prompt", "Problem", "Question", "query", "instruction", "messages",
     "conversations",
 )  # fmt: skip
-"""Usual columns of a question, the first that is there."""
+"""Usual columns of a question; the first existing one counts."""
 
 PASSAGES = (
     "system", "system_prompt", "context", "contexts", "passage", "passages", "article",
     "paragraph", "paragraphs", "story", "background", "support", "document", "documents",
     "dialogue", "text", "table", "premise", "hypothesis",
 )  # fmt: skip
-"""Columns that stand in front of a question."""
+"""Columns that go in front of a question."""
 BEHIND = ("input",)
-"""Columns that stand behind it (Alpaca's input follows the instruction)."""
+"""Columns that go after it (Alpaca's input follows the instruction)."""
 
 _ABOUT_WORDS = """
 id ids idx index qid uid uuid guid key hash url urls link links solution solutions explanation
@@ -39,7 +39,7 @@ decomposition supporting correctness finish annotated turk seed original embeddi
 reward output outputs exp linear
 """
 _ABOUT = frozenset(_ABOUT_WORDS.split())
-"""Words in the names of columns that are about a problem, whatever they hold."""
+"""Words in the names of columns about a problem, whatever their values."""
 _LABELS_WORDS = """
 source src origin split subset fold level levels difficulty subject subjects subfield subdomain
 topic topics category categories type types tag tags domain domains field discipline grade year
@@ -49,12 +49,12 @@ title titles valid verified verification synthetic ability skill skills task tie
 competition benchmark step steps unit units kind status
 """
 _LABELS = frozenset(_LABELS_WORDS.split())
-"""Words in the names of columns that are about a problem where they hold short labels."""
+"""Words in the names of columns about a problem, if their values are short labels."""
 _SHORT = 120
 _BY_CHANCE = 12
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
-# Columns that the authors of a published set keep out of its questions, by the columns that tell
+# Columns that the authors of published sets keep out of the question, by the columns that identify
 # the set.
 _KEPT_OUT: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("question_stem", "fact1"), ("fact1", "clarity")),  # OpenBookQA
@@ -71,21 +71,20 @@ _KEPT_OUT: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 
 
 def kept_out(row: Row) -> set[str]:
-    """Columns that a published set of these columns keeps out of its questions."""
+    """Return the columns that a published set with these columns keeps out of the question."""
     return {
-        column for told_by, out in _KEPT_OUT if all(name in row for name in told_by)
+        column for identifying, out in _KEPT_OUT if all(name in row for name in identifying)
         for column in out
     }  # fmt: skip
 
 
 def is_about(column: str) -> bool:
-    """Whether a column of that name is about the problem, whatever it holds."""
+    """Whether a column of that name is about the problem, whatever its value."""
     return not _ABOUT.isdisjoint(_words(column))
 
 
 def flat(row: Row) -> Row:
-    """``row``, where its question is an object with a stem (ARC's files), with the object's parts
-    as columns."""
+    """Turn the parts of a question that is an object with a stem (ARC's files) into columns."""
     question = row.get("question")
     if not isinstance(question, Mapping) or "stem" not in question:
         return row
@@ -101,17 +100,17 @@ def with_passages(
     closed: bool = False,
     met: set[str] | None = None,
 ) -> str:
-    """``question`` with the row's other columns that belong to it.
+    """Add the row's other columns that belong to the question.
 
-    One passage stands in front as it is; several have their column's name before them.
+    A single passage goes in front unchanged; several get their column's name as a prefix.
 
     Args:
         question: the text so far.
         row: values by column.
         used: columns that have been read.
-        name: the question's column, for messages.
-        closed: whether further columns never belong to the question.
-        met: gets the names of the columns that were put in.
+        name: the question's column, for error messages.
+        closed: whether no further column belongs to the question.
+        met: collects the names of the added columns.
 
     Raises:
         UnusableRowError: a column may belong to the question and is not understood.
@@ -127,13 +126,13 @@ def with_passages(
     front: dict[str, str] = {}
     behind: dict[str, str] = {}
     for column, value in others.items():
-        place = column.casefold()
+        folded = column.casefold()
         if column in out:
             continue
-        if place in PASSAGES or place in BEHIND:
+        if folded in PASSAGES or folded in BEHIND:
             text = passage(column, value)
             if not _stands_in(canonical(text), form):
-                (front if place in PASSAGES else behind)[column] = text
+                (front if folded in PASSAGES else behind)[column] = text
         elif not closed and not _is_about(column, value) and not _repeats(column, value, form):
             raise UnusableRowError(_refusal(column, value, name))
     if met is not None:
@@ -144,7 +143,7 @@ def with_passages(
 
 
 def passage(column: str, value: Any) -> str:
-    """A passage as text: text, paragraphs with or without titles, a table's rows, a chat.
+    """Return a passage as text: a text, paragraphs with or without titles, a table, or a chat.
 
     Raises:
         UnusableRowError: the value is something else.
@@ -190,7 +189,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _says(value: Any) -> bool:
-    """Whether a value holds any text; numbers, dates and truth values are never a question's."""
+    """Whether a value has any text; numbers, dates and booleans never belong to a question."""
     if isinstance(value, str):
         return bool(value.strip())
     if isinstance(value, Mapping):
@@ -201,12 +200,12 @@ def _says(value: Any) -> bool:
 
 
 def _is_variable(column: str, value: Any) -> bool:
-    """Whether a number is named by one letter, as in a question about n."""
+    """Whether the column is a number with a one-letter name, as in a question about n."""
     return len(column) == 1 and isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_binary(value: Any) -> bool:
-    """Whether it is a picture or a sound, as bytes or as a library's object."""
+    """Whether the value is an image or audio, as bytes or as an object of a library."""
     return isinstance(value, bytes) or hasattr(value, "tobytes") or hasattr(value, "getbuffer")
 
 
@@ -224,7 +223,7 @@ def _words(column: str) -> set[str]:
 
 
 def _repeats(column: str, value: Any, form: str) -> bool:
-    """Whether a column says the question once more, alone or within a prompt."""
+    """Whether a column repeats the question, possibly within a prompt."""
     if is_chat(value):
         texts = [text for role, text in messages(column, value) if role != "assistant"]
     else:
@@ -237,7 +236,7 @@ def _repeats(column: str, value: Any, form: str) -> bool:
 
 
 def _stands_in(part: str, whole: str) -> bool:
-    """Whether a form stands in another; a short one may do so by chance."""
+    """Whether one form contains another; short ones, which may match by chance, must be equal."""
     return part == whole or (len(part) >= _BY_CHANCE and part in whole)
 
 
@@ -253,19 +252,19 @@ def _refusal(column: str, value: Any, question: str = "question") -> str:
 
 
 def joined(column: str, row: Row) -> tuple[str, ...]:
-    """The columns that ``column`` names: one, or several joined by ``+``."""
+    """Return the columns in ``column``: one, or several joined by ``+``."""
     return (column,) if column in row or "+" not in column else tuple(column.split("+"))
 
 
 def first(
     names: Sequence[str], row: Row, fits: Callable[[Any], bool] = lambda v: True
 ) -> str | None:
-    """The first of the columns that is there and fits."""
+    """Return the first column of ``names`` in ``row`` whose value fits."""
     return next((name for name in names if name in row and fits(row[name])), None)
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Every text inside a value."""
+    """Yield every text inside a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, tuple)):

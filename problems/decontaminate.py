@@ -1,7 +1,7 @@
-"""The overlap of two sets: ``python -m coterie.problems.decontaminate TRAIN EVAL``.
+"""Reports the overlap of two sets: ``python -m coterie.problems.decontaminate TRAIN EVAL``.
 
-Prints how many training problems share an id, a canonical form or words in a row with evaluation
-problems, and how many of them a run drops.
+It prints how many training problems share an id, a canonical form or consecutive words with
+evaluation problems, and how many of them a run drops.
 """
 
 import argparse
@@ -40,15 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(train: str, evaluation: str, *, examples: int) -> str:
-    """The overlap of two sets as text.
+    """Return the overlap of two sets as text.
 
     Args:
         train: training problems, named as for --problems.train.
         evaluation: evaluation problems, named as for --problems.eval.
-        examples: pairs shown of each kind.
+        examples: number of example pairs of each kind.
 
     Raises:
-        UserError: a set cannot be opened, or is generated without end.
+        UserError: a set cannot be opened, or is an endless generator.
     """
     training = _problems(open_source(train, purpose="train"))
     measured = _problems(open_source(evaluation, purpose="eval"))
@@ -63,8 +63,8 @@ def report(train: str, evaluation: str, *, examples: int) -> str:
         for pair in pairs[:examples]:
             lines += _example(pair, training, measured)
     known = known_overlap(train, evaluation)
-    always = {place for place, _ in shared["same canonical form"]}
-    every = {place for pairs in shared.values() for place, _ in pairs}
+    always = {i for i, _ in shared["same canonical form"]}
+    every = {i for pairs in shared.values() for i, _ in pairs}
     verdict = f"drops {len(every)} from training."
     if not known:
         verdict = (
@@ -81,7 +81,7 @@ def _problems(source: ProblemSource) -> list[Problem]:
             f"{source.name} is generated without end; name a file or a data set, or rely on its "
             "held-out problems, which training never meets"
         )
-    return [source[place] for place in range(source.size)]
+    return [source[i] for i in range(source.size)]
 
 
 def _example(pair: Pair, training: Sequence[Problem], measured: Sequence[Problem]) -> list[str]:

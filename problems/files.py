@@ -1,4 +1,8 @@
-"""Problems from a file on disk."""
+"""Problems from files: :func:`read_rows` reads every file format, by the ending of the name.
+
+To add a file format, add its ending to ``SUFFIXES`` and a reader of its rows to :func:`read_rows`.
+Which columns are question and answer is decided in :mod:`coterie.problems.column_formats`.
+"""
 
 import csv
 import io
@@ -10,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem, UserError, join_or, user_path
-from coterie.problems.columns import QUESTIONS, flat, joined
-from coterie.problems.formats import (
+from coterie.problems.column_formats import (
     Format,
     choice_format,
     pair_format,
@@ -19,6 +22,7 @@ from coterie.problems.formats import (
     recognise,
     with_columns,
 )
+from coterie.problems.columns import QUESTIONS, flat, joined
 from coterie.problems.gold import Answers, UnusableRowError
 from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
@@ -30,14 +34,15 @@ PARQUET = ".parquet"
 TABLES = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (*LINES, DOCUMENT, PARQUET, *TABLES)
 _MMLU = ("question", "A", "B", "C", "D", "answer")
-"""Columns of MMLU's tables, which have no line with their names."""
+"""Columns of MMLU's tables, which have no header."""
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(place, row) for each row; place is ``line 3``, ``entry 3`` or ``row 3``, counted from 1.
+    """Yield (place, row) for each row of JSONL, JSON (a list of objects, or an object with one such
+    list), Parquet, CSV or TSV; the place is ``line 3``, ``entry 3`` or ``row 3``, from 1.
 
-    JSONL, JSON (a list of objects, or an object that holds one), Parquet, CSV and TSV. Raises
-    :class:`UserError` with file and place.
+    Raises:
+        UserError: names file and place.
     """
     if path.is_dir():
         raise UserError(f"{path} is a folder; name a file that ends in {join_or(SUFFIXES)}")
@@ -77,7 +82,7 @@ def _decode(path: Path, content: bytes) -> str:
 
 
 def _is_lines(text: str) -> bool:
-    """Whether a ``.json`` file really holds one object a line, as many do."""
+    """Whether a ``.json`` file has an object on each line, as many do."""
     lines = text.lstrip().split("\n", 2)
     return (
         lines[0].startswith("{")
@@ -94,7 +99,7 @@ def _line_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _table_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rows of a table whose first line names its columns."""
+    """Rows of a table with a header, or of MMLU's tables without one."""
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=TABLES[path.suffix.lower()])
     names: list[str] = []
     try:
@@ -170,7 +175,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _parse(path: Path, place: str | None, text: str) -> Any:
     try:
-        # Missing cells are written as NaN by some tools; a missing answer is noticed later.
+        # Some tools write missing cells as NaN; a missing answer is refused later.
         return json.loads(text, parse_constant=lambda constant: None)
     except json.JSONDecodeError as error:
         where = place or f"line {error.lineno}"
@@ -198,22 +203,22 @@ _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")
 
 @dataclass(frozen=True)
 class Columns:
-    """The user's settings for the columns of a data set; all others are recognised."""
+    """The user's settings for the columns of a data set."""
 
     question: str | None = None
-    """Column of the question; None recognises it."""
+    """Column of the question; None: detected."""
     answer: str | None = None
-    """Column of the answer; None recognises it."""
+    """Column of the answer; None: detected."""
     kind: AnswerKind | None = None
-    """How answers are compared; None reads it off the answers."""
+    """How answers are compared; None: detected."""
     where: Where | None = None
-    """Which rows are taken; None takes all."""
+    """The rows to take; None: all."""
     answers: Answers | None = None
-    """What a list of answers means; None: what the data set says."""
+    """The meaning of a list of answers; None: that of the data set."""
     ignore: tuple[str, ...] = ()
-    """Columns that are left out."""
+    """Columns to leave out."""
     worked: bool = False
-    """Whether problems carry their worked solutions (``meta["solution"]``)."""
+    """Whether to read worked solutions (``meta["solution"]``)."""
 
     def __post_init__(self) -> None:
         if self.kind not in {None, "math", "number", "list", "text", "qa", "judged"}:
@@ -228,7 +233,7 @@ class Columns:
         return self.question is not None or self.answer is not None
 
     def kept(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """``row`` without the columns that are left out."""
+        """Return ``row`` without ignored columns."""
         row = flat(row)
         if not self.ignore:
             return row
@@ -241,15 +246,15 @@ def load_file(
     *,
     choice_seed: int = 0,
 ) -> ProblemSet:
-    """Every problem of a file, in its order; ids are ``stem:position``.
+    """Read all problems of a file in order; ids are ``stem:position``.
 
     Args:
         path: the file.
-        columns: which columns are read, and how; None recognises them.
-        choice_seed: of the order of options, where the file lists the right one first.
+        columns: settings of columns; None: all are detected.
+        choice_seed: seed of the order of options, if the file lists the right one first.
 
     Raises:
-        UserError: with the file and the line of the first row that cannot be read.
+        UserError: names the file and the line of the first unreadable row.
     """
     path = user_path(path)
     return read_problems(str(path), path.stem, read_rows(path), columns, choice_seed=choice_seed)
@@ -264,15 +269,15 @@ def read_problems(
     form: Format | None = None,
     choice_seed: int = 0,
 ) -> ProblemSet:
-    """Problems of placed rows.
+    """Read problems from rows.
 
     Args:
-        name: of the data set, for messages.
-        stem: begins the ids.
-        rows: (place, row); the place stands in messages.
-        columns: which columns are read, and how.
-        form: how rows are read; without it the first row decides.
-        choice_seed: of the order of options, where the set lists the right one first.
+        name: name of the data set, for error messages.
+        stem: prefix of ids.
+        rows: (place, row); the place is for error messages.
+        columns: settings of columns.
+        form: the format of rows; None: the first row decides.
+        choice_seed: seed of the order of options, if the set lists the right one first.
 
     Raises:
         UserError: a row cannot be read, or no problem is left.
@@ -288,7 +293,7 @@ def read_problems(
         form = choose_format(name, first[2], columns)
         kept = itertools.chain([first], kept)
         if form.settle is not None:
-            # What an answer means is decided by all rows together.
+            # Only all rows together decide what an answer means.
             kept = list(kept)
             form = form.settle([columns.kept(row) for _, _, row in kept])
         notes = form.notes
@@ -313,7 +318,7 @@ def read_problems(
         except RecursionError:
             raise UserError(f"{name} {place}: a value is nested too deeply") from None
         except (TypeError, AttributeError, OverflowError, KeyError, ValueError) as error:
-            # The first row decided the format; this row has another type in a column.
+            # The format comes from the first row; this row has a column of another type.
             raise UserError(
                 f"{name} {place}: a value is not what {form.name} has there "
                 f"({type(error).__name__}: {error!s:.80})"
@@ -340,7 +345,7 @@ def _kept(
     columns: Columns,
     met: dict[str, None],
 ) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """(position, place, row) of the rows that the user wants."""
+    """(position, place, row) of the rows that ``where`` takes."""
     for position, (place, row) in enumerate(rows):
         if position == 0 and (unknown := [c for c in columns.ignore if c not in row]):
             raise UserError(
@@ -353,7 +358,7 @@ def _kept(
 
 
 def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Format:
-    """The user's columns, or the known format that fits the row."""
+    """Return the format of the user's columns, or the known format that fits the row."""
     row = columns.kept(whole)
     if not columns.named:
         form = recognise(row, row)
@@ -372,7 +377,7 @@ def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Form
     elif columns.answer:
         _find_column(name, "answer", columns.answer, _ANSWERS, row)
     if columns.question:
-        # The user's column stands in place of these.
+        # The user's column replaces these.
         replaced = tuple(column for column in QUESTIONS if column in row)
         form = with_columns(form, optional=replaced)
     return form
@@ -381,7 +386,7 @@ def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Form
 def _find_column(
     name: str, role: str, wanted: str | None, usual: tuple[str, ...], row: Mapping[str, Any]
 ) -> str:
-    """The column that the user named, or the first usual one that is there."""
+    """The user's column, or the first usual column that exists."""
     for column in (wanted,) if wanted else usual:
         if column in row:
             return column

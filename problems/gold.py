@@ -1,4 +1,4 @@
-r"""Reference answers as data sets write them, brought to the form that the checker reads."""
+r"""Reads the reference answers of data sets into the form of the checker."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from coterie.datatypes import AnswerKind
 
 Answers = Literal["any", "all"]
-"""What a list of answers means: any one of them is right, or all are wanted."""
+"""The meaning of a list of answers: any one of them is right, or all are required."""
 
 _OPENING = re.compile(r"\\f?box(?:ed)?\s*\{")
 _MARK = re.compile(r"\\f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
@@ -27,11 +27,11 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 class UnusableRowError(ValueError):
-    """A row that cannot become a problem; the message is the end of a sentence that names it."""
+    """Raised for rows that cannot become a problem; the message continues a sentence."""
 
 
 def number_text(value: int | float | Decimal) -> str:
-    """A number without exponent, trailing zeros or sign of zero: ``27.0`` is ``"27"``."""
+    """Write a number without exponent, trailing zeros or sign of zero: ``27.0`` is ``"27"``."""
     if isinstance(value, (float, Decimal)):
         if not math.isfinite(value):
             raise UnusableRowError("the answer is not a finite number")
@@ -41,7 +41,7 @@ def number_text(value: int | float | Decimal) -> str:
 
 
 def plain_number(text: str) -> str | None:
-    """``"025"`` -> ``"25"``, ``"2.50"`` -> ``"2.5"``; None unless digits, sign and point."""
+    """Normalize a number, ``"025"`` -> ``"25"``, ``"2.50"`` -> ``"2.5"``; None for other text."""
     text = text.strip().replace("−", "-")
     if len(text) > _LONGEST_NUMBER or not _PLAIN_NUMBER.fullmatch(text):
         return None
@@ -49,24 +49,22 @@ def plain_number(text: str) -> str | None:
 
 
 def after_hashes(answer: str) -> str:
-    """The gold answer of GSM8K: the line after the last ``####``, thousands commas removed."""
+    """Return GSM8K's answer: the line after the last ``####``, without thousands separators."""
     line = answer.rpartition("####")[2].strip().partition("\n")[0]
     gold = line.strip().replace(",", "")
     return plain_number(gold) or gold
 
 
 def number_with_unit(answer: str) -> str | None:
-    """The number of ASDiv's ``9 (apples)`` or ``1,200 (miles)``; None for names and times."""
+    """Return the number in ASDiv's ``9 (apples)`` or ``1,200 (miles)``; None for names, times."""
     match = _WITH_UNIT.fullmatch(answer.strip()[:_LONGEST_NUMBER])
     return plain_number(match.group(1).replace(",", "")) if match else None
 
 
 def read_gold(value: Any) -> tuple[str, AnswerKind]:
-    r"""Gold answer and its kind from a column of any common form.
-
-    Numbers; strings; text that ends in ``#### 18``; a solution with a ``\boxed{}``; a list of
-    strings (several entries are an unordered list).
-    """
+    r"""Return the answer and its kind from a value: a number, a string, a text that ends in
+    ``#### 18``, a solution with ``\boxed{}``, or a list of strings (several entries are an
+    unordered list)."""
     if isinstance(value, bool):
         return _TRUTH[value][0], "text"
     if isinstance(value, (int, float, Decimal)):
@@ -93,14 +91,14 @@ class Gold:
     text: str
     kind: AnswerKind
     alternatives: tuple[str, ...] = ()
-    """Further answers, each as right as ``text``."""
+    """Other answers that are also right."""
 
 
 def read_answer(value: Any, answers: Answers = "all") -> Gold:
-    """The reference answer of a cell, see :func:`read_gold`.
+    """Return the reference answer of a cell, see :func:`read_gold`.
 
-    A truth value is yes or true, no or false. ``answers`` says what several entries of a list mean;
-    where any is right and one is in words, answers are compared as SQuAD does (kind ``qa``).
+    A boolean becomes yes or true, no or false. ``answers`` gives the meaning of a list. If any
+    entry is right and one is in words, answers are compared like SQuAD's (kind ``qa``).
     """
     value = listed(value)
     if isinstance(value, (list, tuple)) and len(value) == 1:
@@ -120,7 +118,7 @@ def read_answer(value: Any, answers: Answers = "all") -> Gold:
 
 
 def listed(value: Any) -> Any:
-    """The list that a text such as ``["Ada", "A. King"]`` writes; any other value as it is."""
+    """Parse a text such as ``["Ada", "A. King"]`` as a list; return other values unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith('["'):
         return value
     try:
@@ -132,7 +130,7 @@ def listed(value: Any) -> Any:
 
 
 def in_words(entries: Sequence[Any]) -> bool:
-    """Whether any entry is in words: names, dates, phrases, and not formulas or quantities."""
+    """Whether any entry is a name, date or phrase rather than a formula or quantity."""
     return any(
         isinstance(entry, str)
         and not _QUANTITY.fullmatch(entry.strip())
@@ -143,15 +141,15 @@ def in_words(entries: Sequence[Any]) -> bool:
 
 
 def kind_of(gold: str) -> AnswerKind:
-    """``number`` for plain numbers, ``text`` for yes, no, true and false, ``math`` for the rest."""
+    """Return ``number`` for plain numbers, ``text`` for yes, no, true and false, else ``math``."""
     if plain_number(gold) is not None:
         return "number"
     return "text" if gold.casefold() in _WORDS else "math"
 
 
 def read_tolerance(value: Any) -> float:
-    """OlympiadBench's ``error``: ``"1e-1"``, none where an answer must be exact. Of several, one an
-    answer, the smallest holds for all."""
+    """Read OlympiadBench's ``error``, such as ``"1e-1"``; empty: answers must be exact. Of several
+    tolerances, the smallest applies to all answers."""
     if value is None or (isinstance(value, str) and value.strip().casefold() in ("", "none")):
         return 0.0
     parts = value.split(",") if isinstance(value, str) else [value]
@@ -165,7 +163,7 @@ def read_tolerance(value: Any) -> float:
 
 
 def without_dollars(text: str) -> str:
-    r"""Mathematics without its ``$`` signs; ``\$`` (money) stays."""
+    r"""Remove ``$`` signs around mathematics; ``\$`` (money) stays."""
     return re.sub(r"(?<!\\)\$", "", text).strip()
 
 
@@ -189,10 +187,8 @@ def _kind_of(value: Any) -> str:
 
 
 def last_boxed(text: str) -> str | None:
-    r"""Content of the last outermost balanced ``\boxed{...}`` or ``\fbox{...}``.
-
-    Braces escaped as ``\{`` and ``\}`` do not count. One pass over the text, whatever it
-    holds; None where no box is closed.
+    r"""Return the content of the last outermost balanced ``\boxed{...}`` or ``\fbox{...}``, in
+    linear time; None if no box is closed. Escaped braces, ``\{`` and ``\}``, do not count.
 
     Example: ``last_boxed(r"so \boxed{\frac{1}{2}}.") == r"\frac{1}{2}"``
     """

@@ -13,23 +13,25 @@ import numpy as np
 
 from coterie.datatypes import AnswerKind, Problem, UserError, derive_seed, list_names, suggest
 
-# Its choice of template is drawn for the whole data set at construction.
+# These tasks draw a template for the whole data set at construction.
 _DRAWN_AT_CONSTRUCTION = {"gsm_symbolic"}
 
 
 class GymSource:
-    """One task with its options: an unbounded :class:`coterie.problems.source.ProblemSource`.
+    """A task with its options: an endless :class:`coterie.problems.source.ProblemSource`.
 
-    Each index has a random stream of its own (the package itself uses ``seed + index``, so that
-    neighbouring seeds share nearly all their problems). The package, slow to import, is loaded at
-    construction, and neither it nor its tasks move the global random state.
+    Each index has its own random stream. (The package uses ``seed + index``, so that neighbouring
+    seeds share nearly all problems.) The package is slow to import and is loaded at construction.
+    The global random states do not change.
     """
 
     def __init__(
         self, task: str, options: Mapping[str, Any] | None = None, *, seed: int = 0
     ) -> None:
-        """Raises :class:`UserError` for a task that is unknown or that our checker cannot judge,
-        and for an option or a value that the task does not take."""
+        """Raises:
+        UserError: the task is unknown, the checker cannot grade its answers, or it does not take
+            an option or a value.
+        """
         self.task = task
         self.options = dict(options or {})
         self.seed = seed
@@ -39,13 +41,13 @@ class GymSource:
 
     @property
     def name(self) -> str:
-        """The task with its options, as the user names it."""
+        """The user's name of the task, with its options."""
         settings = "&".join(f"{name}={value}" for name, value in sorted(self.options.items()))
         return f"reasoning-gym:{self.task}" + (f"?{settings}" if settings else "")
 
     @property
     def size(self) -> None:
-        """None: there is no end."""
+        """None: the source is endless."""
         return None
 
     @property
@@ -82,7 +84,7 @@ class GymSource:
 
 
 def _maker(task: str, options: dict[str, Any]) -> Any:
-    """seed -> the package's data set of one item."""
+    """Return a function seed -> the package's data set of one item."""
     from reasoning_gym.factory import DATASETS
 
     if task not in TASKS:
@@ -116,7 +118,7 @@ def _maker(task: str, options: dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """No warnings, and the global random states as they were."""
+    """Suppress warnings and restore the global random states after the block."""
     python, numpy = random.getstate(), np.random.get_state()
     try:
         with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Problems from the Hugging Face hub: data sets by short name, and how they are loaded."""
+"""Problems from the Hugging Face hub: known data sets by short name, and their loader."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from coterie.datatypes import UserError
+from coterie.problems.column_formats import BY_NAME, META_COLUMNS, Format
 from coterie.problems.columns import is_about
 from coterie.problems.files import Columns, choose_format, read_problems
-from coterie.problems.formats import BY_NAME, META_COLUMNS, Format
 from coterie.problems.solutions import COLUMNS as SOLUTION_COLUMNS
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
@@ -16,25 +16,24 @@ from coterie.problems.split import part
 
 @dataclass(frozen=True)
 class HubSet:
-    """One data set on the hub."""
+    """A data set on the hub."""
 
     repo: str
-    """Its id on the hub, or a local folder in the hub's layout."""
+    """Id on the hub, or a local folder in the hub's layout."""
     form: str | None = None
-    """Name of a :class:`coterie.problems.formats.Format`; None recognises it from the first row."""
+    """Name of a :class:`coterie.problems.column_formats.Format`; None: the first row decides."""
     configs: tuple[str | None, ...] = (None,)
-    """Configurations, read one after another."""
+    """Configurations, which are read in sequence."""
     train: str | None = "train"
-    """Split to train on; None where the set is for evaluation only."""
+    """Split for training; None: the set is for evaluation only."""
     eval: str | None = "test"
-    """Split to evaluate on; the same name as ``train`` where there is only one split."""
+    """Split for evaluation; equal to ``train`` if there is only one split."""
     train_percent: int | None = None
-    """Where one split serves both: the share (in percent) that trains. None leaves the split
-    whole and the evaluation problems are held out of it."""
+    """Percentage of a single split that trains; None: evaluation problems are held out of it."""
     gated: bool = False
-    """Whether the hub asks for terms to be accepted."""
+    """Whether users must accept terms on the hub."""
     revision: str | None = None
-    """Commit to read; None is the newest."""
+    """Commit; None: the newest."""
 
 
 _MATH_SUBJECTS = (
@@ -98,9 +97,9 @@ ELSEWHERE: Mapping[str, str] = {
         "of aimo2; or leave it out"
     ),
 }
-"""Sets that no loader may fetch, and what to do."""
+"""Sets that no loader may fetch -> what to do."""
 
-# Sets to train on, sets that share problems with them by their making, and how.
+# (training sets, evaluation sets with common problems by construction, the reason)
 _AIME = ("aime-1983-2025", "aime-1983-2024")
 _GPQA = ("gpqa-main", "gpqa-extended")
 _DAPO = ("dapo-17k", "dapo-17k-processed")
@@ -113,7 +112,7 @@ _OVERLAPS = (
 
 
 def known_overlap(train: str, evaluation: str) -> str | None:
-    """Why two different sets share problems, where that is known; else None."""
+    """Return the reason if two different sets are known to share problems, else None."""
     first, second = train.partition("?")[0], evaluation.partition("?")[0]
     for trains, measures, sentence in _OVERLAPS:
         if first != second and first in trains and second in measures:
@@ -134,20 +133,20 @@ def load_hub(
     order: Literal["shuffled", "given"] = "shuffled",
     choice_seed: int = 0,
 ) -> ProblemSet:
-    """The training or the evaluation side of a data set.
+    """Load the training or the evaluation part of a data set.
 
     Args:
-        hub_set: where it lies and how it is read.
-        name: of the data set, in ids and messages.
-        purpose: which side.
+        hub_set: the data set.
+        name: its name, for ids and error messages.
+        purpose: the part.
         split: another split, taken whole.
-        columns: which columns are read; those that are named replace the known format.
-        order: how an undivided set is divided: in a seeded order, or in its own.
-        choice_seed: of the order of options, where the set lists the right one first.
+        columns: settings of columns; named columns replace the known format.
+        order: order in which an undivided set is divided: seeded, or its own.
+        choice_seed: seed of the order of options, if the set lists the right one first.
 
     Raises:
-        UserError: it cannot be reached, is gated, lacks the configuration or split, or holds a row
-            that cannot be read.
+        UserError: the set cannot be reached, is gated, lacks the configuration or split, or has an
+            unreadable row.
     """
     columns = columns or Columns()
     chosen = split_of(hub_set, name, purpose, split)
@@ -169,10 +168,10 @@ def load_hub(
 
 
 def split_of(hub_set: HubSet, name: str, purpose: Purpose, split: str | None = None) -> str:
-    """The split for a purpose: the ``split`` that the user names, or the set's own.
+    """Return the split for a purpose: the user's ``split``, or that of the set.
 
     Raises:
-        UserError: the set has none for this purpose.
+        UserError: the set has no split for this purpose.
     """
     chosen = split or getattr(hub_set, purpose)
     if chosen is None:
@@ -193,10 +192,10 @@ def _rows(
         if form is None and len(table):
             form = choose_format(name, table[0], columns)
         if form is not None and set(form.columns) <= set(table.column_names):
-            # Unused columns (solutions, images) would take most of the reading time.
+            # Reading unused columns (solutions, images) would take most of the time.
             used = {*form.used, *form.passages, *META_COLUMNS, *columns.ignore}
             if not declared:
-                # Any other column may belong to the question, and is then refused by name.
+                # Other columns may belong to the question and are then refused by name.
                 used |= {column for column in table.column_names if not is_about(column)}
             used |= {columns.where.column} if columns.where else set()
             used |= set(SOLUTION_COLUMNS) if columns.worked else set()
@@ -223,7 +222,7 @@ def _load(hub_set: HubSet, name: str, config: str | None, split: str) -> Any:
 
 
 def _sentence(hub_set: HubSet, name: str, config: str | None, split: str, error: Exception) -> str:
-    """The message for an ``error`` of loading: what went wrong, and the way out."""
+    """The error message for a failure of loading, with the way out."""
     reason = " ".join(str(error).split())[:300].rstrip(".")
     terms = f"https://huggingface.co/datasets/{hub_set.repo}"
     if hub_set.gated or "gated" in reason.lower():

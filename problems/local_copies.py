@@ -1,7 +1,7 @@
-"""Known data sets from a local copy: files in the folder that ``COTERIE_DATA`` names.
+"""Local copies of known data sets, in the folder of ``COTERIE_DATA``.
 
 For ``gsm8k``: ``gsm8k_train.jsonl`` and ``gsm8k_test.jsonl`` (or ``gsm8k-train.parquet``, ...) are
-its splits; ``gsm8k.jsonl`` is the whole set; a folder ``gsm8k`` has the hub's layout.
+the splits, ``gsm8k.jsonl`` is the whole set, and a folder ``gsm8k`` has the hub's layout.
 """
 
 import os
@@ -21,24 +21,24 @@ _TRAIN_PERCENT = 80
 
 @dataclass(frozen=True)
 class LocalCopy:
-    """Where a known data set lies on this disk."""
+    """A local copy of a known data set."""
 
     path: Path
     """A file, or a folder in the hub's layout."""
     whole: bool
-    """Whether the file holds all splits."""
+    """Whether the file contains all splits."""
 
 
 def find_copy(hub_set: HubSet, name: str, split: str | None) -> LocalCopy | None:
-    """The local copy of a known data set; None where there is none.
+    """Return the local copy of a known data set; None without one.
 
     Args:
-        hub_set: the set; what lies on this disk anyway has no copy.
-        name: of the set.
-        split: the split that is wanted.
+        hub_set: the set; local folders have no copy.
+        name: name of the set.
+        split: the requested split.
 
     Raises:
-        UserError: the variable names no folder, or two files are copies of one split.
+        UserError: the variable names no folder, or there are two copies of a split.
     """
     named = os.environ.get(VARIABLE)
     if not named or user_path(hub_set.repo).is_dir():
@@ -69,10 +69,10 @@ def load_known(
     order: Literal["shuffled", "given"] = "shuffled",
     choice_seed: int = 0,
 ) -> ProblemSet:
-    """The training or the evaluation side of a known data set, from its local copy or the hub.
+    """Load the training or the evaluation part of a known data set, from a local copy or the hub.
 
-    A file that holds all splits is divided 80:20, as sets are that the hub has undivided. Arguments
-    and errors as of :func:`coterie.problems.hub.load_hub`.
+    A file with all splits is divided 80:20, like undivided sets of the hub. For arguments and
+    errors see :func:`coterie.problems.hub.load_hub`.
     """
     chosen = split_of(hub_set, name, purpose, split)
     copy = find_copy(hub_set, name, chosen)
@@ -106,7 +106,7 @@ def load_known(
 
 
 def _is_divided(hub_set: HubSet, copy: LocalCopy) -> bool:
-    """Whether a file serves training and evaluation with a part each."""
+    """Whether training and evaluation each get a part of the file."""
     if hub_set.train is None:
         return False
     if hub_set.train == hub_set.eval:

@@ -1,4 +1,4 @@
-"""From a text such as ``chains?max_length=4`` to a source of problems: one grammar for all kinds.
+"""Opens the source of problems that a text such as ``chains?max_length=4`` names.
 
 ::
 
@@ -46,18 +46,18 @@ def open_source(
     seed: int = 0,
     choice_seed: int = 0,
 ) -> ProblemSource:
-    """The source that ``text`` names (grammar above); loads its data, but no model.
+    """Open the source that ``text`` names (grammar above), with its data.
 
     Args:
         text: a source with its options.
-        columns: which columns of a data set are read, and how.
-        purpose: selects the split of a known data set, and keeps generators of training and
-            evaluation on different streams.
-        seed: of a generator, unless ``text`` names one.
-        choice_seed: of the order of options, where a data set lists the right one first.
+        columns: settings of a data set's columns.
+        purpose: selects the split of a known data set, and different random streams of a generator
+            for training and evaluation.
+        seed: seed of a generator, unless ``text`` has one.
+        choice_seed: seed of the order of options, if a data set lists the right one first.
 
     Raises:
-        UserError: ``text`` names nothing, or what it names cannot be read.
+        UserError: the source is unknown or unreadable.
     """
     columns = columns or Columns()
     if not text.strip():
@@ -96,7 +96,8 @@ def open_source(
 
 
 def trains_on(text: str) -> bool:
-    """Whether ``text`` names a known data set that trains on the problems that it measures with."""
+    """Whether ``text`` names a known data set with the same problems for training and
+    evaluation."""
     if _is_file(text):
         return False
     head, options = read_options(text)
@@ -107,10 +108,10 @@ def trains_on(text: str) -> bool:
 
 
 def check_source(text: str) -> None:
-    """Refuse what :func:`open_source` refuses of a name and its options; nothing is downloaded.
+    """Check a name and its options without a download.
 
     Raises:
-        UserError: ``text`` names nothing.
+        UserError: the source is unknown.
     """
     head, options = ("", {}) if _is_file(text) else read_options(text)
     if head in HUB_SETS or (head.startswith(_HUB) and _REPO.fullmatch(head[len(_HUB) :])):
@@ -155,7 +156,7 @@ def _open_hub(
 def _generator_settings(
     kind: Callable[..., Settings], source: str, options: Mapping[str, str], seed: int
 ) -> Settings:
-    """A built-in generator's settings: whole numbers, numbers, or numbers with commas."""
+    """Parse a generator's settings: integers, numbers, or comma-separated numbers."""
     defaults = vars(kind())
     _known(source, options, list(defaults))
     values: dict[str, Any] = {"seed": seed}
@@ -186,7 +187,7 @@ def _integer(name: str, options: Mapping[str, str], default: int) -> int:
 
 
 def _value(text: str) -> Any:
-    """JSON where it is JSON (numbers, true, lists), a tuple where there are commas, else text."""
+    """Parse JSON (numbers, true, lists), or comma-separated values as a tuple, else text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -216,7 +217,7 @@ def _refuse_columns(text: str, columns: Columns) -> None:
 
 
 def _is_file(text: str) -> bool:
-    """Whether it names a file as it stands; a generator's options may be longer than any name."""
+    """Whether the whole text is a file's name; a generator's options may be too long for one."""
     try:
         return user_path(text).is_file()
     except UserError:

@@ -1,8 +1,8 @@
-"""Options of multiple choice, in every shape in which data sets publish them.
+"""Options of multiple choice, in all layouts of published data sets.
 
-A list, an object, labels with texts, one column an option, or a right one with distractors. What
-names the right one (a letter, a label, a text, an index from 0 or from 1) is decided for the whole
-data set: a reading has to hold in every row.
+Options are a list, an object, labels with texts, one column for each option, or a right answer with
+distractors. How the right option is named (letter, label, text, index from 0 or from 1) is decided
+for the whole data set: an interpretation must be valid in every row.
 """
 
 import ast
@@ -45,7 +45,7 @@ _ALONE = re.compile(
 
 LABEL, TEXT, FROM_0, FROM_1 = "letter", "text", "index from 0", "index from 1"
 READINGS = (LABEL, TEXT, FROM_0, FROM_1)
-"""What may name the right option, in the order in which they are preferred."""
+"""Ways to name the right option, in order of preference."""
 
 
 @dataclass(frozen=True)
@@ -54,31 +54,31 @@ class Options:
 
     texts: tuple[str, ...]
     labels: tuple[str, ...]
-    """As the data set writes them; letters where it writes none."""
+    """The data set's labels, or letters."""
     numbers: bool = False
-    """Whether the data set has numbers for texts."""
+    """Whether the options are numbers in the data set."""
     right: int | None = None
-    """Place of the right one, where the options tell it."""
+    """Index of the right option, if the options themselves tell it."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a row's options stand."""
+    """The columns of a row's options, and their reader."""
 
     columns: tuple[str, ...]
     read: Callable[[Row], Options]
     digits: bool = False
     """Whether the columns are numbered."""
     note: str = ""
-    """How they were found, where that is not obvious."""
+    """Note for the user if the interpretation is not obvious."""
     permute: bool = False
-    """Whether their order would give the answer away."""
+    """Whether the order reveals the answer."""
     readings: tuple[Reading, ...] | None = None
-    """How a published set names the right one; None finds it out."""
+    """How a published set names the right option; None: detected."""
 
 
 def find(row: Row) -> Source | None:
-    """Where the options of ``row`` stand; None where it has none."""
+    """Find the options of ``row``; None without options."""
     for column, value in row.items():
         if column.casefold() in COLUMNS and _holds_options(value):
             return _of_column(column)
@@ -96,7 +96,7 @@ def _of_column(column: str) -> Source:
 
 
 def golds(row: Row, options: Sequence[str]) -> Iterator[str]:
-    """The columns that may name the right option."""
+    """Yield the columns that may name the right option."""
     for column in row:
         name = re.sub(r"[ _-]", "", column.casefold())
         if name in _NAMES and column not in options:
@@ -104,10 +104,10 @@ def golds(row: Row, options: Sequence[str]) -> Iterator[str]:
 
 
 def from_value(column: str, value: Any) -> Options:
-    """The options of one column.
+    """Read the options of one column.
 
     Raises:
-        UnusableRowError: it holds none.
+        UnusableRowError: the column has no options.
     """
     if isinstance(value, str):
         value = _of_text(value) or value
@@ -125,16 +125,16 @@ def from_value(column: str, value: Any) -> Options:
 def choose(
     question: str, options: Options, row: Row, readings: Mapping[str, Sequence[Reading]]
 ) -> Problem:
-    """The problem of a row, without an id.
+    """Return the problem of a row, without an id.
 
     Args:
-        question: its text, without the options.
-        options: of the row.
+        question: the text of the question, without the options.
+        options: the options of the row.
         row: values by column.
-        readings: how each column that names the right option is read.
+        readings: column that names the right option -> its interpretations.
 
     Raises:
-        UnusableRowError: none is named, or more than one.
+        UnusableRowError: the columns name no option, or more than one.
     """
     if not 2 <= len(options.texts) <= len(LETTERS):
         raise UnusableRowError(f"there are {len(options.texts)} options, not 2 to {len(LETTERS)}")
@@ -144,13 +144,13 @@ def choose(
     for column, ways in readings.items():
         value = row.get(column)
         for way in ways:
-            if value is not None and (place := place_of(way, value, options)) is not None:
-                named.setdefault(place, f"{column!r} as {way}")
+            if value is not None and (index := index_of(way, value, options)) is not None:
+                named.setdefault(index, f"{column!r} as {way}")
     if not named:
         value = next((row[column] for column in readings if row.get(column) is not None), None)
         raise UnusableRowError(_fault(value, options))
     if len(named) > 1:
-        each = " and ".join(f"{LETTERS[place]} ({how})" for place, how in named.items())
+        each = " and ".join(f"{LETTERS[index]} ({how})" for index, how in named.items())
         raise UnusableRowError(
             f"the answer may be {each}; write a letter, or name one column with "
             "--problems.answer-column"
@@ -161,9 +161,9 @@ def choose(
 def settle(
     cases: Sequence[tuple[Options, Row]], columns: Sequence[str], *, digits: bool = False
 ) -> dict[str, tuple[Reading, ...]]:
-    """Column -> how it names the right option in all rows.
+    """Decide for each column how it names the right option in all rows.
 
-    Several readings stand together where nothing decides between them: they must then agree in
+    A column gets several interpretations if nothing decides between them; they must then agree in
     every row, see :func:`choose`.
 
     Args:
@@ -171,27 +171,28 @@ def settle(
         columns: the columns that may name the right option.
         digits: whether the options' columns are numbered.
     """
-    places: dict[str, dict[tuple[Reading, ...], list[int | None]]] = {}
+    indices: dict[str, dict[tuple[Reading, ...], list[int | None]]] = {}
     for column in columns:
         read = {
-            (way,): [place_of(way, row.get(column), options) for options, row in cases]
+            (way,): [index_of(way, row.get(column), options) for options, row in cases]
             for way in READINGS
         }
-        there = [row.get(column) is not None for _, row in cases]
-        whole = {way: found for way, found in read.items() if _reads(found, there)}
+        present = [row.get(column) is not None for _, row in cases]
+        valid = {way: found for way, found in read.items() if _reads(found, present)}
         mixed = [a if a is not None else b for a, b in zip(read[(LABEL,)], read[(TEXT,)])]
-        if not whole and _reads(mixed, there):
-            whole = {(LABEL, TEXT): mixed}
-        if whole and any(there):
-            places[column] = whole
-    if not places:
+        if not valid and _reads(mixed, present):
+            valid = {(LABEL, TEXT): mixed}
+        if valid and any(present):
+            indices[column] = valid
+    if not indices:
         return dict.fromkeys(columns, (LABEL, TEXT))
+    # Keep interpretations that agree with some interpretation of every other column.
     settled = {
         column: {way: found for way, found in ways.items() if all(
             any(_agree(found, other) for other in others.values())
-            for name, others in places.items() if name != column
+            for name, others in indices.items() if name != column
         )} or ways
-        for column, ways in places.items()
+        for column, ways in indices.items()
     }  # fmt: skip
     return {
         column: _preferred(column, ways, cases, digits=digits) for column, ways in settled.items()
@@ -199,7 +200,7 @@ def settle(
 
 
 def _fault(value: Any, options: Options) -> str:
-    """Why no option is the right one."""
+    """The end of the error message for an answer that names no option."""
     if value is None or value == "" or value == -1:
         return "the answer names none of the options (a split without answers?)"
     if isinstance(value, list):
@@ -208,7 +209,7 @@ def _fault(value: Any, options: Options) -> str:
         text = str(value).strip("[]() ")
         parts, ways = re.split(r"[\s,;/&]+", text) if " " in text or "," in text else text, (LABEL,)
     several = len(parts) > 1 and all(
-        any(place_of(way, part, options) is not None for way in ways) for part in parts
+        any(index_of(way, part, options) is not None for way in ways) for part in parts
     )
     shown = repr(value)[:80]
     if several:
@@ -216,15 +217,15 @@ def _fault(value: Any, options: Options) -> str:
     return f"the answer {shown} names none of the options"
 
 
-def place_of(reading: Reading, value: Any, options: Options) -> int | None:
-    """The place of the option that ``value`` names, read in one way."""
+def index_of(reading: Reading, value: Any, options: Options) -> int | None:
+    """Return the index of the option that ``value`` names in one interpretation, or None."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, bool):
         names = ("true", "yes") if value else ("false", "no")
         folded = [text.casefold() for text in options.texts]
-        places = [folded.index(name) for name in names if name in folded]
-        return places[0] if places and reading == TEXT else None
+        found = [folded.index(name) for name in names if name in folded]
+        return found[0] if found and reading == TEXT else None
     if not isinstance(value, (str, int, float)):
         return None
     if reading == LABEL:
@@ -234,8 +235,8 @@ def place_of(reading: Reading, value: Any, options: Options) -> int | None:
     number = plain_number(str(value)) or ""
     if not number.isdecimal():
         return None
-    place = int(number) - (reading == FROM_1)
-    return place if 0 <= place < len(options.texts) else None
+    index = int(number) - 1 if reading == FROM_1 else int(number)
+    return index if 0 <= index < len(options.texts) else None
 
 
 def _labelled(value: str | int | float, options: Options) -> int | None:
@@ -247,14 +248,15 @@ def _labelled(value: str | int | float, options: Options) -> int | None:
         label = alone["label"].casefold()
         if label in folded:
             return folded.index(label)
-        place = LETTERS.find(label.upper())
+        # A letter can name the position of options with numbers as labels.
+        position = LETTERS.find(label.upper())
         is_position = all(own.isdecimal() for own in folded) and label.isalpha()
-        return place if is_position and place < len(options.texts) else None
+        return position if is_position and position < len(options.texts) else None
     marked = _MARKED.fullmatch(text)
     if marked is None or marked["label"].casefold() not in folded:
         return None
-    place = folded.index(marked["label"].casefold())
-    return place if marked["text"].strip() == options.texts[place] else None
+    index = folded.index(marked["label"].casefold())
+    return index if marked["text"].strip() == options.texts[index] else None
 
 
 def _worded(value: str | int | float, options: Options) -> int | None:
@@ -268,8 +270,9 @@ def _worded(value: str | int | float, options: Options) -> int | None:
     return folded.index(text.casefold()) if folded.count(text.casefold()) == 1 else None
 
 
-def _reads(found: Sequence[int | None], there: Sequence[bool]) -> bool:
-    return all(place is not None for place, is_there in zip(found, there) if is_there)
+def _reads(found: Sequence[int | None], present: Sequence[bool]) -> bool:
+    """Whether an interpretation finds an option in every row with a value."""
+    return all(index is not None for index, is_present in zip(found, present) if is_present)
 
 
 def _agree(one: Sequence[int | None], other: Sequence[int | None]) -> bool:
@@ -283,7 +286,7 @@ def _preferred(
     *,
     digits: bool,
 ) -> tuple[Reading, ...]:
-    """The first reading, with a later one that says something else and is as good."""
+    """The first interpretation, with a later one that differs from it and is as plausible."""
     (first, found), *others = ways.items()
     is_number = any(not isinstance(row.get(column), str) for _, row in cases)
     is_index = column.casefold() in _INDEX_NAMES
@@ -322,14 +325,14 @@ def _text(value: Any) -> str:
 
 
 def _without_labels(texts: Sequence[str]) -> tuple[list[str], list[str]] | None:
-    """(labels in lower case, texts) of ``A. neon``, ``B. iron``; None unless all have theirs, in
-    order."""
+    """(labels in lower case, texts) of ``A. neon``, ``B. iron``; None unless all options have
+    labels in order."""
     matches = [_MARKED.fullmatch(text) for text in texts]
     if len(texts) < 2 or not all(match and match["text"].strip() for match in matches):
         return None
     labels = [match["label"].casefold() for match in matches if match]
     letters = LETTERS[: len(texts)]
-    numbers = [str(place) for place in range(1, len(texts) + 1)]
+    numbers = [str(number) for number in range(1, len(texts) + 1)]
     if "".join(labels) != letters.casefold() and labels != numbers:
         return None
     if labels == numbers and any(re.match(r"\d+[.:]\d", text) for text in texts):
@@ -344,7 +347,7 @@ def _holds_options(value: Any) -> bool:
 
 
 def _of_text(text: str) -> list[Any] | Mapping[str, Any] | None:
-    """Options that a column writes as text: a list in brackets, or ``a ) 38 , b ) 27``."""
+    """Options in a text: a list in brackets, or ``a ) 38 , b ) 27``."""
     if text.strip()[:1] in ("[", "{"):
         try:
             value = ast.literal_eval(text.strip())
@@ -388,7 +391,7 @@ def _count(entries: Mapping[str, Any], start: int) -> list[str]:
 
 
 def _entry(column: str, entry: Mapping[str, Any]) -> tuple[str, Any]:
-    """(label, text) of one option that is an object."""
+    """(label, text) of an option that is an object."""
     label = next((entry[key] for key in ("label", "key", "letter", "id") if key in entry), None)
     text = next(
         (entry[key] for key in ("text", "value", "content", "option") if key in entry), None
@@ -399,7 +402,7 @@ def _entry(column: str, entry: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _distractors(row: Row) -> Source | None:
-    """A right answer with wrong ones: ``distractor1``, ... or a list of them."""
+    """Options from a right answer and distractors, in columns ``distractor1``, ... or a list."""
     right = next((name for name in ("correct_answer", "answer") if name in row), None)
     wrong = tuple(sorted(column for column in row if _DISTRACTOR.fullmatch(column)))
     listed = next((name for name in _DISTRACTORS if isinstance(row.get(name), list)), None)
@@ -416,7 +419,7 @@ def _distractors(row: Row) -> Source | None:
 
 
 def _family(row: Row) -> Source | None:
-    """One column an option: ``A`` to ``D``, ``option1``, ``opa``, ``ending0``."""
+    """Options in one column each: ``A`` to ``D``, ``option1``, ``opa``, ``ending0``."""
     stems: dict[str, dict[str, str]] = {}
     for column in row:
         match = _FAMILY.fullmatch(column)
@@ -435,7 +438,7 @@ def _family(row: Row) -> Source | None:
                     break
                 family[label] = labels[label]
             columns = tuple(family.values())
-            # Two numbers a and b are hardly options.
+            # Columns a and b are more likely two numbers than options.
             least = 3 if stem == "" and start == "a" else 2
             if len(columns) >= least and any(golds(row, columns)):
                 return _columns_source(family, set(row))

@@ -1,4 +1,4 @@
-"""From settings to a run's problems: a stream to train on, and a set to evaluate with."""
+"""Prepares the problems of a run: a stream for training and a set for evaluation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -70,36 +70,37 @@ class ProblemSettings:
 
 @dataclass(frozen=True)
 class PreparedProblems:
-    """Training and evaluation problems without a question in common."""
+    """Training and evaluation problems without a common question."""
 
     train: ProblemStream
     """Starts at cursor 0."""
     evaluation: tuple[Problem, ...]
-    """Set by set; different from all of ``train`` by canonical form, and from each other within a
+    """Problems of all sets. Their canonical forms differ from all of ``train``, and within a
     set."""
     fingerprints: dict[str, str]
-    """SHA-256 of the sources, under ``train`` and ``eval``, of several sets ``eval NAME``, or under
-    the flag that names them: data hashes for the log."""
+    """SHA-256 of the sources for the log, under ``train`` and ``eval`` (``eval NAME`` for several
+    sets) or under a flag."""
     removed: int | None
-    """Rows of a finite training source that evaluation took out; None for a generator."""
+    """Rows that were removed from a finite training source because of evaluation; None for a
+    generator."""
     worked: Mapping[str, ProblemStream] = field(default_factory=dict)
-    """Role -> problems whose solutions it imitates before training; none of them evaluates."""
+    """Role -> problems whose solutions it imitates before training; none is for evaluation."""
     notes: tuple[str, ...] = ()
-    """What was read of a data set where that is not obvious, a sentence each."""
+    """Sentences about interpretations of data sets that are not obvious."""
 
 
 def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
-    """Open both sources, hold out, limit.
+    """Open the sources, hold out evaluation problems, and apply the limit.
 
     Args:
-        settings: what trains and what evaluates.
-        seed: of generators and of every choice among problems.
+        settings: the problem settings.
+        seed: seed of generators and of all choices of problems.
 
     Raises:
-        UserError: a source cannot be read, or leaves nothing; before any model is loaded.
+        UserError: a source cannot be read, or no problem is left.
     """
     for text in settings.eval:
-        # Before anything is downloaded that would be of no use.
+        # Fail before any download.
         if text in ELSEWHERE:
             raise UserError(ELSEWHERE[text])
     columns = columns_of(settings)
@@ -113,7 +114,7 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         notes |= dict.fromkeys(_notes(source))
         problems, forms = hold_out(source, train, settings.held_out, seed)
         exclude |= forms
-        # Sets that share problems by their making may word them differently.
+        # Related sets can state a common problem in different words.
         if settings.decontaminate or known_overlap(settings.train, text):
             exclude |= contaminated_keys(train, problems)
         for problem in problems:
@@ -139,7 +140,7 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
 
 
 def columns_of(settings: ProblemSettings, *, worked: bool = False) -> Columns:
-    """The settings of columns; ``worked`` asks for worked solutions."""
+    """Return the settings of columns; ``worked``: also read worked solutions."""
     return Columns(
         question=settings.question_column,
         answer=settings.answer_column,

@@ -1,7 +1,7 @@
-"""One pure function for each known set of columns: from a row of a data set to a problem.
+"""Row readers: a pure function for each known layout of columns, from a row to a problem.
 
-A problem has no id yet, and its question lacks its options. None stands for a row that is left out;
-a row that cannot be read raises :class:`UnusableRowError`.
+The problem has no id yet, and its question lacks its options. The result is None for skipped rows;
+unreadable rows raise :class:`UnusableRowError`.
 """
 
 import re
@@ -32,7 +32,7 @@ RowReader = Callable[[Row, Answers | None], Problem | None]
 ALIASES = ("answer_aliases", "aliases", "answer_alias")
 """Columns with further answers."""
 CHATS = ("messages", "conversations")
-"""Columns of whole chats, whose last message is an answer."""
+"""Columns with chats whose last message is the answer."""
 _LONGEST_UNMARKED = 200
 _DEFINED = re.compile(r"^def\s+(\w+)", re.MULTILINE)
 _BEFORE = re.compile(
@@ -59,8 +59,7 @@ def _unfit(row: Row, column: str, wanted: str) -> UnusableRowError:
 
 
 def _prompt(row: Row, column: str, edit: Callable[[str], str] = str.strip) -> str:
-    """Text, or a whole chat up to the last message of the user; ``edit`` is applied to what the
-    user says."""
+    """A text, or a chat up to the user's last message; ``edit`` is applied to the user's text."""
     value = row.get(column)
     if not isinstance(value, list):
         return edit(_text(row, column))
@@ -73,7 +72,6 @@ def _prompt(row: Row, column: str, edit: Callable[[str], str] = str.strip) -> st
 
 
 def _joined(row: Row, columns: Sequence[str]) -> str:
-    """The texts of several columns, one after another."""
     return "\n\n".join(
         _prompt(row, column)
         if len(columns) == 1 or isinstance(row.get(column), str)
@@ -83,7 +81,7 @@ def _joined(row: Row, columns: Sequence[str]) -> str:
 
 
 def gsm8k(row: Row, answers: Answers | None = None) -> Problem:
-    """GSM8K (arXiv:2110.14168): the answer stands after ``####``."""
+    """GSM8K (arXiv:2110.14168): the answer follows ``####``."""
     gold = after_hashes(_text(row, "answer"))
     return Problem("", _text(row, "question"), gold, "number" if plain_number(gold) else "math")
 
@@ -113,13 +111,13 @@ def choice(
     *,
     digits: bool = False,
 ) -> RowReader:
-    """Multiple choice.
+    """Return a reader of multiple choice.
 
     Args:
         question: columns of the question.
-        options: reads the options of a row.
-        columns: those that name the right option.
-        readings: how each of them is read; None finds it out row by row.
+        options: reader of a row's options.
+        columns: columns that name the right option.
+        readings: column -> its interpretations; None: detected for each row.
         digits: whether the options' columns are numbered.
     """
 
@@ -166,7 +164,7 @@ def final_answer(row: Row, answers: Answers | None = None) -> Problem:
 
 
 def dapo(row: Row, answers: Answers | None = None) -> Problem:
-    """DAPO-Math-17k (arXiv:2503.14476): a chat, and a rule-based reward's truth."""
+    """DAPO-Math-17k (arXiv:2503.14476): a chat, and the ground truth of a rule-based reward."""
     reward = row["reward_model"]
     if not isinstance(reward, Mapping):
         raise UnusableRowError("'reward_model' holds no 'ground_truth'")
@@ -192,7 +190,7 @@ def mbppplus(row: Row, answers: Answers | None = None) -> Problem:
     called = [name for name in _DEFINED.findall(solution) if f"{name}(" in str(shown)]
     if not called:
         raise UnusableRowError("'test_list' calls no function that 'code' defines")
-    # The task in words has no name for its function: an assertion tells it.
+    # The task does not name its function, so an assertion is part of the question.
     question = f"{_text(row, 'prompt')}\n{shown}"
     return _code(row, question, solution, {"entry_point": called[0], "code_prompt": ""})
 
@@ -205,30 +203,30 @@ def _code(row: Row, question: str, solution: str, meta: dict[str, Any]) -> Probl
 
 
 def _source(row: Row, column: str) -> str:
-    """A program as it stands."""
+    """A program, whose white space must stay."""
     _text(row, column)
     return row[column]
 
 
 def hle(row: Row, answers: Answers | None = None) -> Problem | None:
-    """Humanity's Last Exam (arXiv:2501.14249), its items without a picture."""
+    """Humanity's Last Exam (arXiv:2501.14249), only items without an image."""
     if row.get("image"):
-        return None  # the subset that can be read as text
+        return None
     return Problem("", _text(row, "question"), _text(row, "answer"), "judged")
 
 
 def short(question: str, kind: AnswerKind) -> RowReader:
-    """Columns ``question`` and ``answer`` as they are, with answers of that ``kind``."""
+    """Return a reader of plain columns ``question`` and ``answer`` with answers of ``kind``."""
     return lambda row, answers=None: Problem("", _text(row, question), _text(row, "answer"), kind)
 
 
 def pair(question: Sequence[str], answer: str, default: Answers = "all") -> RowReader:
-    """Columns by name; the answer is read by its looks.
+    """Return a reader of named columns, which detects the kind of answer.
 
     Args:
         question: columns of the question.
         answer: column of the answer.
-        default: what a list of answers means where the user does not say it.
+        default: default meaning of a list of answers.
     """
 
     def read(row: Row, answers: Answers | None = None) -> Problem:
@@ -244,12 +242,12 @@ def pair(question: Sequence[str], answer: str, default: Answers = "all") -> RowR
 
 
 def any_of(question: str, golds: Callable[[Row], list[Any]], kind: AnswerKind) -> RowReader:
-    """A question with a list of answers, of which any is right.
+    """Return a reader of a question with a list of answers, any of which is right.
 
     Args:
-        question: its column.
-        golds: the answers of a row.
-        kind: how they are compared.
+        question: column of the question.
+        golds: row -> its answers.
+        kind: how answers are compared.
     """
 
     def read(row: Row, answers: Answers | None = None) -> Problem:
@@ -268,7 +266,7 @@ def _answer_text(value: Any) -> str:
 
 
 def squad(row: Row) -> list[Any]:
-    """SQuAD (arXiv:1606.05250): what several readers answered."""
+    """SQuAD (arXiv:1606.05250): the answers of several annotators."""
     return _listed(row["answers"].get("text"))
 
 
@@ -278,7 +276,7 @@ def triviaqa(row: Row) -> list[Any]:
 
 
 def ambigqa(row: Row) -> list[Any]:
-    """AmbigQA (arXiv:2004.10645): the answers of every reading of the question."""
+    """AmbigQA (arXiv:2004.10645): the answers to all interpretations of the question."""
     found: list[Any] = []
     for part in _objects(row["annotations"]):
         pairs = [pair.get("answer") for pair in _objects(part.get("qaPairs"))]
@@ -287,7 +285,7 @@ def ambigqa(row: Row) -> list[Any]:
 
 
 def drop(row: Row, answers: Answers | None = None) -> Problem:
-    """DROP (arXiv:1903.00161): all spans of an answer are wanted."""
+    """DROP (arXiv:1903.00161): all spans of an answer are required."""
     spans = row["answers_spans"]
     if not isinstance(spans, Mapping) or not _listed(spans.get("spans")):
         raise UnusableRowError("'answers_spans' holds no 'spans'")
@@ -304,7 +302,7 @@ def pubmedqa(row: Row, answers: Answers | None = None) -> Problem:
 
 
 def solution(question: str, column: str = "solution") -> RowReader:
-    """A question with its worked solution, which marks the answer."""
+    """Return a reader of a question with a worked solution that marks the answer."""
 
     def read(row: Row, answers: Answers | None = None) -> Problem:
         return _solved(_prompt(row, question, bare_problem), _text(row, column), repr(column))
@@ -313,7 +311,7 @@ def solution(question: str, column: str = "solution") -> RowReader:
 
 
 def chat(column: str) -> RowReader:
-    """A chat whose last message, the assistant's, states the answer."""
+    """Return a reader of a chat whose last message, by the assistant, states the answer."""
 
     def read(row: Row, answers: Answers | None = None) -> Problem:
         question, response = question_and_response(column, row[column])
@@ -344,12 +342,12 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:
-    """The objects of a list, or the one that stands there (``datasets`` stores lists so)."""
+    """The objects of a list, or a single object (``datasets`` stores some lists so)."""
     return [entry for entry in _listed(value) if isinstance(entry, Mapping)]
 
 
 def bare_problem(prompt: str) -> str:
-    """The problem without the instruction before and after it; other text is left as it is."""
+    """Remove DAPO's instructions before and after a problem; other text stays unchanged."""
     opening = _BEFORE.match(prompt)
     if opening is None:
         return prompt.strip()

@@ -1,8 +1,8 @@
-"""Generated arithmetic on constants that a model has to remember, since no question gives them.
+"""Generated arithmetic with constants that a model must remember.
 
-``7 + β4 - 3 =`` is read from left to right modulo 10. Each name (a Greek letter and a digit) stands
-for one digit for ever, which nothing in the question tells; ``?`` stands for a digit that nobody
-can know. So a model can be right for sure, by chance or never, and may learn to tell which.
+``7 + β4 - 3 =`` is evaluated from left to right modulo 10. Each name (a Greek letter and a digit)
+has a fixed digit as its value, which the question does not state. ``?`` is a digit that cannot be
+known. So some questions can be known and others only guessed, and a model can learn which.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ class RecallSettings:
     """The distribution of problems, and the seed of their stream."""
 
     letters: int = 12
-    """How many Greek letters begin a name; each has ten names."""
+    """Number of Greek letters; each has ten names."""
     named: float = 0.3
     """Chance that an operand is a name."""
     unknown: float = 0.1
@@ -42,7 +42,7 @@ class RecallSettings:
 
 
 class RecallSource(Generated):
-    """Problems of this kind without end; a problem's id is its question."""
+    """An endless generator; a problem's id is its question."""
 
     name = "recall"
     settings: RecallSettings
@@ -55,17 +55,17 @@ class RecallSource(Generated):
 
 
 def names(letters: int = len(GREEK)) -> list[str]:
-    """``α0``, ``α1``, ... of the first ``letters`` letters."""
+    """Return ``α0``, ``α1``, ... of the first ``letters`` letters."""
     return [f"{letter}{digit}" for letter in GREEK[:letters] for digit in range(10)]
 
 
 def value_of(name: str) -> int:
-    """The digit that a name stands for, the same in every problem."""
+    """Return the digit of a name, which is the same in every problem."""
     return derive_seed("recall", "constant", name) % 10
 
 
 def operand_values(operands: Sequence[str], signs: str) -> tuple[int, ...]:
-    """The digits after digits, names and ``?``, which differs from question to question."""
+    """Return the values of operands; that of ``?`` depends on the question."""
     hidden = derive_seed("recall", "hidden", question_of(operands, signs)) % 10
     return tuple(
         hidden if operand == HIDDEN else int(operand) if operand.isdigit() else value_of(operand)
@@ -74,7 +74,8 @@ def operand_values(operands: Sequence[str], signs: str) -> tuple[int, ...]:
 
 
 def recall_problem(operands: Sequence[str], signs: str) -> Problem:
-    """The problem with these operands (digits, names or ``?``) and one sign between each two."""
+    """Return the problem with these operands (digits, names or ``?``) and a sign between each
+    two."""
     running, *others = operand_values(operands, signs)
     for sign, value in zip(signs, others):
         running = OPERATIONS[sign](running, value)
@@ -95,7 +96,7 @@ def recall_problem(operands: Sequence[str], signs: str) -> Problem:
 def draw_recall(
     settings: RecallSettings, uniform: Callable[[], float]
 ) -> tuple[tuple[str, ...], str]:
-    """Operands and signs of a problem, drawn with ``uniform``, which gives numbers in [0, 1)."""
+    """Draw operands and signs of a problem; ``uniform`` returns numbers in [0, 1)."""
     spread = settings.max_length - settings.min_length + 1
     length = settings.min_length + int(uniform() * spread)
     signs = "".join("+-"[int(uniform() * 2)] for _ in range(length))

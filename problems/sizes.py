@@ -1,4 +1,4 @@
-"""How many problems measure, known before a set is read: for plans."""
+"""The number of evaluation problems before a set is read, for plans."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from coterie.problems.hub import HUB_SETS
 from coterie.problems.local_copies import find_copy
 from coterie.problems.split import HELD_OUT
 
-# Rows of a split as published.
+# Published number of rows of each split.
 _ROWS = {
     ("gsm8k", "test"): 1319,
     ("svamp", "test"): 300,
@@ -35,11 +35,11 @@ _ROWS = {
 
 
 def measured(sets: Sequence[str], held_out: int | None) -> int | None:
-    """Problems that an evaluation on ``sets`` asks; None where reading a set would tell.
+    """Return the number of evaluation problems in ``sets``; None if a set must be read first.
 
     Args:
-        sets: as ``--problems.eval`` names them, or the one that trains.
-        held_out: most problems of each set; None: all of a set with a part of its own.
+        sets: names as for ``--problems.eval``, or the training set.
+        held_out: most problems of each set; None: all of a set with an evaluation split.
     """
     sizes = [_size(text, held_out) for text in sets]
     return None if None in sizes else sum(size for size in sizes if size is not None)
@@ -48,7 +48,7 @@ def measured(sets: Sequence[str], held_out: int | None) -> int | None:
 def _size(text: str, held_out: int | None) -> int | None:
     name, _, options = text.partition("?")
     if name not in HUB_SETS:
-        # A generator has no end; a file's length is known once it is read.
+        # Generators are endless; the length of a file is unknown before it is read.
         is_file = "." in name or "/" in name or ":" in name
         return held_out if is_file else held_out or HELD_OUT
     hub_set, split = HUB_SETS[name], None
@@ -57,7 +57,7 @@ def _size(text: str, held_out: int | None) -> int | None:
             split = option.removeprefix("split=")
     copy = find_copy(hub_set, name, split or hub_set.eval)
     if copy is not None and copy.whole and hub_set.train not in (None, hub_set.eval):
-        return None  # one file, from which a part is taken that the hub does not have
+        return None  # a part of the file is held out, whose size the hub does not tell
     rows = _ROWS.get((name, split or hub_set.eval or ""))
     if split is None and hub_set.train == hub_set.eval:
         # One split serves both.

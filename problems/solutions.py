@@ -1,7 +1,7 @@
-r"""Worked solutions of problems.
+r"""Worked solutions of problems, in ``meta["solution"]``.
 
-A problem carries its own under ``meta["solution"]``, as generators with a known working do. It is
-read from a data set where :class:`coterie.problems.files.Columns` asks for it.
+Generators write them. They are read from a data set if :class:`coterie.problems.files.Columns`
+has ``worked`` set.
 """
 
 import re
@@ -22,8 +22,8 @@ _EQUATION = re.compile(r"[\d.()+*/ -]+=[\d. ]+")
 
 
 def worked_solution(row: Row, gold: str) -> str | None:
-    """The solution that ``row`` holds: its column ``solution``; GSM8K's steps; ASDiv's formula
-    (``7+2=9`` as ``7 + 2 = 9``); SVAMP's equation with its result. None where it holds none.
+    """Return the solution in ``row``: its column ``solution``, GSM8K's steps, ASDiv's formula
+    (``7+2=9`` as ``7 + 2 = 9``), or SVAMP's equation with its result; None without one.
 
     >>> worked_solution({"formula": "(7+2)*3=27", "answer": "27 (apples)"}, "27")
     '(7 + 2) * 3 = 27'
@@ -40,7 +40,7 @@ def worked_solution(row: Row, gold: str) -> str | None:
 
 
 def solution_of(problem: Problem) -> str | None:
-    """The worked solution that ``problem`` carries; of a program the reference program."""
+    """Return the worked solution of ``problem``; for a program, the reference program."""
     if problem.kind == "code":
         return problem.gold
     solution = problem.meta.get("solution")
@@ -71,7 +71,7 @@ def _steps(value: str, gold: str) -> str | None:
 
 
 def _spaced(equation: str) -> str:
-    """``7+2=9`` as ``7 + 2 = 9``."""
+    """``7+2=9`` -> ``7 + 2 = 9``."""
     text = _OPERATOR.sub(r" \1 ", equation.strip())
     return re.sub(r"\(\s+", "(", re.sub(r"\s+\)", ")", text))
 
@@ -84,4 +84,4 @@ _READERS: Mapping[str, Callable[[str, str], str | None]] = {
 }
 
 COLUMNS = tuple(_READERS)
-"""Columns that a solution is read from."""
+"""Columns with solutions."""

@@ -1,4 +1,4 @@
-"""Sources of problems: the protocol, a finite set in memory, and the base of generators."""
+"""Sources of problems: the protocol, finite sets in memory, and the base of generators."""
 
 import hashlib
 import json
@@ -13,19 +13,19 @@ from coterie.problems.canonical import problem_key
 
 
 class ProblemSource(Protocol):
-    """Problems by index: the same index is the same problem, always.
+    """Problems by index; an index always gives the same problem.
 
-    A finite set has a ``size``; a generator has ``None`` and answers every index >= 0.
+    Finite sets have a ``size``. Endless generators have size ``None`` and accept every index >= 0.
     """
 
     @property
     def name(self) -> str:
-        """The text by which the user named it."""
+        """The user's name of the source."""
         ...
 
     @property
     def size(self) -> int | None:
-        """Number of problems, or None when they are generated without end."""
+        """Number of problems; None: the source is an endless generator."""
         ...
 
     @property
@@ -34,7 +34,7 @@ class ProblemSource(Protocol):
         ...
 
     def __getitem__(self, index: int) -> Problem:
-        """The problem at ``index``; IndexError past the end of a finite set."""
+        """Return the problem at ``index``; IndexError past the end of a finite set."""
         ...
 
 
@@ -45,7 +45,7 @@ class ProblemSet:
         self.name = name
         self._problems = tuple(problems)
         self.notes = notes
-        """What was read where that is not obvious, for the user."""
+        """Notes for the user about interpretations that are not obvious."""
 
     @property
     def size(self) -> int:
@@ -53,7 +53,7 @@ class ProblemSet:
 
     @property
     def fingerprint(self) -> str:
-        """Depends on questions, answers and their order; not on the kind of file they came in."""
+        """SHA-256 of questions, answers and their order; it does not depend on the file format."""
         return self._digest
 
     @cached_property
@@ -69,7 +69,7 @@ class ProblemSet:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """Canonical form of each problem."""
+        """The canonical form of each problem."""
         return tuple(problem_key(problem) for problem in self._problems)
 
     def __getitem__(self, index: int) -> Problem:
@@ -82,7 +82,7 @@ class ProblemSet:
 
 
 class Generated:
-    """Base of generators, which implement :class:`ProblemSource` without end.
+    """Base of endless generators, which implement :class:`ProblemSource`.
 
     A subclass sets ``name`` and writes ``__getitem__``.
     """
@@ -100,15 +100,15 @@ class Generated:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def stream(self, index: int) -> random.Random:
-        """The random numbers of one problem."""
+        """Return the random generator of one problem."""
         if index < 0:
             raise IndexError(f"{self.name} starts at index 0, not {index}")
-        # Only random() itself promises the same numbers in every version of Python.
+        # Only random() itself gives the same numbers in every version of Python.
         return random.Random(derive_seed(self.settings.seed, self.name, index))
 
 
 def keys_of(source: ProblemSource) -> tuple[str, ...]:
-    """Canonical form of each problem of a finite source."""
+    """Return the canonical form of each problem of a finite source."""
     if isinstance(source, ProblemSet):
         return source.keys
     assert source.size is not None
@@ -116,9 +116,9 @@ def keys_of(source: ProblemSource) -> tuple[str, ...]:
 
 
 def shuffle(items: list[int], *stream: int | str) -> None:
-    """Put ``items`` into the order that the random stream of that name gives.
+    """Shuffle ``items`` in place by the random stream of that name.
 
-    Fisher-Yates on ``random()``, whose numbers every version of Python keeps.
+    This is Fisher-Yates on ``random()``, whose numbers are the same in every version of Python.
     """
     rng = random.Random(derive_seed(*stream))
     for last in range(len(items) - 1, 0, -1):

@@ -1,6 +1,7 @@
-"""Overlap of training and evaluation problems, by id, canonical form or words in a row; splits.
+"""Splits of problem sets, and overlap of training and evaluation problems.
 
-The usual criterion for words is 13 in a row (arXiv:2005.14165, appendix C).
+Overlap means the same id, the same canonical form, or 13 common consecutive words
+(arXiv:2005.14165, appendix C).
 """
 
 import re
@@ -14,22 +15,21 @@ from coterie.problems.source import ProblemSet, ProblemSource, keys_of, shuffle
 WORDS_IN_A_ROW = 13
 _WORD = re.compile(r"\w+")
 
-# Columns in which data sets number their items. A short number says nothing across two sets.
+# Columns with ids. Short ids can coincide by chance in two sets.
 _ID_COLUMNS = ("id", "ID", "unique_id", "Record ID", "task_id")
 _SHORTEST_ID = 8
 
 Pair = tuple[int, int]
-"""Places of a training problem and of the evaluation problem that it shares something with."""
+"""(index of a training problem, index of the evaluation problem that it overlaps with)"""
 
 
 def same_id(training: Sequence[Problem], evaluation: Sequence[Problem]) -> list[Pair]:
-    """Pairs whose data sets gave them the same id of eight characters or more in the same
-    column."""
+    """Return pairs with the same id, of eight characters or more, in the same column."""
     return _join(map(_ids, training), map(_ids, evaluation))
 
 
 def same_form(training: Sequence[Problem], evaluation: Sequence[Problem]) -> list[Pair]:
-    """Pairs with the same canonical form."""
+    """Return pairs with the same canonical form."""
     return _join(
         ((problem_key(problem),) for problem in training),
         ((problem_key(problem),) for problem in evaluation),
@@ -39,7 +39,7 @@ def same_form(training: Sequence[Problem], evaluation: Sequence[Problem]) -> lis
 def shared_words(
     training: Sequence[Problem], evaluation: Sequence[Problem], n: int = WORDS_IN_A_ROW
 ) -> list[Pair]:
-    """Pairs that share ``n`` words in a row; a question with fewer words meets only its equal."""
+    """Return pairs with ``n`` common consecutive words; shorter questions must be equal."""
     return _join(
         (_grams(problem.question, n) for problem in training),
         (_grams(problem.question, n) for problem in evaluation),
@@ -47,7 +47,7 @@ def shared_words(
 
 
 def _grams(question: str, n: int) -> Iterator[tuple[str, ...]]:
-    """Its n-grams; one of fewer words as a whole."""
+    """The n-grams of a question, or the whole question if it is shorter."""
     words = _WORD.findall(canonical(question))
     count = max(len(words) - n + 1, 1)
     return (tuple(words[start : start + n]) for start in range(count))
@@ -61,16 +61,16 @@ def _ids(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _join(training: Iterable[Iterable], evaluation: Iterable[Iterable]) -> list[Pair]:
-    """Pairs that have a key in common; each training problem once, with the first that it meets."""
+    """Pairs with a common key; each training problem once, with its first match."""
     first_with: dict[object, int] = {}
-    for place, keys in enumerate(evaluation):
+    for i, keys in enumerate(evaluation):
         for key in keys:
-            first_with.setdefault(key, place)
+            first_with.setdefault(key, i)
     pairs: list[Pair] = []
-    for place, keys in enumerate(training):
-        met = next((first_with[key] for key in keys if key in first_with), None)
-        if met is not None:
-            pairs.append((place, met))
+    for i, keys in enumerate(training):
+        match = next((first_with[key] for key in keys if key in first_with), None)
+        if match is not None:
+            pairs.append((i, match))
     return pairs
 
 
@@ -79,7 +79,7 @@ HELD_OUT = 512
 
 _DRAWS_PER_PROBLEM = 20
 _EXTRA_DRAWS = 1000
-# Ten seconds or so.
+# Takes about ten seconds.
 _MOST_DRAWN = 100_000
 
 
@@ -89,21 +89,21 @@ def hold_out(
     n: int | None = None,
     seed: int = 0,
 ) -> tuple[tuple[Problem, ...], frozenset[str]]:
-    """(evaluation problems, canonical forms that training must not show).
+    """Choose evaluation problems; return them and the canonical forms that training must exclude.
 
-    A published test set stays whole: what it shares with training is taken from training.
+    A published test set stays whole; common problems are removed from training.
 
     Args:
-        evaluation: drawn from in order if it is a generator; of a finite set a seeded choice is
-            taken, or all of it where it has fewer.
-        training: what is trained on; may be the same set.
-        n: different problems; None: the whole of a finite set that is not the training set,
-            :data:`HELD_OUT` otherwise.
-        seed: of the choice.
+        evaluation: the source. A generator gives its first problems, a finite set a seeded choice,
+            or all problems if it has fewer.
+        training: the training source, possibly the same set.
+        n: number of different problems; None: all of a finite set other than the training set, or
+            :data:`HELD_OUT`.
+        seed: seed of the choice.
 
     Raises:
-        UserError: a generator cannot give ``n`` different problems, or one finite set for both
-            would leave nothing to train on.
+        UserError: a generator has fewer than ``n`` different problems, or a set for both purposes
+            would leave none for training.
     """
     if evaluation.size is None:
         chosen = _draw(evaluation, n or HELD_OUT)
@@ -128,19 +128,19 @@ def part(
     order: Literal["shuffled", "given"] = "shuffled",
     seed: int = 0,
 ) -> ProblemSet:
-    """One side of a set that is published undivided.
+    """Return the training or evaluation part of a set without splits.
 
-    The first ``floor(size * train_percent / 100)`` problems train: of 963 at 80 % these are 770.
+    The first ``floor(size * train_percent / 100)`` problems are for training: 770 of 963 at 80 %.
 
     Args:
         source: the whole set.
-        which: the side.
-        train_percent: share that trains.
+        which: the part.
+        train_percent: percentage for training.
         order: seeded, or as given, which is chronological for contests.
-        seed: of that order.
+        seed: seed of the order.
 
     Raises:
-        UserError: the side is empty.
+        UserError: the part is empty.
     """
     indices = list(range(source.size))
     if order == "shuffled":
@@ -158,11 +158,10 @@ def sample(
     """Return at most ``n`` problems that are not excluded.
 
     Args:
-        source: where the problems come from. A set is sampled by ``seed``; of a generator, which
-            has no end, the first problems are taken.
-        n: how many problems.
-        seed: seeds the choice.
-        exclude: keys of problems to leave out, see :func:`coterie.problems.canonical.problem_key`.
+        source: the source. A set is sampled; a generator gives its first problems.
+        n: number of problems.
+        seed: seed of the sample.
+        exclude: canonical forms to leave out (:func:`coterie.problems.canonical.problem_key`).
     """
     if source.size is None:
         return ProblemSet(source.name, _draw(source, n, exclude).values())
@@ -174,17 +173,17 @@ def sample(
 def contaminated_keys(
     training: ProblemSource, evaluation: Sequence[Problem], n: int = WORDS_IN_A_ROW
 ) -> frozenset[str]:
-    """Canonical forms of training problems that share an id or ``n`` words in a row with
-    evaluation."""
+    """Return canonical forms of training problems that share an id or ``n`` consecutive words with
+    evaluation problems."""
     if training.size is None:
         raise UserError(
             f"{training.name} is generated, and its problems share their wording by design; "
             "leave out --problems.decontaminate"
         )
-    problems = [training[place] for place in range(training.size)]
+    problems = [training[i] for i in range(training.size)]
     pairs = same_id(problems, evaluation) + shared_words(problems, evaluation, n)
     keys = keys_of(training)
-    return frozenset(keys[place] for place, _ in pairs)
+    return frozenset(keys[i] for i, _ in pairs)
 
 
 def _draw(

@@ -1,4 +1,4 @@
-"""The order in which training sees problems: a pure function of an integer."""
+"""The stream of training problems: the problem at a cursor is a function of that integer."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -7,19 +7,19 @@ from coterie.datatypes import Problem, UserError
 from coterie.problems.canonical import problem_key
 from coterie.problems.source import ProblemSource, keys_of, shuffle
 
-# An excluded problem of a generator is replaced by one from an index that no cursor reaches.
+# Excluded problems of a generator are replaced from indices that no cursor reaches.
 _FAR = 2**40
 _ATTEMPTS = 1000
-_TRIES = 50
+_UNFIT_ATTEMPTS = 50
 _GENERATED_EPOCH = 1024
 
 
 class ProblemStream:
-    """Training problems without end; the problem at a cursor depends on nothing else.
+    """An endless stream of training problems; the problem at a cursor depends only on the cursor.
 
-    A finite source is gone through in a new seeded order each time; a generator is read by index.
-    Problems whose canonical form is in ``exclude`` are never given out. ``cursor`` counts the
-    problems handed out so far; setting it resumes exactly there.
+    Each pass over a finite source has a new seeded order; a generator is read by index. Problems
+    whose canonical form is in ``exclude`` are skipped. ``cursor`` counts the problems so far;
+    setting it resumes there.
     """
 
     def __init__(
@@ -29,9 +29,12 @@ class ProblemStream:
         exclude: frozenset[str] = frozenset(),
         epoch_size: int | None = None,
     ) -> None:
-        """``epoch_size``: problems that count as one epoch (the schedules' unit); by default one
-        pass of a finite source, 1024 problems of a generator. Raises :class:`UserError` when
-        nothing is left to train on."""
+        """``epoch_size``: problems in an epoch, the unit of schedules; default: one pass of a
+        finite source, 1024 problems of a generator.
+
+        Raises:
+            UserError: no problem is left for training.
+        """
         self.source = source
         self._seed = seed
         self._exclude = exclude
@@ -56,18 +59,18 @@ class ProblemStream:
 
     @property
     def available(self) -> int | None:
-        """Number of different rows to train on, or None for a generator."""
+        """Number of different training rows; None for a generator."""
         return None if self._kept is None else len(self._kept)
 
     def leave_out(self, unfit: Callable[[Problem], bool], why: str) -> int:
-        """Never give out problems that are ``unfit``.
+        """Skip problems that are ``unfit`` from now on.
 
         Args:
-            unfit: whether a problem is left out.
-            why: ends the message where no problem is left.
+            unfit: whether a problem is skipped.
+            why: end of the error message if no problem is left.
 
         Returns:
-            Number of dropped problems of a finite source; 0 for a generator, which gives others.
+            Number of skipped problems of a finite source; 0 for a generator, which replaces them.
 
         Raises:
             UserError: no problem is left.
@@ -88,7 +91,7 @@ class ProblemStream:
 
     @property
     def cursor(self) -> int:
-        """Problems given out so far; setting it continues exactly there."""
+        """Number of problems so far; setting it continues there."""
         return self._cursor
 
     @cursor.setter
@@ -99,17 +102,17 @@ class ProblemStream:
 
     @property
     def epoch(self) -> int:
-        """Full epochs behind the cursor, from 0."""
+        """Number of completed epochs."""
         return self._cursor // self.epoch_size
 
     def take(self, n: int) -> list[Problem]:
-        """The next ``n`` problems; moves the cursor."""
+        """Return the next ``n`` problems and move the cursor."""
         taken = [self.at(self._cursor + offset) for offset in range(n)]
         self._cursor += n
         return taken
 
     def at(self, cursor: int) -> Problem:
-        """The problem at any cursor, without moving."""
+        """Return the problem at any cursor without moving it."""
         if self._kept is not None:
             turn, position = divmod(cursor, len(self._kept))
             return self.source[self._order(turn)[position]]
@@ -119,7 +122,7 @@ class ProblemStream:
                 continue
             if self._unfit is None or not self._unfit(problem):
                 return problem
-            if attempt == _TRIES:
+            if attempt == _UNFIT_ATTEMPTS:
                 raise UserError(f"{self.source.name}: {self._why}")
         raise UserError(
             f"{self.source.name}: nearly all of its problems are held out for evaluation; hold out "

@@ -11,18 +11,18 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Where:
-    """Rows whose column holds one of the values, as text."""
+    """Selects rows whose column has one of the values, as text."""
 
     column: str
     values: tuple[str, ...]
 
     def keeps(self, place: str, row: Mapping[str, Any], met: dict[str, None]) -> bool:
-        """Whether ``row`` is taken.
+        """Whether ``row`` is selected.
 
         Args:
-            place: of the row, for messages.
+            place: place of the row, for error messages.
             row: values by column.
-            met: gets the row's value of the column, for :meth:`refusal`.
+            met: collects the values of the column, for :meth:`refusal`.
 
         Raises:
             UserError: the row has no such column.
@@ -35,7 +35,7 @@ class Where:
         return value in self.values
 
     def refusal(self, name: str, met: Mapping[str, None]) -> UserError:
-        """The error for a data set of which no row was taken."""
+        """Return the error for a data set without any selected row."""
         return UserError(
             f"{name}: no row has {self.column} {' or '.join(self.values)}; there are "
             f"{', '.join(list(met)[:_SHOWN])}"
@@ -43,15 +43,15 @@ class Where:
 
 
 def column_names(row: Mapping[str, Any]) -> str:
-    """The columns of ``row``, the first twenty, for messages."""
+    """Return the first twenty columns of ``row`` as text, for error messages."""
     return ", ".join(list(row)[:_SHOWN]) or "none"
 
 
 def read_where(text: str) -> Where:
-    """The filter that ``text``, such as ``solution_type:Addition|Subtraction``, describes.
+    """Parse a filter such as ``solution_type:Addition|Subtraction``.
 
     Raises:
-        UserError: ``text`` has another form.
+        UserError: the text is no filter.
     """
     column, colon, values = text.partition(":")
     named = tuple(value.strip() for value in values.split("|"))

@@ -1,4 +1,4 @@
-"""One batched call for many concurrent ones, closed when no more requests come."""
+"""One batched call for many concurrent requests."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -9,12 +9,12 @@ Answer = TypeVar("Answer")
 
 
 class Coalescer(Generic[Request, Answer]):
-    """Turns a synchronous batch function into an async call for one request.
+    """Turns a synchronous batch function into an async call for a single request.
 
-    A batch closes once the event loop has gone round ``quiet_turns`` times without a new request:
-    by then every coroutine that could ask without waiting for an answer has asked. The batch is
-    sorted by ``key``, so that it does not depend on the order of arrival. What ``answer`` raises,
-    every call of the batch raises; calls cancelled before the batch closes are left out.
+    A batch closes after ``quiet_turns`` rounds of the event loop without a new request. By then
+    every coroutine has sent the requests that do not depend on a pending answer. The batch is
+    sorted by ``key``, so the order of arrival does not matter. If ``answer`` raises, every call of
+    the batch raises the same error. Calls cancelled before the batch closes are dropped.
     """
 
     def __init__(
@@ -31,10 +31,10 @@ class Coalescer(Generic[Request, Answer]):
         self._task: asyncio.Task[None] | None = None
 
     async def __call__(self, request: Request) -> Answer:
-        """The batch function's answer to ``request``."""
+        """Return the batch function's answer to ``request``."""
         loop = asyncio.get_running_loop()
         if self._task is None or self._task.done():
-            # Whoever still waits belongs to a loop that was closed under them.
+            # Requests that still wait come from an event loop that was closed.
             self._waiting = []
             self._task = loop.create_task(self._serve())
         future: asyncio.Future[Answer] = loop.create_future()
@@ -44,13 +44,13 @@ class Coalescer(Generic[Request, Answer]):
     async def _serve(self) -> None:
         try:
             while self._waiting:
-                await self._silence()
+                await self._wait_for_silence()
                 self._answer_all()
         finally:
             for _, future in self._waiting:
                 future.cancel()
 
-    async def _silence(self) -> None:
+    async def _wait_for_silence(self) -> None:
         turns, seen = 0, len(self._waiting)
         while turns < self._quiet_turns:
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Many episodes at once."""
+"""Concurrent episodes: tasks, and the collector that plays them."""
 
 import asyncio
 from collections import Counter
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Task:
-    """One episode to be played: everything that it depends on."""
+    """An episode to play, with everything that it depends on."""
 
     problem: Problem | None
     seed: int
@@ -35,7 +35,7 @@ class Task:
     mode: str = "train"
 
     def options(self) -> dict[str, Any]:
-        """The environment's reset options."""
+        """Return the environment's reset options."""
         options: dict[str, Any] = {
             "step": self.step,
             "epoch": self.epoch,
@@ -54,30 +54,29 @@ def tasks_for(
     mode: str = "train",
     replicas: int = 1,
 ) -> list[Task]:
-    """One task per problem and replica; replicas share the environment's seed, so they differ only
-    in what is sampled.
+    """Return a task for each problem and replica. Replicas share the environment's seed and differ
+    only in their samples.
 
     Args:
         problems: in order.
-        seed: the run's.
+        seed: the run's seed.
         step: training step, counted from 1.
         epoch: counted from 1.
-        mode: what the environment plays.
+        mode: the environment's mode.
         replicas: episodes of each problem.
     """
     return [
-        Task(problem, derive_seed(seed, mode, step, problem.id, place), replica, step, epoch, mode)
-        for place, problem in enumerate(problems)
+        Task(problem, derive_seed(seed, mode, step, problem.id, i), replica, step, epoch, mode)
+        for i, problem in enumerate(problems)
         for replica in range(replicas)
     ]
 
 
 class Collector:
-    """Plays episodes concurrently against one team.
+    """Plays episodes of one team concurrently.
 
-    Environments are built once and reused; ``concurrency`` bounds how many episodes are in flight.
-    What a step asks of the scorer is computed in one batch over all episodes that are about to
-    step.
+    Environments are built once and reused. ``concurrency`` bounds the episodes in flight. Score
+    requests of all episodes that are about to step are computed in one batch.
     """
 
     def __init__(
@@ -98,27 +97,27 @@ class Collector:
         self._idle: list[TokenEnvironment] = []
         self._prefetch = None
         if scorer is not None:
-            # Scores do not depend on what they are computed with: any order will do.
+            # Scores do not depend on the batch, so any order will do.
             self._prefetch = Coalescer(_prefetcher(scorer), key=lambda _: 0)
 
     async def collect(
         self, tasks: Sequence[Task], *, done: Callable[[], None] | None = None
     ) -> list[Episode]:
-        """Play every task; the episodes come back in the order of the tasks.
+        """Play every task; return the episodes in the order of the tasks.
 
         Args:
-            tasks: what to play.
+            tasks: the episodes to play.
             done: called after each finished episode (for a progress bar).
 
         Raises:
-            UserError: as :func:`check_paid` does.
+            UserError: see :func:`check_paid`.
         """
         episodes: list[Episode | None] = [None] * len(tasks)
         waiting = iter(enumerate(tasks))
 
         async def worker() -> None:
-            for place, task in waiting:
-                episodes[place] = episode = await self.play(task)
+            for i, task in waiting:
+                episodes[i] = episode = await self.play(task)
                 ENDED.add(len(episode.trajectories))
                 if done is not None:
                     done()
@@ -145,11 +144,12 @@ class Collector:
 
 
 def check_paid(episodes: list[Episode]) -> list[Episode]:
-    """``episodes``, of a step or an evaluation.
+    """Return ``episodes`` of a step or an evaluation, unless too many of them failed without a
+    reward.
 
     Raises:
-        UserError: a tenth of them, and more than one, failed because what their programs gave pays
-            nobody (``unpaid`` of :attr:`coterie.datatypes.Episode.info`).
+        UserError: at least a tenth of the episodes, and at least two, failed because their programs
+            reported no usable reward (``unpaid`` in :attr:`coterie.datatypes.Episode.info`).
     """
     unpaid = [str(e.info.get("failure")) for e in episodes if e.info.get("unpaid")]
     if unpaid and len(unpaid) >= min(len(episodes), max(2, -(-len(episodes) // 10))):
@@ -159,10 +159,10 @@ def check_paid(episodes: list[Episode]) -> list[Episode]:
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of ``works``, in order.
+    """Run coroutines concurrently; return their results in order.
 
     Raises:
-        BaseException: that of the first to fail; the others are cancelled.
+        BaseException: the first failure; the other coroutines are cancelled.
     """
     try:
         async with asyncio.TaskGroup() as group:

@@ -24,37 +24,36 @@ from coterie.rollouts.recorder import Recorder
 
 Prefetch = Callable[[ScoreRequests], Awaitable[None]]
 AgentRequest = tuple[str, Prompt, Sampling]
-"""(role, its prompt, how to sample its answer)"""
+"""(role, prompt, sampling parameters)"""
 TurnAnswers = tuple[list[Completion | str], float]
-"""(each request's completion, or why there is none; seconds that count towards deadlines)"""
+"""(each request's completion or failure, seconds that count towards deadlines)"""
 
-# A limit is counted in so many pieces, none longer than a second.
-_PIECES = 20
+# A limit is divided into this many waits of at most one second.
+_WAITS = 20
 
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Limits on waiting; None means no limit. What misses one is recorded as a failure.
+    """Limits on waiting; None means no limit. A missed limit is recorded as a failure.
 
-    Time in which the event loop stands still does not count: while a local policy computes, the
-    answers of others cannot come in.
+    Time in which the event loop is blocked does not count, because no answer can arrive while a
+    local policy computes.
     """
 
     call_s: float | None = None
     """Seconds for one policy call."""
     episode_s: float | None = None
-    """Seconds that one episode may wait for its policies; those that have not answered then have
-    failed."""
+    """Seconds that one episode may wait for its policies; calls still pending then have failed."""
     turns: int = 256
     """Environment steps after which an episode is cut off."""
 
 
 class TokenEnvironment(Protocol):
-    """The token view, as far as a rollout needs it: a ``pettingzoo.ParallelEnv``.
+    """The part of the token view (a ``pettingzoo.ParallelEnv``) that rollouts use.
 
-    An environment that waits for others, such as programs, has ``areset`` and ``astep`` besides,
-    which do the same and leave the event loop to other episodes meanwhile; and ``branches``, which
-    is true where an agent comes back to earlier contexts (:class:`Recorder`).
+    Environments that wait for programs also have ``areset`` and ``astep``, which leave the event
+    loop to other episodes. ``branches`` is true if agents return to earlier contexts
+    (:class:`Recorder`).
     """
 
     agents: list[str]
@@ -78,22 +77,22 @@ async def play(
     """Play one episode to its end.
 
     Args:
-        env: a token view; this call owns it until it returns.
-        policies: role -> policy, for every role that may be asked.
-        seed: the environment's seed; with ``replica`` it also names every row's random stream.
-        replica: which copy of the same (problem, seed) this is.
+        env: a token view; no other episode may use it meanwhile.
+        policies: role -> policy for every role that may act.
+        seed: the environment's seed; together with ``replica`` it determines every random stream.
+        replica: number of this copy of (problem, seed).
         options: the environment's reset options (``problem``, ``step``, ``epoch``, ``mode``).
-        sampling: defaults, or those of each role; the environment sets token limits and stop
-            strings turn by turn, and outside of training temperature and top-p.
+        sampling: defaults for all roles or for each role. The environment overrides token limits
+            and stop strings in each turn, and temperature and top-p outside of training.
         deadlines: limits on waiting for policies.
-        prefetch: awaited with what a step is about to ask of the scorer, so that many episodes
-            can be scored in one batch.
+        prefetch: awaited with the score requests of the next step, so that many episodes can be
+            scored in one batch.
 
     Raises:
         KeyError: an active agent's role has no policy.
-        UserError: an agent turns up that was not there at reset.
+        UserError: an agent appears that was absent at reset.
     """
-    observations, infos = await _done(env, "reset", seed=seed, options=dict(options))
+    observations, infos = await _reset(env, seed, dict(options))
     branches = getattr(env, "branches", False)
     recorders = {agent: Recorder(agent, branches=branches) for agent in env.agents}
     rewards = dict.fromkeys(env.agents, 0.0)
@@ -105,7 +104,7 @@ async def play(
         if not env.agents:
             break
         agents = [agent for agent in env.agents if observations[agent].get("active", 1)]
-        asked: list[AgentRequest] = []
+        requests: list[AgentRequest] = []
         for agent in agents:
             recorder = recorders[agent]
             context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
@@ -119,12 +118,12 @@ async def play(
             )
             usual = sampling if isinstance(sampling, Sampling) else sampling[recorder.role]
             trains = options.get("mode", "train") == "train"
-            own = _sampling(agent, infos[agent], usual, trains=trains)
-            asked.append((recorder.role, prompt, own))
+            turn_sampling = _turn_sampling(agent, infos[agent], usual, trains=trains)
+            requests.append((recorder.role, prompt, turn_sampling))
         limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
         answers, waited_s = [], 0.0
-        if asked:
-            answers, waited_s = await ask_policies(policies, asked, limit_s)
+        if requests:
+            answers, waited_s = await ask_policies(policies, requests, limit_s)
         actions: dict[str, Any] = {}
         for agent, answer in zip(agents, answers):
             if isinstance(answer, str):
@@ -136,8 +135,8 @@ async def play(
             left_s = max(left_s - waited_s, 0.0)
         if prefetch is not None and hasattr(env, "score_requests"):
             await prefetch(env.score_requests(actions))  # pyright: ignore[reportAttributeAccessIssue]
-        observations, step_rewards, _, _, infos = await _done(env, "step", actions)
-        _check_born_at_reset([*env.agents, *step_rewards], recorders)
+        observations, step_rewards, _, _, infos = await _step(env, actions)
+        _check_present_at_reset([*env.agents, *step_rewards], recorders)
         for agent, reward in step_rewards.items():
             rewards[agent] += float(reward)
         last_infos.update(infos)
@@ -149,7 +148,7 @@ async def play(
     trajectories = tuple(
         trajectory
         for agent, recorder in recorders.items()
-        if recorder.asked
+        if recorder.turn > 0
         for trajectory in recorder.trajectories(rewards[agent], last_infos[agent], group, replica)
     )
     return Episode(
@@ -166,16 +165,26 @@ async def play(
     )
 
 
-async def _done(env: TokenEnvironment, method: str, *args: Any, **kwargs: Any) -> Any:
-    """What a method gives, or its twin that waits."""
-    waits = getattr(env, f"a{method}", None)
-    return getattr(env, method)(*args, **kwargs) if waits is None else await waits(*args, **kwargs)
+async def _reset(env: TokenEnvironment, seed: int, options: dict[str, Any]) -> Any:
+    """Call ``reset``, preferring its async variant."""
+    areset = getattr(env, "areset", None)
+    if areset is not None:
+        return await areset(seed=seed, options=options)
+    return env.reset(seed=seed, options=options)
+
+
+async def _step(env: TokenEnvironment, actions: dict[str, Any]) -> Any:
+    """Call ``step``, preferring its async variant."""
+    astep = getattr(env, "astep", None)
+    if astep is not None:
+        return await astep(actions)
+    return env.step(actions)
 
 
 def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
-    """Whether the question stands in any of ``texts``, however it is spaced.
+    """Whether any of ``texts`` contains the question; white space is ignored.
 
-    True where there is a problem and no text at all; False without a problem.
+    True for a problem without any text, False without a problem.
     """
     if problem is None or not any(texts):
         return problem is not None
@@ -184,13 +193,13 @@ def question_shown(problem: Problem | None, texts: Sequence[str]) -> bool:
 
 
 async def ask_policies(
-    policies: Mapping[str, Policy], asked: Sequence[AgentRequest], limit_s: float | None
+    policies: Mapping[str, Policy], requests: Sequence[AgentRequest], limit_s: float | None
 ) -> TurnAnswers:
-    """Ask all policies of a turn at once.
+    """Call all policies of a turn concurrently.
 
     Args:
         policies: role -> policy.
-        asked: the requests of a turn.
+        requests: the requests of a turn.
         limit_s: seconds after which a call has failed; None: no limit.
 
     Raises:
@@ -200,15 +209,16 @@ async def ask_policies(
     async def complete(role: str, prompt: Prompt, sampling: Sampling) -> Completion:
         return await policies[role](prompt, sampling)
 
-    calls = [asyncio.ensure_future(complete(*each)) for each in asked]
+    calls = [asyncio.ensure_future(complete(*request)) for request in requests]
     waited_s = 0.0
     try:
         waited_s = await wait_for_all(calls, limit_s)
     finally:
-        late = [call.cancel() for call in calls]
+        # cancel() is true for calls that are still pending.
+        pending = [call.cancel() for call in calls]
         results = await asyncio.gather(*calls, return_exceptions=True)
     answers: list[Completion | str] = []
-    for result, cancelled in zip(results, late):
+    for result, cancelled in zip(results, pending):
         if isinstance(result, PolicyFailure):
             answers.append(str(result) or "no reason given")
         elif isinstance(result, TimeoutError) or (
@@ -223,48 +233,50 @@ async def ask_policies(
 
 
 async def wait_for_all(calls: Collection[asyncio.Future[Any]], limit_s: float | None) -> float:
-    """Wait until all calls are done.
+    """Wait until all calls are done or the limit is over.
 
     Args:
         calls: at least one.
         limit_s: most seconds; None: no limit.
 
     Returns:
-        The seconds that counted: those in which the event loop stood still do not.
+        The seconds that counted; time in which the event loop was blocked does not.
     """
     if limit_s is None:
         await asyncio.wait(calls)
         return 0.0
-    loop, piece, waited = asyncio.get_running_loop(), min(limit_s / _PIECES, 1.0), 0.0
+    loop, timeout, waited = asyncio.get_running_loop(), min(limit_s / _WAITS, 1.0), 0.0
     while True:
         start = loop.time()
-        _, missing = await asyncio.wait(calls, timeout=piece)
-        # However long the loop stood still, it was one piece; an answer that came then is in.
-        waited += min(loop.time() - start, piece)
-        if not missing or waited >= limit_s:
+        _, pending = await asyncio.wait(calls, timeout=timeout)
+        # A blocked loop overruns the timeout; only the timeout itself counts.
+        waited += min(loop.time() - start, timeout)
+        if not pending or waited >= limit_s:
             return waited
 
 
-def _sampling(agent: str, info: Mapping[str, Any], usual: Sampling, *, trains: bool) -> Sampling:
-    """The usual one with what the environment says of this turn."""
+def _turn_sampling(
+    agent: str, info: Mapping[str, Any], usual: Sampling, *, trains: bool
+) -> Sampling:
+    """Override ``usual`` by the environment's values for this turn."""
     limit, stop = info.get("max_new_tokens", usual.max_new_tokens), info.get("stop", usual.stop)
     if not isinstance(limit, Integral):
         raise UserError(f"max_new_tokens of {agent} is {limit!r:.100}: it must be an int")
-    # A string is a sequence, too: of letters.
+    # A string would pass as a sequence of letters.
     if not isinstance(stop, list | tuple):
         raise UserError(f"stop of {agent} is {stop!r:.100}: it must be a list of strings")
-    own = {name: info[name] for name in ("temperature", "top_p") if name in info}
-    for name, value in own.items():
+    overrides = {name: info[name] for name in ("temperature", "top_p") if name in info}
+    for name, value in overrides.items():
         if trains:
             raise UserError(f"{name} of {agent} is the run's while it trains: leave it out there")
         if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < 1e3:
             raise UserError(
                 f"{name} of {agent} is {value!r:.100}: it must be a number of at least 0"
             )
-    return replace(usual, max_new_tokens=int(limit), stop=tuple(stop), **own)
+    return replace(usual, max_new_tokens=int(limit), stop=tuple(stop), **overrides)
 
 
-def _check_born_at_reset(agents: list[str], recorders: Mapping[str, Recorder]) -> None:
+def _check_present_at_reset(agents: list[str], recorders: Mapping[str, Recorder]) -> None:
     for agent in agents:
         if agent not in recorders:
             raise UserError(

@@ -1,4 +1,4 @@
-"""Turning what one agent saw and sampled into training rows."""
+"""The recorder: an agent's contexts and samples become training rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,8 +8,8 @@ import numpy.typing as npt
 
 from coterie.datatypes import Completion, Trajectory, UserError
 
-# Keys of the contract; all others are measurements of the environment.
-_STRUCTURAL = (
+# Keys of the environment contract; all other keys are measurements.
+_CONTRACT_KEYS = (
     "reward_terms",
     "groups",
     "loss_weight",
@@ -33,14 +33,13 @@ _STRUCTURAL = (
 class Recorder:
     """Records one agent's turns in one episode, token by token as the model saw them.
 
-    A context normally grows at its end. Where an observation does not start with what was recorded
-    so far (an environment that rewrites history), a new row begins, so that every row is a sequence
-    that the model really conditioned on.
+    A context normally grows at its end. If an observation does not start with the recorded tokens,
+    as in an environment that rewrites history, a new row begins. Every row is thus a sequence that
+    the model really conditioned on.
     """
 
     def __init__(self, agent: str, *, branches: bool = False) -> None:
-        """``branches``: the agent may come back to any of its earlier contexts, and goes on with
-        the row that has it."""
+        """``branches``: the agent may return to any earlier context and continue that row."""
         self.agent = agent
         self._branches = branches
         self.role = agent.rpartition("_")[0] or agent
@@ -50,48 +49,42 @@ class Recorder:
         self._row = self._rows[0]
 
     def show(self, context: npt.NDArray[np.int64]) -> None:
-        """Record what the agent is shown: its full context, (T,)."""
+        """Record the agent's full context, (T,)."""
         rows = self._rows if self._branches else self._rows[-1:]
-        begun = [row for row in rows if row.begins(context)]
-        if not begun:
-            begun = [_Row()]
-            self._rows += begun
-        self._row = max(begun, key=lambda row: row.length)
+        prefixes = [row for row in rows if row.is_prefix_of(context)]
+        if not prefixes:
+            prefixes = [_Row()]
+            self._rows += prefixes
+        self._row = max(prefixes, key=lambda row: row.length)
         self._row.append(context[self._row.length :])
 
     def add(self, completion: Completion) -> None:
-        """Record the policy's answer to the context given last."""
+        """Record the policy's answer to the latest context."""
         self._row.append_sample(completion, self.turn)
         self.turn += 1
 
     def fail(self, reason: str) -> None:
-        """Record that the policy did not answer; the rows so far stay as data, without loss."""
+        """Record that the policy did not answer; earlier rows stay as data without loss."""
         self.status = f"failed: {reason}"
         self.turn += 1
-
-    @property
-    def asked(self) -> bool:
-        """Whether the agent was ever asked."""
-        return self.turn > 0
 
     def trajectories(
         self, reward: float, info: Mapping[str, Any], default_group: str, replica: int
     ) -> list[Trajectory]:
-        """The finished rows, each with the agent's whole reward.
+        """Return the finished rows, each with the agent's whole reward.
 
         Args:
-            reward: sum of the rewards that the environment paid this agent.
-            info: the agent's last info; see ``docs/architecture.md`` for its keys.
-            default_group: id of the replicas' group, for environments that name no groups.
-            replica: which of these the episode is.
+            reward: sum of the agent's rewards.
+            info: the agent's last info; ``docs/architecture.md`` describes its keys.
+            default_group: id of the replicas' group, for environments without groups.
+            replica: number of the episode among the replicas.
 
         Raises:
-            UserError: the info names turns for training that the agent does not have, or pays
-                others than it had.
+            UserError: ``trained_turns`` or ``turn_rewards`` do not match the agent's turns.
         """
         terms = dict(info.get("reward_terms") or {"reward": reward})
         groups = dict(info.get("groups") or {"problem+role": f"{default_group}/{self.role}"})
-        measured = {key: value for key, value in info.items() if key not in _STRUCTURAL}
+        measured = {key: value for key, value in info.items() if key not in _CONTRACT_KEYS}
         rows = [row for row in self._rows if row.turns] or self._rows[-1:]
         untrained = self._untrained(info.get("trained_turns"), rows)
         status = f"failed: {info['void']}" if info.get("void") else self.status
@@ -113,7 +106,7 @@ class Recorder:
                 turns=tuple(row.turns),
                 texts=tuple(info.get("texts", ())),
                 finish=tuple(row.finish),
-                untrained=tuple(row.turns[place] for place in untrained[index]),
+                untrained=tuple(row.turns[turn] for turn in untrained[index]),
                 turn_rewards=paid,
                 turn_numbers=tuple(row.numbers) if paid else (),
                 info=measured,
@@ -134,7 +127,7 @@ class Recorder:
         return tuple(float(reward) for reward in rewards)
 
     def _untrained(self, trained: Sequence[int] | None, rows: Sequence["_Row"]) -> list[list[int]]:
-        """Places of the turns of each row that carry no loss."""
+        """Indices of each row's turns that carry no loss."""
         count = self.turn
         if trained is None or self.status != "ok":
             return [[] for _ in rows]
@@ -143,12 +136,12 @@ class Recorder:
                 f"trained_turns of {self.agent} names turn {wrong[0]}, and it had {count}: count "
                 f"from 0, or from the end with -1"
             )
-        kept = {turn % count for turn in trained}
-        return [[i for i, turn in enumerate(row.numbers) if turn not in kept] for row in rows]
+        learned = {turn % count for turn in trained}
+        return [[i for i, turn in enumerate(row.numbers) if turn not in learned] for row in rows]
 
 
 class _Row:
-    """One growing token sequence with its mask and log-probabilities."""
+    """A growing token sequence with its mask and log-probabilities."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -156,14 +149,12 @@ class _Row:
         self.finish: list[str] = []
         self.versions: list[int] = []
         self.numbers: list[int] = []
-        """Which of the agent's turns each is."""
+        """Number of each turn among all turns of the agent."""
         self._tokens: list[npt.NDArray[np.int64]] = []
         self._logprobs: list[npt.NDArray[np.float32]] = []
 
-    def begins(self, context: npt.NDArray[np.int64]) -> bool:
-        """Whether ``context`` starts with all of this."""
-        same = len(context) >= self.length
-        return same and np.array_equal(context[: self.length], self.tokens())
+    def is_prefix_of(self, context: npt.NDArray[np.int64]) -> bool:
+        return len(context) >= self.length and np.array_equal(context[: self.length], self.tokens())
 
     def append(self, tokens: npt.NDArray[np.int64]) -> None:
         self._tokens.append(np.asarray(tokens, dtype=np.int64))

@@ -153,3 +153,14 @@ def rows_of(
 def advantages_by_row(rows: Sequence[Trajectory], credit: Credit) -> dict[int, float]:
     """``id(row)`` -> its advantage."""
     return {id(row): float(value) for row, value in zip(rows, credit.advantage_B)}
+
+
+def token_bonuses_by_row(
+    rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner]
+) -> dict[int, npt.NDArray[np.float64]]:
+    """``id(row)`` -> (T,) additions to its advantage in the latest update."""
+    bonuses: dict[int, npt.NDArray[np.float64]] = {}
+    for role, learner in learners.items():
+        own = [row for row in rows if row.role == role]
+        bonuses |= {id(own[i]): bonus_T for i, bonus_T in learner.token_bonus.items()}
+    return bonuses

@@ -1,11 +1,10 @@
-"""Decoder blocks that compute in another number format than their weights are held in.
+"""Decoder blocks that compute in another number format than that of their weights.
 
-Full weights that learn are held in float32, with AdamW's moments: beside a weight of .02 the next
-bfloat16 is 1.2e-4 off, and an update of 1e-6 would be rounded away. They may compute in bfloat16
-all the same. Each part (a decoder block, the last norm, the head) rounds its weights when it is
-called, so that at most one part exists twice while nothing is kept for a backward pass; gradients
-arrive in float32. This is the arithmetic of FSDP2's mixed precision (arXiv:2304.11277), without a
-process group and on plain parameters.
+Full weights learn in float32, as do AdamW's moments: near 0.02, neighbouring bfloat16 numbers
+differ by 1.2e-4, so an update of 1e-6 would be lost. Such weights can still compute in bfloat16.
+Each part (a decoder block, the last norm, the head) rounds its weights at every call, so without a
+backward pass at most one part exists twice; gradients arrive in float32. This is the arithmetic of
+FSDP2's mixed precision (arXiv:2304.11277), without a process group and on plain parameters.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ from coterie.datatypes import UserError
 
 
 def parts(module: nn.Module) -> Iterator[nn.Module]:
-    """The modules that a decoder runs one after another: its blocks, and those around them."""
+    """Yield the modules that a decoder runs in sequence: its blocks, and those around them."""
     for child in module.children():
         if isinstance(child, nn.ModuleList):
             yield from child
@@ -32,20 +31,20 @@ def parts(module: nn.Module) -> Iterator[nn.Module]:
 
 
 def blocks(module: nn.Module) -> Iterator[nn.Module]:
-    """The decoder's blocks, without embedding, last norm and head."""
+    """Yield the decoder's blocks, without embedding, last norm and head."""
     for child in module.children():
         yield from child if isinstance(child, nn.ModuleList) else blocks(child)
 
 
 class Recomputation:
-    """Keeps only the inputs of a model's blocks for the backward pass, which computes each block
-    once more (arXiv:1604.06174). Nothing in them is random: gradients are the same, bit for bit."""
+    """Activation checkpointing: the backward pass computes each block again from its inputs
+    (arXiv:1604.06174). Blocks are deterministic, so gradients do not change by a bit."""
 
     def __init__(self, model: nn.Module) -> None:
         self.on = False
         """Whether forward passes that begin now recompute."""
         self.within: Callable[[], AbstractContextManager[None]] = nullcontext
-        """The context in which blocks are computed again."""
+        """The context of the second computation."""
         for block in blocks(model):
             block.forward = self._optional(block.forward)
 
@@ -67,10 +66,10 @@ class Recomputation:
 
 
 def compute_in(model: nn.Module, dtype: torch.dtype) -> None:
-    """Have ``model`` compute as if its weights were held in ``dtype``.
+    """Make ``model`` compute in ``dtype``, whatever the format of its weights.
 
     Raises:
-        UserError: some of its weights belong to no part.
+        UserError: some weights belong to no part.
     """
     computing = [part for part in parts(model) if any(True for _ in part.parameters())]
     covered = {id(weight) for part in computing for weight in part.parameters()}
@@ -82,18 +81,18 @@ def compute_in(model: nn.Module, dtype: torch.dtype) -> None:
         )
     for part in computing:
         if type(part) is nn.Embedding:
-            # A row that is looked up is rounded then; its gradients are added up in float32.
+            # Only rows that are looked up are rounded; gradients add up in float32.
             part.register_forward_hook(lambda _, __, rows: rows.to(dtype))
         else:
-            # By its own name too: the forward pass may be wrapped.
+            # `rounded` is found again even if another wrapper replaces `forward`.
             rounded: Any = _Rounded(part, dtype)
             part.rounded = part.forward = rounded
 
 
 @contextmanager
 def rounded_once(model: nn.Module) -> Iterator[None]:
-    """While open, the weights of a model that was given to :func:`compute_in` do not change, and
-    are rounded once instead of once a call. Takes memory for all of them."""
+    """Round the weights of a model that :func:`compute_in` has changed only once inside the block,
+    in which they must not change. Needs memory for a copy of all weights."""
     copies: dict[int, Tensor] = {}  # by identity: tied weights are one tensor
     with ExitStack() as stack:
         for part in parts(model):
@@ -117,7 +116,7 @@ class _Rounded:
 
     @contextmanager
     def once(self, copies: dict[int, Tensor]) -> Iterator[None]:
-        """While open, calls share ``copies``: identity of a weight -> its rounded numbers."""
+        """Share ``copies``, id of a weight -> its rounded copy, between calls inside the block."""
         self._copies = copies
         try:
             yield

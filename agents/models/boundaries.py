@@ -1,4 +1,4 @@
-"""Which turns a chat template has appended exactly: one test for each boundary between speakers."""
+"""Tests whether the codec appends turns exactly as a chat template renders them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,25 +41,24 @@ Fault = Literal["", "refuses it", "begins the answer otherwise", "rewrites the a
 
 @dataclass(frozen=True)
 class Boundary:
-    """Where one speaker ends and others begin."""
+    """The boundary between one speaker and the next ones."""
 
     name: str
     fault: Fault = ""
-    """What the template does instead of appending; empty: it appends, token by token."""
+    """How the template differs from appending; empty: it appends, token by token."""
 
 
 def boundaries(codec: HFCodec, tokenizer: Any) -> list[Boundary]:
-    """Compare what the codec appends with the template's rendering of the whole conversation.
+    """Compare the codec's appended turns with the template's rendering of whole conversations.
 
-    Each conversation is rendered without what follows its answer, and with it. Appending is exact
-    where the whole is the beginning, the answer, and what the codec appends, in the same tokens.
-    Where the model ended its answer, by any of the marks that end one, the rest is the template's
-    too: without a second end, and with the mark of whoever speaks next. Results of tools must
-    follow a call that the template writes itself alike.
+    Appending is exact if the rendering of the whole conversation consists of the same tokens as
+    its beginning, the answer, and the codec's turns. If the model ends its answer with any end
+    mark, the rest must be the template's too, without a second end mark and with the mark of the
+    next speaker. Tool results must look the same after a call that the template itself renders.
 
     Args:
-        codec: of the template.
-        tokenizer: has the template.
+        codec: the codec of the template.
+        tokenizer: the tokenizer with the template.
     """
     tested = [_tested(codec, tokenizer, name, _SAID, after) for name, after in _AFTER.items()]
     return [*tested, _tested(codec, tokenizer, THINKING, _THOUGHT, _AFTER["assistant → user"])]
@@ -97,7 +96,7 @@ def _ended(
     after: Sequence[Mapping[str, Any]],
     mark: int,
 ) -> Fault:
-    """What is wrong with what follows an answer that the model ended by ``mark``."""
+    """The fault of the turns that follow an answer with the end mark ``mark``."""
     said = begun[-1]["content"]
     (whole,), (alone,) = (
         render(tokenizer, [conversation], goes_on=goes_on)

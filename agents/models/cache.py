@@ -1,4 +1,4 @@
-"""The folders for files that every later run uses again."""
+"""Cache folders, whose files later runs reuse."""
 
 import os
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 from coterie.datatypes import user_path
 
 SOURCE = "converted-from.txt"
-"""In a converted checkpoint: the path of the GGUF file."""
+"""File in a converted checkpoint with the path of the GGUF file."""
 
 
 def cache_folder() -> Path:
-    """``coterie`` in the user's cache: under ``XDG_CACHE_HOME``, else ``~/.cache``. Not created.
+    """Return ``coterie`` under ``XDG_CACHE_HOME``, by default ``~/.cache``; nothing is created.
 
     Raises:
         UserError: no folder can have that name.
@@ -19,10 +19,10 @@ def cache_folder() -> Path:
 
 
 def converted_folder() -> Path:
-    """The folder of the checkpoints that were converted from GGUF files."""
+    """Return the folder of checkpoints that were converted from GGUF files."""
     return cache_folder() / "gguf"
 
 
 def fetched_folder() -> Path:
-    """The folder of the files that ``tools/fetch_weights.py`` has fetched."""
+    """Return the folder of files from ``tools/fetch_weights.py``."""
     return cache_folder() / "weights"

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 @dataclass(frozen=True)
 class _Kept:
-    """A converted checkpoint or a fetched file, whole or what an interruption has left of it."""
+    """A converted checkpoint or a fetched file, possibly incomplete after an interruption."""
 
     kind: str
     path: Path
@@ -101,14 +101,14 @@ def _show(kept: Sequence[_Kept]) -> None:
 
 def _clear(kept: Sequence[_Kept]) -> None:
     freed = 0
-    for file in reversed(kept):  # what is left of an interruption comes before the whole
+    for file in reversed(kept):  # incomplete files come before whole ones
         size = file.size
         try:
             with FileLock(file.lock, timeout=0):
                 if file.path.is_file():
                     file.path.unlink()
                 else:
-                    # Under another name first: no run finds half of a checkpoint.
+                    # Rename first, so that no run finds half of a checkpoint.
                     shutil.rmtree(file.path.replace(file.lock.with_suffix(".part")))
         except Timeout:
             raise UserError(

@@ -1,6 +1,6 @@
-"""Checksums of a folder's files, kept beside them in ``SHA256SUMS``: they name a damaged file.
+"""Checksums of a folder's files in ``SHA256SUMS``, which reveal damaged files.
 
-``sha256sum -c SHA256SUMS`` reads the same form.
+``sha256sum -c SHA256SUMS`` reads the same format.
 """
 
 import hashlib
@@ -14,13 +14,13 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 
 def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of(paths: Iterable[Path]) -> list[str]:
-    """The SHA-256 of each file. Files are read side by side."""
+    """Return the SHA-256 of each file; files are read concurrently."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(file_sha256, paths))
 
@@ -29,8 +29,8 @@ def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
     """Write the checksum of every file under ``folder`` that is not hidden.
 
     Args:
-        folder: gets ``SHA256SUMS``.
-        beside: paths from ``folder`` to files outside of it, noted too where they exist.
+        folder: the folder, which gets ``SHA256SUMS``.
+        beside: further files outside of ``folder``, relative to it; missing ones are ignored.
     """
     names = [*_files(folder), *(name for name in beside if (folder / name).is_file())]
     sums = sha256_of(folder / name for name in names)
@@ -39,8 +39,8 @@ def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
 
 
 def changed_files(folder: Path, *, new: bool = True) -> list[str] | None:
-    """The files that differ from what :func:`write_checksums` noted: changed, missing and (with
-    ``new``) new ones; None where the folder has no checksums.
+    """Return files that are changed, missing or (with ``new``) new since :func:`write_checksums`;
+    None for a folder without checksums.
 
     Raises:
         OSError: a file cannot be read.
@@ -59,6 +59,6 @@ def changed_files(folder: Path, *, new: bool = True) -> list[str] | None:
 
 
 def _files(folder: Path) -> list[str]:
-    # A hidden file is the system's: a desktop's notes, what a network disk has deleted.
+    # Hidden files belong to desktops and network disks.
     files = [path for path in folder.rglob("[!.]*") if path.is_file()]
     return sorted(path.relative_to(folder).as_posix() for path in files if path.name != NAME)

@@ -1,7 +1,8 @@
-"""A transformers tokenizer as a token codec: append-only, exact, and safe against user text.
+"""A transformers tokenizer as a token codec, which applies the chat template to prompts.
 
-Text of users, problems and peers never becomes a control token: where it spells one
-(``<|im_end|>``), the characters are encoded instead.
+Contexts only grow: a new message is appended in the template's markup, and nothing is rendered or
+tokenized again. Text of users, problems and peers never becomes a control token: if it spells one
+(``<|im_end|>``), its characters are encoded instead.
 """
 
 import json
@@ -21,10 +22,8 @@ from coterie.datatypes.thinking import CLOSING, OPENING, opened_in
 
 
 class HFCodec:
-    """Implements :class:`coterie.datatypes.TokenCodec` over a fast tokenizer.
-
-    Methods without a docstring are described there.
-    """
+    """Implements :class:`coterie.datatypes.TokenCodec`, which describes the methods, over a fast
+    tokenizer."""
 
     def __init__(
         self,
@@ -36,10 +35,10 @@ class HFCodec:
         context: int | None = None,
     ) -> None:
         """Args:
-            tokenizer: a fast one of transformers.
+            tokenizer: a fast tokenizer of transformers.
             chat: how messages are rendered.
             vocab_size: width of the model's logits, which may exceed the tokenizer's vocabulary.
-            eos_ids: further ids that end a turn, by the model's configuration.
+            eos_ids: further ids that end a turn, from the model's configuration.
             context: longest context of the model in tokens; None: unknown.
 
         Raises:
@@ -59,12 +58,13 @@ class HFCodec:
         self._tokenizer = tokenizer
         template = str(tokenizer.chat_template) if self._frame is not None else ""
         self.knows_tools = "tools" in template and _calls_as_json(tokenizer, template)
-        """Whether the template tells of tools, and has them called as Hermes does."""
+        """Whether the template describes tools and calls them in the format of Hermes."""
         ends = sorted(eos_ids)
         if tokenizer.eos_token_id is not None:
             ends.insert(0, int(tokenizer.eos_token_id))
         self._closes = False
-        """Whether the first mark behind an answer belongs to it, and not to whoever speaks next."""
+        """Whether the first mark after an answer belongs to the answer rather than to the next
+        speaker."""
         self._begun = ""
         if self._frame is not None:
             ends = self._read_ends(self._frame, ends, tokenizer)
@@ -79,29 +79,28 @@ class HFCodec:
 
     @property
     def eos_ids(self) -> tuple[int, ...]:
-        """See :class:`coterie.datatypes.TokenCodec`: the template's own mark comes first, then the
-        tokenizer's."""
+        """Ids that end a turn: first the template's mark, then the tokenizer's."""
         return self._eos_ids
 
     def _read_ends(self, frame: "ChatFrame", ends: list[int], tokenizer: Any) -> list[int]:
-        """``ends`` behind the mark with which the template closes an answer, if it has one."""
+        """Put the mark with which the template closes an answer in front of ``ends``."""
         closing, _ = self._plain.encode_behind((frame.closing,), ())
         self._closes = self._plain.first_mark(closing) is not None
         if frame.between is None:
             return ends
         head, _ = self._plain.encode_behind((frame.between[0],), ())
-        place = self._plain.first_mark(head)
-        if place is None:
+        first = self._plain.first_mark(head)
+        if first is None:
             return ends
-        mark = head[place]
+        mark = head[first]
         self._closes = self._closes or mark == tokenizer.eos_token_id
         within, _ = self._plain.encode_behind((frame.within,), ())
         if mark not in ends:
             if mark in within or mark == tokenizer.bos_token_id:
-                # It ends a message of the answer, such as its thought; or begins a conversation.
+                # The mark ends a part of the answer, such as its thought, or begins conversations.
                 return ends
-            if not self._closes and self._plain.decode(head[:place]).strip():
-                # It stands inside of the next speaker's name.
+            if not self._closes and self._plain.decode(head[:first]).strip():
+                # The mark is part of the next speaker's name.
                 return ends
         return [mark, *ends]
 
@@ -111,20 +110,16 @@ class HFCodec:
         return self._plain.encode_between(self._frame.opening, [self._frame.trim(message)])
 
     def opened_thought(self, context: Sequence[int] | npt.NDArray[np.int64]) -> str:
-        """The beginning of the assistant's text that the end of ``context`` holds, where that is a
-        thought which is open (``<think>``, and the line break behind it); empty elsewhere."""
+        """Return the mark of an open thought at the end of ``context`` (``<think>`` and the line
+        break after it); "" without one."""
         known = self._vocab_size
         tail = self._plain.decode([int(i) for i in context[-_TAIL:] if 0 <= i < known])
         begun = self._begun
         return begun if begun and tail.endswith(begun) else opened_in(tail)
 
     def _read_begun(self, start: str) -> str:
-        """What a template writes of an answer, from the mark that opens a thought; empty where it
-        opens none, or closes it again.
-
-        Args:
-            start: what the template writes between the message and the answer.
-        """
+        """The part of ``start``, the template's text between message and answer, that opens a
+        thought; "" if there is none, or it is closed again."""
         marks = list(re.finditer(OPENING, start, re.IGNORECASE))
         rest = start[marks[-1].end() :] if marks else ""
         closed = re.search(CLOSING, rest, re.IGNORECASE) or self._plain.has_control(rest)
@@ -133,12 +128,12 @@ class HFCodec:
     def open_chat(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
     ) -> list[int] | None:
-        """Ids of a conversation up to where the assistant writes next, as the template has it; None
-        where there is no template, or it has another idea of what may be said.
+        """Return the ids of a conversation, up to the assistant's next turn; None without a
+        template, or if the template refuses the conversation.
 
         Args:
-            messages: as templates take them; each ``content`` is text.
-            tools: as templates take them.
+            messages: in the format of templates; each ``content`` is text.
+            tools: in the format of templates.
         """
         markup = self._markup(messages, tools)
         if markup is None:
@@ -148,13 +143,13 @@ class HFCodec:
     def follow_chat(
         self, messages: Sequence[Mapping[str, Any]], *, ended: bool, mark: int | None = None
     ) -> list[int] | None:
-        """Ids to put behind an answer, of messages that the assistant does not write, up to where
-        it writes next; None as in :meth:`open_chat`.
+        """Return the ids of messages after an answer, up to the assistant's next turn; None as in
+        :meth:`open_chat`.
 
         Args:
-            messages: as templates take them, results of tools among them.
-            ended: whether the answer ends with a mark that ends a turn.
-            mark: which one; the first of ``eos_ids`` without one.
+            messages: in the format of templates, not by the assistant; tool results are allowed.
+            ended: whether the answer has an end mark.
+            mark: the end mark; None: the first of ``eos_ids``.
         """
         answered = [{"role": "user", "content": ""}, {"role": "assistant", "content": ""}]
         markup = self._markup([*answered, *messages], ())
@@ -164,30 +159,24 @@ class HFCodec:
         return self._behind(ids, head, mark) if ended else ids
 
     def _behind(self, ids: list[int], head: int, mark: int | None) -> list[int]:
-        """``ids`` of a template behind an answer that ended with ``mark``, less what the mark
-        stands for.
-
-        Args:
-            ids: from the end of the answer's text on.
-            head: how many of them stand before the next message.
-            mark: an id that ends a turn; None: the first of ``eos_ids``.
-        """
+        """Remove the part of a template's ``ids`` after an answer that the end mark ``mark``
+        already stands for; the first ``head`` ids precede the next message."""
         mark = self._eos_ids[0] if mark is None and self._eos_ids else mark
         if mark in ids[:head]:
             return ids[ids.index(mark) + 1 :]
-        place = self._plain.first_mark(ids[:head])
-        # Another mark stands in place of the one that closes an answer; one that names the next
-        # speaker is still missing.
-        return ids[place + 1 :] if self._closes and place is not None else ids
+        first = self._plain.first_mark(ids[:head])
+        # The answer ended with another mark than the template's, so the template's closing mark is
+        # dropped. A mark that only names the next speaker is still needed.
+        return ids[first + 1 :] if self._closes and first is not None else ids
 
     def _markup(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
     ) -> list[str] | None:
-        """What the template writes before, between and after the contents of messages."""
+        """The template's text before, between and after the contents of messages."""
         given = json.dumps([[{**message, "content": ""} for message in messages], list(tools)])
         if self._frame is None or self._plain.has_control(given):
             return None
-        marks = [f"qText{place}q" for place in range(len(messages))]
+        marks = [f"qText{i}q" for i in range(len(messages))]
         marked = [{**message, "content": mark} for message, mark in zip(messages, marks)]
         (rendered,) = render(self._tokenizer, [marked], tools)
         markup, rest = [], rendered.text or ""
@@ -205,12 +194,12 @@ class HFCodec:
     def follow(self, message: str, *, ended: bool, mark: int | None = None) -> list[int]:
         """See :class:`coterie.datatypes.TokenCodec`.
 
-        A context is never rendered anew, so a template that would drop earlier thinking from its
-        history keeps it here. Plain text: end of sequence (where there is one), a line break, the
-        message.
+        Contexts are not rendered again, so earlier thinking stays even with a template that drops
+        it from the history. Without a template: end of sequence (if there is one), a line break,
+        the message.
 
         Raises:
-            UserError: the template cannot hold a second turn.
+            UserError: the template cannot render a second turn.
         """
         if self._frame is None:
             end = [] if ended or not self._eos_ids else [self._eos_ids[0]]
@@ -235,51 +224,51 @@ class HFCodec:
         return len(self._plain.encode(text))
 
     def at_least(self, text: str) -> int:
-        """Tokens of ``text``, where what looks like a control token counts as one; may be called
-        in any thread."""
+        """Return a lower bound of :meth:`count`, in which spelt control tokens count as one;
+        thread-safe."""
         return self._plain.at_least(text)
 
     def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
         return self._plain.truncate(text, limit, keep)
 
     def unknown_tokens(self, text: str) -> list[str]:
-        """Parts of ``text`` that the tokenizer cannot represent: mapped to its unknown token, or
-        left out. Empty for a tokenizer that falls back to bytes."""
+        """Return the parts of ``text`` that become the unknown token or are dropped; empty for
+        tokenizers that fall back to bytes."""
         return self._plain.unknown(text)
 
 
 _USER, _ANSWER, _NEXT, _THOUGHT = "qUser0q", "qAnswer0q", "qNext0q", "qThought0q"
 _TAIL = 256
-"""Ids at the end of a context in which an open thought is looked for."""
+"""Ids at the end of a context that are searched for an open thought."""
 
 
 @dataclass(frozen=True)
 class ChatFrame:
-    """The text that a template puts before and after each message."""
+    """A template's text around messages."""
 
     opening: tuple[str, str]
-    """(before, after) the first message of the user, up to where the assistant writes."""
+    """(before, after) the first message of the user, up to the assistant's turn."""
     between: tuple[str, str] | None
-    """(before, after) a later message of the user, from the end of the assistant's text; None
-    where the template refuses a second turn."""
+    """(before, after) a later message of the user, from the end of the assistant's text; None if
+    the template refuses a second turn."""
     trims: bool
     """Whether the template strips white space around messages."""
     closing: str
-    """What stands behind an answer that ends the conversation."""
+    """Text after an answer that ends the conversation."""
     within: str
-    """What stands between the thought and the text of an answer."""
+    """Text between the thought and the rest of an answer."""
 
     def trim(self, message: str) -> str:
-        """The message as the template would write it."""
+        """Strip the message if the template does so."""
         return message.strip() if self.trims else message
 
 
 def read_frame(tokenizer: Any) -> ChatFrame:
-    """Render marked messages with the tokenizer's template, and cut at the marks.
+    """Render marked messages with the tokenizer's template and split the result at the marks.
 
-    The text between turns is read *after* the assistant's mark only: a template that rewrites the
-    opening once there is history (an empty thinking block, for instance) does not matter, since
-    contexts are appended to and never rendered again.
+    Text between turns is taken from after the assistant's mark only. Some templates change the
+    opening once there is history (by an empty thinking block, for instance). This does not matter,
+    because contexts are never rendered again.
 
     Raises:
         UserError: there is no template, or it cannot render one message.
@@ -309,7 +298,7 @@ def read_frame(tokenizer: Any) -> ChatFrame:
 
 
 def _calls_as_json(tokenizer: Any, template: str) -> bool:
-    """Whether calls of tools are JSON between tags, and not tags themselves (Qwen3-Coder)."""
+    """Whether tool calls are JSON between tags, rather than tags themselves (Qwen3-Coder)."""
     if "<tool_call>" not in template:
         return False
     call = {"name": "qTool0q", "arguments": {"qGiven0q": 1}}

@@ -1,4 +1,4 @@
-"""Damaged files of models, refused in one sentence that names the file."""
+"""Checks for damaged files of models; each error is one sentence that names the file."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from coterie.datatypes import UserError
 
 @contextmanager
 def in_one_sentence(what: str) -> Iterator[None]:
-    """Turn any exception inside into one sentence.
+    """Turn any exception inside the block into one sentence.
 
     Raises:
         UserError: ``what``, with the exception's type and first line.
@@ -31,10 +31,10 @@ def in_one_sentence(what: str) -> Iterator[None]:
 
 
 def check_sums(folder: Path) -> None:
-    """Refuse a changed file in a folder in which a run left checksums.
+    """Refuse changed files in a folder with checksums.
 
     Raises:
-        UserError: one sentence that names the file.
+        UserError: names the file.
     """
     if changed := changed_files(folder, new=False):
         raise UserError(
@@ -45,21 +45,21 @@ def check_sums(folder: Path) -> None:
 
 def all_finite(tensor: Tensor) -> bool:
     """Whether no element is infinite or NaN."""
-    # A sum takes one pass and no memory; a sum of finite numbers may still be too large.
+    # A sum takes one pass and no memory; a sum of finite numbers can still overflow.
     total = tensor.detach().sum(dtype=torch.float32)
     return bool(torch.isfinite(total)) or bool(torch.isfinite(tensor).all())
 
 
 def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None) -> None:
-    """Refuse weights that are infinite or NaN: every answer of their model would be noise.
+    """Refuse weights that are infinite or NaN, whose model would only answer noise.
 
     Args:
         tensors: by their names in memory.
-        model: what the user called it.
-        folder: where its files are, if it is a local one.
+        model: the user's name of the model.
+        folder: the folder of a local model.
 
     Raises:
-        UserError: one sentence that names the file and the tensor in it.
+        UserError: names the file and the tensor.
     """
     wrong = next((name for name, tensor in tensors.items() if not all_finite(tensor)), None)
     if wrong is not None:
@@ -71,15 +71,15 @@ def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None)
 
 
 def check_complete(info: Mapping[str, Any], model: str, folder: Path | None) -> None:
-    """Refuse weights that do not match the architecture: missing ones would be random.
+    """Refuse weights that do not match the architecture; missing ones would be random.
 
     Args:
         info: transformers' ``output_loading_info``.
-        model: what the user called it.
-        folder: where its files are, if it is a local one.
+        model: the user's name of the model.
+        folder: the folder of a local model.
 
     Raises:
-        UserError: one sentence that names the file and the tensors.
+        UserError: names the file and the tensors.
     """
     for wrong, stored, wanted in info["mismatched_keys"]:
         file, _ = _stored(folder, lambda name, _, wrong=wrong: name == wrong) or (model, wrong)
@@ -97,7 +97,7 @@ def check_complete(info: Mapping[str, Any], model: str, folder: Path | None) -> 
 def _stored(
     folder: Path | None, wanted: Callable[[str, Callable[[str], Tensor]], bool]
 ) -> tuple[Path, str] | None:
-    """The first file of a checkpoint, and the name of a tensor in it, that are ``wanted``."""
+    """The first ``wanted`` tensor of a checkpoint: its file and its name."""
     for path in sorted(folder.glob("*.safetensors")) if folder else ():
         with safe_open(path, "pt") as file:
             for name in sorted(file.keys()):

@@ -1,4 +1,4 @@
-"""Encoding of text in which no user text becomes a control token, and exact truncation."""
+"""Encoding in which user text never becomes a control token, and exact truncation."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -8,7 +8,7 @@ _ANCHORS = ("\n", "\x00", "a")
 
 
 class PlainText:
-    """Encoding with the tokenizer's own rules, less its reading of control tokens in text."""
+    """Encodes by the tokenizer's rules, except that control tokens in text stay text."""
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
@@ -20,28 +20,24 @@ class PlainText:
         self._marks = self._special | {int(i) for i, t in added if str(t.content).strip()}
         self._unknown_id: int | None = tokenizer.unk_token_id
         self.start_ids = self._read_start_ids()
-        """Ids that the tokenizer puts before a text of its own accord (beginning of sequence)."""
+        """Ids that the tokenizer itself puts before a text (beginning of sequence)."""
         self._lead: list[int] = self._read_lead()
 
     def first_mark(self, ids: Sequence[int]) -> int | None:
-        """The place of the first control token, or of another that was added to the vocabulary and
-        is no white space; None without one."""
-        return next((place for place, token in enumerate(ids) if token in self._marks), None)
+        """Return the index of the first control token, or of another added token that is no white
+        space; None without one."""
+        return next((i for i, token in enumerate(ids) if token in self._marks), None)
 
     def encode(self, text: str) -> list[int]:
-        """Ids of plain text; what looks like a control token is spelt out."""
+        """Encode plain text; control tokens are spelt out."""
         return self._encode(text, literal=True).ids
 
-    def encode_markup(self, text: str) -> list[int]:
-        """Ids of a template's own text, control tokens included."""
-        return self._encode(text, literal=False).ids
-
     def encode_between(self, markup: Sequence[str], messages: Sequence[str]) -> list[int]:
-        """Ids of messages and a template's own text exactly as the tokenizer would encode the
-        whole, but with control tokens in the messages spelt out.
+        """Encode messages within a template's markup as the tokenizer encodes the whole text, but
+        spell out control tokens of the messages.
 
         Args:
-            markup: what stands before, between and after the messages.
+            markup: the template's text before, between and after the messages.
             messages: texts of others.
         """
         return self._encode_between(markup, messages)[0]
@@ -49,8 +45,8 @@ class PlainText:
     def encode_behind(
         self, markup: Sequence[str], messages: Sequence[str]
     ) -> tuple[list[int], int]:
-        """The same as the continuation of other text, and how many of the ids stand before the
-        first message."""
+        """Encode as :meth:`encode_between`, but as the continuation of other text; also return the
+        number of ids before the first message."""
         for anchor in ("a", *_ANCHORS):
             alone = self.encode(anchor)
             ids, before = self._encode_between((anchor + markup[0], *markup[1:]), messages)
@@ -85,8 +81,8 @@ class PlainText:
         return any(token in self._special for token in self._encode(text, literal=False).ids)
 
     def encode_after(self, text: str) -> list[int]:
-        """Ids of ``text`` as the continuation of other text: without the space that some
-        tokenizers put before the first word."""
+        """Encode ``text`` as the continuation of other text, without the space that some tokenizers
+        put before the first word."""
         text = _clean(text)
         for anchor in _ANCHORS:
             alone = self.encode(anchor)
@@ -98,19 +94,19 @@ class PlainText:
         return self.encode(text)
 
     def decode(self, ids: list[int]) -> str:
-        """Text of ids as the continuation of other text: a space at their start stays. Never
-        raises for ids in the vocabulary."""
+        """Decode ids as the continuation of other text, keeping a first space. Never raises for ids
+        in the vocabulary."""
         if not self._lead or not ids:
             return self._decode(ids)
         return self._decode(self._lead + ids)[1:]
 
     def at_least(self, text: str) -> int:
-        """Tokens of ``text``, where what looks like a control token counts as one. It sets nothing
-        in the tokenizer, so that it may be called in any thread."""
+        """Return a lower bound of the number of tokens, in which spelt control tokens count as one.
+        Thread-safe, because it sets nothing in the tokenizer."""
         return len(self._rust.encode(_clean(text), add_special_tokens=False))
 
     def truncate(self, text: str, limit: int, keep: Literal["head", "tail"]) -> str:
-        """A head (tail) of at most ``limit`` tokens that cannot be lengthened by a character."""
+        """Return the longest head (tail) of at most ``limit`` tokens."""
         if limit <= 0:
             return ""
         text = _clean(text)
@@ -118,13 +114,13 @@ class PlainText:
         if len(offsets) <= limit:
             return text
         size = len(text)
-        # The first character of the token that is one too many; a character may span several.
+        # Cut at the first token beyond the limit; a character may span several tokens.
         cut = offsets[limit][0] if keep == "head" else size - offsets[-limit - 1][1]
 
         def piece(length: int) -> str:
             return text[:length] if keep == "head" else text[size - length :]
 
-        # Cutting changes how the neighbourhood is split, by a few tokens at most.
+        # A cut can change the tokens around it, by a few tokens at most.
         while cut > 0 and (excess := len(self.encode(piece(cut))) - limit) > 0:
             cut = max(0, cut - excess)
         while cut < size and len(self.encode(piece(cut + 1))) <= limit:
@@ -132,12 +128,13 @@ class PlainText:
         return piece(cut)
 
     def unknown(self, text: str) -> list[str]:
-        """Parts of ``text`` that become the unknown token, or no token at all (spaces aside)."""
+        """Return the parts of ``text`` that become the unknown token or no token; spaces are
+        ignored."""
         text = _clean(text)
         encoding = self._encode(text, literal=True)
         pairs = zip(encoding.ids, encoding.offsets)
         unknown = [text[left:right] for token, (left, right) in pairs if token == self._unknown_id]
-        # Offsets do not show what was left out; a character alone does.
+        # Offsets do not reveal dropped characters, so each character is encoded separately.
         return unknown + [c for c in dict.fromkeys(text) if not c.isspace() and not self.encode(c)]
 
     def _encode(self, text: str, *, literal: bool) -> Any:
@@ -148,7 +145,7 @@ class PlainText:
         return self._rust.decode(ids, skip_special_tokens=False)
 
     def _read_lead(self) -> list[int]:
-        """Ids of one character to decode before others, where decoding strips a first space."""
+        """Ids of a character to put first when decoding strips a leading space."""
         alone, word, spaced = self.encode("a"), self.encode_after("a"), self.encode_after(" a")
         strips = self._decode(spaced) == "a" == self._decode(alone)
         helps = self._decode(alone + spaced) == "a a" and self._decode(alone + word) == "aa"

@@ -1,4 +1,4 @@
-"""Facts about decoders by architecture: the Llama family, activations, rotary embeddings."""
+"""Properties of decoder architectures: the Llama family, activations, rotary embeddings."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def is_llama_like(model: nn.Module) -> bool:
 
 
 def window(config: Any, attention: Any) -> int | None:
-    """Number of latest positions that a token attends to, itself included; None: all of them."""
+    """Return the number of latest positions that a token attends to, itself included; None: all."""
     if config.model_type in ("qwen2", "qwen3"):
         return attention.sliding_window
     if config.model_type in ("mistral", "phi3"):
@@ -27,7 +27,8 @@ def window(config: Any, attention: Any) -> int | None:
 
 
 def cache_width(config: Any) -> int:
-    """Numbers that one layer caches for one token, its keys and values; 0 without attention."""
+    """Return the numbers of keys and values that a layer caches for a token; 0 without
+    attention."""
     heads = getattr(config, "num_attention_heads", None)
     if not heads:
         return 0
@@ -36,34 +37,34 @@ def cache_width(config: Any) -> int:
 
 
 def activation_bytes(config: Any, tokens: int, itemsize: int) -> int:
-    """Bytes of activations that the backward pass of the blocks keeps: 32 numbers per token, layer
-    and unit of width, as measured on packed Qwen3 (docs/LOG.md); with fused norms and rotations 17
-    (arXiv:2205.05198, equation 1 without its quadratic term)."""
+    """Return the bytes of activations that the blocks' backward pass needs: 32 numbers for each
+    token, layer and unit of width, as measured on packed Qwen3 (docs/LOG.md). With fused norms and
+    rotations it would be 17 (arXiv:2205.05198, equation 1 without its quadratic term)."""
     return 32 * itemsize * tokens * config.num_hidden_layers * config.hidden_size
 
 
 _ACTIVATIONS_KEPT = 2 << 30
-"""Bytes of activations above which it pays to compute them twice."""
+"""Bytes of activations above which recomputation is worth its time."""
 
 
 def tokens_kept(config: Any, itemsize: int) -> int:
-    """Tokens whose activations take at most :data:`_ACTIVATIONS_KEPT`."""
+    """Return the number of tokens whose activations take at most :data:`_ACTIVATIONS_KEPT`."""
     return _ACTIVATIONS_KEPT // activation_bytes(config, 1, itemsize)
 
 
 def cap_scores(module: Any) -> None:
-    """Switch a model that caps its attention scores (Gemma 2, arXiv:2408.00118, 2.3) to eager
-    attention: torch's own would leave the cap out."""
+    """Switch models that cap attention scores (Gemma 2, arXiv:2408.00118, 2.3) to eager attention,
+    because torch's kernels ignore the cap."""
     if getattr(module.config.get_text_config(), "attn_logit_softcapping", None) is not None:
         module.set_attn_implementation("eager")
 
 
 def pin_rope(module: nn.Module, context: int) -> None:
-    """Fix the frequencies of ``module``'s length-dependent rotary embeddings for ``context``.
+    """Fix the frequencies of length-dependent rotary embeddings for ``context``.
 
-    ``longrope`` and ``dynamic`` switch frequencies with the longest position of a forward pass: a
-    token's probability would depend on which rows share its batch, and keys cached earlier would
-    be wrong. With a fixed context the choice is made once, as inference servers do.
+    ``longrope`` and ``dynamic`` choose frequencies by the longest position of a forward pass. A
+    token's probability would then depend on other rows of its batch, and cached keys would become
+    wrong. With a fixed context the choice is made once, as in inference servers.
     """
     for part in module.modules():
         kind = getattr(part, "rope_type", None)

@@ -1,4 +1,4 @@
-"""A GGUF file as a checkpoint in the hub's format: converted once, and kept in the cache."""
+"""GGUF files: each is converted to a checkpoint in the hub's format once, and kept in the cache."""
 
 import os
 import shutil
@@ -11,15 +11,15 @@ from filelock import FileLock
 from coterie.agents.models.cache import converted_folder
 from coterie.agents.models.checksums import file_sha256
 from coterie.agents.models.gguf_header import WAY_OUT, GgufHeader, read_header
-from coterie.agents.models.gguf_tokenizer import check_tokenizer
+from coterie.agents.models.gguf_tokenizer_repair import check_tokenizer
 from coterie.datatypes import UserError, user_path
 
 _FORM = 2
-"""Version of the written form; it changes where the same file would be written differently."""
+"""Version of the conversion; it increases when the result for a file changes."""
 
 
 def gguf_file(name: str) -> Path | None:
-    """The GGUF file that ``name`` names; None where it names no GGUF file.
+    """Return ``name`` as a path if it is an existing GGUF file, else None.
 
     Raises:
         UserError: no file can have that name.
@@ -29,11 +29,11 @@ def gguf_file(name: str) -> Path | None:
 
 
 def check_gguf(path: Path) -> GgufHeader:
-    """Check the header of a GGUF file; reads no weights.
+    """Check the header of a GGUF file without reading weights.
 
     Raises:
-        UserError: the extra is not installed; the file is damaged, cut short, a part of several, or
-            of a kind that cannot be read.
+        UserError: the package gguf is missing; the file is damaged, truncated, one of several
+            parts, or of an unsupported kind.
     """
     if find_spec("gguf") is None:
         raise UserError(f'{path} cannot be read without an extra: pip install -e ".[gguf]"')
@@ -74,14 +74,14 @@ def _check_whole(path: Path, header: GgufHeader) -> None:
 
 
 def converted(path: Path) -> Path:
-    """The folder with a GGUF file's model as an ordinary checkpoint.
+    """Return the folder with a GGUF file's model as an ordinary checkpoint.
 
-    Written at the first call, under the SHA-256 of the file: atomically, and by one process where
-    several call. It takes half a minute for 270 million weights; a line on stderr says so.
-    :func:`coterie.agents.models.gguf_convert.convert` says in what number formats.
+    The first call writes it, named after the file's SHA-256: atomically, and in only one of several
+    processes. It takes half a minute for 270 million weights, which a line on stderr announces.
+    :func:`coterie.agents.models.gguf_convert.convert` describes the number formats.
 
     Raises:
-        UserError: as :func:`check_gguf`; the cache cannot be written; some weights would be lost.
+        UserError: see :func:`check_gguf`; or the cache cannot be written, or weights would be lost.
     """
     state = path.stat()
     digest = _digest(path.resolve(), state.st_size, state.st_mtime_ns)
@@ -97,7 +97,7 @@ def converted(path: Path) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(folder.with_name(folder.name + ".lock")):
             if not folder.is_dir():
-                shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
+                shutil.rmtree(draft, ignore_errors=True)  # left by a process that was killed
                 try:
                     draft.mkdir()
                     convert(path, header, draft)

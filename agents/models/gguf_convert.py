@@ -1,4 +1,4 @@
-"""A GGUF file's weights and tokenizer, written as transformers' own."""
+"""The conversion of a GGUF file's weights and tokenizer to the format of transformers."""
 
 import sys
 from collections.abc import Iterator
@@ -20,25 +20,25 @@ from transformers import (
 from coterie.agents.models.cache import SOURCE
 from coterie.agents.models.damage import check_complete, in_one_sentence
 from coterie.agents.models.gguf_header import WAY_OUT, GgufHeader
-from coterie.agents.models.gguf_tokenizer import mend
+from coterie.agents.models.gguf_tokenizer_repair import repair_tokenizer
 from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.saving import disk_errors
 from coterie.datatypes import UserError
 
 _PLAIN = {gguf.GGMLQuantizationType[name].value for name in ("F64", "F32", "F16", "BF16")}
-"""ggml's types that hold each number by itself."""
+"""ggml's types without blocks, which store each number separately."""
 
 
 def convert(path: Path, header: GgufHeader, folder: Path) -> None:
-    """Write a GGUF file's model and tokenizer into ``folder``; announced on stderr.
+    """Write a GGUF file's model and tokenizer into ``folder``, and announce it on stderr.
 
-    Matrices are written in bfloat16 where that changes no value, and where the file holds them in
-    blocks of few bits: rounding to bfloat16 moves a weight by 1/256 of itself at most, and the
-    finest blocks (Q8_0) have moved it by up to 1/254 of the largest weight beside it. Everything
-    else, norms and biases among it, is written in float32.
+    Matrices are written in bfloat16 if that changes no value, or if the file is quantized: rounding
+    to bfloat16 changes a weight by at most 1/256 of itself, while the finest blocks (Q8_0) have
+    changed it by up to 1/254 of the largest weight of its block. Everything else, such as norms and
+    biases, is written in float32.
 
     Raises:
-        UserError: transformers cannot read the file, or would lose weights or tokens of it.
+        UserError: transformers cannot read the file, or would lose weights or tokens.
         OSError: the folder cannot be written.
     """
     weights = sum(tensor.elements for tensor in header.tensors)
@@ -51,7 +51,7 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
     )
     with in_one_sentence(f"{path} cannot be read; {WAY_OUT}"):
         tokenizer, module, info = _read(path)
-        mend(tokenizer, header.metadata)
+        repair_tokenizer(tokenizer, header.metadata)
     check_complete(info, str(path), None)
     taken = sum(weight.numel() for weight in module.parameters())
     if taken != weights or len(tokenizer) != header.metadata["tokenizer.ggml.tokens"]:
@@ -59,7 +59,7 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
             f"{path} holds {weights:,} weights and {header.metadata['tokenizer.ggml.tokens']:,} "
             f"tokens, of which {taken:,} and {len(tokenizer):,} would be read; {WAY_OUT}"
         )
-    # An ordinary model from here on, which transformers would else refuse to save.
+    # transformers refuses to save a model that is marked as quantized.
     if hasattr(module.config, "quantization_config"):
         del module.config.quantization_config
     module.hf_quantizer, module.is_quantized = None, False
@@ -71,7 +71,7 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
 
 
 def _round_matrices(module: torch.nn.Module, *, quantized: bool) -> None:
-    """Hold matrices in bfloat16, if the file is ``quantized`` or they all stay what they are."""
+    """Round matrices to bfloat16 if the file is ``quantized`` or no value changes."""
     matrices = {id(weight): weight for weight in module.parameters() if weight.dim() > 1}.values()
     if quantized or all(torch.equal(w.bfloat16().float(), w) for w in matrices):
         for weight in matrices:
@@ -82,7 +82,7 @@ def _read(path: Path) -> tuple[Any, Any, Any]:
     """Tokenizer, model, and transformers' ``output_loading_info``."""
     auto: Any = AutoModelForCausalLM
     with TemporaryDirectory() as alone, quietly(), _read_once():
-        # Beside files of its own in another folder, transformers would read some of those.
+        # transformers would also read other files of the folder.
         (Path(alone) / path.name).symlink_to(path.resolve())
         source: dict[str, Any] = {"gguf_file": path.name, "local_files_only": True}
         tokenizer = AutoTokenizer.from_pretrained(alone, **source)
@@ -99,15 +99,15 @@ def _read(path: Path) -> tuple[Any, Any, Any]:
 
 @contextmanager
 def _read_once() -> Iterator[None]:
-    """While open, gguf reads each file once: its reader takes ten seconds for a large vocabulary,
-    and transformers calls it repeatedly. Also hides transformers' bar, which counts the shortest
-    part of the work."""
+    """Cache gguf's reader inside the block: it takes ten seconds for a large vocabulary, and
+    transformers calls it repeatedly. Also hide transformers' progress bar, which covers only the
+    shortest part of the work."""
 
-    def unmeasured(items: Any, **_: Any) -> Any:
+    def without_bar(items: Any, **_: Any) -> Any:
         return items
 
     with (
         replaced(gguf, "GGUFReader", lru_cache(gguf.GGUFReader)),
-        replaced(modeling_gguf_pytorch_utils, "tqdm", unmeasured),
+        replaced(modeling_gguf_pytorch_utils, "tqdm", without_bar),
     ):
         yield

@@ -1,4 +1,4 @@
-"""One role's causal language model, as it is trained, sampled, saved and restored."""
+"""The handle of one role's causal language model: computation, adapters, saving, restoring."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -28,18 +28,18 @@ from coterie.datatypes import UserError
 
 
 class Switch:
-    """Which adapter of a shared base is on; one object per base, held by all of its roles."""
+    """The active adapter of a shared base; all roles of the base share one object."""
 
     def __init__(self) -> None:
         self.state: tuple[str, bool] | None = None
-        """(role's adapter, whether it is on), while a context manager is open."""
+        """(adapter, whether it is on) inside a context manager; None outside."""
 
 
 class ModelHandle:
-    """A causal language model as one role trains and samples it.
+    """A causal language model of one role.
 
-    With full weights the role owns ``module``; with LoRA ``module`` is a peft model that may be
-    shared, and this role's adapter is one of several. The module is always in eval mode.
+    With full weights ``module`` belongs to the role. With LoRA ``module`` is a peft model that
+    several roles can share, each with its own adapter. The module is always in eval mode.
     """
 
     def __init__(
@@ -58,42 +58,42 @@ class ModelHandle:
     ) -> None:
         """Args:
         module: a transformers model, or with an adapter a peft model.
-        tokenizer: saved beside full weights.
+        tokenizer: saved with full weights.
         trained: whether the role learns.
         context: longest context in tokens.
         adapter: name of the role's adapter; None: full weights.
-        given: whether the adapter was loaded, rather than new (the identity).
-        switch: of the base, shared by all of its roles.
-        dtype: what is computed in; None: as weights are held.
-        recomputation: of the base's blocks.
-        recompute: whether the backward pass computes activations again.
+        given: whether the adapter was loaded; a new one is the identity.
+        switch: the switch of the base, shared by all of its roles.
+        dtype: number format of the computation; None: that of the weights.
+        recomputation: the activation checkpointing of the base's blocks.
+        recompute: when the backward pass computes activations again.
         """
         self.module = module
         self.dtype = dtype or next(module.parameters()).dtype
-        """Number format of the computation; full weights that are trained may be in float32."""
+        """Number format of the computation; trained full weights may be in float32."""
         self.adapter = adapter
         self._given = given
         self.trained = trained
         self.context = context
         """Longest context in tokens, prompt and answer together."""
         self.version = 0
-        """Number of updates so far; counted up by what changes the weights."""
+        """Number of updates so far; whoever changes the weights increments it."""
         self.ranks = Ranks()
-        """The processes that compute its updates together."""
+        """The processes that compute the updates together."""
         self._loads = 0
         self._writer = CheckpointWriter(module, tokenizer)
         self._switch = switch or Switch()
         self._recomputation = recomputation or Recomputation(self.causal_lm)
         self._recompute = recompute
         self.packs = self.causal_lm.config.model_type in FAMILIES
-        """Whether rows stand end to end where the tree does not compute them."""
+        """Whether rows are packed when the tree forward pass does not apply."""
         self.tree_forward = None
         if self.dtype == torch.float32 and TreeForward.supports(self.causal_lm):
             self.tree_forward = TreeForward(self.causal_lm)
 
     @property
     def causal_lm(self) -> Any:
-        """The transformers model itself, without peft's wrapper (adapters are inside it)."""
+        """The transformers model without peft's wrapper; adapters are inside it."""
         return self.module if self.adapter is None else self.module.get_base_model()  # type: ignore[operator]
 
     @property
@@ -103,32 +103,32 @@ class ModelHandle:
 
     @property
     def vocab_size(self) -> int:
-        """Width of the logits; a tokenizer may use fewer ids."""
+        """Width of the logits; the tokenizer may use fewer ids."""
         return int(self.causal_lm.config.get_text_config().vocab_size)
 
     @property
     def weight_bytes(self) -> int:
-        """Size of the model's weights, adapters included."""
+        """Bytes of the model's weights, including adapters."""
         return sum(p.numel() * p.element_size() for p in self.module.parameters())
 
     @property
     def copy_bytes(self) -> int:
-        """Size of a copy of the model's weights, without adapters, in what it computes in."""
+        """Bytes of a copy of the weights without adapters, in the format of the computation."""
         own = (p for name, p in self.module.named_parameters() if ".lora_" not in name)
         return sum(p.numel() for p in own) * self.dtype.itemsize
 
     @property
     def shares_from(self) -> int | None:
-        """Tokens from which on a start that rows share is computed once; None: rows are padded."""
+        """Minimum shared-prefix length worth computing once; None: rows are padded."""
         return SHARED_FROM if self.packs else None
 
     @property
     def stamp(self) -> tuple[int, int]:
-        """Changes whenever the weights have changed."""
+        """A value that changes whenever the weights change."""
         return self.version, self._loads
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """This role's own trainable parameters by a name that does not depend on the role; none
+        """Return this role's trainable parameters, by names that do not depend on the role; none
         for a frozen role."""
         if not self.trained:
             return {}
@@ -148,12 +148,12 @@ class ModelHandle:
         position_ids: Tensor | None,
         **attention: Any,
     ) -> Tensor:
-        """(B, T, D) last hidden states. With LoRA the adapter is on, unless this handle's
-        :meth:`reference` is open.
+        """Return last hidden states (B, T, D). With LoRA the adapter is on, except inside
+        :meth:`reference`.
 
         Args:
             input_ids: (B, T)
-            attention_mask: (B, T), 0 at padding; None: every token sees those before it.
+            attention_mask: (B, T), 0 at padding; None: every token sees all earlier ones.
             position_ids: (B, T), (1, T), or None: 0 to T - 1.
             attention: passed on to the attention function.
         """
@@ -169,7 +169,7 @@ class ModelHandle:
             return out.last_hidden_state
 
     def scored_states(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """(N, D) last hidden states of the N scored positions, row by row.
+        """Return last hidden states of the N scored positions, (N, D), row by row.
 
         Args:
             ids_BT: (B, T) rows, padded on the right.
@@ -201,8 +201,8 @@ class ModelHandle:
     def backward_pass(
         self, tokens: int, within: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Iterator[None]:
-        """While open, a forward pass over so many ``tokens`` prepares for its backward pass;
-        ``within`` is the context in which blocks are computed again."""
+        """Prepare forward passes over ``tokens`` tokens inside the block for their backward pass;
+        ``within`` is the context in which blocks are recomputed."""
         self._recomputation.on, self._recomputation.within = self.recomputes(tokens), within
         try:
             yield
@@ -210,15 +210,15 @@ class ModelHandle:
             self._recomputation.on = False
 
     def recomputes(self, tokens: int) -> bool:
-        """Whether a backward pass over so many tokens computes activations once more."""
+        """Whether a backward pass over ``tokens`` tokens recomputes activations."""
         return self._recompute == "always" or (
             self._recompute == "auto" and tokens > self._tokens_kept
         )
 
     @property
-    def keeps_tokens(self) -> int | None:
-        """Tokens of a micro-batch up to which activations are kept, where that is better than to
-        compute more of them at once: a CPU is as fast with few rows. None: it is not."""
+    def uncheckpointed_tokens(self) -> int | None:
+        """Tokens of a micro-batch whose activations fit without recomputation, on a CPU, which is
+        as fast with few rows as with many; None: elsewhere, or if recomputation is fixed."""
         if self.device.type != "cpu" or self._recompute != "auto":
             return None
         return self._tokens_kept
@@ -228,7 +228,7 @@ class ModelHandle:
         return tokens_kept(self.causal_lm.config.get_text_config(), self.dtype.itemsize)
 
     def head(self, hidden: Tensor) -> Tensor:
-        """(..., V) logits of hidden states (..., D), scaled or capped as the model does."""
+        """Return logits (..., V) of hidden states (..., D), scaled or capped like the model's."""
         lm = self.causal_lm
         config = lm.config.get_text_config()
         logits = lm.get_output_embeddings()(hidden)
@@ -247,18 +247,16 @@ class ModelHandle:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """While open, this role's adapter is on and the base's others are off. A tiny model on a
-        CPU computes on one thread."""
+        """Use this role's adapter inside the block. Tiny models on a CPU compute on one thread."""
         with self._turn(on=True), few_threads(self.device, self.weight_bytes):
             yield
 
     @contextmanager
     def reference(self) -> Iterator[None]:
-        """While open, the weights from before training compute: the adapter is off.
+        """Use the weights from before training inside the block: the adapter is off.
 
         Raises:
-            NotImplementedError: full weights, or an adapter that was given: no copy of either is
-                kept.
+            NotImplementedError: the role has full weights or a loaded adapter, which have no copy.
         """
         if self.adapter is None or self._given:
             raise NotImplementedError("no copy of the weights before training is kept")
@@ -266,17 +264,17 @@ class ModelHandle:
             yield
 
     def save(self, directory: Path | str, dtype: torch.dtype | None = None) -> None:
-        """Write what this role trains: a checkpoint in the hub's format with its tokenizer, or an
-        adapter in peft's format; safetensors and JSON only. Of several ranks the first writes.
+        """Write this role's weights: a checkpoint in the hub's format with its tokenizer, or an
+        adapter in peft's format, as safetensors and JSON. Of several ranks only the first writes.
 
         Args:
-            directory: made where it is not there; files of the same names are overwritten.
-            dtype: what full weights are rounded to; None: they are written as they are held.
+            directory: created if missing; files of the same names are overwritten.
+            dtype: full weights are rounded to this format; None: they keep theirs.
         """
         folder = Path(directory)
         module: Any = self.module
         if self.adapter is None:
-            # Parameters themselves: one that is tied is gathered, and stored, once.
+            # keep_vars preserves identity, so that tied parameters are gathered and stored once.
             state = gather(module.state_dict(keep_vars=True))
             folder.mkdir(parents=True, exist_ok=True)
             if self.ranks.rank == 0:
@@ -294,7 +292,7 @@ class ModelHandle:
         module.peft_config[self.adapter].save_pretrained(str(folder))
 
     def take(self, weights: Mapping[str, Tensor], version: int) -> None:
-        """Copy in ``weights``, by the names of :meth:`parameters`, as of ``version`` updates."""
+        """Copy ``weights``, by the names of :meth:`parameters`, after ``version`` updates."""
         with torch.no_grad():
             for name, parameter in self.parameters().items():
                 parameter.copy_(weights[name])
@@ -302,7 +300,7 @@ class ModelHandle:
         self._loads += 1
 
     def save_base(self, directory: Path) -> None:
-        """Write the model beneath the adapters as a checkpoint in the hub's format, without a
+        """Write the base model without adapters as a checkpoint in the hub's format, without a
         tokenizer."""
         state = {
             name.replace(".base_layer.", "."): tensor
@@ -313,10 +311,10 @@ class ModelHandle:
             self.causal_lm.save_pretrained(directory, state_dict=state)
 
     def load_weights(self, directory: Path | str) -> None:
-        """Restore in place what :meth:`save` wrote, bit for bit.
+        """Restore the weights that :meth:`save` wrote, bit for bit.
 
         Raises:
-            UserError: the folder holds something else.
+            UserError: the folder does not contain such weights.
         """
         folder = Path(directory)
         self._loads += 1
@@ -373,7 +371,7 @@ class ModelHandle:
         self._switch.state = state
         for part in self.module.modules():
             if isinstance(part, BaseTunerLayer):
-                # Order matters: switching on makes the layer's current adapter trainable.
+                # Before set_adapter: enabling makes the layer's current adapter trainable.
                 if part.disable_adapters == on:
                     part.enable_adapters(on)
                 if on:
@@ -381,10 +379,10 @@ class ModelHandle:
 
 
 def load_adapter(module: Any, folder: Path, adapter: str) -> None:
-    """Copy the adapter in ``folder`` (peft's format) into ``module``'s adapter of that name.
+    """Copy the adapter in ``folder`` (peft's format) into the adapter ``adapter`` of ``module``.
 
     Raises:
-        UserError: names or shapes do not fit.
+        UserError: names or shapes differ.
     """
     from peft import get_peft_model_state_dict, set_peft_model_state_dict
     from safetensors.torch import load_file

@@ -1,8 +1,8 @@
-"""Instructions for tiny models: those that processors have in common, so that digits are the same.
+"""Common processor instructions for tiny models, so that digits agree between machines.
 
-A sum in another order ends in another last digit, after some steps another token is sampled, and a
-run ends elsewhere. Torch and its libraries choose the order by what a processor can do and by who
-made it. They read these variables at their first operation.
+The order of a sum changes its last digit, and after some steps a different token is sampled. Torch
+and its libraries choose the order by the processor's features and maker. They read the variables
+below at their first operation.
 """
 
 import os
@@ -16,18 +16,18 @@ if TYPE_CHECKING:  # what takes time to import waits
 
 COMMON = {
     "ATEN_CPU_CAPABILITY": "avx2",
-    # Not AVX2: on processors of other makers MKL promises the same digits for this one only.
+    # Not AVX2: only COMPATIBLE gives the same digits on processors of all makers.
     "MKL_CBWR": "COMPATIBLE",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
 }
 _OURS = "COTERIE_INSTRUCTIONS"
-"""Names those variables that the user has not set, for the processes of a run."""
+"""Lists the variables that this module has set, for the processes of a run."""
 _CPUINFO = Path("/proc/cpuinfo")
 
 
 def use_common() -> None:
-    """Have torch compute with instructions that every x86-64 processor with AVX2 has, here and in
-    processes to come, unless the user wants otherwise. To be called before torch is imported."""
+    """Limit torch to instructions of every x86-64 processor with AVX2, in this process and its
+    children. Variables that the user has set stay. Call it before torch is imported."""
     if not has_avx2():
         return
     ours = [name for name in COMMON if name not in os.environ]
@@ -37,14 +37,14 @@ def use_common() -> None:
 
 
 def use_fastest() -> None:
-    """Take back what :func:`use_common` has set."""
+    """Undo :func:`use_common`."""
     for name in os.environ.pop(_OURS, "").split():
         os.environ.pop(name, None)
 
 
 def fit_instructions(specs: "Iterable[ModelSpec]") -> None:
-    """Let models compute with the processor's fastest instructions unless all of them are tiny. To
-    be called before anything is computed; later it changes nothing."""
+    """Use the processor's fastest instructions unless all models are tiny. Call it before anything
+    is computed; later it has no effect."""
     from coterie.agents.models.number_format import is_tiny
 
     if not all(map(is_tiny, specs)):
@@ -52,8 +52,8 @@ def fit_instructions(specs: "Iterable[ModelSpec]") -> None:
 
 
 def described() -> dict[str, str]:
-    """What this process computes with: torch's instructions, the variables of :data:`COMMON` that
-    are set, and why none was where the processor is another."""
+    """Return torch's instructions, the variables of :data:`COMMON` that are set, and on other
+    processors the reason why none is."""
     import torch
 
     facts = {"torch": torch.backends.cpu.get_cpu_capability()}

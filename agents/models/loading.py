@@ -1,4 +1,4 @@
-"""Loading of models by their settings; roles with adapters share a base."""
+"""Loads models by their specs; roles with adapters on the same model share a base."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from coterie.agents.models.blocks import Recomputation, compute_in
+from coterie.agents.models.bos import asks_for_bos, prepend_bos
 from coterie.agents.models.codec import HFCodec
 from coterie.agents.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.agents.models.family import cap_scores, pin_rope
@@ -18,14 +19,13 @@ from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly
 from coterie.agents.models.shards import Ranks, joined
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
-from coterie.agents.models.start import asks_for_start, put_in_front
 from coterie.agents.models.threads import ProcessorLoad, use_free_threads
 from coterie.cli.progress import LOADED
 from coterie.datatypes import UserError, derive_seed
 
 _NO_LIMIT = 1 << 20
 _SAME_DIRECTION = 0.99
-"""Cosine of two states that differ by the rounding of 16 bits."""
+"""Smallest cosine of two states that differ only by 16-bit rounding."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +36,24 @@ class LoadedRole:
     codec: HFCodec
     tokenizer: Any
     cut: bool = False
-    """Whether its model is the text decoder of a model that also sees, whose files hold more."""
+    """Whether the model is the text decoder of a vision-language checkpoint."""
 
 
 def load_team(
     specs: Mapping[str, ModelSpec], trained: Set[str], *, seed: int = 0
 ) -> dict[str, LoadedRole]:
-    """Load every role's model. All specs are checked before the first weight is read.
+    """Load every role's model, after a check of all specs.
 
-    Roles that name the same model with LoRA share one base in memory; with full weights each has
-    its own copy. Where this process is one of several ranks, it keeps a shard of everything.
+    Roles with LoRA on the same model share one base in memory; with full weights each role has its
+    own copy. A process that is one of several ranks keeps a shard of everything.
 
     Args:
         specs: role -> its model.
         trained: roles that learn; the others require no gradient.
-        seed: names the random start of new adapters.
+        seed: determines the random initialization of new adapters.
 
     Raises:
-        UserError: a model cannot be loaded; one sentence that names the way out.
+        UserError: a model cannot be loaded.
     """
     unknown = set(trained) - set(specs)
     if unknown:
@@ -128,12 +128,13 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
 
 
 def _adapter_name(role: str) -> str:
-    # Module names hold no dots, and peft cannot tell names within "lora_" from its own prefix.
+    # Module names cannot contain dots, and peft confuses names that are part of "lora_" with its
+    # prefix.
     return "role-" + role.replace(".", "-")
 
 
 def base_key(spec: ModelSpec) -> tuple[Any, ...]:
-    """A key that is equal for adapters that share a base."""
+    """Return a key that is equal for adapters that share a base."""
     folder = local_folder(spec)
     name = spec.model if folder is None else str(folder.resolve())
     return (
@@ -164,15 +165,15 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
             config: Any = AutoConfig.from_pretrained(name, **common)
         context = _context(config, spec)
         with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
-            # Beside mistral-common, which vLLM brings, Mistral's would be one of its own kind.
+            # With mistral-common, which vLLM installs, Mistral would get a slow tokenizer.
             tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
-            if asks_for_start(folder or hub_snapshot(spec)):
-                put_in_front(tokenizer)
+            if asks_for_bos(folder or hub_snapshot(spec)):
+                prepend_bos(tokenizer)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             module, info, cut = _read(name, config, common, held_dtype)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
-    if not joined():  # else each block goes there by itself, in shards
+    if not joined():  # with several ranks, each block moves separately, in shards
         module = module.to(_device(spec))  # type: ignore[arg-type]
     module.eval()
     cap_scores(module)
@@ -184,7 +185,7 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
 
 
 def _shard(base: _Base, spec: ModelSpec, handles: Sequence[ModelHandle]) -> None:
-    """Leave on each rank a shard of a base and of all adapters on it."""
+    """Keep only this rank's shard of a base and of all adapters on it."""
     held_dtype = next(base.module.parameters()).dtype
     full = spec.lora is None
     ranks = Ranks(
@@ -192,7 +193,7 @@ def _shard(base: _Base, spec: ModelSpec, handles: Sequence[ModelHandle]) -> None
     )
     for handle in handles:
         handle.ranks = ranks
-        # It reads weights past the blocks' own forward passes, in which they are gathered.
+        # It reads weights outside of the blocks' forward passes, which gather them.
         handle.tree_forward = None
         _check_packing(handle)
 
@@ -205,8 +206,8 @@ def _check_packing(handle: ModelHandle) -> None:
 def _read(
     name: str, config: Any, common: Mapping[str, Any], dtype: torch.dtype
 ) -> tuple[Any, Any, bool]:
-    """A causal language model, transformers' ``output_loading_info``, and whether the model is a
-    part of the files: the text decoder of a model that also sees."""
+    """Return a causal language model, transformers' ``output_loading_info``, and whether the model
+    is only the text decoder of a vision-language checkpoint."""
     from transformers import (
         MODEL_FOR_CAUSAL_LM_MAPPING,
         MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
@@ -222,7 +223,7 @@ def _read(
         dtype=dtype,
         use_safetensors=True,
         output_loading_info=True,
-        # The caller reports them by name.
+        # check_complete reports them.
         ignore_mismatched_sizes=True,
         **common,
     )
@@ -240,7 +241,7 @@ def _read(
 
 
 def _check_head(handle: ModelHandle) -> None:
-    """Refuse a model whose logits are not the known function of its last hidden states."""
+    """Refuse a model whose logits are not :meth:`ModelHandle.head` of its last hidden states."""
     ids = torch.arange(4, device=handle.device)[None] % handle.vocab_size
     kind, dtype = handle.causal_lm.config.model_type, str(handle.dtype).rpartition(".")[2]
     wrong = f"models of type {kind!r} do not compute in {dtype}; try another --agents.ROLE.dtype"
@@ -250,7 +251,7 @@ def _check_head(handle: ModelHandle) -> None:
         )
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
-        raise UserError(f"models of type {kind!r} compute their logits in a way we do not know")
+        raise UserError(f"models of type {kind!r} have an unsupported logit computation")
     _check_packing(handle)
 
 
@@ -258,23 +259,24 @@ def _check_head(handle: ModelHandle) -> None:
 def packing_agrees(handle: ModelHandle) -> bool:
     """Whether packed rows have the states of padded rows on the model's device.
 
-    Leaves ``handle.packs`` false.
+    Changes ``handle.packs``, so the caller must set it.
     """
     ids_BT = torch.arange(2, 26, device=handle.device).repeat(2, 1) % handle.vocab_size
     ids_BT[1, 18:] //= 2
     mask_BT = torch.arange(23, device=handle.device).expand(2, -1) >= 17
     try:
         with handle.active():
-            states = []
-            for handle.packs in (True, False):
-                states.append(handle.scored_states(ids_BT, mask_BT).float())
-    except (RuntimeError, ImportError, TypeError):  # a kernel that is not there, or another one
+            handle.packs = True
+            packed = handle.scored_states(ids_BT, mask_BT).float()
+            handle.packs = False
+            padded = handle.scored_states(ids_BT, mask_BT).float()
+    except (RuntimeError, ImportError, TypeError):  # the kernel is missing or of another version
         return False
-    return bool(torch.cosine_similarity(*states, dim=-1).min() > _SAME_DIRECTION)
+    return bool(torch.cosine_similarity(packed, padded, dim=-1).min() > _SAME_DIRECTION)
 
 
 def _eos_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:
-    """Every id that ends a text: the generation settings may list several."""
+    """All ids that end a text; the generation settings can list several."""
     ids: set[int] = set()
     for value in (
         module.generation_config.eos_token_id if module.generation_config is not None else None,
@@ -298,5 +300,5 @@ def _device(spec: ModelSpec) -> torch.device:
 
 
 def compute_dtype(spec: ModelSpec) -> torch.dtype:
-    """The number format in which ``spec`` computes."""
+    """Return the number format in which ``spec`` computes."""
     return getattr(torch, number_format_of(spec).name)

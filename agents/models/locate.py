@@ -1,4 +1,4 @@
-"""From a model's name to a folder on disk; every mistake is refused before weights are loaded."""
+"""Finds a model's folder by its name, and refuses every mistake before weights are loaded."""
 
 import json
 import re
@@ -18,9 +18,9 @@ TINY = Path(__file__).parent / "tiny"
 _HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 _ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
-# Files that describe a checkpoint, without weights.
+# The files of a checkpoint without weights.
 _DESCRIPTION = ("*.json", "*.jinja", "*.txt", "*.model")
-# Those of them that are JSON objects.
+# Files that contain a JSON object.
 _OBJECTS = (
     "config.json",
     "generation_config.json",
@@ -32,19 +32,19 @@ _OBJECTS = (
     "model.safetensors.index.json",
 )
 DESCRIBING = (*_OBJECTS, "vocab.json", "vocab.txt", "merges.txt", "*.model", "*.jinja", "*.py")
-"""The files that decide what a model's weights mean."""
+"""The files that determine a model together with its weights."""
 
 
 def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
-    """Refuse a model that cannot be loaded; reads no weights.
+    """Refuse a model that cannot be loaded, without reading weights.
 
     Args:
         spec: the model.
-        role: named in the flags that a message gives.
-        trained: whether it is to learn.
+        role: the role in the flags of error messages.
+        trained: whether the role learns.
 
     Raises:
-        UserError: one sentence that names the way out.
+        UserError: the model cannot be loaded.
     """
     _check_device(spec.device)
     if trained and spec.lora is None and spec.dtype == "float16":
@@ -94,12 +94,11 @@ def _check_code(config: Mapping[str, Any], name: str, role: str) -> None:
 
 
 def local_folder(spec: ModelSpec) -> Path | None:
-    """The folder that ``spec.model`` names, or None where it is a hub id; what a GGUF file holds is
-    written into one.
+    """Return the folder of ``spec.model``, or None for a hub id; a GGUF file is converted first.
 
     Raises:
-        UserError: an unknown ``tiny:`` name, a path that does not exist, a GGUF file that cannot be
-            read.
+        UserError: an unknown ``tiny:`` name, a path that does not exist, or an unreadable GGUF
+            file.
     """
     name = spec.model
     if name.startswith("tiny:"):
@@ -128,8 +127,8 @@ def local_folder(spec: ModelSpec) -> Path | None:
 
 
 def hub_snapshot(spec: ModelSpec) -> Path | None:
-    """Where the hub's files of ``spec.model`` are on this disk, in a folder that is called after
-    their commit; None for a local folder, and where nothing was downloaded yet."""
+    """Return the folder of ``spec.model`` in the hub's cache, which is named after the commit; None
+    for a local model, or before the download."""
     if local_folder(spec) is not None:
         return None
     from huggingface_hub import snapshot_download
@@ -142,28 +141,28 @@ def hub_snapshot(spec: ModelSpec) -> Path | None:
 
 
 def has_adapter_weights(folder: Path) -> bool:
-    """Whether ``folder`` holds an adapter in peft's format, as safetensors."""
+    """Whether ``folder`` contains an adapter in peft's format, as safetensors."""
     return all((folder / name).is_file() for name in _ADAPTER)
 
 
 @dataclass(frozen=True)
 class NamedAdapter:
-    """An adapter that the user named in place of a model."""
+    """An adapter that the user named instead of a model."""
 
     folder: Path
     base: str
     """The model that it was trained on."""
     from_hub: bool
     base_revision: str | None
-    """The base's revision, as the adapter names it."""
+    """The base's revision in the adapter's configuration."""
 
 
 def named_adapter(name: str, revision: str | None = None) -> NamedAdapter | None:
-    """The adapter that ``name`` names, a folder or a downloaded hub id; None for a model, and for
-    an id that was not downloaded.
+    """Return the adapter in a folder or in a downloaded hub repository; None for a model, or before
+    the download.
 
     Raises:
-        UserError: the adapter does not say what model it belongs to.
+        UserError: the adapter does not name its base model.
     """
     folder: Path | None = _folder(name)
     from_hub = not folder.exists() and bool(_HUB_ID.fullmatch(name))
@@ -260,7 +259,7 @@ def _check_device(name: str) -> None:
     try:
         device = torch.device(name)
         if device.type == "cuda":
-            # Nothing is put on a GPU yet: that takes memory, and processes could no longer fork.
+            # A tensor on the GPU would take memory, and this process could no longer fork.
             usable = (device.index or 0) < torch.cuda.device_count()
         else:
             usable = device.type != "meta" and torch.empty(0, device=device) is not None
@@ -283,13 +282,13 @@ def _check_hub(spec: ModelSpec) -> None:
             f"{name!r} is not in the local cache and the hub is switched off; {way_out}"
         )
     try:
-        # One try without the client's retries: a machine without a network is told at once.
+        # A single request without the client's retries fails at once without a network.
         get_session().head(constants.ENDPOINT, timeout=10)
         files = HfApi().list_repo_files(name, revision=spec.revision)
         wanted = [*_DESCRIPTION, _ADAPTER[1]]
         snapshot_download(name, revision=spec.revision, allow_patterns=wanted)
     except Exception as error:
-        # The client raises its own errors and those of three HTTP layers; none is ours to mend.
+        # The client raises its own errors and those of three HTTP layers.
         reason = type(error).__name__
         raise UserError(
             f"model {name!r} cannot be downloaded from the hub ({reason}); {way_out}"

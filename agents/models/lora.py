@@ -1,4 +1,4 @@
-"""LoRA adapters on a model: which layers get them, and how adapted layers compute."""
+"""LoRA adapters: their layers, and the computation of adapted layers."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,22 +20,22 @@ _FUSED = {
 
 
 _USUAL = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
-# State-space models, by their configurations, and layers there whose weights are read past their
-# forward pass, where an adapter would not be seen.
+# State-space models, by fields of their configurations. They read the weights of some layers
+# outside of the layers' forward passes, where an adapter has no effect.
 _STATE = ("state_size", "mamba_d_state", "ssm_state_size")
 _BYPASSED = frozenset({"x_proj", "dt_proj", "out_proj"})
 
 
 def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
-    """The names that a model gives to the linear layers that get an adapter.
+    """Return the model's names of the linear layers that get an adapter.
 
     Args:
         module: a transformers model.
-        targets: wanted layers, or ``all-linear``: all but the head; none: the seven of Llama where
-            the model has all of them, else ``all-linear``.
+        targets: names of layers, or ``all-linear``: all but the head. Empty: the seven layers of
+            Llama if the model has all of them, else ``all-linear``.
 
     Raises:
-        UserError: the model lacks a layer, or only a part of a fused layer is named.
+        UserError: the model lacks a layer, or ``targets`` names only a part of a fused layer.
     """
     linear = {name.rsplit(".", 1)[-1] for name in _linear_layers(module)}
     if not targets:
@@ -53,12 +53,12 @@ def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
 
 
 def _linear_layers(module: nn.Module) -> Iterator[str]:
-    """The name of every linear layer that can bear an adapter."""
+    """Yield the name of every linear layer that can have an adapter."""
     config: Any = module.config
     stateful = any(hasattr(config, name) for name in _STATE)
     head: Any = module.get_output_embeddings()  # type: ignore[operator]
     for name, part in module.named_modules():
-        # A layer that already bears adapters keeps its own matrix in `base_layer`.
+        # A layer with adapters has its own matrix in `base_layer`.
         name = name.removesuffix(".base_layer")
         bypassed = stateful and name.rsplit(".", 1)[-1] in _BYPASSED
         linear = isinstance(part, nn.Linear | Conv1D) and ".lora_" not in name
@@ -67,8 +67,7 @@ def _linear_layers(module: nn.Module) -> Iterator[str]:
 
 
 def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], set[str]]:
-    """The names of ``wanted`` layers, with fused ones in place of all of their parts; and those
-    that are missing."""
+    """The names of ``wanted`` layers, with fused layers for their parts; and the missing names."""
     names = [t for t in wanted if t in linear]
     missing = set(wanted) - set(names)
     for fused, parts in _FUSED.items():
@@ -86,17 +85,16 @@ def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], s
 
 
 def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
-    """``module`` with a new adapter (arXiv:2106.09685). A plain model is wrapped; a peft model gets
-    one more adapter.
+    """Add an adapter to ``module`` (arXiv:2106.09685); return the peft model.
 
     Args:
-        module: a transformers model, or one of peft's.
-        name: of the adapter; unique on the model.
-        spec: its rank and layers, or the folder of the adapter that is loaded.
-        seed: of A in a new adapter; its B is 0, so that it is the identity.
+        module: a transformers model, which is wrapped, or a peft model.
+        name: name of the adapter, unique on the model.
+        spec: rank and layers of a new adapter, or the folder of an adapter to load.
+        seed: seed of A in a new adapter; B is 0, so the adapter is the identity.
 
     Raises:
-        UserError: the model cannot bear it, or the folder's adapter does not fit.
+        UserError: the model does not support the adapter, or the loaded adapter does not fit.
     """
     from peft import LoraConfig, PeftModel, get_peft_model
 
@@ -118,7 +116,7 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
         config.inference_mode = False
         config.lora_dropout = 0.0
     if not config.base_model_name_or_path and base.name_or_path:
-        # peft does so for the first adapter on a base only.
+        # peft sets this for the first adapter of a base only.
         config.base_model_name_or_path = base.name_or_path
     what = (
         f"{spec.adapter or 'LoRA'} cannot be put on a model of type {base.config.model_type!r}: "
@@ -138,12 +136,12 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
 
 
 def compute_in_one_format(module: nn.Module) -> None:
-    """Have adapted layers of ``module`` that are plain ones compute in their input's format.
+    """Make plain adapted layers of ``module`` compute in the format of their input.
 
-    In 16 bits peft casts the layer's input to the adapter's float32, multiplies there, and scales,
-    adds and casts results as wide as the layer's: six passes over memory for a product of rank 16.
-    Here the adapter is rounded to the format of its input, as automatic mixed precision does, and
-    is added within a matrix product. What learns stays float32: gradients arrive in it.
+    With 16-bit input, peft casts it to the adapter's float32, multiplies, and scales, adds and
+    casts full-width results: six memory passes for a product of rank 16. Here the adapter is
+    rounded to the input's format, as in automatic mixed precision, and added within a matrix
+    product. Adapter weights and their gradients stay in float32.
     """
     from peft.tuners.lora.layer import Linear
 
@@ -169,7 +167,7 @@ def _forward(layer: Any, plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _is_plain(layer: Any, adapter: str) -> bool:
-    """Whether it adds B A x to the layer's output, and nothing else."""
+    """Whether the adapter only adds B A x to the layer's output."""
     return (
         adapter in layer.lora_A
         and adapter not in layer.lora_variant

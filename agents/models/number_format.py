@@ -1,4 +1,4 @@
-"""The default number format of a model, by its size and the processor's flags."""
+"""The default number format of a model, by its size and device."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,7 @@ from coterie.agents.models.spec import TINY_BYTES, ModelSpec
 
 _CPUINFO = Path("/proc/cpuinfo")
 _NATIVE = ("amx_bf16", "avx512_bf16")
-"""Flags of processors that multiply matrices in bfloat16: about twice as fast as in float32."""
+"""Flags of processors that multiply matrices in bfloat16, about twice as fast as in float32."""
 
 
 @dataclass(frozen=True)
@@ -17,12 +17,13 @@ class NumberFormat:
     """Example: ``NumberFormat("bfloat16", "the processor has avx512_bf16")``"""
 
     name: str
-    """As torch calls it."""
+    """torch's name."""
     why: str
 
 
 def number_format_of(spec: ModelSpec) -> NumberFormat:
-    """The format in which ``spec`` computes, and why; imports torch only to look for a GPU."""
+    """Return the format in which ``spec`` computes, and the reason; imports torch only to look for
+    a GPU."""
     if spec.dtype != "auto":
         return NumberFormat(spec.dtype, "asked for")
     if not _on_cpu(spec.device):
@@ -37,7 +38,7 @@ def number_format_of(spec: ModelSpec) -> NumberFormat:
 
 @cache
 def native_bfloat16() -> str | None:
-    """The processor's flag for multiplication in bfloat16; None without one."""
+    """Return the processor's flag for multiplication in bfloat16; None without one."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:  # no Linux
@@ -55,7 +56,7 @@ def _on_cpu(device: str) -> bool:
 
 
 def is_tiny(spec: ModelSpec) -> bool:
-    """Whether its files on this disk are that small; a model of the hub counts as large."""
+    """Whether the local files have at most ``TINY_BYTES``; models of the hub count as large."""
     folder = local_folder(spec)
     if folder is None or not folder.is_dir():
         return False

@@ -1,7 +1,9 @@
-"""The models of the papers as their ``config.json`` has them: what decides size and arithmetic.
+"""Configurations of the papers' models: the fields of ``config.json`` that decide size and
+arithmetic.
 
-Read off the files on the hub, without what transformers takes by itself. A plan is made of them
-without a network, and ``research/miniatures/shapes.py`` builds models of random weights like them.
+They come from the files on the hub, without the defaults of transformers. ``--plan`` uses them
+without a network, and ``research/miniatures/shapes.py`` builds models with random weights from
+them.
 """
 
 from collections.abc import Mapping
@@ -34,7 +36,7 @@ def _qwen3(layers: int, width: int, inner: int, context: int, theta: float, **mo
 
 
 def _ministral3(layers: int, width: int, inner: int, tied: bool) -> dict[str, Any]:
-    """A decoder beside an encoder of pictures."""
+    """A decoder next to an image encoder."""
     rope = {
         "rope_type": "yarn",
         "rope_theta": 1e6,

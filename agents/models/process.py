@@ -1,4 +1,4 @@
-"""Settings of this process while a model works: threads, and transformers' messages."""
+"""Settings of this process during model calls: threads, and the output of transformers."""
 
 import sys
 from collections.abc import Iterator
@@ -12,10 +12,9 @@ from coterie.agents.models.spec import TINY_BYTES
 
 @contextmanager
 def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
-    """One thread inside for tiny models on a CPU; whatever is set for all others."""
-    # Below that size a decoding step, and much of an update, is a few dozen tiny operations: a
-    # second thread gains little, and where another process keeps its core busy every one of them
-    # waits for it.
+    """Use one thread for tiny models on a CPU inside the block; other models keep the setting."""
+    # A decoding step of a tiny model consists of a few dozen tiny operations. A second thread gains
+    # little, and each operation has to wait for it if another process uses its core.
     threads = torch.get_num_threads()
     if device.type != "cpu" or weight_bytes > TINY_BYTES or threads == 1:
         yield
@@ -29,8 +28,8 @@ def few_threads(device: torch.device, weight_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """While open, the attribute ``name`` of another package's ``owner`` is ``value``: for what the
-    package has no setting for."""
+    """Replace an attribute of another package's object inside the block, if the package has no
+    setting for it."""
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:
@@ -41,7 +40,7 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def quietly(*, bars: bool = False) -> Iterator[None]:
-    """While open, transformers reports nothing and, without ``bars``, shows no progress bars."""
+    """Silence transformers inside the block; progress bars too, unless ``bars`` is set."""
     from transformers.utils import logging
 
     level, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -58,8 +57,8 @@ def quietly(*, bars: bool = False) -> Iterator[None]:
 
 @contextmanager
 def without_scipy() -> Iterator[None]:
-    """Imports of transformers inside leave SciPy and scikit-learn out, which saves more than a
-    second of CPU time: losses of object detectors and assisted decoding, which nothing here uses,
+    """Import transformers inside the block without SciPy and scikit-learn, which saves more than a
+    second of CPU time. Only losses of object detectors and assisted decoding need them; these
     import them at their first call."""
     import transformers.utils as utils
 
@@ -74,25 +73,25 @@ def without_scipy() -> Iterator[None]:
     for name, module in list(sys.modules.items()):
         if not name.startswith("transformers."):
             continue
-        for asked, function in _LATER.items():
-            if vars(module).get(asked) is absent:
+        for check, function in _LATER.items():
+            if vars(module).get(check) is absent:
                 vars(module).setdefault(function.__name__, function)
 
 
 def linear_sum_assignment(*arguments: Any, **more: Any) -> Any:
-    """SciPy's."""
+    """SciPy's function."""
     from scipy.optimize import linear_sum_assignment
 
     return linear_sum_assignment(*arguments, **more)
 
 
 def roc_curve(*arguments: Any, **more: Any) -> Any:
-    """That of scikit-learn."""
+    """scikit-learn's function."""
     from sklearn.metrics import roc_curve
 
     return roc_curve(*arguments, **more)
 
 
 _LATER = {"is_scipy_available": linear_sum_assignment, "is_sklearn_available": roc_curve}
-"""What a module of transformers asks before it imports a package -> the one function that it
-takes from there."""
+"""Function by which transformers checks for a package -> the only function that it imports from
+the package."""

@@ -1,4 +1,8 @@
-"""Chat templates of checkpoints, rendered in a process of their own, with limits."""
+"""Renders chat templates in a separate process, with limits on time and memory.
+
+:mod:`coterie.agents.models.codec` uses it once for each tokenizer to learn the template's markup,
+and puts prompts into that markup itself.
+"""
 
 import atexit
 import json
@@ -12,13 +16,13 @@ from typing import Any
 
 _SCRIPT = Path(__file__).with_name("template_process.py")
 _PATIENCE_S = 120.0
-"""For starting the process and for one request; it counts the seconds of its own that a template
-takes, which are far fewer."""
+"""Limit for the start of the process and one request. The process itself limits the time of a
+template, to far fewer seconds."""
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A conversation as the template writes it, or why it does not."""
+    """A rendered conversation, or the reason for the template's failure."""
 
     text: str | None
     why: str = ""
@@ -31,14 +35,15 @@ def render(
     *,
     goes_on: bool = True,
 ) -> list[Rendered]:
-    """Conversations as the tokenizer's chat template writes them. A template that writes the date
-    gets a fixed day.
+    """Render conversations with the tokenizer's chat template. Templates that write the date get a
+    fixed day.
 
     Args:
-        tokenizer: has the template.
-        conversations: of texts (user, assistant, user, ...) or of messages as templates take them.
-        tools: as templates take them.
-        goes_on: whether the start of the assistant's next turn stands behind each.
+        tokenizer: the tokenizer with the template.
+        conversations: lists of texts (user, assistant, user, ...) or of messages in the format of
+            templates.
+        tools: in the format of templates.
+        goes_on: whether to add the start of the assistant's next turn.
     """
     try:
         template = tokenizer.get_chat_template()
@@ -59,15 +64,15 @@ def render(
 
 
 class _Process:
-    """The process that renders: started at the first request, and again after one that killed it;
-    ends with this process."""
+    """The rendering process. It starts at the first request, restarts after a request that killed
+    it, and ends with this process."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
 
     def ask(self, request: str) -> list[dict[str, str]] | None:
-        """One answer for each conversation; None where the request killed the process."""
+        """Return an answer for each conversation; None if the request killed the process."""
         with self._lock:
             process = self._process or self._start()
             watch = threading.Timer(_PATIENCE_S, process.kill)
@@ -95,13 +100,13 @@ class _Process:
 
     def _start(self) -> "subprocess.Popen[str]":
         self._process = subprocess.Popen(
-            # Not the folder of the script, whose modules are called like others' (-P).
+            # -P keeps the script's folder, whose modules could shadow others, off sys.path.
             [sys.executable, "-P", "-W", "ignore", str(_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            # Ctrl-C is for this process; the other one ends with it.
+            # Ctrl-C must not reach the process, which ends with this one.
             start_new_session=True,
         )
         atexit.register(self._end)

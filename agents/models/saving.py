@@ -1,4 +1,4 @@
-"""Checkpoints of full weights, written again and again during a run."""
+"""Writes weights during a run: checkpoints of full weights, and safetensors files."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from coterie.agents.models.process import quietly
 _WEIGHTS = "model.safetensors"
 _METADATA = {"format": "pt"}
 _SMALL = 1 << 26
-"""Bytes up to which a file is written from a second copy in memory."""
+"""Largest file in bytes that is serialized in memory first."""
 
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Turn safetensors' error of a full or failing disk into :class:`OSError`."""
+    """Turn safetensors' errors of a full or failing disk into :class:`OSError`."""
     try:
         yield
     except SafetensorError as error:
@@ -33,7 +33,8 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def store(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
-    """Write safetensors; small ones over what the file holds, which costs half of a new file."""
+    """Write safetensors. Small files are overwritten in place, which takes half the time of a new
+    file."""
     tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
     if sum(tensor.nbytes for tensor in tensors.values()) > _SMALL:
         with disk_errors(path):
@@ -58,27 +59,27 @@ def round_checkpoint(folder: Path, dtype: torch.dtype) -> None:
 
 
 class CheckpointWriter:
-    """Writes one model and its tokenizer in the hub's format.
+    """Writes a model and its tokenizer in the hub's format.
 
-    Transformers writes the first checkpoint. What training does not change (configuration and
-    tokenizer, three quarters of the work for a tiny model) is then copied into every later one,
-    which gets its weights straight from the model, where the file has them under the model's own
-    names; architectures that are stored in another form, or in several files, go on as they began.
+    transformers writes the first checkpoint. Later ones get copies of the files that training does
+    not change (configuration and tokenizer, three quarters of the work for a tiny model), and the
+    weights directly from the model. This requires that the file uses the model's names;
+    transformers keeps writing architectures that are stored otherwise, or in several files.
     """
 
     def __init__(self, module: Any, tokenizer: Any) -> None:
         self._module = module
         self._tokenizer = tokenizer
         self._constant: dict[str, bytes] | None = None
-        """File name -> content, once it is known that weights can be written straight."""
+        """File name -> content; None until it is known that weights can be written directly."""
         self._names: list[str] = []
 
     def write(self, folder: Path, state: Mapping[str, torch.Tensor]) -> None:
         """Write a checkpoint.
 
         Args:
-            folder: is there; files of an earlier checkpoint are written over.
-            state: the model's, whole.
+            folder: an existing folder; files of an earlier checkpoint are overwritten.
+            state: the model's state, not sharded.
         """
         if self._constant is None:
             with quietly(), disk_errors(folder):
@@ -87,7 +88,7 @@ class CheckpointWriter:
             self._remember(folder, state)
             return
         for name, content in self._constant.items():
-            # Left alone where it stands already: a file that is written again must be synced again.
+            # An unchanged file is not rewritten, because it would have to be synced again.
             if not ((folder / name).is_file() and (folder / name).read_bytes() == content):
                 (folder / name).write_bytes(content)
         store({name: state[name] for name in self._names}, folder / _WEIGHTS)
@@ -98,11 +99,11 @@ class CheckpointWriter:
         with safe_open(folder / _WEIGHTS, "pt") as stored:
             # A tied head is stored once.
             self._names = sorted(stored.keys())
-            straight = all(
+            direct = all(
                 name in state and _same(stored.get_tensor(name), state[name].cpu())
                 for name in self._names
             )
-        if straight:
+        if direct:
             self._constant = {
                 path.name: path.read_bytes()
                 for path in folder.iterdir()

@@ -1,9 +1,9 @@
-"""A model whose weights lie in shards on several ranks (FSDP2, arXiv:2304.11277).
+"""Models whose weights are sharded over several ranks (FSDP2, arXiv:2304.11277).
 
-A rank is a process with a device of its own. Every decoder block is one group of weights, and what
-stands around the blocks another: a group is whole on every rank while it computes, and in shards
-again afterwards, as its gradients and an optimiser's moments are. Each rank computes other rows of
-a step; their gradients are added up.
+A rank is a process with its own device. Every decoder block is a group of weights, and the modules
+around the blocks form another. A group is gathered on every rank while it computes; otherwise it is
+sharded, as are gradients and the optimizer's moments. Each rank computes different rows of a step,
+and the gradients are summed.
 """
 
 import os
@@ -22,18 +22,18 @@ from coterie.agents.models.blocks import blocks
 T = TypeVar("T")
 
 _PATIENCE = timedelta(minutes=10)
-"""Longest wait of a rank for the others in the middle of an update."""
+"""Longest wait of a rank for the others during an update."""
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 
 
 def join_ranks(rank: int, size: int, meeting: str) -> None:
-    """Make this process one of several that compute together: by NCCL where it has a GPU, else by
+    """Make this process one of several ranks that compute together, by NCCL with a GPU, else by
     gloo.
 
     Args:
-        rank: of this process, from 0.
+        rank: rank of this process, from 0.
         size: number of processes.
-        meeting: HOST:PORT of a TCPStore, or a file where all are on one machine.
+        meeting: HOST:PORT of a TCPStore, or a file if all ranks are on one machine.
     """
     host, _, port = meeting.rpartition(":")
     torch_stores: Any = dist
@@ -52,8 +52,8 @@ def joined() -> bool:
 
 
 class Ranks:
-    """The processes that compute a model's updates together: this one alone, unless a model is
-    given. All of them must make the same calls in the same order."""
+    """The processes that compute a model's updates together: without a model, only this one. All of
+    them must make the same calls in the same order."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class Ranks:
         device: torch.device | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        """Leave a shard of each weight of ``module`` on ``device``; every rank has it whole.
+        """Shard ``module``, of which every rank has all weights.
 
         Args:
-            module: None: this process computes alone.
-            device: of this rank.
-            dtype: what it computes in, where weights are held in another format.
+            module: the model; None: there are no other ranks.
+            device: the device of this rank.
+            dtype: format of the computation, if it differs from that of the weights.
         """
         self.size, self.rank = 1, 0
         if module is not None:
@@ -75,26 +75,27 @@ class Ranks:
             _shard(self._root, device or torch.device("cpu"), dtype)
 
     def forward(self, work: Callable[[], T]) -> T:
-        """The result of ``work``, a computation with the model, for which weights are gathered."""
+        """Return the result of ``work``, a computation with the model, whose weights are
+        gathered."""
         return work() if self.size == 1 else self._root(work)
 
     def share(self, groups: Sequence[list[int]]) -> list[tuple[list[int], bool]]:
-        """This rank's micro-batches, and whether each counts: all ranks compute as many, since each
-        needs the others' shards."""
+        """Return this rank's micro-batches, each with whether it counts. All ranks compute the same
+        number, because each needs the others' shards; repeated ones do not count."""
         mine = [(group, True) for group in groups[self.rank :: self.size]]
         most = -(-len(groups) // self.size)
         return mine + [(group, False) for group in groups[-1:] for _ in range(most - len(mine))]
 
     def add(self, tensor: Tensor) -> Tensor:
-        """The sum over ranks."""
+        """Return the sum over ranks."""
         return self._reduced(tensor, dist.ReduceOp.SUM)
 
     def largest(self, tensor: Tensor) -> Tensor:
-        """The maximum over ranks."""
+        """Return the maximum over ranks."""
         return self._reduced(tensor, dist.ReduceOp.MAX)
 
     def exchange(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Sums over ranks of tensors that one rank has computed and all others left at 0."""
+        """Return tensors of which each was computed by one rank and is 0 on all others."""
         if self.size == 1 or not tensors:
             return list(tensors)
         return list(self.add(torch.cat(list(tensors))).split([len(tensor) for tensor in tensors]))
@@ -108,7 +109,7 @@ class Ranks:
 
 
 class _Pass(nn.Module):
-    """Any computation as a forward pass of the model, for which its weights are gathered."""
+    """Wraps any computation as a forward pass of the model, for which FSDP gathers the weights."""
 
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
@@ -128,14 +129,14 @@ def _shard(root: _Pass, device: torch.device, dtype: torch.dtype | None) -> None
         fully_shard(part, mesh=mesh, reshard_after_forward=True, mp_policy=policy)
     for part in root.modules():
         if isinstance(part, FSDPModule):
-            # Losses are parts of one sum, not means.
+            # Losses of the ranks are parts of a sum, not means.
             part.set_gradient_divide_factor(1.0)
             part.set_force_sum_reduction_for_comms(True)
 
 
 def gather(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Whole tensors, those in shards gathered one after another onto the CPU of rank 0, which alone
-    gets them. Every rank has to call."""
+    """Gather sharded tensors one by one onto the CPU of rank 0; other ranks do not get them. Every
+    rank must call this."""
     gathered: dict[int, Tensor | None] = {}
     for tensor in tensors.values():
         if id(tensor) not in gathered:
@@ -152,12 +153,13 @@ def _gathered(tensor: Tensor) -> Tensor | None:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """``tensor``, gathered on every rank where it lies in shards. Every rank has to call."""
+    """Gather a sharded tensor on every rank; return others unchanged. Every rank must call this."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def shard_as(tensor: Tensor, other: Tensor) -> Tensor:
-    """This rank's shard of ``tensor``, which all have whole, where ``other`` lies in shards."""
+    """Return this rank's shard of ``tensor``, of which every rank has a copy, if ``other`` is
+    sharded; else ``tensor``."""
     if not isinstance(other, DTensor):
         return tensor
     moved = tensor.to(other.to_local().device)

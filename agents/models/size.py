@@ -1,4 +1,4 @@
-"""The number of a model's weights, by its files' headers or its name; no weight is read."""
+"""The number of a model's weights, from the headers of its files or its name."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from coterie.agents.models.spec import ModelSpec
 from coterie.datatypes import UserError
 
 TINY_BELOW = 5_000_000
-"""A model with fewer weights is tiny: the shipped ones have an eighth of a million."""
+"""Models with fewer weights are tiny; the shipped ones have an eighth of a million."""
 
 _MOST_HEADER = 100 << 20
 # The part of a name that says how many weights there are: 135M, 0.5B, 1.5b.
@@ -24,8 +24,8 @@ _WORTH = {"m": 1e6, "b": 1e9}
 
 
 def count_weights(model: str, revision: str | None = None) -> int | None:
-    """Weights of ``model`` (of its base, where it is an adapter), by the headers of its safetensors
-    or GGUF file, by its config.json, or else by its name; None where none of these says it.
+    """Return the number of weights of ``model`` (of the base of an adapter), from the headers of
+    its safetensors or GGUF file, its config.json, or its name; None if unknown.
 
     >>> count_weights("Qwen/Qwen2.5-0.5B-Instruct")
     500000000
@@ -45,12 +45,12 @@ def count_weights(model: str, revision: str | None = None) -> int | None:
     except (UserError, ArithmeticError, AttributeError, LookupError, MemoryError):
         return None
     except (OSError, RecursionError, TypeError, ValueError):
-        # models.locate refuses what is wrong with it.
+        # check_model in locate.py reports damaged files.
         return None
 
 
 def is_tiny(model: str, revision: str | None = None) -> bool:
-    """Whether ``model`` has fewer than :data:`TINY_BELOW` weights; false where that is unknown."""
+    """Whether ``model`` has fewer than :data:`TINY_BELOW` weights; false if unknown."""
     if model.startswith("tiny:"):
         return True
     weights = count_weights(model, revision)
@@ -76,7 +76,7 @@ def _config(path: Path) -> Mapping[str, Any]:
 
 
 def _by_config(config: Mapping[str, Any] | None) -> int | None:
-    """Weights of a decoder with gated feed-forward layers, norms and biases left out."""
+    """Weights of a decoder with gated feed-forward layers, without norms and biases."""
     text = (config or {}).get("text_config", config) or {}
     if not {"num_hidden_layers", "hidden_size", "intermediate_size", "vocab_size"} <= text.keys():
         return None

@@ -1,4 +1,4 @@
-"""Full weights by their names in a checkpoint, one decoder block after another."""
+"""Full weights by their names in a checkpoint, block by block."""
 
 import itertools
 import re
@@ -25,24 +25,24 @@ class StoredWeight:
 
 @dataclass(frozen=True)
 class StoredWeights:
-    """The weights of a transformers model as its checkpoint would have them: without a tied head,
-    and with each expert of a mixture by name where the model holds all of them in one tensor.
+    """The weights of a transformers model in the form of its checkpoint: without a tied head, and
+    with separate experts of a mixture even if the model has them in one tensor.
 
-    Has the methods of vLLM's ``WeightSource``. Where weights lie in shards each pass gathers one
-    decoder block after another, and every rank has to make it.
+    It has the methods of vLLM's ``WeightSource``. Iteration gathers sharded weights block by block,
+    so every rank must iterate.
     """
 
     model: Any
     dtype: torch.dtype | None = None
-    """Format of the weights that are given out; None: as they are held."""
+    """Format of the yielded weights; None: the model's."""
 
     def metadata(self) -> list[StoredWeight]:
-        """The weights of a pass, in its order, without their values; nothing is gathered."""
+        """Return the weights in the order of iteration, without values; nothing is gathered."""
         named = self._named(lambda weight: torch.empty(weight.shape, device="meta"))
         return [StoredWeight(name, weight.dtype, tuple(weight.shape)) for name, weight in named]
 
     def __iter__(self) -> Iterator[tuple[str, Tensor]]:
-        """Name and weight, whole and on the model's device."""
+        """Yield (name, weight), not sharded, on the model's device."""
         return self._named(lambda weight: weight)
 
     def _named(self, look: Callable[[Tensor], Tensor]) -> Iterator[tuple[str, Tensor]]:
@@ -53,7 +53,7 @@ class StoredWeights:
             name: weight for name, weight in self.model.state_dict().items() if name not in tied
         }
         for _, block in itertools.groupby(state.items(), key=_block_of):
-            # Rounded before they are gathered: half as much is sent.
+            # Round before gathering, which halves the traffic.
             taken = {name: whole(look(weight).to(self._dtype_of(weight))) for name, weight in block}
             yield from revert_weight_conversion(self.model, taken).items()
 
@@ -63,6 +63,6 @@ class StoredWeights:
 
 
 def _block_of(named: tuple[str, Tensor]) -> str:
-    """The block of a named weight: its name up to the first number."""
+    """The name of a weight up to its block number."""
     match = _BLOCK.match(named[0])
     return match[0] if match else ""

@@ -1,7 +1,7 @@
-"""Renders chat templates in a process of its own, since they may loop and fill memory.
+"""The script that renders chat templates in a separate process, because they can loop forever.
 
-A request is a line of JSON, and so is its answer; :mod:`coterie.agents.models.rendering` sends
-them. Never import this module: it sets the date that a template may write for its process.
+Requests and answers are lines of JSON; :mod:`coterie.agents.models.rendering` sends the requests.
+Never import this module: it replaces the date for its whole process.
 """
 
 import json
@@ -22,7 +22,7 @@ class _Day(datetime):
 
     @classmethod
     def now(cls, tz: Any = None) -> "datetime":
-        # What Llama's templates write where they are not told the day.
+        # The default day of Llama's templates.
         return datetime(2024, 7, 26, 12, tzinfo=tz)
 
 
@@ -44,10 +44,10 @@ def main() -> None:
 
 
 def _rendered(library: Any, request: dict[str, Any], conversation: list[Any]) -> dict[str, str]:
-    """``conversation``: texts of the user and the assistant in turn, or messages."""
+    """Render texts of user and assistant in alternation, or messages."""
     turns = [
-        {"role": _SPEAKERS[place % 2], "content": said} if isinstance(said, str) else said
-        for place, said in enumerate(conversation)
+        {"role": _SPEAKERS[i % 2], "content": said} if isinstance(said, str) else said
+        for i, said in enumerate(conversation)
     ]
     try:
         (text,), _ = library.render_jinja_template(
@@ -65,7 +65,7 @@ def _rendered(library: Any, request: dict[str, Any], conversation: list[Any]) ->
 
 
 def _limit_memory() -> None:
-    """Limit this process's memory, where the system can."""
+    """Limit the memory of this process, if the system supports it."""
     with suppress(ImportError, OSError):
         import resource
 
@@ -75,7 +75,7 @@ def _limit_memory() -> None:
 
 
 def _limit_time() -> None:
-    """The system ends this process where a request takes longer."""
+    """Let the system end this process if a request takes too long."""
     with suppress(ImportError):
         import resource
 

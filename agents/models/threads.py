@@ -1,4 +1,4 @@
-"""The number of torch's threads: what the user names, or as many as other programs leave."""
+"""The number of torch's threads: the user's choice, or as many as other programs leave free."""
 
 import os
 import time
@@ -13,7 +13,7 @@ _fixed = False
 
 
 def fix_threads(count: int) -> None:
-    """Compute with ``count`` threads from now on, whatever else the machine does; 0 fixes none."""
+    """Compute with ``count`` threads from now on; 0 changes nothing."""
     global _fixed
     if count:
         _fixed = True
@@ -22,25 +22,23 @@ def fix_threads(count: int) -> None:
 
 @dataclass(frozen=True)
 class ProcessorLoad:
-    """Time that the processors of this process have spent up to a moment, in seconds."""
+    """Processor times up to a moment, in seconds."""
 
     clock: float
     idle: float
-    """Summed over the processors that this process may use; nan where the system does not say."""
+    """Summed over the processors that this process may use; nan if the system does not say."""
     own: float
-    """Processor time of this process and of its children that have ended."""
+    """Processor time of this process and of its ended children."""
 
     @staticmethod
     def now() -> "ProcessorLoad":
-        """The times up to now."""
+        """Return the times up to now."""
         return ProcessorLoad(time.perf_counter(), _idle_s(_usable()), sum(os.times()[:4]))
 
 
 def use_free_threads(since: ProcessorLoad) -> int:
-    """Compute with as many threads as processors were idle or ours ``since`` then, at least one.
-
-    A number set by :func:`fix_threads` or OMP_NUM_THREADS stays. Returns the number of threads.
-    """
+    """Compute with as many threads as processors were idle or used by us ``since`` then, at least
+    one; return the number. A number set by :func:`fix_threads` or OMP_NUM_THREADS stays."""
     count = torch.get_num_threads()
     if not _fixed and "OMP_NUM_THREADS" not in os.environ:
         count = min(count, free_threads(since, ProcessorLoad.now(), len(_usable()), _quota()))
@@ -49,17 +47,18 @@ def use_free_threads(since: ProcessorLoad) -> int:
 
 
 def free_threads(since: ProcessorLoad, now: ProcessorLoad, processors: int, quota: float) -> int:
-    """The number of processors that other programs left free between two moments; at least one.
+    """Return the number of processors that other programs left free between two moments, at least
+    one.
 
     Args:
         since: the first moment.
         now: the second moment.
-        processors: that this process may use.
-        quota: processors' worth of time that the control group grants.
+        processors: processors that this process may use.
+        quota: processors that the control group grants.
     """
     passed = now.clock - since.clock
     free = (now.idle - since.idle + now.own - since.own) / passed if passed > 0 else processors
-    # Where the system does not tell, free is nan, which is not less than anything.
+    # free can be nan, which compares false.
     most = processors if not free < processors else round(free)
     return max(1, min(most, int(quota) if quota < processors else processors))
 
@@ -71,7 +70,7 @@ def _usable() -> set[int]:
 
 
 def _idle_s(processors: set[int]) -> float:
-    """Columns 4 and 5 of each processor's line, idle and waiting for a disk (proc_stat(5))."""
+    """Seconds idle or waiting for a disk: columns 4 and 5 of each processor (proc_stat(5))."""
     try:
         lines = [line.split() for line in _STAT.read_text().splitlines()]
     except OSError:
@@ -82,7 +81,7 @@ def _idle_s(processors: set[int]) -> float:
 
 
 def _quota() -> float:
-    """Processors' worth of time that the control group grants; infinite without a limit."""
+    """Processors that the control group grants; infinite without a limit."""
     try:
         granted, period = _QUOTA.read_text().split()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Batches of rows that are sampled at once, bounded by memory, and their state."""
+"""Batches of rows that are sampled together, bounded by memory, and their state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,18 +23,18 @@ _LOGITS_BYTES = 1 << 29
 
 @dataclass(frozen=True)
 class SamplingRequest:
-    """One completion to sample."""
+    """A completion to sample."""
 
     tokens: npt.NDArray[np.int64]
     """(T,) the prompt, at least one token."""
     seed: int
-    """Names the row's random stream; its tokens do not depend on the rest of the batch."""
+    """Determines the row's random stream; its tokens do not depend on the rest of the batch."""
     sampling: Sampling
 
 
 @dataclass(frozen=True)
 class BatchLimits:
-    """Bounds of one batch."""
+    """Limits of a batch."""
 
     rows: int
     tokens: int
@@ -42,7 +42,7 @@ class BatchLimits:
 
     @staticmethod
     def for_model(model: Any, device: torch.device) -> "BatchLimits":
-        """Bounds by free memory: a quarter of a GPU's, 2 GiB on a CPU."""
+        """Return limits by free memory: a quarter of a GPU's, or 2 GiB on a CPU."""
         config = model.config.get_text_config()
         per_token = config.num_hidden_layers * cache_width(config) * model.dtype.itemsize
         free = _CPU_CACHE_BYTES
@@ -56,8 +56,8 @@ class BatchLimits:
 
 
 def partition(requests: Sequence[SamplingRequest], limits: BatchLimits) -> Iterator[list[int]]:
-    """Places of ``requests`` in batches within ``limits``; equal prompts and similar lengths
-    together. A single request that is beyond the limits is a batch of its own."""
+    """Divide ``requests`` into batches of indices within ``limits``, with equal prompts and similar
+    lengths together. A request beyond the limits gets its own batch."""
     order = sorted(
         range(len(requests)),
         key=lambda i: (len(requests[i].tokens), requests[i].tokens.tobytes(), i),
@@ -65,7 +65,7 @@ def partition(requests: Sequence[SamplingRequest], limits: BatchLimits) -> Itera
     batch: list[int] = []
     answer = 0
     for i in order:
-        # Ascending lengths: the newest one has the longest prompt.
+        # Lengths ascend, so the newest request has the longest prompt.
         longest = max(answer, requests[i].sampling.max_new_tokens)
         size = (len(batch) + 1) * (len(requests[i].tokens) + longest)
         if batch and (len(batch) == limits.rows or size > limits.tokens):
@@ -78,7 +78,7 @@ def partition(requests: Sequence[SamplingRequest], limits: BatchLimits) -> Itera
 
 
 class SamplingState:
-    """The tokens of a batch so far, and which rows go on; on the CPU, in numpy."""
+    """The sampled tokens of a batch and its live rows, in numpy on the CPU."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class SamplingState:
         self._kind_B = np.array([kind_of.get(request.sampling.stop, -1) for request in requests])
 
     def next_uniforms(self) -> npt.NDArray[np.float32]:
-        """(B,) the next number of each live row's stream."""
+        """Return the next random number of each live row, (B,)."""
         at = self._step % _CHUNK
         if at == 0:
             self._u_BT = uniforms(self._seed_B, self._step, min(_CHUNK, self.room - self._step))
@@ -114,7 +114,7 @@ class SamplingState:
     def append(
         self, tokens_B: npt.NDArray[np.int64], logp_B: npt.NDArray[np.float32]
     ) -> npt.NDArray[np.bool_]:
-        """Take one token per live row; (B,) which of them end with it."""
+        """Append a token to each live row; return which rows end with it, (B,)."""
         live_B = self._live_B
         self._tokens_BT[live_B, self._step] = tokens_B
         self._logp_BT[live_B, self._step] = logp_B
@@ -122,12 +122,12 @@ class SamplingState:
         self._length_B[live_B] = self._step
         over_B = self._limit_B[live_B] <= self._step
         for kind, finder in enumerate(self._finders):
-            mine_N = np.nonzero(self._kind_B[live_B] == kind)[0]
-            for place in mine_N[finder.suspects(tokens_B[mine_N])]:
-                row = live_B[place]
+            same_N = np.nonzero(self._kind_B[live_B] == kind)[0]
+            for i in same_N[finder.suspects(tokens_B[same_N])]:
+                row = live_B[i]
                 if finder.completes(self._tokens_BT[row, : self._step]):
                     self._finish[row] = "stop"
-                    over_B[place] = True
+                    over_B[i] = True
         if len(self._eos):
             ended_B = (tokens_B[:, None] == self._eos).any(1)
             for row in live_B[ended_B]:
@@ -136,11 +136,12 @@ class SamplingState:
         return over_B
 
     def select(self, keep_N: npt.NDArray[np.int64]) -> None:
-        """Go on with these of the live rows, in this order."""
+        """Continue with these live rows, in this order."""
         self._live_B = self._live_B[keep_N]
 
     def completions(self, version: int) -> list[Completion]:
-        """The sampled rows, in the order of the requests; ``version``: of the weights."""
+        """Return the sampled rows in the order of the requests; ``version`` is that of the
+        weights."""
         return [
             Completion(tokens[:n].copy(), logp[:n].copy(), finish, version)  # type: ignore[arg-type]
             for tokens, logp, n, finish in zip(
@@ -149,11 +150,15 @@ class SamplingState:
         ]
 
 
-def close_ranks(
+def fill_holes(
     over_B: npt.NDArray[np.bool_],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Move rows from the end into the places of ended ones: (rows that go on in their new order,
-    places filled, rows that fill them). Copies as many rows as ended, at most."""
+    """Plan the removal of ended rows by moving rows from the end into their slots, which copies at
+    most as many rows as ended.
+
+    Returns:
+        (continuing rows in their new order, slots to fill, rows that fill them).
+    """
     count = int((~over_B).sum())
     keep_N = np.arange(count)
     holes = np.nonzero(over_B[:count])[0]

@@ -1,4 +1,4 @@
-"""The next token of each row, from its logits and its random stream."""
+"""The choice of each row's next token, from its logits and its random stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from coterie.datatypes import Sampling
 # B rows, V vocabulary, T numbers of a stream
 
 _WIDE, _BLOCK = 1 << 13, 1 << 8
-"""Vocabularies from that size on are summed in blocks."""
+"""(size from which vocabularies are summed in blocks, size of a block)"""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How each row of a batch is sampled; None where no row departs from the neutral value."""
+    """Sampling parameters of each row of a batch; None if all rows have the neutral value."""
 
     temperature_B: Tensor | None
     """Positive; 1 for greedy rows, whose log-probabilities are those at temperature 1."""
     greedy_B: Tensor | None
     filtered_B: Tensor | None
-    """Which rows have a top-k or top-p filter."""
+    """Whether a row has a top-k or top-p filter."""
     top_k_B: Tensor | None
-    """V where the row has no such filter."""
+    """V for rows without this filter."""
     top_p_B: Tensor | None
 
     @staticmethod
     def of(samplings: Sequence[Sampling], vocab_size: int, device: torch.device) -> "Rules":
-        """The rules of rows with these settings."""
+        """Return the rules of rows with these settings."""
         temperature = torch.tensor([s.temperature for s in samplings], device=device)
         greedy = temperature == 0
         top_k = torch.tensor([s.top_k or vocab_size for s in samplings], device=device)
@@ -47,15 +47,16 @@ class Rules:
         )
 
     def select(self, index_N: Tensor) -> "Rules":
-        """The rules of the rows in ``index_N``."""
+        """Return the rules of the rows in ``index_N``."""
         return Rules(*(None if x is None else x[index_N] for x in vars(self).values()))
 
 
 def uniforms(seeds_B: npt.NDArray[np.uint64], start: int, count: int) -> npt.NDArray[np.float32]:
-    """(B, count) uniforms in [0, 1): of each row's stream the numbers start, start+1, ...
+    """Return uniforms in [0, 1), (B, count): numbers start, start + 1, ... of each row's stream.
 
-    SplitMix64 (Steele, Lea & Flood 2014) with the seed mixed once more, so that streams of
-    neighbouring seeds do not overlap. Multiples of 2^-24: exact in float32, never 1.
+    This is SplitMix64 (Steele, Lea & Flood 2014) with an additional mix of the seed, so that
+    streams of neighbouring seeds do not overlap. The numbers are multiples of 2^-24, hence exact in
+    float32 and never 1.
     """
     steps_T = np.arange(start + 1, start + count + 1, dtype=np.uint64) * _GOLDEN
     bits_BT = _mix(_mix(seeds_B)[:, None] + steps_T[None, :])
@@ -63,14 +64,14 @@ def uniforms(seeds_B: npt.NDArray[np.uint64], start: int, count: int) -> npt.NDA
 
 
 def choose(logits_BV: Tensor, u_B: Tensor, rules: Rules) -> tuple[Tensor, Tensor]:
-    """(B,) token ids and (B,) their log-probabilities after temperature, before the filters.
+    """Return token ids (B,) and their log-probabilities (B,) after temperature, before the filters.
 
-    Inverse-CDF sampling: the token in whose slice of [0, 1) u lies.
+    This is inverse-CDF sampling: a token is chosen if u lies in its slice of [0, 1).
 
     Args:
         logits_BV: (B, V)
         u_B: (B,) in [0, 1).
-        rules: of the rows.
+        rules: the rules of the rows.
 
     Raises:
         FloatingPointError: a row's logits are not finite.
@@ -92,11 +93,11 @@ def choose(logits_BV: Tensor, u_B: Tensor, rules: Rules) -> tuple[Tensor, Tensor
 
 
 def invert(weight_BV: Tensor, u_B: Tensor) -> Tensor:
-    """(B,) the first index at which the running sum of a row exceeds u times its total; an index
-    without weight is never chosen.
+    """Return the first index at which the running sum of a row exceeds u times its total, (B,).
+    Indices with weight 0 are never chosen.
 
     Args:
-        weight_BV: (B, V), none below 0.
+        weight_BV: (B, V), at least 0.
         u_B: (B,) in [0, 1).
 
     Raises:
@@ -105,8 +106,8 @@ def invert(weight_BV: Tensor, u_B: Tensor) -> Tensor:
     if weight_BV.shape[1] < _WIDE:
         cdf_BV = _running_sum(weight_BV)
         return _first_above(cdf_BV, u_B * cdf_BV[:, -1])
-    # A running sum over a large vocabulary costs as much as its logits: over blocks, and then
-    # over the one block in which the index lies.
+    # A running sum over a large vocabulary costs as much as its logits. Sum over blocks first, and
+    # then within the block of the index.
     whole = weight_BV.shape[1] // _BLOCK * _BLOCK
     sum_BK = weight_BV[:, :whole].unflatten(1, (-1, _BLOCK)).sum(-1)
     if whole < weight_BV.shape[1]:
@@ -130,24 +131,23 @@ def _running_sum(weight_BV: Tensor) -> Tensor:
 
 
 def _first_above(cdf_BV: Tensor, target_B: Tensor) -> Tensor:
-    """(B,) the first place whose running sum exceeds the target, at most the last with weight."""
+    """The first index whose running sum exceeds the target, (B,); at most the last with weight."""
     total_B = cdf_BV[:, -1]
-    # Rounding may bring a target up to the total, beyond the last index with weight.
+    # Rounding can raise a target to the total, which no index exceeds.
     target_B = torch.minimum(target_B, torch.nextafter(total_B, torch.zeros_like(total_B)))
     return torch.searchsorted(cdf_BV, target_B[:, None], right=True)[:, 0]
 
 
 def _choose_filtered(p_BV: Tensor, u_B: Tensor, top_k_B: Tensor, top_p_B: Tensor) -> Tensor:
-    """Sample among the top-k tokens, and of these among the smallest set that holds top-p of
-    their probability."""
+    """Sample from the smallest set of the top-k tokens with at least top-p of their probability."""
     sorted_BV, order_BV = torch.sort(p_BV, dim=-1, descending=True, stable=True)
     rank_V = torch.arange(p_BV.shape[1], device=p_BV.device)
     sorted_BV = sorted_BV * (rank_V < top_k_B[:, None])
     before_BV = sorted_BV.cumsum(-1) - sorted_BV
     inside_BV = before_BV < top_p_B[:, None] * sorted_BV.sum(-1, keepdim=True)
     inside_BV[:, 0] = True
-    place_B = invert(sorted_BV * inside_BV, u_B)
-    return order_BV.gather(1, place_B[:, None])[:, 0]
+    rank_B = invert(sorted_BV * inside_BV, u_B)
+    return order_BV.gather(1, rank_B[:, None])[:, 0]
 
 
 def _mix(z: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -1,11 +1,11 @@
-"""Keys and values of rows under way, and the attention of their newest tokens.
+"""Key-value caches of rows in progress, and the attention of their newest tokens.
 
-Two layouts with one interface. :class:`RowContexts` holds a whole context for each row: few and
-large operations, right where contexts are small. :class:`SharedContexts` holds a prompt once for
-all rows that continue it, and reads it once for all of them; for long prompts on a CPU that is most
-of what a step reads besides the weights.
+There are two layouts. :class:`RowContexts` has a whole context for each row, and few large
+operations, which suits short contexts. :class:`SharedContexts` has each prompt once for all rows
+that continue it, and reads it once for all of them. For long prompts on a CPU, prompts are most of
+what a step reads besides the weights.
 
-Legend: P distinct prompts, B rows, S places for rows of one prompt, T cached positions, H query
+Legend: P distinct prompts, B rows, S slots for rows of one prompt, T cached positions, H query
 heads, J key-value heads, G = H / J, E head width.
 """
 
@@ -19,21 +19,21 @@ from torch import Tensor
 from coterie.agents.sampling.weights import FusedWeights
 
 _SHARED_BYTES = 256 << 20
-"""Bytes of copies that sharing saves, below which the copies are as fast: rows of 100 tokens."""
+"""Saved bytes below which copies are as fast as sharing, as for rows of 100 tokens."""
 _PADDED = 2
-"""Places for rows over rows, at most: prompts have different numbers of them."""
+"""Largest ratio of slots to rows; prompts have different numbers of rows."""
 
 
 class KeyValueCache(Protocol):
     """A key-value cache, as a decoder needs it."""
 
     length: int
-    """Positions of every row so far, padding on the left included."""
+    """Positions of every row so far, including padding on the left."""
     pad_B: Tensor
-    """How many of them are padding."""
+    """Number of padding positions."""
 
     def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """Keep keys and values of some prompts.
+        """Store keys and values of some prompts.
 
         Args:
             layer: number of the decoder layer.
@@ -43,7 +43,7 @@ class KeyValueCache(Protocol):
         """
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """(B, H E) the attention output of the newest tokens, whose keys and values are kept.
+        """Store keys and values of the newest tokens; return their attention output (B, H E).
 
         Args:
             layer: number of the decoder layer.
@@ -54,19 +54,19 @@ class KeyValueCache(Protocol):
         ...
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
-        """Go on with ``rows`` rows, of which the movers have come into the holes."""
+        """Move the movers into the holes and continue with the first ``rows`` rows."""
 
 
 def contexts(
     weights: FusedWeights, prompts: Sequence[Sequence[int]], fork_B: Sequence[int], room: int
 ) -> KeyValueCache:
-    """An empty cache in the layout that fits.
+    """Return an empty cache in the faster layout.
 
     Args:
-        weights: of the model.
+        weights: the model's weights.
         prompts: P lists of ids.
-        fork_B: the prompt that each row continues.
-        room: new tokens of a row, at most.
+        fork_B: number of the prompt that each row continues.
+        room: most new tokens of a row.
     """
     longest, rows = max(map(len, prompts)), len(fork_B)
     per_token = 2 * len(weights.layers) * weights.kv_heads * weights.width * weights.dtype.itemsize
@@ -82,7 +82,7 @@ def contexts(
 
 
 class RowContexts:
-    """A whole context for each row, in room that is taken once."""
+    """A cache with a whole context for each row, allocated once."""
 
     def __init__(
         self, weights: FusedWeights, pad_P: Tensor, fork_B: Tensor, longest: int, room: int
@@ -93,7 +93,7 @@ class RowContexts:
         shape = (len(w.layers), self._rows, w.kv_heads)
         self._keys = torch.empty(*shape, w.width, size, dtype=w.dtype, device=w.device)
         self._values = torch.empty(*shape, size, w.width, dtype=w.dtype, device=w.device)
-        # Padding columns are masked, but 0 times what lies there by chance may be NaN.
+        # Padding is masked, but 0 times uninitialized memory can be NaN.
         self._keys[..., :longest].zero_()
         self._values[..., :longest, :].zero_()
         self._bias_BT = _padding_bias(self.pad_B, size)
@@ -138,7 +138,7 @@ class RowContexts:
 
 
 class SharedContexts:
-    """Prompts once, and what each row adds; no layer has a window."""
+    """A cache with each prompt once and each row's own tokens, for models without windows."""
 
     def __init__(
         self, weights: FusedWeights, pad_P: Tensor, fork_B: Tensor, longest: int, room: int
@@ -156,21 +156,21 @@ class SharedContexts:
         self._keys = torch.empty(*shape, w.width, room, **head)
         self._values = torch.empty(*shape, room, w.width, **head)
         self._bias_PT = _padding_bias(pad_P, longest)
-        self._place()
+        self._assign_slots()
 
-    def _place(self) -> None:
-        """Give every row a place beside the other rows of its prompt."""
+    def _assign_slots(self) -> None:
+        """Assign every row a slot next to the other rows of its prompt."""
         prompts = self._prompt_keys.shape[1]
         count_P = torch.bincount(self._fork_B, minlength=prompts)
-        self._places = int(count_P.max())
+        self._slots = int(count_P.max())
         order_B = torch.argsort(self._fork_B, stable=True)
         nth_B = torch.arange(len(order_B), device=order_B.device)
         nth_B = nth_B - (count_P.cumsum(0) - count_P)[self._fork_B[order_B]]
-        self._place_B = torch.empty_like(order_B)
-        self._place_B[order_B] = self._fork_B[order_B] * self._places + nth_B
-        # Whose query stands in a place; in an empty one the first row's, which nobody reads.
-        self._row_N = torch.zeros(prompts * self._places, dtype=torch.long, device=order_B.device)
-        self._row_N[self._place_B] = torch.arange(len(order_B), device=order_B.device)
+        self._slot_B = torch.empty_like(order_B)
+        self._slot_B[order_B] = self._fork_B[order_B] * self._slots + nth_B
+        # The row of each slot; empty slots compute row 0, whose result is not read.
+        self._row_N = torch.zeros(prompts * self._slots, dtype=torch.long, device=order_B.device)
+        self._row_N[self._slot_B] = torch.arange(len(order_B), device=order_B.device)
 
     def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
         """See :class:`KeyValueCache`."""
@@ -204,17 +204,17 @@ class SharedContexts:
         return (mixed.view(n, w.heads, -1).float() + self._by_row(shared)).to(w.dtype).flatten(1)
 
     def _by_prompt(self, x_BHX: Tensor) -> Tensor:
-        """(P J, S G, X) of (B, H, X): rows beside those of their prompt."""
+        """Arrange (B, H, X) by prompt, as (P J, S G, X)."""
         w = self._w
         x = x_BHX.index_select(0, self._row_N)
-        x = x.view(-1, self._places, w.kv_heads, w.heads // w.kv_heads, x.shape[-1])
+        x = x.view(-1, self._slots, w.kv_heads, w.heads // w.kv_heads, x.shape[-1])
         return x.transpose(1, 2).reshape(-1, x.shape[1] * x.shape[3], x.shape[-1])
 
     def _by_row(self, x: Tensor) -> Tensor:
-        """(B, H, X) of (P J, S G, X): back again."""
+        """The inverse of :meth:`_by_prompt`."""
         w = self._w
-        x = x.view(-1, w.kv_heads, self._places, w.heads // w.kv_heads, x.shape[-1])
-        return x.transpose(1, 2).reshape(-1, w.heads, x.shape[-1]).index_select(0, self._place_B)
+        x = x.view(-1, w.kv_heads, self._slots, w.heads // w.kv_heads, x.shape[-1])
+        return x.transpose(1, 2).reshape(-1, w.heads, x.shape[-1]).index_select(0, self._slot_B)
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
         """See :class:`KeyValueCache`."""
@@ -223,17 +223,17 @@ class SharedContexts:
             self.pad_B[holes_N] = self.pad_B[movers_N]
             self._fork_B[holes_N] = self._fork_B[movers_N]
         self._fork_B = self._fork_B[:rows]
-        self._place()
+        self._assign_slots()
 
 
 def _move(keys: Tensor, values: Tensor, holes_N: Tensor, movers_N: Tensor, used: int) -> None:
-    """Copy the ``used`` positions of the rows that move, in every layer."""
+    """Copy the first ``used`` positions of the movers, in every layer."""
     keys[:, holes_N, :, :, :used] = keys[:, movers_N, :, :, :used]
     values[:, holes_N, :, :used] = values[:, movers_N, :, :used]
 
 
 def _padding_bias(pad: Tensor, size: int) -> Tensor | None:
-    """(B, T) minus infinity at the padding on the left; None where there is none."""
+    """(B, T) -inf at the padding on the left; None without padding."""
     if not bool(pad.any()):
         return None
     columns = torch.arange(size, device=pad.device)

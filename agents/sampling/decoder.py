@@ -1,4 +1,4 @@
-"""The interface between the sampling loop and a model with a key-value cache, for any causal LM."""
+"""The interface of decoders to the sampling loop, and a decoder for any causal language model."""
 
 from inspect import signature
 from typing import Any, Protocol
@@ -14,17 +14,17 @@ class Decoder(Protocol):
     """A model that decodes one batch of rows."""
 
     def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> Tensor:
-        """(B, V) logits of every row's first new token; each distinct prompt is read once.
+        """Compute each distinct prompt once; return the logits of every row's first token, (B, V).
 
         Args:
             prompts: P lists of ids.
-            fork_B: the prompt that each row continues.
-            room: new tokens of a row, at most.
+            fork_B: number of the prompt that each row continues.
+            room: most new tokens of a row.
         """
         ...
 
     def step(self, tokens_B: Tensor) -> Tensor:
-        """Append one token to every row; (B, V) logits of the next."""
+        """Append a token to every row; return the logits of the next one, (B, V)."""
         ...
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
@@ -36,17 +36,17 @@ class Decoder(Protocol):
 
 
 class GenericDecoder:
-    """Implements :class:`Decoder` for architectures that the fused one does not support."""
+    """Implements :class:`Decoder` for all architectures, by the model's own forward pass."""
 
     def __init__(self, model: Any, device: torch.device) -> None:
         self._model = model
         self._device = device
-        # State-space models have no attention, and another name for what they remember.
+        # State-space models have another name for their cache.
         self._stateful = "cache_params" in signature(model.forward).parameters
 
     def prefill(self, prompts: list[list[int]], fork_B: list[int], room: int) -> Tensor:
         longest = max(map(len, prompts))
-        # Padded on the left: every row's newest token then lies in the same column.
+        # Padding on the left puts every row's newest token into the same column.
         ids_PT = torch.tensor([[0] * (longest - len(p)) + p for p in prompts], device=self._device)
         pad_P = torch.tensor([longest - len(p) for p in prompts], device=self._device)
         columns_T = torch.arange(longest, device=self._device)
@@ -62,7 +62,7 @@ class GenericDecoder:
     def step(self, tokens_B: Tensor) -> Tensor:
         ones_B1 = torch.ones_like(self._mask_BT[:, :1])
         self._mask_BT = torch.cat([self._mask_BT, ones_B1], 1)
-        # What does not look back wants a mask for the tokens that are read now, which are real.
+        # State-space models take a mask of the current tokens, none of which is padding.
         mask = None if self._stateful else self._mask_BT
         logits_BV = self._forward(tokens_B[:, None], mask, self._position_B[:, None])
         self._position_B = self._position_B + 1
@@ -75,8 +75,8 @@ class GenericDecoder:
         self._mask_BT, self._position_B = self._mask_BT[keep], self._position_B[keep]
 
     def _forward(self, ids: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
-        # A number would slice, and a product with a slice copies all weights of the head for every
-        # row: 40 GB for 128 rows and 262 thousand tokens. An index copies the positions.
+        # An int would slice, and the product with a slice copies the head's weights for every row:
+        # 40 GB for 128 rows and 262 thousand tokens. An index copies only the positions.
         newest = torch.tensor([ids.shape[1] - 1], device=self._device)
         out = self._model(
             input_ids=ids,

@@ -1,8 +1,8 @@
-"""A functional decoder for the Llama family: few, large operations on pre-fused weights.
+"""The fused decoder for the Llama family: few large operations on fused weights.
 
-Agrees with the module's own forward pass to rounding. Two choices carry the speed on a CPU: keys
-are cached as (row, E, T), in which the product with a query reads memory in order, and rotations
-are complex multiplications.
+It agrees with the model's own forward pass up to rounding. Its speed on a CPU comes from two
+choices: keys are cached as (row, E, T), so that products with queries read memory in order, and
+rotations are complex multiplications.
 """
 
 import torch
@@ -16,7 +16,7 @@ from coterie.agents.sampling.weights import FusedWeights, LayerWeights
 # G = H / J, E head width, R rotary width, V vocabulary
 
 _PREFILL_TOKENS = 1 << 14
-"""Tokens of prompts, padding included, that are read at once."""
+"""Tokens of prompts, padding included, that are computed at once."""
 
 
 class FusedDecoder:
@@ -30,7 +30,7 @@ class FusedDecoder:
         longest = max(map(len, prompts))
         self._contexts = contexts(w, prompts, fork_B, room)
         self._turns = w.turns(longest + room)
-        # Padded on the left: every row's newest token then lies in the same column.
+        # Padding on the left puts every row's newest token into the same column.
         ids_PT = torch.tensor([[0] * (longest - len(p)) + p for p in prompts], device=w.device)
         pad_P = torch.tensor([longest - len(p) for p in prompts], device=w.device)
         logits_PV = []
@@ -74,13 +74,13 @@ class FusedDecoder:
                 enable_gqa=True,
             )
             x = self._finish(x, mixed.transpose(1, 2).reshape(count * longest, -1), layer)
-        # The last column holds every prompt's last token.
+        # The last column has every prompt's last token.
         return self._logits(x.view(count, longest, -1)[:, -1])
 
     def _project(
         self, x: Tensor, layer: LayerWeights, turns: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Normalised input to rotated queries (N, H, E), rotated keys and values (N, J, E)."""
+        """Rotated queries (N, H, E), rotated keys and values (N, J, E) of the input."""
         w = self._w
         qkv = _affine(_rms(x, layer.input_norm_D, w), layer.qkv, layer.qkv_bias)
         qkv = qkv.view(len(x), -1, w.width)
@@ -112,7 +112,7 @@ def _causal_mask(columns_T: Tensor, pad_P: Tensor, window: int | None) -> Tensor
     if window is not None:
         seen &= ahead < window
     mask = seen & (columns_T >= pad_P[:, None])[:, None, :]
-    # A padding query sees only itself, lest its softmax be empty.
+    # A padding query sees itself, because an empty softmax is NaN.
     return (mask | (ahead == 0))[:, None]
 
 
@@ -120,7 +120,7 @@ def _rms(x: Tensor, weight: Tensor | None, weights: FusedWeights) -> Tensor:
     """x / sqrt(mean x^2 + eps) in float32, times the weight."""
     if x.is_cuda:  # one kernel instead of seven: launching them takes most of a step's time
         return F.rms_norm(x, x.shape[-1:], weight, weights.eps)
-    # Fewer passes over few numbers than torch's own, which composes squares, mean and sum.
+    # Fewer memory passes than torch's version, which composes squares, mean and sum.
     wide = x.float()
     norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
     scale = torch.addcmul(weights.eps_tensor, norm, norm, value=1 / x.shape[-1]).rsqrt_()

@@ -1,4 +1,4 @@
-"""A policy that samples from a model in this process, and what its context leaves room for."""
+"""The policy that samples from a model in this process, and the check of prompts."""
 
 from dataclasses import replace
 from typing import Protocol
@@ -21,10 +21,10 @@ class Bounded(Protocol):
 
 
 def fit_context(prompt: Prompt, sampling: Sampling, handle: Bounded) -> Sampling:
-    """``sampling``, cut where the model's context is full.
+    """Limit ``sampling.max_new_tokens`` to the room in the model's context.
 
     Raises:
-        PolicyFailure: the prompt is empty, fills the context, or holds ids that the model lacks.
+        PolicyFailure: the prompt is empty, fills the context, or has ids beyond the vocabulary.
     """
     length = len(prompt.tokens)
     room = handle.context - length
@@ -42,9 +42,8 @@ def fit_context(prompt: Prompt, sampling: Sampling, handle: Bounded) -> Sampling
 class LocalPolicy:
     """Implements :class:`coterie.datatypes.Policy`: concurrent calls become one batch.
 
-    A completion depends on weights, prompt, seed and settings alone; ``weight_version`` is the
-    handle's. An answer is cut where the model's context is full. The event loop stands still
-    while a batch is sampled.
+    A completion depends only on weights, prompt, seed and settings. Its ``weight_version`` is the
+    handle's version. Answers end when the model's context is full. Sampling blocks the event loop.
     """
 
     def __init__(self, handle: ModelHandle, codec: HFCodec) -> None:
@@ -56,7 +55,7 @@ class LocalPolicy:
         """Complete ``prompt``.
 
         Raises:
-            PolicyFailure: as :func:`fit_context` does.
+            PolicyFailure: see :func:`fit_context`.
             UserError: the model's logits are not finite.
         """
         sampling = fit_context(prompt, sampling, self._handle)
@@ -65,7 +64,7 @@ class LocalPolicy:
         )
 
     def answer(self, requests: list[tuple[str, SamplingRequest]]) -> list[Completion]:
-        """One completion for each (agent, request), as one batch."""
+        """Return a completion for each (agent, request), sampled as one batch."""
         try:
             return self.sampler.sample([row for _, row in requests])
         except FloatingPointError as error:

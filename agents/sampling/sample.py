@@ -1,4 +1,4 @@
-"""The sampling loop: many rows at once, each with its own prompt, stream and settings."""
+"""The sampling loop: a batch of rows, each with its own prompt, random stream and settings."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -14,7 +14,7 @@ from coterie.agents.sampling.batches import (
     BatchLimits,
     SamplingRequest,
     SamplingState,
-    close_ranks,
+    fill_holes,
     partition,
 )
 from coterie.agents.sampling.choose import Rules, choose
@@ -32,21 +32,21 @@ _SHARE_OF_GPU = 12
 
 
 def copies(size: int, gpu: int | None) -> bool:
-    """Return whether weights are copied, fused, to sample from: up to 4 GiB, and on a GPU up to a
-    twelfth of its memory.
+    """Whether the sampler makes a fused copy of the weights: up to 4 GiB, or up to a twelfth of the
+    GPU's memory.
 
     Args:
-        size: of the copy, in bytes.
+        size: bytes of the copy.
         gpu: bytes of the GPU's memory; None on a CPU.
     """
     return size <= max(_COPY_BYTES, (gpu or 0) // _SHARE_OF_GPU)
 
 
 class Sampler:
-    """Samples from one role's model; follows its weights as ``handle.stamp`` changes.
+    """Samples from one role's model with its current weights, which ``handle.stamp`` identifies.
 
-    Weights are copied, fused, where the model is small enough; larger models and unknown
-    architectures decode with their own forward pass.
+    The sampler makes a fused copy of the weights if the model is small enough. Larger models and
+    other architectures use their own forward pass.
     """
 
     def __init__(
@@ -62,8 +62,8 @@ class Sampler:
         handle: the role's model.
         decode: turns ids into text, for stop strings.
         eos_ids: ids that end an answer.
-        fused: whether weights may be copied.
-        limits: of a batch; None: what memory has room for.
+        fused: whether a fused copy is allowed.
+        limits: limits of a batch; None: by free memory.
         """
         self._handle = handle
         self._eos = np.array(sorted(eos_ids), dtype=np.int64)
@@ -72,7 +72,7 @@ class Sampler:
         gpu = torch.cuda.get_device_properties(device).total_memory if on_gpu else None
         fits = fused and is_llama_like(handle.causal_lm) and copies(size, gpu)
         self.copy_bytes = size if fits else 0
-        """Size of the fused copy of the weights; 0 where there is none."""
+        """Bytes of the fused copy of the weights; 0: there is none."""
         self._limits = limits or BatchLimits.for_model(handle.causal_lm, handle.device)
         self._weights: FusedWeights | None = None
         self._stamp: tuple[int, int] | None = None
@@ -80,16 +80,16 @@ class Sampler:
 
     @property
     def fused(self) -> bool:
-        """Whether it samples from a copy of the weights."""
+        """Whether the sampler uses a fused copy of the weights."""
         return self.copy_bytes > 0
 
     def release(self) -> None:
-        """Give back the copy's memory until the next call of :meth:`sample`."""
+        """Free the memory of the copy until the next call of :meth:`sample`."""
         self._weights = None
 
     @torch.inference_mode()
     def sample(self, requests: Sequence[SamplingRequest]) -> list[Completion]:
-        """One completion each, in the order of ``requests``.
+        """Return a completion for each request, in the order of ``requests``.
 
         Raises:
             ValueError: a prompt is empty.
@@ -98,12 +98,12 @@ class Sampler:
         if any(len(request.tokens) == 0 for request in requests):
             raise ValueError("a prompt has no tokens")
         done: dict[int, Completion] = {}
-        # Fused weights are a copy already.
+        # A fused copy is rounded already.
         rounded = nullcontext() if self.fused else rounded_once(self._handle.causal_lm)
         with self._handle.active(), rounded:
             for batch in partition(requests, self._limits):
-                for place, completion in zip(batch, self._batch([requests[i] for i in batch])):
-                    done[place] = completion
+                for i, completion in zip(batch, self._batch([requests[i] for i in batch])):
+                    done[i] = completion
         return [done[i] for i in range(len(requests))]
 
     def _batch(self, requests: list[SamplingRequest]) -> list[Completion]:
@@ -128,7 +128,7 @@ class Sampler:
                 if over_B.all():
                     share.reach(1.0)
                     return state.completions(handle.version)
-                keep_N, holes, movers = close_ranks(over_B)
+                keep_N, holes, movers = fill_holes(over_B)
                 state.select(keep_N)
                 keep = torch.from_numpy(keep_N).to(device)
                 rules, tokens_B = rules.select(keep), tokens_B[keep]
@@ -144,7 +144,7 @@ class Sampler:
         if not self.fused:
             return GenericDecoder(handle.causal_lm, handle.device)
         if self._weights is None or self._stamp != handle.stamp:
-            # The old copy goes first, so that there is never room needed for two.
+            # Free the old copy first, so that memory need not hold two.
             self._weights = None
             self._weights = FusedWeights(handle.causal_lm, handle.adapter, handle.dtype)
             self._stamp = handle.stamp

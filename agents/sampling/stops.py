@@ -1,4 +1,4 @@
-"""Search for stop strings while sampling, across token boundaries, without decoding every row."""
+"""Detection of stop strings during sampling, across token boundaries."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,8 +11,8 @@ _UNKNOWN, _NO, _MAYBE = -1, 0, 1
 class StopFinder:
     """Decides whether the newest token completes a stop string.
 
-    Most tokens cannot: a table over the vocabulary, filled as tokens turn up, remembers which
-    may hold a stop string's end. Only after those is the tail of the row decoded.
+    Most tokens cannot. A table over the vocabulary, filled on demand, has the tokens that can
+    contain a stop string's end. The tail of a row is decoded only after such tokens.
     """
 
     def __init__(
@@ -29,16 +29,16 @@ class StopFinder:
         self._table_V = np.full(vocab_size, _UNKNOWN, np.int8)
 
     def suspects(self, tokens_B: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Rows whose token may complete a stop string."""
+        """Return the rows whose token may complete a stop string."""
         state_B = self._table_V[tokens_B]
         for token in np.unique(tokens_B[state_B == _UNKNOWN]):
             self._table_V[token] = _MAYBE if self._may_complete(int(token)) else _NO
         return np.nonzero(self._table_V[tokens_B] == _MAYBE)[0]
 
     def completes(self, tokens_N: npt.NDArray[np.int64]) -> bool:
-        """Whether the text of ``tokens_N`` holds a stop string near its end; asked after every
-        suspect, so that the newest token is the one that completed it."""
-        # A few characters more than the longest: decoding may alter those at a cut.
+        """Whether the text of ``tokens_N`` has a stop string near its end. Call it after every
+        suspect, so that the newest token is the one that completes the string."""
+        # A few characters more than the longest string, because decoding can alter those at a cut.
         enough = self._longest + 4
         size = enough + 1
         while size < len(tokens_N) and len(self._decode(tokens_N[-size:-1].tolist())) < enough:
@@ -48,7 +48,7 @@ class StopFinder:
 
     def _may_complete(self, token: int) -> bool:
         text = self._decode([token])
-        # Alone, such a token hides its text: half a character, or a space that decoding strips.
+        # The text of some tokens depends on others: half a character, or a stripped space.
         if not text or "\ufffd" in text:
             return True
         for s in self._stop:

@@ -1,4 +1,4 @@
-"""The weights of a Llama-like decoder, fused for sampling and refreshed in place."""
+"""Fused copies of a Llama-like decoder's weights, for sampling."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,11 @@ from coterie.agents.models.family import window
 
 @dataclass
 class LayerWeights:
-    """One decoder layer. Matrices are (in, out): rows of activations multiply from the left."""
+    """A decoder layer. Matrices are (in, out): rows of activations multiply from the left."""
 
     input_norm_D: Tensor
     qkv: Tensor
-    """(D, (H + 2J) E); within each query and key head the rotary pairs lie side by side."""
+    """(D, (H + 2J) E); within each query and key head, rotary pairs are adjacent."""
     qkv_bias: Tensor | None
     qk_norm: Tensor | None
     """(H + J, E) weights of the query and key norms."""
@@ -34,7 +34,7 @@ class LayerWeights:
 
 
 class FusedWeights:
-    """A model's weights and constants, which do not change while a batch is sampled."""
+    """A model's weights and constants, which are fixed while a batch is sampled."""
 
     def __init__(self, model: Any, adapter: str | None, dtype: torch.dtype) -> None:
         config = model.config
@@ -60,7 +60,7 @@ class FusedWeights:
         self.device = self.embedding.device
 
     def turns(self, length: int) -> Tensor:
-        """(T, R/2) complex rotations of positions 0..T-1, from the model's own rotary module."""
+        """Return complex rotations of positions 0..T-1, (T, R/2), by the model's rotary module."""
         positions = torch.arange(length, device=self.device)[None]
         like = torch.empty(0, dtype=torch.float32, device=self.device)
         cos, sin = self.rotary(like, positions)
@@ -69,7 +69,7 @@ class FusedWeights:
 
 
 def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dtype) -> LayerWeights:
-    """Fused copies of one layer's weights, its adapter merged."""
+    """Return fused copies of one layer's weights with its adapter merged."""
     attention, mlp = layer.self_attn, layer.mlp
     if hasattr(attention, "qkv_proj"):
         qkv, qkv_bias = _dense([attention.qkv_proj], adapter, dtype)
@@ -110,7 +110,7 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
 def _dense(
     linears: list[Any], adapter: str | None, dtype: torch.dtype
 ) -> tuple[Tensor, Tensor | None]:
-    """(in, sum of out) weights of several linear layers side by side, and their bias."""
+    """Concatenated weights (in, sum of out) and bias of several linear layers."""
     weights, biases = [], []
     for linear in linears:
         weight, bias = linear.weight, linear.bias
@@ -125,11 +125,9 @@ def _dense(
 
 
 def _pair_order(config: Any, columns: int, device: torch.device) -> Tensor:
-    """Column order that brings the rotary pairs (i, i + R/2) of each query and key head together.
-
-    Scores are dot products, so one permutation of both sides changes nothing; a rotation is then
-    one complex multiplication.
-    """
+    """The column order that makes the rotary pairs (i, i + R/2) of query and key heads adjacent."""
+    # A permutation of both sides does not change dot products, and makes a rotation one complex
+    # multiplication.
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
     width = columns // (heads + 2 * kv_heads)
     rotary = int(width * (config.rope_parameters.get("partial_rotary_factor") or 1.0))

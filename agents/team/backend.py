@@ -1,7 +1,7 @@
-"""The backend of a team: it loads its models, samples from them, trains them and saves them.
+"""The interface of backends, which load, sample, train and save a team's models.
 
-Implemented in this process (:mod:`coterie.agents.team.local_backend`), with vLLM's engines beside
-it (:mod:`coterie.agents.team.vllm_backend`), and by processes of this machine or of a Ray cluster
+There are three: this process (:mod:`coterie.agents.team.local_backend`), this process with vLLM
+engines (:mod:`coterie.agents.team.vllm_backend`), and processes on this machine or a Ray cluster
 (the extra ``cluster``).
 """
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LearningSetup:
-    """Algorithm, optimiser and schedule of the roles that are trained."""
+    """Algorithm, optimizer and schedule of trained roles."""
 
     algorithm: Algorithm
     settings: LearnerSettings
@@ -37,13 +37,13 @@ class LearningSetup:
     total_steps: int
     """Updates until the end of the learning rate's schedule."""
     imitation: Imitation | None = None
-    """Imitation before reward training; None: there is none."""
+    """Imitation before training on rewards; None: there is none."""
     temperatures: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    """Role -> its sampling temperature, where that is not ``temperature``."""
+    """Role -> its sampling temperature, if it differs from ``temperature``."""
 
 
 class Died(UserError):
-    """Raised where a process of a backend has gone that was asked."""
+    """Raised when a process of a backend has died."""
 
 
 class RoleLearner(Protocol):
@@ -56,7 +56,7 @@ class RoleLearner(Protocol):
 
     @property
     def token_bonus(self) -> "dict[int, npt.NDArray[np.float64]]":
-        """``id(trajectory)`` -> what the newest update added to its advantages, by token."""
+        """Index of a trajectory in the latest update -> (T,) additions to its advantages."""
         ...
 
     def update(
@@ -82,7 +82,7 @@ class RoleLearner(Protocol):
 Learners = Mapping[str, RoleLearner]
 """Role -> its learner, for the roles that learn."""
 RestorePoint = Callable[[Learners], object]
-"""Brings learners to where others stood when they were saved."""
+"""Restores learners to the state in which others were saved."""
 
 
 @dataclass(frozen=True)
@@ -90,15 +90,15 @@ class Models:
     """Loaded models, by name."""
 
     policies: Mapping[str, Policy]
-    """Name -> what samples from the model."""
+    """Name -> policy that samples from the model."""
     codecs: Mapping[str, TokenCodec]
     trained: Learners
     loaded: "Mapping[str, LoadedRole]" = dataclasses.field(default_factory=dict)
-    """The models that this process holds."""
+    """The models in this process."""
 
 
 class Backend(Protocol):
-    """Holds the models of a team, from :meth:`load` to :meth:`close`."""
+    """The models of a team, from :meth:`load` to :meth:`close`."""
 
     def load(
         self,
@@ -111,17 +111,17 @@ class Backend(Protocol):
 
         Args:
             models: settings by name.
-            learns: names of those who learn.
-            learning: how they do; None: they learn elsewhere, or nobody does.
-            seed: names the random start of new adapters, and the engines' streams.
+            learns: names of the models that learn.
+            learning: how they learn; None: not in this backend.
+            seed: determines the initialization of new adapters and the engines' random streams.
 
         Raises:
-            UserError: a model cannot be loaded, or finds no room.
+            UserError: a model cannot be loaded, or there is not enough memory.
         """
         ...
 
     async def start(self) -> None:
-        """Start sampling, in the event loop that will ask for samples."""
+        """Prepare sampling in the event loop of later requests."""
         ...
 
     async def refresh(self) -> None:
@@ -129,28 +129,27 @@ class Backend(Protocol):
         ...
 
     async def rest(self) -> None:
-        """Free the devices for learning; no sampling may be in progress."""
+        """Free sampling memory for learning; no sampling may be in progress."""
         ...
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
-        """Do ``work`` for every role that learns, by its name: at the same time for learners that
-        do not share a process."""
+        """Call ``work`` for every role that learns; concurrently for learners in different
+        processes."""
         ...
 
     def save(self, write: Callable[[Learners], RestorePoint]) -> None:
-        """Have ``write`` save those who learn. What it gives is kept for learners that take the
-        place of one that has died."""
+        """Save the learners by ``write``. The restore point that it returns serves learners that
+        replace dead ones."""
         ...
 
     def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
-        """Have ``read`` bring those who learn to where others were saved; what it gives as of
-        :meth:`save`."""
+        """Restore the learners by ``read``, which returns a restore point as in :meth:`save`."""
         ...
 
     def places(self) -> list[dict[str, str]]:
-        """Which process runs where: a row of a table for each process on a cluster."""
+        """Return the rows of a table of processes and their machines; empty for one process."""
         ...
 
     def close(self) -> None:
-        """End what :meth:`start` and :meth:`load` started."""
+        """Close what :meth:`start` and :meth:`load` opened."""
         ...

@@ -1,5 +1,4 @@
-"""Graders in place of the default's comparison: programs are run, a judge is asked, another
-checker decides."""
+"""Graders that replace the default comparison: programs, a judge, another checker."""
 
 import asyncio
 import os
@@ -31,18 +30,18 @@ from coterie.rewards.grading.scorer import AnswerScorer, Grader
 
 _ROLE = "judge"
 _EXAMPLE = Problem("an example", "What is 1 + 1?", "2", "number")
-"""What a checker is tried on where problems come from elsewhere."""
+"""The problem for a trial call of a checker, if no problems are known."""
 _MOST_WORKERS = 4 * (os.cpu_count() or 1)
 
 
 class Judge:
-    """A policy that answers prompts of a synchronous caller, on an event loop of its own."""
+    """A policy for synchronous callers, on its own event loop in a thread."""
 
     def __init__(self, name: str, *, max_new_tokens: int) -> None:
         """
         Args:
-            name: what ``--agents.ROLE.model`` takes.
-            max_new_tokens: the longest reply.
+            name: a model as for ``--agents.ROLE.model``.
+            max_new_tokens: longest reply.
         """
         self._sampling = Sampling(max_new_tokens, temperature=0.0)
         self._team = build_team({_ROLE: AgentSettings(name)})
@@ -51,11 +50,11 @@ class Judge:
         self._thread.start()
 
     def __call__(self, prompts: Sequence[str]) -> list[str | None]:
-        """The reply to each prompt; None where the judge failed."""
+        """Return the reply to each prompt; None if the judge failed."""
         return asyncio.run_coroutine_threadsafe(self._replies(prompts), self._loop).result()
 
     def close(self) -> None:
-        """Close connections and end the loop."""
+        """Close connections and the event loop."""
         asyncio.run_coroutine_threadsafe(self._team.aclose(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -76,7 +75,7 @@ class Judge:
 
 
 class Graders:
-    """The graders that the settings name, by kind of problem."""
+    """The graders of the settings, by kind of problem."""
 
     def __init__(self, settings: ScoringSettings) -> None:
         self.by_kind: dict[AnswerKind, Grader] = {}
@@ -91,7 +90,7 @@ class Graders:
             self.by_kind["judged"] = JudgeGrader(self._judge)
 
     def close(self) -> None:
-        """End what was started."""
+        """Close the judge and the checker."""
         if self._judge is not None:
             self._judge.close()
         if self._checker is not None:
@@ -101,10 +100,10 @@ class Graders:
 def checker_of(
     settings: ScoringSettings, tell: Callable[[str], None] | None = None
 ) -> ProcessChecker | None:
-    """The checker that the settings name; None for the default. Close it.
+    """Return the checker of the settings, which the caller must close; None for the default.
 
     Args:
-        tell: shows a sentence about answers on which it fails.
+        tell: shows a sentence about answers on which the checker fails.
     """
     if settings.checker == DEFAULT:
         return None
@@ -114,13 +113,13 @@ def checker_of(
 
 
 def judged_kinds(settings: ScoringSettings) -> tuple[AnswerKind, ...]:
-    """The kinds that the checker judges in place of the default."""
+    """Return the kinds of problems that the checker grades instead of the default."""
     kinds = kinds_of(settings.checker)
     return get_args(AnswerKind) if kinds is None else kinds
 
 
 def build_scorer(settings: ScoringSettings) -> tuple[AnswerScorer, Graders]:
-    """The scorer of a run, and its graders, which outlive it."""
+    """Return the scorer of a run, and its graders, which the caller must close."""
     graders = Graders(settings)
     scorer = AnswerScorer(
         encoder=settings.encoder,
@@ -132,11 +131,10 @@ def build_scorer(settings: ScoringSettings) -> tuple[AnswerScorer, Graders]:
 
 
 def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> None:
-    """Refuse, before anything is sampled, problems that nobody can grade, and graders that nobody
-    needs.
+    """Refuse problems without a grader, and graders without problems, before anything is sampled.
 
     Raises:
-        UserError: one sentence that names the flag.
+        UserError: names the flag.
     """
     if settings.workers > _MOST_WORKERS:
         raise UserError(

@@ -1,4 +1,4 @@
-"""The backend of this process; torch is imported where there is a model to load."""
+"""The backend of this process; torch is imported only to load a model."""
 
 from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, TypeVar
@@ -51,7 +51,7 @@ class LocalBackend:
         apart: bool,
         seed: int,
     ) -> Mapping[str, Policy]:
-        """What samples from each loaded model, by name; ``apart``: nobody learns in this process.
+        """Return name -> policy for each loaded model; ``apart``: no role learns in this process.
         For the other arguments see :meth:`coterie.agents.team.backend.Backend.load`."""
         del models, learns, apart, seed
         from coterie.agents.sampling.policy import LocalPolicy
@@ -59,13 +59,13 @@ class LocalBackend:
         return {name: LocalPolicy(role.handle, role.codec) for name, role in loaded.items()}
 
     async def start(self) -> None:
-        """Nothing to do: :meth:`load` has all that answers."""
+        """Do nothing: policies are ready after :meth:`load`."""
 
     async def refresh(self) -> None:
-        """Nothing to do: who samples and who learns have the same weights."""
+        """Do nothing: policies and learners share their weights."""
 
     async def rest(self) -> None:
-        """Give the memory of copies that learning makes stale to learning."""
+        """Free the samplers' copies of weights, which learning makes stale, for learning."""
         from coterie.agents.sampling.policy import LocalPolicy
 
         for role in self._learners:
@@ -73,11 +73,11 @@ class LocalBackend:
                 policy.sampler.release()
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
-        """Role by role: see :meth:`coterie.agents.team.backend.Backend.learn`."""
+        """See :meth:`coterie.agents.team.backend.Backend.learn`; here roles learn in sequence."""
         return {role: work(role, learner) for role, learner in self._learners.items()}
 
     def save(self, write: Callable[[Learners], RestorePoint]) -> None:
-        """See :meth:`coterie.agents.team.backend.Backend.save`; here nothing is replaced."""
+        """See :meth:`coterie.agents.team.backend.Backend.save`; here learners are not replaced."""
         write(self._learners)
 
     def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
@@ -85,11 +85,11 @@ class LocalBackend:
         read(self._learners)
 
     def places(self) -> list[dict[str, str]]:
-        """None: there is this process alone."""
+        """Return nothing: there is only this process."""
         return []
 
     def close(self) -> None:
-        """Nothing to do: nothing was started."""
+        """Do nothing: nothing was started."""
 
 
 def _learner(name: str, loaded: "LoadedRole", learning: LearningSetup) -> RoleLearner:

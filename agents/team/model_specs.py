@@ -1,4 +1,4 @@
-"""From a role's settings to what is loaded for it; cheap to import, and reads no weights."""
+"""Model specs from roles' settings; cheap to import, and reads no weights."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,10 +13,10 @@ from coterie.experts.naming import is_player
 
 
 def model_spec(settings: AgentSettings) -> ModelSpec:
-    """What to load for one role: a model, or an adapter on the base that it names.
+    """Return the model of a role, or the adapter with its base model.
 
     Raises:
-        UserError: full weights, or other layers, are to be trained where an adapter is named.
+        UserError: the settings name an adapter, and full weights or LoRA targets.
     """
     adapter = named_adapter(settings.model, settings.revision)
     if adapter and settings.lora_targets:
@@ -34,7 +34,7 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
         recompute=settings.recompute,
         device=settings.device,
         context=settings.context,
-        # One that is named with an adapter of the hub is the adapter's.
+        # A given revision belongs to the adapter if that comes from the hub.
         revision=adapter.base_revision if adapter and adapter.from_hub else settings.revision,
         trust_remote_code=settings.trust_remote_code,
     )
@@ -51,32 +51,31 @@ def _new_adapter(settings: AgentSettings) -> LoraSpec | None:
 def check_engines(
     engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSettings], *, here: bool = True
 ) -> None:
-    """Refuse engines that cannot sample for these roles' models; ``here``: this process starts
-    them.
+    """Refuse engines that do not support these roles' models; ``here``: this process starts them.
 
     Raises:
-        UserError: one sentence that names the flag.
+        UserError: names the flag.
     """
     for role, agent in agents.items():
-        _check_span(role, agent, engine, here=here)
+        _check_tensor_parallel(role, agent, engine, here=here)
     models = local_models(agents).values()
     devices = [(model.device, model.engine_device) for model in models]
     adapters = any(model_spec(model).lora is not None for model in models)
     check_engine(engine, vllm, devices, adapters=adapters)
 
 
-def _check_span(role: str, agent: AgentSettings, engine: str, *, here: bool) -> None:
+def _check_tensor_parallel(role: str, agent: AgentSettings, engine: str, *, here: bool) -> None:
     flag, count = f"--agents.{role}.tensor-parallel", agent.tensor_parallel
-    place = agent.device if agent.engine_device == "auto" else agent.engine_device
+    device = agent.device if agent.engine_device == "auto" else agent.engine_device
     refuse(
         (count < 1, f"{flag} must be at least 1"),
         (count > 1 and engine != "vllm", f"{flag} needs --engine vllm"),
-        (count > 1 and place == "cpu", f"{flag} needs GPUs, and the engine of {role} is on a CPU"),
+        (count > 1 and device == "cpu", f"{flag} needs GPUs, and the engine of {role} is on a CPU"),
     )
     if count > 1 and here:
         from torch import cuda
 
-        first = int(place.partition(":")[2] or 0)
+        first = int(device.partition(":")[2] or 0)
         if first + count > cuda.device_count():
             raise UserError(
                 f"{flag} {count} needs that many GPUs from cuda:{first} on, and this machine has "
@@ -85,7 +84,7 @@ def _check_span(role: str, agent: AgentSettings, engine: str, *, here: bool) -> 
 
 
 def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
-    """``agents`` with the commit of every model of the hub, since a branch moves."""
+    """Set the revision of every hub model to its commit, because branches move."""
     pinned = dict(agents)
     for role, settings in agents.items():
         if is_player(settings.model):
@@ -101,15 +100,15 @@ def pin_commits(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]
 
 
 def check_models(agents: Mapping[str, AgentSettings]) -> None:
-    """Look at every model's files without reading weights.
+    """Check every model's files without reading weights.
 
     Raises:
-        UserError: one that cannot be had.
+        UserError: a model is missing or unusable.
     """
     check_players(agents)
     for role, settings in local_models(agents).items():
         spec = model_spec(settings)
         check_model(spec, role=role, trained=settings.trained)
-        # An adapter of the hub is known as one when it is on this disk.
+        # A hub id turns out to be an adapter only after the check has downloaded its description.
         if (known := model_spec(settings)) != spec:
             check_model(known, role=role, trained=settings.trained)

@@ -1,4 +1,4 @@
-"""Roles that no single local model plays: scripts, servers, pools. They are frozen."""
+"""Players without a model of their own: scripts, servers and pools, which are frozen."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from coterie.experts.naming import SCRIPTED, SERVER, is_player, pool_members, re
 
 
 def check_players(agents: Mapping[str, AgentSettings]) -> None:
-    """Look at every name before anything is loaded.
+    """Check every player before anything is loaded.
 
     Raises:
-        UserError: a name that cannot be read, or a player that is asked to learn.
+        UserError: an invalid name, or a player that should learn.
     """
     for role, settings in agents.items():
         if not is_player(settings.model):
@@ -30,7 +30,7 @@ def check_players(agents: Mapping[str, AgentSettings]) -> None:
 
 
 def local_models(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
-    """What has to be loaded: a role's own model by its name, a pool's by the name of its seat."""
+    """Return the models to load: by role, or for members of pools by the name of their seat."""
     models: dict[str, AgentSettings] = {}
     for role, settings in agents.items():
         if not is_player(settings.model):
@@ -50,14 +50,14 @@ def build_player(
     codec_name: str,
     local: Mapping[str, tuple[Policy, TokenCodec]],
 ) -> Policy:
-    """The policy of a role that is played by ``name``.
+    """Return the policy of a role with the player ``name``.
 
     Args:
-        role: whom it plays.
+        role: the role.
         name: ``scripted:...``, ``server:...`` or ``pool:...``.
-        codec: the role's.
-        codec_name: names it, for caches.
-        local: what :func:`local_models` asked for, loaded: the policy and its own codec.
+        codec: the role's codec.
+        codec_name: name of the codec, for caches.
+        local: the loaded models of :func:`local_models`: name -> (policy, its codec).
     """
 
     def player_at(seat: int, member: str) -> Any:
@@ -73,7 +73,7 @@ def build_player(
 
 
 def player_counters(policies: Mapping[str, Policy]) -> dict[str, float]:
-    """``player/ROLE/...`` -> what a player counted, for logs."""
+    """Return the players' counters as ``player/ROLE/...``, for logs."""
     flat: dict[str, float] = {}
     for role, policy in policies.items():
         counters = policy if isinstance(policy, ExpertPool) else getattr(policy, "counters", None)

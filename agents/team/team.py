@@ -27,12 +27,12 @@ class Team:
     """The policies of all roles, and the learners of those that train."""
 
     loaded: "Mapping[str, LoadedRole]"
-    """Roles that a model of their own in this process plays."""
+    """Roles with a model of their own in this process."""
     policies: Mapping[str, Policy]
     codecs: Mapping[str, TokenCodec]
     trained: Learners
     backend: Backend
-    """Holds the models."""
+    """The backend that loaded the models."""
 
     async def start(self) -> None:
         """See :meth:`coterie.agents.team.backend.Backend.start`."""
@@ -44,15 +44,15 @@ class Team:
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
-        """Policies sample with the current weights inside; afterwards the devices are free for
-        learning."""
+        """Policies sample with the current weights inside the block; afterwards sampling memory is
+        free for learning."""
         await self.refresh()
         yield
         await self.backend.rest()
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Team"]:
-        """Policies sample inside; afterwards connections and engines are closed for good."""
+        """Policies sample inside the block; afterwards connections and engines are closed."""
         try:
             await self.start()
             await self.refresh()
@@ -65,7 +65,7 @@ class Team:
         return self.backend.learn(work)
 
     def interpreter(self, role: str, codec: TokenCodec) -> Policy:
-        """The policy of ``role``, put to work in the vocabulary of ``codec``."""
+        """Return the policy of ``role``, translated to the vocabulary of ``codec``."""
         policy, own = self.policies[role], self.codecs[role]
         return policy if own is codec else TranslatedPolicy(policy, inner=own, outer=codec)
 
@@ -75,9 +75,9 @@ class Team:
         self.backend.close()
 
 
-class Spoken:
-    """A model's codec as a script or a server speaks it: the thought that the model's template
-    opens is not theirs."""
+class PlayerCodec:
+    """A model's codec for scripts and servers, which do not continue the thought that the model's
+    template opens."""
 
     def __init__(self, codec: TokenCodec) -> None:
         self._codec = codec
@@ -88,7 +88,7 @@ class Spoken:
         return getattr(self._codec, name)
 
     def opened_thought(self, context: Any) -> str:
-        """No thought."""
+        """Return "": no thought is open."""
         return ""
 
 
@@ -101,21 +101,21 @@ def build_team(
     together: bool = True,
     backend: Backend | None = None,
 ) -> Team:
-    """Load every role's model; roles that name the same model share one base in memory.
+    """Load every role's model; roles with the same model share one base in memory.
 
-    Torch is imported where a model is loaded, and not for scripts and servers.
+    torch is imported only if a model is loaded, not for scripts and servers.
 
     Args:
-        agents: role -> who plays it, already checked
+        agents: role -> its player, already checked
             (:func:`coterie.agents.team.model_specs.check_models`).
-        learning: how the roles that are ``trained`` learn; None: nobody does.
-        vllm: engines sample from the models, and :meth:`Team.start` starts them; None: this
-            process does.
-        seed: names the random start of new adapters, and the engines' streams.
-        together: the roles play with each other: a script, a server or a pool speaks the vocabulary
-            of the first role with a model of its own, which reads what it says. Otherwise, and
-            where no role has a model, it speaks UTF-8 bytes.
-        backend: holds the models; None: this process does, with ``vllm`` beside engines.
+        learning: how ``trained`` roles learn; None: no role learns.
+        vllm: settings of engines that sample, which :meth:`Team.start` starts; None: this process
+            samples.
+        seed: determines the initialization of new adapters and the engines' random streams.
+        together: whether the roles play with each other. Scripts, servers and pools then use the
+            vocabulary of the first role with a model of its own, which reads their answers.
+            Otherwise, or without such a role, they use UTF-8 bytes.
+        backend: the backend; None: this process, with engines if ``vllm`` is given.
     """
     if learning is None:
         agents = {role: replace(agent, trained=False) for role, agent in agents.items()}
@@ -124,18 +124,21 @@ def build_team(
     models = backend.load(local_models(agents), learns, learning, seed)
 
     reader = next((role for role in agents if role in models.codecs), None) if together else None
-    spoken = BytesCodec() if reader is None else cast(TokenCodec, Spoken(models.codecs[reader]))
-    codec_name = "utf-8" if reader is None else f"{agents[reader].model}@{agents[reader].revision}"
+    if reader is None:
+        player_codec, codec_name = cast(TokenCodec, BytesCodec()), "utf-8"
+    else:
+        player_codec = cast(TokenCodec, PlayerCodec(models.codecs[reader]))
+        codec_name = f"{agents[reader].model}@{agents[reader].revision}"
     seats = {name: (policy, models.codecs[name]) for name, policy in models.policies.items()}
     return Team(
         loaded={role: models.loaded[role] for role in agents if role in models.loaded},
         policies={
-            role: build_player(role, agent.model, spoken, codec_name=codec_name, local=seats)
+            role: build_player(role, agent.model, player_codec, codec_name=codec_name, local=seats)
             if is_player(agent.model)
             else models.policies[role]
             for role, agent in agents.items()
         },
-        codecs={role: models.codecs.get(role, spoken) for role in agents},
+        codecs={role: models.codecs.get(role, player_codec) for role in agents},
         trained=models.trained,
         backend=backend,
     )

@@ -1,4 +1,4 @@
-"""A role whose model and learner this process holds."""
+"""A role with its model and learner in this process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _IMITATION = "imitation"
 
 
 class OtherFormat(UserError):
-    """Raised where a run would go on in another number format than it was trained in."""
+    """Raised when a run would continue in another number format."""
 
 
 @dataclass
@@ -53,13 +53,13 @@ class TrainedRole:
         return self.learner.update(trajectories, advantage_B, turn_bonus)
 
     def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:
-        """One step up the likelihood of worked solutions
-        (:func:`coterie.algorithms.imitation.worked_row`); metrics."""
+        """Take one step on the likelihood of worked solutions
+        (:func:`coterie.algorithms.imitation.worked_row`); return metrics."""
         assert self.imitator is not None, "this role imitates nothing, or has begun"
         return describe_imitation(self.imitator.update(rows, np.ones(len(rows))))
 
     def begin(self) -> None:
-        """Imitation is over: what is learned from here on starts at the weights of this moment."""
+        """End imitation and make the current weights the start of training."""
         self.imitator = None
         self.learner.begin()
 
@@ -68,11 +68,10 @@ class TrainedRole:
         return self.learner.divergences(trajectories)
 
     def save(self, directory: Path | str) -> dict[str, Any]:
-        """Write the weights (or the adapter) as they are held, and the optimiser's moments, so that
-        training can go on; returns what else that needs, as JSON has it. Of several ranks the first
-        writes."""
+        """Write the weights (or the adapter) in their own format, and the optimizer's moments;
+        return JSON data that a resumed run also needs. Of several ranks only the first writes."""
         folder = Path(directory)
-        # Nothing is created before all that is to be written is there.
+        # Collect everything before the first file is created.
         tensors, plain = self.state_dict()
         self.loaded.handle.save(folder)
         if self.loaded.handle.ranks.rank == 0:
@@ -80,21 +79,22 @@ class TrainedRole:
         return plain
 
     def export(self, directory: Path | str) -> None:
-        """Write the weights (or the adapter) as they compute, for others to read."""
+        """Write the weights (or the adapter) in the format of the computation, for other
+        programs."""
         self.loaded.handle.save(directory, self.loaded.handle.dtype)
 
     def load(self, directory: Path | str, plain: dict[str, Any]) -> None:
-        """The inverse of :meth:`save`.
+        """Load what :meth:`save` wrote.
 
         Raises:
-            OtherFormat: it was trained in another number format.
+            OtherFormat: the checkpoint was trained in another number format.
         """
         folder = Path(directory)
         self.loaded.handle.load_weights(folder)
         self.load_state_dict(load_file(folder / _MOMENTS), plain)
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The optimiser's own moments by parameter name, and counters."""
+        """Return the optimizer's moments by parameter name, without a copy, and counters."""
         tensors, plain = self.learner.state_dict()
         if self.imitator is not None:
             own, plain[_IMITATION] = self.imitator.state_dict()
@@ -102,10 +102,10 @@ class TrainedRole:
         return tensors, plain | {"dtype": self._dtype, "moments": self.learner.settings.moments}
 
     def load_state_dict(self, tensors: dict[str, Tensor], plain: dict[str, Any]) -> None:
-        """The inverse of :meth:`state_dict`.
+        """Load what :meth:`state_dict` returned.
 
         Raises:
-            OtherFormat: it was trained in another number format.
+            OtherFormat: the checkpoint was trained in another number format.
         """
         if (then := plain["dtype"]) != self._dtype:
             raise OtherFormat(

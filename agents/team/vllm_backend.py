@@ -1,4 +1,4 @@
-"""The backend of this process with vLLM beside it: engines answer, and this process learns."""
+"""The backend with vLLM engines that sample, while this process learns."""
 
 from collections.abc import Mapping, Set
 from typing import TYPE_CHECKING
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 
 class VllmBackend(LocalBackend):
-    """A :class:`coterie.agents.team.backend.Backend` that learns as :class:`LocalBackend` does."""
+    """Implements :class:`coterie.agents.team.backend.Backend`; it learns like
+    :class:`LocalBackend`."""
 
     def __init__(self, settings: VllmSettings) -> None:
         super().__init__()
         self._settings = settings
         self.fleet: Fleet | None = None
-        """The engines; None: nothing is loaded."""
+        """The engines; None before :meth:`load`."""
 
     def policies(
         self,
@@ -32,7 +33,7 @@ class VllmBackend(LocalBackend):
         apart: bool,
         seed: int,
     ) -> Mapping[str, Policy]:
-        """See :meth:`LocalBackend.policies`; :meth:`start` before anybody is asked."""
+        """See :meth:`LocalBackend.policies`; call :meth:`start` before the first request."""
         seats = [
             Seat(
                 name,
@@ -52,7 +53,7 @@ class VllmBackend(LocalBackend):
         """Start the engines.
 
         Raises:
-            UserError: vLLM is missing or refuses.
+            UserError: vLLM is missing or fails to start.
         """
         if self.fleet is not None:
             await self.fleet.start()

@@ -1,4 +1,4 @@
-"""A vLLM engine: a process of its own that decodes continuously, called from an event loop."""
+"""A vLLM engine in its own process, called from an event loop."""
 
 import asyncio
 import itertools
@@ -23,12 +23,12 @@ _FORGET_TRIES = 200
 
 
 class EngineDied(UserError):
-    """Raised where an engine's process has ended."""
+    """Raised when an engine's process has died."""
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """One version of one role's adapter, under a name, a number and a path of its own."""
+    """A version of a role's adapter, with its own name, number and path."""
 
     name: str
     number: int
@@ -49,11 +49,11 @@ class Engine:
         self._transfer_ready = False
 
     def start(self) -> None:
-        """Start the process and wait until it answers; blocks, and may run in a thread, inside
-        :func:`coterie.agents.vllm.processes.engine_environment`.
+        """Start the process and wait until it is ready. Blocks; call it, possibly in a thread,
+        inside :func:`coterie.agents.vllm.processes.engine_environment`.
 
         Raises:
-            UserError: vLLM is not installed or refuses.
+            UserError: vLLM is not installed or fails to start.
         """
         spec, settings = self.spec, self._settings
         try:
@@ -81,16 +81,16 @@ class Engine:
             ) from error
 
     async def generate(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any:
-        """vLLM's ``CompletionOutput`` for one prompt.
+        """Return vLLM's ``CompletionOutput`` for a prompt.
 
         Args:
             tokens: ids of the prompt.
             params: vLLM's ``SamplingParams``.
-            adapter: what is sampled with; None: the engine's own weights.
+            adapter: the adapter to sample with; None: the engine's own weights.
 
         Raises:
             UserError: the engine has died.
-            ValueError: it refuses the request.
+            ValueError: the engine refuses the request.
         """
         from vllm.inputs import TokensPrompt  # pyright: ignore[reportMissingImports]
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError  # pyright: ignore[reportMissingImports]
@@ -110,45 +110,45 @@ class Engine:
         return answer.outputs[0]
 
     async def add_adapter(self, adapter: Adapter) -> None:
-        """Read an adapter from its folder; requests may name it from here on."""
+        """Load an adapter from its folder; requests may use it afterwards."""
         await self._do(self._llm.add_lora(_request(adapter)))
         self._adapters[adapter.number] = adapter
 
     async def drop_adapter(self, adapter: Adapter) -> None:
-        """Forget an adapter that no request names any more."""
+        """Remove an adapter that no request uses any more."""
         self._adapters.pop(adapter.number, None)
         await self._do(self._llm.remove_lora(adapter.number))
 
     async def reload(self, folder: Path) -> None:
-        """Take all weights from a folder; no request may be under way."""
+        """Load all weights from a folder; no request may be in progress."""
         self._model = str(folder)
         await self._read_weights()
         await self.forget_prefixes()
 
     async def transfer(self, weights: Iterable[tuple[str, Tensor]]) -> None:
-        """Take all weights from this process's tensors on the same GPU; no request may be under
-        way."""
+        """Copy all weights from this process's tensors on the same GPU; no request may be in
+        progress."""
         await self._do(send_handles(self._llm, weights, first=not self._transfer_ready))
         self._transfer_ready = True
         await self.forget_prefixes()
 
     async def join(self, meeting: Mapping[str, Any]) -> None:
-        """Meet a learner on another GPU, and other engines: see :func:`transfer.join`."""
+        """Join the NCCL group of a learner on another GPU: see :func:`transfer.join`."""
         await self._do(join(self._llm, meeting))
 
     async def receive(self, described: Mapping[str, Any]) -> None:
-        """Take all weights from that learner, which sends them meanwhile; no request may be under
-        way."""
+        """Receive all weights from that learner, which sends them concurrently; no request may be
+        in progress."""
         await self._do(receive(self._llm, described))
         await self.forget_prefixes()
 
     async def forget_prefixes(self) -> None:
-        """Empty the prefix cache: what it holds was computed with other weights.
+        """Empty the prefix cache, which was computed with older weights.
 
         Raises:
-            UserError: requests do not let go of it.
+            UserError: requests keep using the cache.
         """
-        # Requests that were given up may hold on to theirs for a moment.
+        # Cancelled requests can keep their prefixes for a moment.
         for _ in range(_FORGET_TRIES):
             if await self._do(self._llm.reset_prefix_cache()):
                 return
@@ -159,19 +159,19 @@ class Engine:
         )
 
     async def sleep(self) -> None:
-        """Free GPU memory, as far as the sleep level says."""
+        """Free GPU memory, as much as the sleep level says."""
         if self._settings.sleep_level and self.spec.on_gpu and not self._asleep:
             await self._do(self._llm.sleep(level=self._settings.sleep_level))
             self._asleep = True
 
     async def wake(self) -> None:
-        """Take the memory back; freed weights are read again."""
+        """Allocate the memory again and reload freed weights."""
         if not self._asleep:
             return
         await self._do(self._llm.wake_up(tags=["weights"]))
         if self._settings.sleep_level == 2:
             await self._read_weights()
-        # vLLM 0.27 has lost adapters in its sleep, without a word (vllm-project/vllm#53888).
+        # vLLM 0.27 silently loses adapters while it sleeps (vllm-project/vllm#53888).
         for adapter in self._adapters.values():
             await self._do(self._llm.remove_lora(adapter.number))
             await self._do(self._llm.add_lora(_request(adapter)))
@@ -185,18 +185,17 @@ class Engine:
             self._llm = None
 
     async def _read_weights(self) -> None:
-        # A path makes vLLM forget the revision of what it was started with.
+        # With a path, vLLM ignores the revision of the model that it was started with.
         path = {} if self._model == self.spec.model else {"weights_path": self._model}
         await self._do(self._llm.collective_rpc("reload_weights", kwargs=path))
 
     async def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a control call, such as a change of weights.
-
-        vLLM itself would wait for ever for an engine that dies meanwhile.
+        """Return the result of a control call, such as a change of weights.
 
         Raises:
             UserError: the engine dies or refuses.
         """
+        # vLLM itself waits forever if the engine dies during the call.
         task = asyncio.ensure_future(work)
         try:
             while not (await asyncio.wait([task], timeout=_LOOK_S))[0]:

@@ -1,8 +1,9 @@
-"""Models with widened attention heads, for an engine without kernels for narrow ones.
+"""Exports checkpoints for engines, with wider attention heads if there are no kernels for narrow
+ones.
 
-Zeros stand between the dimensions of a head, so that queries, keys and values keep their products.
-A rotary embedding turns the pair (j, j + d/2) by an angle that depends on j / d alone; in a head of
-D = m d dimensions that is the pair (m j, m j + D/2).
+Zeros between the dimensions of a head keep the products of queries, keys and values. A rotary
+embedding turns the pair (j, j + d/2) by an angle that depends only on j / d; in a head of D = m d
+dimensions that is the pair (m j, m j + D/2).
 """
 
 import json
@@ -31,7 +32,7 @@ _CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 
 
 def head_dim_of(config: dict[str, Any]) -> int:
-    """Dimensions of one attention head, by a checkpoint's configuration."""
+    """Return the dimensions of an attention head in a checkpoint's configuration."""
     width = config.get("hidden_size") or config.get("n_embd")
     return int(config.get("head_dim") or width // _heads(config))  # type: ignore[operator]
 
@@ -41,12 +42,11 @@ def _heads(config: dict[str, Any]) -> int:
 
 
 def cpu_width(config: dict[str, Any]) -> int | None:
-    """The width to which a checkpoint's heads are widened for an engine on a CPU: the narrowest
-    with a kernel that holds them a whole number of times. None where they fit, and where there is
-    no attention.
+    """Return the width to which heads must be widened for an engine on a CPU: the smallest multiple
+    with a kernel. None if the heads have a kernel, or without attention.
 
     Raises:
-        UserError: no kernel holds them.
+        UserError: no multiple has a kernel.
     """
     if not _heads(config):
         return None
@@ -62,10 +62,10 @@ def cpu_width(config: dict[str, Any]) -> int | None:
 
 
 def widen_config(config: dict[str, Any], width: int) -> dict[str, Any]:
-    """A checkpoint's configuration with heads of ``width``.
+    """Return a checkpoint's configuration with heads of ``width``.
 
     Raises:
-        UserError: an architecture whose heads are laid out in another way.
+        UserError: the layout of the architecture's heads is unknown.
     """
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     plain = rope.get("rope_type", "default") == "default" and "partial_rotary_factor" not in config
@@ -78,38 +78,38 @@ def widen_config(config: dict[str, Any], width: int) -> dict[str, Any]:
 
 
 def widen(name: str, tensor: Tensor, *, head_dim: int, width: int, qk_norm: bool) -> Tensor:
-    """One tensor of a checkpoint, or of a LoRA adapter on it, for heads of ``width``.
+    """Return a tensor of a checkpoint, or of a LoRA adapter on it, for heads of ``width``.
 
-    Attention divides by sqrt(D) in place of sqrt(d), and a norm over the head takes its mean over D
-    numbers of which d are not zero; queries (their norm, where there is one) make up for both.
+    Attention divides by sqrt(D) instead of sqrt(d), and a norm over a head has a mean over D
+    numbers, D - d of which are zero. Queries, or their norm, are scaled to compensate for both.
 
     Args:
-        name: of the tensor in the checkpoint.
-        tensor: any of it; what belongs to no head comes back as it is.
+        name: name of the tensor in the checkpoint.
+        tensor: the tensor; it is unchanged if it belongs to no head.
         head_dim: d.
         width: D, a multiple of d.
         qk_norm: whether queries and keys have norms.
     """
     projection = ".".join(name.split(".")[-3:] if ".lora_" in name else name.split(".")[-2:])
-    place_d = _places(head_dim, width)
+    index_d = _wide_index(head_dim, width)
     if projection in _NORMS:
         scale = (head_dim / width) ** 0.5 if projection == "q_norm.weight" else 1.0
-        return tensor.new_zeros(width).index_copy(0, place_d, tensor * scale)
+        return tensor.new_zeros(width).index_copy(0, index_d, tensor * scale)
     if projection in _ROWS:
         out = tensor.reshape(-1, head_dim, *tensor.shape[1:])
         if projection.startswith("q_proj") and not qk_norm:
             out = out * (width / head_dim) ** 0.5
-        wide = out.new_zeros(out.shape[0], width, *out.shape[2:]).index_copy(1, place_d, out)
+        wide = out.new_zeros(out.shape[0], width, *out.shape[2:]).index_copy(1, index_d, out)
         return wide.reshape(-1, *tensor.shape[1:])
     if projection in _COLUMNS:
         out = tensor.reshape(tensor.shape[0], -1, head_dim)
-        wide = out.new_zeros(*out.shape[:2], width).index_copy(2, place_d, out)
+        wide = out.new_zeros(*out.shape[:2], width).index_copy(2, index_d, out)
         return wide.reshape(tensor.shape[0], -1)
     return tensor
 
 
-def _places(head_dim: int, width: int) -> Tensor:
-    """(d,) where each dimension of a head stands in the wider one."""
+def _wide_index(head_dim: int, width: int) -> Tensor:
+    """(d,) index of each dimension of a head in the wider head."""
     half = torch.arange(head_dim // 2) * (width // head_dim)
     return torch.cat([half, half + width // 2])
 
@@ -117,7 +117,7 @@ def _places(head_dim: int, width: int) -> Tensor:
 _HEAD = "lm_head.weight"
 _EMBEDDINGS = ("model.embed_tokens", "model.decoder.embed_tokens", "transformer.wte")
 _HEADLESS = ("gemma2",)
-"""Architectures in which vLLM 0.32 has no head besides the embedding."""
+"""Architectures without a separate head in vLLM 0.32."""
 
 
 def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: bool) -> None:
@@ -126,12 +126,12 @@ def export_checkpoint(source: Path, target: Path, *, width: int | None, untie: b
     Args:
         source: folder with ``config.json``, the tokenizer and safetensors files.
         target: folder to write; files of the same name are overwritten.
-        width: dimensions that heads are widened to; None: as they are.
+        width: new width of the heads; None: unchanged.
         untie: give a head that is tied to the embedding its own copy. An engine on a CPU packs its
-            head once, and would go on with that when the embedding is loaded anew.
+            head once and would keep it when the embedding is reloaded.
 
     Raises:
-        UserError: the folder holds no safetensors, or heads that cannot be widened.
+        UserError: the folder has no safetensors, or the heads cannot be widened.
     """
     from safetensors.torch import load_file
 
@@ -182,7 +182,7 @@ def _embedding(names: Container[str]) -> str | None:
 
 
 def _add_to_index(target: Path, source: Path) -> None:
-    """Name the head's own copy in the index of a checkpoint that has several files."""
+    """Add the head's copy to the index of a checkpoint with several files."""
     path = source / "model.safetensors.index.json"
     if path.is_file():
         index = json.loads(path.read_text(encoding="utf-8"))

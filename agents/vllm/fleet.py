@@ -1,4 +1,7 @@
-"""The engines of a team: which roles share one, and how they are started, refreshed and rested."""
+"""The engines of a team: which roles share one, and how they start, refresh and rest.
+
+:func:`transfer_of` chooses how full weights reach an engine (:mod:`coterie.agents.vllm.versions`).
+"""
 
 import dataclasses
 import gc
@@ -36,22 +39,22 @@ from coterie.datatypes import UserError
 
 @dataclass(frozen=True)
 class Seat:
-    """One role that an engine samples for."""
+    """A role that an engine samples for."""
 
     role: str
     loaded: LoadedRole
     spec: ModelSpec
     trained: bool
     device: str
-    """Where its engine runs; ``auto``: where its model is."""
+    """Device of the engine; ``auto``: that of the model."""
     tensor_parallel: int = 1
-    """GPUs that its engine spans."""
+    """GPUs of the engine."""
     apart: bool = False
     """Whether the role learns in another process."""
 
 
 class Fleet:
-    """The engines of a team, and one policy a role."""
+    """The engines of a team, and a policy for each role."""
 
     def __init__(
         self,
@@ -60,12 +63,12 @@ class Fleet:
         *,
         seed: int = 0,
     ) -> None:
-        """Roles that are frozen or have an adapter share an engine per base model.
-
-        Weights of frozen roles leave this process; call :meth:`start` before the first request.
+        """Prepare the engines. Frozen roles and roles with adapters share one engine for each base
+        model, and weights of frozen roles leave this process. Call :meth:`start` before the first
+        request.
 
         Raises:
-            UserError: a model cannot be brought into a form that engines read.
+            UserError: a model cannot be exported for engines.
         """
         self._folder = memory_folder(sum(_written_bytes(seat, settings) for seat in seats))
         self._settings = settings
@@ -90,13 +93,13 @@ class Fleet:
             if isinstance(error, OSError):
                 raise UserError(f"weights for engines cannot be written: {error}") from error
             raise
-        _let_go(seats, settings)
+        _free_weights(seats, settings)
 
     async def start(self) -> None:
-        """Start every engine, in the event loop that will ask them; blocks it.
+        """Start every engine in the event loop of later requests, which this blocks.
 
         Raises:
-            UserError: vLLM is missing or refuses.
+            UserError: vLLM is missing or fails to start.
         """
         engines = [bench.engine for bench in self._benches.values()]
         on_gpu = any(engine.spec.on_gpu for engine in engines)
@@ -109,7 +112,7 @@ class Fleet:
                 if not on_gpu:
                     _start_together(engines)
                     return
-                # One by one: each measures what memory is free.
+                # In sequence, because each engine measures the free memory.
                 for engine in engines:
                     engine.start()
                     if self._turns is not None:
@@ -120,15 +123,15 @@ class Fleet:
 
     @property
     def specs(self) -> list[EngineSpec]:
-        """The specification of every engine."""
+        """The specs of all engines."""
         return [bench.engine.spec for bench in self._benches.values()]
 
     def dtype_of(self, role: str) -> torch.dtype:
-        """The number format in which the role's engine computes."""
+        """Return the number format in which the role's engine computes."""
         return self._dtypes[role]
 
     async def refresh(self) -> None:
-        """Have every role answer with its newest weights; no request may be under way."""
+        """Send every role's current weights to its engine; no request may be in progress."""
         if self._settings.sleep_level:
             _free_gpu()
         for bench in self._benches.values():
@@ -138,7 +141,7 @@ class Fleet:
             await policy.refresh()
 
     async def rest(self) -> None:
-        """Leave the GPU to the learner; no request may be under way."""
+        """Free the GPU for the learner; no request may be in progress."""
         if self._turns is not None:
             await self._turns.rest()
             return
@@ -146,9 +149,9 @@ class Fleet:
             await bench.engine.sleep()
 
     def close(self) -> None:
-        """End all processes and free the memory through which weights were passed."""
+        """End all processes and remove the folder for weights."""
         if self._benches:
-            # Each takes seconds to let go of what it imported.
+            # Each engine takes seconds to end.
             with ThreadPoolExecutor(len(self._benches)) as pool:
                 list(pool.map(lambda bench: bench.engine.close(), self._benches.values()))
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -178,7 +181,7 @@ class Fleet:
         if bench.checkpoints is not None and not bench.transfer:
             model = str(bench.checkpoints.write())
         elif seat.loaded.cut:
-            # Its files hold more than what its adapters are made for.
+            # The files contain more than the text decoder, which the adapters belong to.
             handle.save_base(bench.folder / "base")
             seat.loaded.tokenizer.save_pretrained(bench.folder / "base")
             model = str(bench.folder / "base")
@@ -229,19 +232,19 @@ class Fleet:
 
 @dataclass
 class _Bench:
-    """One engine, and what its roles share."""
+    """An engine with the data that its roles share."""
 
     folder: Path
     width: int | None
     transfer: Transfer | None
-    """The transfer of its weights; None: through files."""
+    """The backend of weight transfer; None: through files."""
     engine: Any = None
     checkpoints: EngineCheckpoints | None = None
     numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
 
 def _key(seat: Seat) -> tuple[Any, ...]:
-    """A key that is equal for roles that share an engine."""
+    """A key that is equal for roles that share an engine; full weights have their own."""
     spec = seat.spec
     own = seat.role if _full(seat) else None
     same = (spec.model, spec.revision, spec.dtype, spec.context, spec.trust_remote_code)
@@ -262,15 +265,16 @@ def _on_gpu(seat: Seat) -> bool:
 
 
 def _dtype(seat: Seat) -> torch.dtype:
-    """The engine's number format: the model's, except that an engine on a GPU computes in 16 bits
-    beside full weights that learn on a CPU."""
+    """The engine's number format: the model's, but bfloat16 for full weights on a GPU, even if they
+    learn in float32 on a CPU."""
     learns = _full(seat) and seat.spec.dtype == "auto"
     return torch.bfloat16 if learns and _on_gpu(seat) else seat.loaded.handle.dtype
 
 
 def transfer_of(seat: Seat, settings: VllmSettings) -> Transfer | None:
-    """The transfer of full weights: between GPUs where the settings ask for it, and on one GPU
-    where the engine keeps its weights in sleep; None: through files."""
+    """Return how full weights reach an engine: ``nccl`` between GPUs if ``--vllm.weights transfer``
+    is set, ``ipc`` if learner and engine share a GPU and the engine keeps its weights while it
+    sleeps; None: through files."""
     if seat.apart:
         return "nccl" if settings.weights == "transfer" else None
     files = settings.weights == "reload" or settings.sleep_level == 2 or seat.tensor_parallel > 1
@@ -279,7 +283,7 @@ def transfer_of(seat: Seat, settings: VllmSettings) -> Transfer | None:
 
 
 def _width(seat: Seat) -> int | None:
-    """The width to which heads are widened; None where they fit."""
+    """The width to which heads must be widened; None: they have a kernel."""
     if _on_gpu(seat):
         return None
     return cpu_width(seat.loaded.handle.causal_lm.config.get_text_config().to_dict())
@@ -302,9 +306,9 @@ def _start_together(engines: list[Any]) -> None:
             done.result()
 
 
-def _let_go(seats: list[Seat], settings: VllmSettings) -> None:
-    """Free the weights in this process of roles that neither learn here nor pass through here;
-    their engine has its own."""
+def _free_weights(seats: list[Seat], settings: VllmSettings) -> None:
+    """Free weights in this process that are neither trained here nor sent from here; their engine
+    has its own."""
     needed = {
         id(seat.loaded.handle.module)
         for seat in seats
@@ -316,14 +320,14 @@ def _let_go(seats: list[Seat], settings: VllmSettings) -> None:
 
 
 def _free_gpu() -> None:
-    """Free the GPU memory that torch keeps for later, which an engine could not use."""
+    """Free the GPU memory in torch's cache, which engines cannot use."""
     if torch.cuda.is_initialized():
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
-    """Bytes of files for engines: of full weights the version that is read and the next one, and
-    the text decoder that is cut out of a larger checkpoint."""
+    """Bytes of files for engines: two versions of full weights, and the text decoder of a
+    vision-language checkpoint."""
     written = _full(seat) and transfer_of(seat, settings) is None
     return (2 if written else seat.loaded.cut) * seat.loaded.handle.weight_bytes

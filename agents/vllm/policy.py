@@ -1,4 +1,4 @@
-"""A policy whose tokens a vLLM engine samples."""
+"""The policy of a role whose tokens a vLLM engine samples."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -19,10 +19,10 @@ from coterie.datatypes import Completion, FinishReason, PolicyFailure, Prompt, S
 
 
 class VllmPolicy:
-    """Implements :class:`coterie.datatypes.Policy`: a call is one request of a continuous batch.
+    """Implements :class:`coterie.datatypes.Policy`: a call is a request of a continuous batch.
 
-    It answers with the weights of the last :meth:`refresh`, whose version each completion carries.
-    A completion depends on weights, prompt, seed and settings, up to the rounding of a batch.
+    It samples with the weights of the last :meth:`refresh`; each completion has their version. A
+    completion depends on weights, prompt, seed and settings, and on the rounding of its batch.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class VllmPolicy:
         turns: Turns | None = None,
     ) -> None:
         """Args:
-        engine: samples.
-        handle: the role's model, whose version answers carry.
-        codec: its tokenizer.
-        versions: how its weights reach the engine.
-        turns: of engines that share a device; None: the engine has its own.
+        engine: the engine.
+        handle: the role's model, whose version completions carry.
+        codec: the role's codec.
+        versions: how weights reach the engine.
+        turns: turns of engines that share a device; None: the engine has its own device.
         """
         self.engine, self._handle, self._codec = engine, handle, codec
         self._versions = versions
@@ -50,11 +50,11 @@ class VllmPolicy:
 
     @property
     def version(self) -> int:
-        """Updates that the weights had seen which answer now."""
+        """Number of updates of the weights that are sampled."""
         return self._version
 
     async def refresh(self) -> None:
-        """Take over the handle's weights, if they have changed."""
+        """Send the handle's weights to the engine if they have changed."""
         if self._stamp != self._handle.stamp:
             async with self._turn():
                 await self._versions.publish()
@@ -64,8 +64,7 @@ class VllmPolicy:
         """Complete ``prompt``.
 
         Raises:
-            PolicyFailure: a prompt that is empty, fills the context, or holds ids that the model
-                lacks.
+            PolicyFailure: the prompt is empty, fills the context, or has ids beyond the vocabulary.
             UserError: the engine has died.
         """
         sampling = fit_context(prompt, sampling, self._handle)
@@ -76,7 +75,7 @@ class VllmPolicy:
         return self._completion(output, sampling, version)
 
     def _turn(self) -> AbstractAsyncContextManager[None]:
-        """The engine is awake inside."""
+        """Keep the engine awake inside the block."""
         return nullcontext() if self._turns is None else self._turns.of(self.engine)
 
     def _completion(self, output: Any, sampling: Sampling, version: int) -> Completion:
@@ -89,7 +88,7 @@ class VllmPolicy:
             finish = "stop"
         elif ids[count - 1] in self._codec.eos_ids:
             finish = "eos"
-        # A filter leaves the engine with other probabilities than those before it.
+        # With a filter, vLLM reports probabilities after the filter, which the learner cannot use.
         filtered = sampling.temperature > 0 and (sampling.top_p < 1 or sampling.top_k > 0)
         logprobs = np.array(
             [at[token].logprob for at, token in zip(output.logprobs[:count], ids)], np.float32
@@ -102,12 +101,12 @@ class VllmPolicy:
         )
 
     def _ends(self, ids: Sequence[int], stop: tuple[str, ...]) -> tuple[int, bool]:
-        """(tokens up to the one that completes a stop string, whether there is one); the engine's
-        own search sees text that our decoding leaves out, and the other way round."""
+        """(number of tokens up to the end of a stop string, whether there is one)."""
+        # The engine's search is not enough: its decoding differs from ours in dropped text.
         if not any(stop):
             return len(ids), False
         finder, tokens = self._finder(stop), np.array(ids, np.int64)
-        for place in finder.suspects(tokens):
-            if finder.completes(tokens[: place + 1]):
-                return int(place) + 1, True
+        for i in finder.suspects(tokens):
+            if finder.completes(tokens[: i + 1]):
+                return int(i) + 1, True
         return len(ids), False

@@ -1,4 +1,4 @@
-"""Engines' processes: their environment, their end, and the folder that passes them weights."""
+"""Processes of engines: their environment, their end, and the folder for their weights."""
 
 import itertools
 import os
@@ -18,9 +18,9 @@ from coterie.agents.models.instructions import use_fastest
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError
 
-# For engines' processes only: they are spawned while these are set.
+# Only for engines' processes, which are spawned while these are set.
 _QUIET = {"PYTHONWARNINGS": "ignore", "TORCH_CPP_LOG_LEVEL": "ERROR"}
-# Compiling a handful of small functions for a CPU takes longer than they ever run.
+# On a CPU, compilation takes longer than it saves.
 _ON_CPU = {"TORCH_COMPILE_DISABLE": "1"}
 
 
@@ -28,16 +28,17 @@ _ON_CPU = {"TORCH_COMPILE_DISABLE": "1"}
 def engine_environment(
     settings: VllmSettings, *, engines: int = 1, on_gpu: bool, transfer: bool
 ) -> Iterator[None]:
-    """The environment in which engines are started; variables that the user has set stay.
+    """Set environment variables for the start of engines inside the block; those that the user has
+    set stay.
 
     Args:
-        settings: of the engines.
-        engines: how many share the cores.
-        on_gpu: whether any of them runs on a GPU.
-        transfer: whether weights are passed by handles to GPU memory.
+        settings: settings of the engines.
+        engines: number of engines that share the cores.
+        on_gpu: whether an engine runs on a GPU.
+        transfer: whether weights are sent as handles to GPU memory.
     """
     use_fastest()
-    # vLLM reads its own variables in this process too, at any later time.
+    # These stay set: vLLM reads them in this process, too, at any later time.
     lasting = {
         "VLLM_LOGGING_LEVEL": settings.log,
         "VLLM_NO_USAGE_STATS": "1",
@@ -47,7 +48,7 @@ def engine_environment(
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     }
     if transfer:
-        # Handles to GPU memory travel pickled, between this process and its own children.
+        # Handles to GPU memory are pickled, between this process and its children only.
         lasting["VLLM_ALLOW_INSECURE_SERIALIZATION"] = "1"
     for name, value in lasting.items():
         os.environ.setdefault(name, value)
@@ -58,20 +59,20 @@ def engine_environment(
 
 
 def _threads(engines: int) -> int:
-    """Threads of each engine on a CPU. They wait for each other by spinning, so more of them than
-    cores stall; one core stays with this process, which plays the episodes."""
-    # Where there is no affinity (macOS), every core counts.
+    """Threads of each engine on a CPU. They spin while they wait, so more threads than cores stall.
+    One core is left for this process, which plays the episodes."""
+    # macOS has no affinity.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, ((cores or 1) - 1) // engines)
 
 
 @contextmanager
 def own_gpus(device: str, count: int = 1) -> Iterator[None]:
-    """A process started inside sees ``count`` GPUs, from ``cuda:N`` of this process on. On a CPU,
-    no change.
+    """Show processes started inside the block only ``count`` GPUs, from this process's ``cuda:N``
+    on. Nothing changes for ``cpu``.
 
     Raises:
-        UserError: this process does not see as many.
+        UserError: this process does not see that many GPUs.
     """
     kind, _, number = device.partition(":")
     if kind != "cuda":
@@ -88,9 +89,9 @@ def own_gpus(device: str, count: int = 1) -> Iterator[None]:
 
 @contextmanager
 def no_interrupts() -> Iterator[None]:
-    """Processes started inside never see Ctrl-C, which a terminal sends to all of them: the run
-    ends its step first."""
-    # Starting it, with the first process, would unblock what is blocked here.
+    """Block Ctrl-C for processes started inside the block, so that a run can finish its step; a
+    terminal sends it to all processes."""
+    # Its start, together with the first process, would unblock the signal.
     resource_tracker.ensure_running()
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -115,10 +116,8 @@ def _set(values: Mapping[str, str], over: bool = False) -> Iterator[None]:
 
 
 def end_with_parent(every_s: float = 1.0) -> None:
-    """Have this process end soon after its parent has; looks every so many seconds.
-
-    Not by Linux's signal at a parent's death: that is sent when the thread ends that started us.
-    """
+    """End this process soon after its parent has ended; checks every ``every_s`` seconds."""
+    # Linux's signal at a parent's death comes when the starting thread ends, which is too early.
     parent = os.getppid()
 
     def watch() -> None:
@@ -133,11 +132,8 @@ _NAME = re.compile(r"coterie-(\d+)-.*")
 
 
 def memory_folder(size: int = 0) -> Path:
-    """A new folder of this process, in a memory file system where there is one with room for
-    ``size`` bytes, else on disk.
-
-    Folders of processes that were killed go first.
-    """
+    """Create a folder for this process, in a memory file system if it has room for ``size`` bytes,
+    else on disk. Folders of killed processes are removed before."""
     shared, disk = Path("/dev/shm"), Path(tempfile.gettempdir())
     usable = shared.is_dir() and os.access(shared, os.W_OK)
     roots = [shared, disk] if usable else [disk]
@@ -145,7 +141,7 @@ def memory_folder(size: int = 0) -> Path:
         owner = _NAME.fullmatch(old.name)
         if owner and not _alive(int(owner[1])):
             shutil.rmtree(old, ignore_errors=True)
-    # Containers often have 64 MiB of it.
+    # Containers often limit /dev/shm to 64 MiB.
     roomy = [root for root in roots if shutil.disk_usage(root).free > size]
     root = roomy[0] if roomy else disk
     return Path(tempfile.mkdtemp(prefix=f"coterie-{os.getpid()}-", dir=root))
@@ -161,5 +157,5 @@ def _alive(pid: int) -> bool:
     return True
 
 
-if __name__ == "__mp_main__":  # what the processes of an actor's engine call its main module
+if __name__ == "__mp_main__":  # in processes that an actor's engine starts
     end_with_parent()

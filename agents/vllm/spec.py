@@ -1,4 +1,4 @@
-"""The specification of an engine, and vLLM's arguments for it and for a completion."""
+"""The spec of an engine, and vLLM's arguments for it and for a completion."""
 
 import os
 from collections.abc import Sequence
@@ -9,17 +9,17 @@ from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import Sampling, UserError
 
 Transfer = Literal["ipc", "nccl"]
-"""vLLM's backends: ``ipc`` where learner and engine share a GPU, ``nccl`` where they do not."""
+"""vLLM's backends of weight transfer: ``ipc`` on a shared GPU, ``nccl`` between GPUs."""
 
 
 @dataclass(frozen=True)
 class EngineSpec:
-    """The model of an engine and how it runs; roles with equal specs could share an engine."""
+    """The model and the options of an engine."""
 
     model: str
-    """Folder, or hub id."""
+    """Folder or hub id."""
     tokenizer: str
-    """Folder, or hub id."""
+    """Folder or hub id."""
     dtype: str
     """``float32``, ``bfloat16`` or ``float16``."""
     device: str
@@ -29,23 +29,23 @@ class EngineSpec:
     tokenizer_revision: str | None = None
     trust_remote_code: bool = False
     lora_rank: int = 0
-    """Largest rank of its adapters; 0: it has none."""
+    """Largest rank of adapters; 0: there are none."""
     adapters: int = 0
-    """Roles that have an adapter on it."""
+    """Number of roles with an adapter."""
     seed: int = 0
     tensor_parallel: int = 1
-    """GPUs that it spans, from ``device`` on."""
+    """Number of GPUs, from ``device`` on."""
     transfer: Transfer = "ipc"
-    """The backend of its weight transfer on a GPU, where weights do not come through files."""
+    """The backend of weight transfer on a GPU, unless weights come through files."""
 
     @property
     def on_gpu(self) -> bool:
-        """Whether it runs on a GPU."""
+        """Whether the engine runs on a GPU."""
         return self.device.startswith("cuda")
 
 
 def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]:
-    """The fields of vLLM's ``AsyncEngineArgs`` for an engine of ``spec``."""
+    """Return the fields of vLLM's ``AsyncEngineArgs`` for ``spec``."""
     arguments: dict[str, Any] = {
         "model": spec.model,
         "tokenizer": spec.tokenizer,
@@ -60,28 +60,28 @@ def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]
         "enforce_eager": settings.eager or not spec.on_gpu,
         "gpu_memory_utilization": settings.gpu_memory,
         "enable_sleep_mode": spec.on_gpu and settings.sleep_level > 0,
-        # Probabilities under which tokens are really drawn: after temperature.
+        # Report the probabilities of sampling, after temperature.
         "logprobs_mode": "processed_logprobs",
-        # Nothing that we leave unset is taken from the checkpoint's generation settings.
+        # Ignore the checkpoint's generation settings.
         "generation_config": "vllm",
         "disable_log_stats": True,
         "use_tqdm_on_load": False,
     }
     if not spec.on_gpu:
-        # A prompt that is read in parts costs its request a number of its stream, which vLLM
-        # then winds back: something that generators on a CPU cannot do.
+        # Chunked prefill draws a random number too many and winds the generator back, which
+        # generators on a CPU cannot do.
         arguments |= {
             "enable_chunked_prefill": False,
             "max_num_batched_tokens": max(spec.context, 8192),
         }
         if os.environ.get("VLLM_CPU_OMP_THREADS_BIND") == "nobind":
-            # Named "uni" it would be "mp" there: one more process, which binds threads to
-            # cores, and a queue in shared memory for every token.
+            # The name "uni" would mean "mp" here: another process, which binds threads to cores,
+            # and a queue in shared memory for every token.
             arguments["distributed_executor_backend"] = (
                 "vllm.v1.executor.uniproc_executor.UniProcExecutor"
             )
     if spec.lora_rank:
-        # A version in flight and the next one, for every role.
+        # For every role the current version and the next one.
         arguments |= {
             "enable_lora": True,
             "max_lora_rank": _lora_rank(spec.lora_rank),
@@ -95,7 +95,7 @@ def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]
 
 
 def sampling_params(sampling: Sampling, seed: int, eos_ids: Sequence[int]) -> Any:
-    """vLLM's ``SamplingParams``: every end of a turn ends it, nothing is penalised."""
+    """Return vLLM's ``SamplingParams``: every id that ends a turn stops, without penalties."""
     from vllm import SamplingParams  # pyright: ignore[reportMissingImports]
     from vllm.sampling_params import RequestOutputKind  # pyright: ignore[reportMissingImports]
 
@@ -113,14 +113,14 @@ def sampling_params(sampling: Sampling, seed: int, eos_ids: Sequence[int]) -> An
         ignore_eos=True,
         detokenize=bool(stop),
         skip_special_tokens=False,
-        # The sampled token's own.
+        # Only the sampled token's.
         logprobs=0,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
 
 
 def _lora_rank(rank: int) -> int:
-    """The smallest rank that vLLM supports and that holds ``rank``."""
+    """The smallest rank of at least ``rank`` that vLLM supports."""
     for size in (8, 16, 32, 64, 128, 256, 320, 512):
         if rank <= size:
             return size

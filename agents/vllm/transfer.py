@@ -1,5 +1,9 @@
-"""Full weights from GPU to GPU by vLLM's weight transfer: by handles to memory where learner and
-engine share a GPU, by NCCL where they do not."""
+"""Sends full weights from GPU to GPU: by handles to memory on a shared GPU (:func:`send_handles`),
+or by NCCL between GPUs (:func:`join`, :func:`open_trainer`, :func:`receive`).
+
+The other ways, through files, are in :mod:`coterie.agents.vllm.versions`;
+:func:`coterie.agents.vllm.fleet.transfer_of` chooses.
+"""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -12,18 +16,18 @@ from coterie.agents.models.stored import StoredWeights
 
 
 async def send_handles(llm: Any, weights: Iterable[tuple[str, Tensor]], *, first: bool) -> None:
-    """Hand over handles to tensors in GPU memory, which the engine copies from.
+    """Send handles to tensors in GPU memory, from which the engine copies.
 
     Args:
-        llm: vLLM's ``AsyncLLM``, configured for the backend ``ipc``, with no request under way.
+        llm: vLLM's ``AsyncLLM`` with the backend ``ipc`` and no request in progress.
         weights: names as in the checkpoint, and tensors on the engine's GPU.
-        first: whether nothing was ever sent to this engine.
+        first: whether this is the first transfer to the engine.
     """
     from torch.multiprocessing.reductions import reduce_tensor
 
     if first:
         await _begin(llm, {"packed": False})
-    # Handles do not keep their memory alive: these references do, until the engine is done.
+    # Handles do not keep memory alive, so these references must live until the engine is done.
     alive = [(name, tensor.detach().contiguous()) for name, tensor in weights]
     device = alive[0][1].device
     uuid = str(torch.cuda.get_device_properties(device).uuid)
@@ -35,7 +39,7 @@ async def send_handles(llm: Any, weights: Iterable[tuple[str, Tensor]], *, first
 
 
 def describe(weights: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """vLLM's description of named weights: names, formats and shapes."""
+    """Return vLLM's description of named weights: names, formats and shapes."""
     named = list(weights)
     return {
         "names": [name for name, _ in named],
@@ -45,10 +49,10 @@ def describe(weights: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 async def join(llm: Any, meeting: Mapping[str, Any]) -> None:
-    """Have each of an engine's GPUs become a rank of a NCCL group, and leave the one before.
+    """Make each GPU of an engine a rank of a new NCCL group; it leaves the previous group.
 
     Args:
-        llm: vLLM's ``AsyncLLM``, configured for the backend ``nccl``, with no request under way.
+        llm: vLLM's ``AsyncLLM`` with the backend ``nccl`` and no request in progress.
         meeting: fields of vLLM's ``NCCLWeightTransferInitInfo``.
     """
     await llm.shutdown_weight_transfer_engine()
@@ -56,7 +60,8 @@ async def join(llm: Any, meeting: Mapping[str, Any]) -> None:
 
 
 async def receive(llm: Any, described: Mapping[str, Any]) -> None:
-    """Have the engine take weights that are sent meanwhile, or that ``described`` names."""
+    """Make the engine receive weights that a learner sends concurrently, or those whose handles
+    ``described`` has."""
     from vllm.distributed.weight_transfer.base import WeightTransferUpdateRequest  # pyright: ignore[reportMissingImports]
 
     await llm.start_weight_update()
@@ -64,14 +69,14 @@ async def receive(llm: Any, described: Mapping[str, Any]) -> None:
     await llm.finish_weight_update()
 
 
-async def _begin(llm: Any, said: dict[str, Any]) -> None:
+async def _begin(llm: Any, info: dict[str, Any]) -> None:
     from vllm.distributed.weight_transfer.base import WeightTransferInitRequest  # pyright: ignore[reportMissingImports]
 
-    await llm.init_weight_transfer_engine(WeightTransferInitRequest(said))
+    await llm.init_weight_transfer_engine(WeightTransferInitRequest(info))
 
 
-class _AskedElsewhere:
-    """vLLM's ``VLLMWeightSyncClient`` that calls no engine: the caller of the learner does."""
+class _NoClient:
+    """A ``VLLMWeightSyncClient`` of vLLM without an engine, which the learner's caller calls."""
 
     def init_weight_transfer_engine(self, init_info: object) -> None: ...
 
@@ -83,15 +88,15 @@ class _AskedElsewhere:
 
 
 def open_trainer(weights: StoredWeights, rank: int, host: str, port: int, size: int) -> Any:
-    """vLLM's ``TrainerWeightTransferEngine`` in each of a learner's ranks. The first waits here
-    until the whole NCCL group has met; the others gather with it, and send nothing.
+    """Return vLLM's ``TrainerWeightTransferEngine`` for a rank of a learner. The first rank waits
+    until the whole NCCL group has met; the others only help to gather weights.
 
     Args:
-        weights: what is sent.
-        rank: of this process among the learner's; the first is rank 0 of the NCCL group, too.
-        host: where the group meets.
-        port: where the group meets.
-        size: of the group: one and all GPUs of all engines.
+        weights: the weights to send.
+        rank: rank of this process in the learner; the first is also rank 0 of the NCCL group.
+        host: host of the meeting point.
+        port: port of the meeting point.
+        size: size of the group: one plus all GPUs of all engines.
     """
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
     from vllm.distributed.weight_transfer.nccl_engine import (  # pyright: ignore[reportMissingImports]
@@ -100,5 +105,5 @@ def open_trainer(weights: StoredWeights, rank: int, host: str, port: int, size: 
     )
 
     group = NCCLTrainerInitInfo(host, port, size, rank=rank)
-    client = _AskedElsewhere()
+    client = _NoClient()
     return NCCLTrainerWeightTransferEngine.trainer_init(group, client=client, source=weights)

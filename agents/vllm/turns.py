@@ -1,4 +1,4 @@
-"""Engines that share a device take turns: at most one of them is awake."""
+"""Turns of engines that share a device, of which at most one is awake."""
 
 import asyncio
 from collections import deque
@@ -9,24 +9,24 @@ from coterie.agents.vllm.engine import Engine
 
 
 class Turns:
-    """Wakes the engine of a request, once the awake engine has no request under way.
+    """Wakes the engine of a request as soon as the awake engine has no request in progress.
 
-    An engine keeps its turn while requests keep coming. An episode that waits for another engine
-    sends it no more, so a turn ends by itself.
+    An engine keeps its turn while requests keep coming. Episodes that wait for another engine send
+    no more requests, so every turn ends.
     """
 
     def __init__(self, engines: Sequence[Engine]) -> None:
-        """All engines are awake or asleep; the first use puts all others to sleep."""
+        """``engines`` may be awake or asleep; the first use puts all others to sleep."""
         self._engines = list(engines)
         self._awake: Engine | None = None
         self._under_way = 0
         self._waiting: deque[tuple[Engine, asyncio.Future[None]]] = deque()
-        # A task of its own, which no request's deadline can stop between two engines.
+        # A separate task, so that no request's deadline can interrupt a change of engines.
         self._change: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def of(self, engine: Engine) -> AsyncIterator[None]:
-        """While open, ``engine`` is awake; waits for its turn first."""
+        """Wait for the turn of ``engine`` and keep it awake inside the block."""
         if engine is self._awake and self._change is None:
             self._under_way += 1
         else:
@@ -40,8 +40,8 @@ class Turns:
             self._give_back()
 
     async def rest(self) -> None:
-        """Put all engines to sleep; no request may be under way."""
-        while self._change is not None:  # begun for a request that was cancelled since
+        """Put all engines to sleep; no request may be in progress."""
+        while self._change is not None:  # begun for a request that was cancelled later
             await asyncio.shield(self._change)
         assert not self._under_way, "an engine was put to sleep with requests in flight"
         self._awake = None
@@ -61,7 +61,7 @@ class Turns:
         self._hand_over()
 
     def _hand_over(self) -> None:
-        """Give the device to the first who still waits, and to all who wait for the same engine."""
+        """Give the device to the first waiting request, and to all others for the same engine."""
         self._waiting = deque(item for item in self._waiting if not item[1].done())
         if self._waiting and not self._under_way and self._change is None:
             self._change = asyncio.create_task(self._change_to(self._waiting[0][0]))
@@ -81,8 +81,8 @@ class Turns:
                     turn.set_exception(error)
         finally:
             self._change = None
-        for asked, turn in self._waiting:
-            if asked is engine and not turn.done():
+        for waiting_for, turn in self._waiting:
+            if waiting_for is engine and not turn.done():
                 self._under_way += 1
                 turn.set_result(None)
         self._hand_over()

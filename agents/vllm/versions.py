@@ -1,4 +1,14 @@
-"""Versions of a role's weights, and how they reach its engine."""
+"""How a role's new weights reach its engine.
+
+- Adapters: each version is written to a new folder, which the engine loads
+  (:class:`AdapterVersions`).
+- Full weights through files: :meth:`EngineCheckpoints.write`, then ``Engine.reload``.
+- Full weights on a shared GPU: by handles to memory (``Engine.transfer``,
+  :mod:`coterie.agents.vllm.transfer`).
+- Full weights from a learner on other GPUs: by NCCL (``Engine.receive``, in the extra ``cluster``).
+
+:func:`coterie.agents.vllm.fleet.transfer_of` chooses among the last three.
+"""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -15,41 +25,41 @@ from coterie.agents.vllm.export import export_checkpoint, widen_adapter
 
 
 class Versions(Protocol):
-    """The weights that a role's requests are answered with."""
+    """The weights of a role in its engine."""
 
     async def publish(self) -> None:
-        """Have every later request answered with the handle's current weights."""
+        """Use the handle's current weights for all later requests."""
         ...
 
     def request(self) -> AbstractAsyncContextManager[Adapter | None]:
-        """The adapter that one request names, if any; it stays while the request is under way."""
+        """Return the adapter for a request, if any; it stays loaded inside the block."""
         ...
 
 
 @asynccontextmanager
 async def no_adapter() -> AsyncIterator[None]:
-    """A request to the engine's own weights."""
+    """Implement :meth:`Versions.request` for the engine's own weights."""
     yield None
 
 
 class FrozenWeights:
-    """Implements :class:`Versions`: an engine's own weights, which never change, or which another
-    process sends (:meth:`coterie.agents.vllm.engine.Engine.receive`)."""
+    """Implements :class:`Versions` for an engine's own weights, which never change, or which
+    another process sends (:meth:`coterie.agents.vllm.engine.Engine.receive`)."""
 
     request = staticmethod(no_adapter)
 
     async def publish(self) -> None:
-        """See :meth:`Versions.publish`: nothing changes."""
+        """Do nothing."""
 
 
 class FrozenAdapter:
-    """Implements :class:`Versions`: an adapter that never changes, written at once, so that its
-    model may leave this process's memory."""
+    """Implements :class:`Versions` for an adapter that never changes. It is written at once, so
+    that its model can leave this process's memory."""
 
     def __init__(
         self, engine: Engine, handle: ModelHandle, adapter: Adapter, *, width: int | None
     ) -> None:
-        """``width``: dimensions that heads are widened to; None: as they are."""
+        """``width``: new width of the heads; None: unchanged."""
         self._engine, self._adapter = engine, adapter
         _write(adapter, handle, width)
 
@@ -64,13 +74,13 @@ class FrozenAdapter:
 
 
 class FullWeights:
-    """Implements :class:`Versions`: all weights of a model that an engine has to itself. They are
-    published while it is idle."""
+    """Implements :class:`Versions` for full weights, whose engine has no other role. The engine
+    must be idle when they are published."""
 
     request = staticmethod(no_adapter)
 
     def __init__(self, engine: Engine, checkpoints: "EngineCheckpoints", *, transfer: bool) -> None:
-        """With ``transfer`` tensors in GPU memory are handed over, and nothing is written."""
+        """``transfer``: send handles to GPU memory instead of files."""
         self._engine, self._checkpoints, self._transfer = engine, checkpoints, transfer
 
     async def publish(self) -> None:
@@ -82,11 +92,10 @@ class FullWeights:
 
 
 class AdapterVersions:
-    """Implements :class:`Versions` for a LoRA adapter: each version has a name, a number and a
-    folder of its own, and goes when no request names it any more.
+    """Implements :class:`Versions` for a LoRA adapter. Each version has its own name, number and
+    folder, and is removed when no request uses it any more.
 
-    An engine that read a new version from an old path would go on with cached prefixes of the old
-    one.
+    With an old path, the engine would reuse cached prefixes of the old version.
     """
 
     def __init__(
@@ -100,9 +109,9 @@ class AdapterVersions:
         width: int | None,
     ) -> None:
         """Args:
-        folder: where versions are written.
-        numbers: gives numbers that are unique on this engine.
-        width: dimensions that heads are widened to; None: as they are.
+        folder: the folder for versions.
+        numbers: yields numbers that are unique on this engine.
+        width: new width of the heads; None: unchanged.
         """
         self._engine, self._handle, self._folder = engine, handle, folder
         self._role, self._numbers, self._width = role, numbers, width
@@ -110,7 +119,7 @@ class AdapterVersions:
         self._under_way: dict[Adapter, int] = {}
 
     async def publish(self) -> None:
-        """See :meth:`Versions.publish`; requests under way end with the version they began with."""
+        """See :meth:`Versions.publish`; requests in progress keep their version."""
         number = next(self._numbers)
         name = f"{self._role}-v{number}"
         adapter = Adapter(name, number, self._folder / name)
@@ -147,7 +156,7 @@ def _write(adapter: Adapter, handle: ModelHandle, width: int | None) -> None:
 
 
 class EngineCheckpoints:
-    """Full weights as an engine reads them, one folder a version; the one before goes."""
+    """Writes full weights for an engine, a folder for each version; the previous one is removed."""
 
     def __init__(
         self,
@@ -159,10 +168,10 @@ class EngineCheckpoints:
         dtype: torch.dtype | None = None,
     ) -> None:
         """Args:
-        folder: where versions are written.
-        width: dimensions that heads are widened to; None: as they are.
+        folder: the folder for versions.
+        width: new width of the heads; None: unchanged.
         untie: give a tied head its own copy.
-        dtype: what the engine computes in; None: as the weights are held.
+        dtype: number format of the engine; None: that of the weights.
         """
         self._handle, self._folder = handle, folder
         self._width, self._untie = width, untie
@@ -171,7 +180,7 @@ class EngineCheckpoints:
         self._count = 0
 
     def write(self) -> Path:
-        """A folder with the current weights."""
+        """Write the current weights; return their folder."""
         self._count += 1
         target, draft = self._folder / f"v{self._count}", self._folder / "draft"
         self._handle.save(draft, self._dtype)
@@ -185,5 +194,5 @@ class EngineCheckpoints:
         return target
 
     def tensors(self) -> list[tuple[str, torch.Tensor]]:
-        """Weights by their names in a checkpoint."""
+        """Return weights by their names in a checkpoint."""
         return list(StoredWeights(self._handle.causal_lm, self._dtype))

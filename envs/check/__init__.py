@@ -1,7 +1,7 @@
-"""Does an environment keep the contract? Run it on yours: ``check_env(make("mypkg.my:Env"))``.
+"""Tests an environment against the contract: ``check_env(make("mypkg.my:Env"))``.
 
-PettingZoo's own tests look at one step and never at what an observation contains; these play to the
-end, several times, and with malformed answers, which every language model gives some day.
+PettingZoo's own tests take one step and ignore the content of observations. These tests play whole
+episodes, several times, and with malformed answers such as language models give.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -27,8 +27,8 @@ class Report:
     rewards: Mapping[str, float]
     """Role -> mean reward of its agents."""
     signal: float
-    """Share of the seeds on which two ways to answer were paid differently: without a difference
-    nobody learns."""
+    """Share of the seeds on which two sets of answers got different rewards. Without differences
+    nothing can be learned."""
     never_asked: tuple[str, ...]
     """Roles of which no agent was ever active."""
     same_every_time: bool
@@ -55,23 +55,22 @@ def check_env(
     varied: bool = True,
     unasked: Collection[str] = (),
 ) -> Report:
-    """Raise an ``AssertionError`` that says what to mend if ``env`` breaks the contract.
+    """Play episodes and raise an ``AssertionError`` for the first violation of the contract.
 
     Args:
-        env: any view of an environment of ours, or a third party's ``ParallelEnv`` or ``AECEnv``
-            with text or token actions, looked at as :func:`coterie.envs.adapt.adapt` shows it.
-        seed: of the episodes that are played.
-        options: handed to every reset.
-        max_steps: an episode that takes longer counts as endless.
-        varied: whether something depends on the seed. Say False for an environment that is the
-            same every time.
-        unasked: roles that random answers may never get to.
+        env: any view of this project's environments, or a ``ParallelEnv`` or ``AECEnv`` with text
+            or token actions, which is wrapped by :func:`coterie.envs.adapt.adapt`.
+        seed: the first seed of the episodes.
+        options: passed to every reset.
+        max_steps: a longer episode counts as endless.
+        varied: whether episodes must depend on the seed.
+        unasked: roles that random answers may never reach.
 
     Returns:
-        What the episodes with ordinary answers were like.
+        Statistics of the episodes with well-formed answers.
 
     Raises:
-        AssertionError: the first thing that is wrong.
+        AssertionError: a violation, with the way to fix it.
         UserError: the actions are neither text nor tokens, or Python runs with ``-O``.
     """
     if not __debug__:
@@ -91,9 +90,9 @@ def check_env(
         f"two episodes with seed {seed} and the same actions differ in "
         f"{_difference(first, again)}: draw every random number from the seed given to reset()"
     )
-    asked = game(seed, plain, ask_requests=True)
-    assert same(first.record, asked.record), (
-        f"score_requests() changes {_difference(first, asked)}: it may only look"
+    with_requests = game(seed, plain, ask_requests=True)
+    assert same(first.record, with_requests.record), (
+        f"score_requests() changes {_difference(first, with_requests)}: it may only look"
     )
     everyone = game(seed, plain, idle_act=True)
     assert same(first.record, everyone.record), (
@@ -139,7 +138,7 @@ def _ours(env: Any) -> bool:
 
 
 def _check_declaration(env: Any) -> None:
-    """What is known before the first episode."""
+    """Check agents, spaces and metadata before the first episode."""
     agents = env.possible_agents
     assert agents, "possible_agents is empty"
     assert len(set(agents)) == len(agents), "possible_agents names an agent twice"
@@ -179,12 +178,12 @@ def _report(
         item for each in (*plain_games, *other_games) for item in each.paid.items()
     ):
         paid[role_of(agent)].append(reward)
-    asked = set[str]().union(*(each.asked for each in (*plain_games, *other_games)))
+    active = set[str]().union(*(each.active for each in (*plain_games, *other_games)))
     return Report(
         episodes=2 * _SEEDS,
         rewards={role: sum(values) / len(values) for role, values in paid.items()},
         signal=sum(a.paid != b.paid for a, b in zip(plain_games, other_games)) / _SEEDS,
-        never_asked=tuple(role for role in roles if role not in asked),
+        never_asked=tuple(role for role in roles if role not in active),
         same_every_time=all(
             same(_without_infos(plain_games[0]), _without_infos(each)) for each in plain_games
         ),
@@ -192,7 +191,7 @@ def _report(
 
 
 def _without_infos(game: PlayedEpisode) -> list[dict[str, Any]]:
-    """An episode without its infos, which name the problem that a game has no use for."""
+    """An episode without its infos, which name the problem even if the episode ignores it."""
     return [{key: part for key, part in entry.items() if key != "infos"} for entry in game.record]
 
 

@@ -57,16 +57,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         roles = ", ".join(spec.roles)
     except (AssertionError, UserError) as error:
         broken = isinstance(error, AssertionError)
-        print(_place(error), end="", file=sys.stderr)
+        print(_author_line(error), end="", file=sys.stderr)
         verdict = f"{chosen.name} breaks the contract: " if broken else ""
         print(f"coterie check: {verdict}{error}", file=sys.stderr)
         return 1 if broken else 2
     except Exception as error:
-        place = _place(error)
-        if not place:
-            # A fault of the check's own: its traceback says more than a sentence.
+        line = _author_line(error)
+        if not line:
+            # A bug in the check itself: the traceback says more than a sentence.
             raise
-        print(place, end="", file=sys.stderr)
+        print(line, end="", file=sys.stderr)
         print(f"coterie check: {chosen.name} raised {describe(error)}.", file=sys.stderr)
         return 2
     print(f"{chosen.name} keeps the contract. Its roles: {roles}.")
@@ -74,8 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _place(error: BaseException) -> str:
-    """The line of the author's own code from which an error came; empty if from none."""
+def _author_line(error: BaseException) -> str:
+    """The traceback line of the author's code that raised the error; "" if it is our code."""
     while error.__cause__ is not None:
         error = error.__cause__
     ours = str(Path(__file__).parents[2])

@@ -1,4 +1,4 @@
-"""Answers for the check: well-formed samples, and malformed ones."""
+"""Answers for the check: well-formed samples and malformed input."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from coterie.envs.adapt import action_kind
 from coterie.envs.spaces import TokenSpace
 
 MISSING = object()
-"""Stands for an agent without an entry in ``actions``."""
+"""Marks an agent without an entry in ``actions``."""
 
 ActionChooser = Callable[[str, int], Any]
 """(agent, step) -> its action, or :data:`MISSING`."""
@@ -30,7 +30,7 @@ _TEXTS: dict[str, Any] = {
 
 
 def plain_answers(env: Any, which: int = 0) -> ActionChooser:
-    """Samples of the action spaces; ``which`` names one of any number of ways to answer."""
+    """Return samples of the action spaces; ``which`` numbers independent ways to answer."""
     cache: dict[tuple[str, int], Any] = {}
 
     def answer(agent: str, step: int) -> Any:
@@ -44,7 +44,7 @@ def plain_answers(env: Any, which: int = 0) -> ActionChooser:
 
 
 def hostile_answers(env: Any) -> dict[str, ActionChooser]:
-    """Name -> malformed answers, which an environment must survive."""
+    """Return name -> malformed answers, which an environment must tolerate."""
     plain = plain_answers(env)
     hostile: dict[str, ActionChooser] = {
         "no actions": lambda agent, step: MISSING,

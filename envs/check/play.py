@@ -1,4 +1,4 @@
-"""Play one episode, and check everything that the environment returns."""
+"""Plays one episode and checks everything that the environment returns."""
 
 import copy
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ from coterie.envs.contract import (
 
 @dataclass
 class PlayedEpisode:
-    """What one episode showed: one entry for the reset and for each step."""
+    """The record of one episode, with an entry for the reset and for each step."""
 
     record: list[dict[str, Any]] = field(default_factory=list)
-    asked: set[str] = field(default_factory=set)
-    """Roles of agents that were active."""
+    active: set[str] = field(default_factory=set)
+    """Roles whose agents were active."""
     paid: dict[str, float] = field(default_factory=dict)
     """Agent -> the sum of its rewards."""
 
@@ -44,12 +44,12 @@ def play(
     idle_act: bool = False,
     moves: bool = False,
 ) -> PlayedEpisode:
-    """Play to the end, looking at every step.
+    """Play to the end and check every step.
 
     Args:
-        ask_requests: call ``score_requests`` (where there is one) before each step.
-        idle_act: give actions for agents that are not active, too.
-        moves: make one of the moves that a text lists (``Moves: 0 2 5``), where it does.
+        ask_requests: call ``score_requests``, if it exists, before each step.
+        idle_act: send actions of inactive agents, too.
+        moves: choose among the moves that a text lists (``Moves: 0 2 5``), if it lists any.
     """
     game = PlayedEpisode()
     result = env.reset(seed=seed, options=copy.copy(options))
@@ -65,7 +65,7 @@ def play(
     for step in range(max_steps):
         active = [agent for agent in live if _active(observations[agent])]
         assert active, f"after {step} steps nobody is active and the episode is not over"
-        game.asked |= set(map(role_of, active))
+        game.active |= set(map(role_of, active))
         actions = {
             agent: copy.copy(action)
             for agent in (live if idle_act else active)
@@ -126,7 +126,7 @@ def same(first: Any, second: Any) -> bool:
 
 
 class _History:
-    """Everything that was shown so far, kept to see whether it grows and stays as it was."""
+    """All observations so far, to check that contexts only grow and nothing changes later."""
 
     def __init__(self, env: Any) -> None:
         self.env = env
@@ -156,7 +156,7 @@ class _History:
         self._kept.append((observations, copy.deepcopy(observations)))
 
     def note_answers(self, actions: Mapping[str, Any]) -> None:
-        """Valid sampled ids must stand in the context from now on."""
+        """From now on the context must contain these sampled ids, if they are valid."""
         for agent, action in actions.items():
             if agent in self._contexts and self.env.action_space(agent).contains(action):
                 self._contexts[agent] = np.concatenate([self._contexts[agent], action])
@@ -186,7 +186,7 @@ def _active(observation: Any) -> bool:
 
 
 def _hold(why: str) -> None:
-    """Refuse what breaks a rule of the contract."""
+    """Raise for a sentence of :mod:`coterie.envs.contract`, if there is one."""
     assert not why, why
 
 
@@ -214,7 +214,7 @@ def _check_ends(live: list[str], terminations: Any, truncations: Any) -> set[str
 
 def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
-    # A token view has it in ids.
+    # A token view gives contexts as ids.
     ids = CONTEXTS if tokens else set()
     error = why_not_plain({key: value for key, value in info.items() if key not in ids})
     assert not error, (
@@ -245,7 +245,7 @@ def _check_episode_infos(infos: Mapping[str, Any], over: set[str]) -> None:
 
 
 def _check_aliases(infos: Mapping[str, Any]) -> None:
-    """Nothing that can change may stand in two agents' infos."""
+    """Infos of different agents may not share mutable objects."""
     owners: dict[int, str] = {}
 
     def visit(agent: str, path: str, value: Any) -> None:

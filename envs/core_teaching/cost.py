@@ -1,4 +1,4 @@
-"""CoRe's cost model: what a step does for one problem (arXiv:2601.21600, appendix A.2)."""
+"""CoRe's cost model of one problem in a step (arXiv:2601.21600, appendix A.2)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ class StepCost:
     """The terms of equations 13 to 19 for one problem, without their constants."""
 
     decode: float
-    """Equation 13, first term: tokens that all traces write, times the cost of a token."""
+    """Equation 13, first term: sampled tokens of all traces, times the cost of a token."""
     attend: float
-    """Equation 13, second term: tokens of the hints that the second round reads, times the cost of
-    attention to one."""
+    """Equation 13, second term: tokens of hints in the second round, times the cost of attention
+    to a token."""
     select: float
-    """Equation 14: traces among which the teacher is chosen."""
+    """Equation 14: candidates for the teacher."""
     context: float
     """Equation 15: tokens of the trace that becomes the hint."""
     embed: float
-    """Equation 16: traces that are embedded, times the cost of an embedding."""
+    """Equation 16: embedded traces, times the cost of an embedding."""
     explore: float
     """Equation 17: distances to the diverse set."""
     cross: float
@@ -44,19 +44,18 @@ def step_cost(
     attention: float = 1.0,
     embedding: float = 1.0,
 ) -> StepCost:
-    """The cost of one problem in a step of CoRe.
+    """Return the cost of one problem in a step of CoRe.
 
     Args:
-        roles: N, the models.
+        roles: N, number of models.
         cold: K, traces of a model in the first round.
         hinted: K', traces of a model in the second round.
         length: L, tokens of a trace.
         hint: L_c, most tokens of a hint.
         cap: s_max, largest size of the diverse set.
-        token: C_gen, the cost of writing a token. The three costs share a unit, which is that of
-            the result.
-        attention: C_attn, the cost of attending to a token of a hint.
-        embedding: C_emb, the cost of embedding a trace.
+        token: C_gen, cost of sampling a token. The three costs have the unit of the result.
+        attention: C_attn, cost of attention to a token of a hint.
+        embedding: C_emb, cost of embedding a trace.
     """
     traces = roles * (cold + hinted)
     return StepCost(
@@ -71,10 +70,10 @@ def step_cost(
 
 
 def describe_cost(settings: CoreTeachingSettings, roles: Sequence[str]) -> Iterator[str]:
-    """Lines for ``--plan``: what a problem takes where every trace has its largest length.
+    """Yield lines for ``--plan`` with the largest cost of a problem, at full length of all traces.
 
-    Terms of the reward that have no weight in any epoch are not computed, so they cost nothing.
-    Rereading is not in the model, so runs that do it have no lines.
+    Reward terms without weight in any epoch are not computed and cost nothing. The model does not
+    include rereading, so runs with rereading have no lines.
     """
     if settings.reread != "none":
         return

@@ -1,4 +1,4 @@
-"""Core Teaching: roles that fail alone try again with a hint from a peer that did not.
+"""Core Teaching: roles that fail without help try again with a hint from a peer that succeeded.
 
 | | |
 |---|---|
@@ -9,22 +9,22 @@
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
-Every agent is one trace that a role writes about the episode's problem. The first K traces of a
-role are cold: all of them are asked at once. If one is right, the best becomes a hint without its
-answer. Then the K' others start fresh, never having seen a cold trace: a coin per trace says
-whether the hint stands in its prompt (CoRe, arXiv:2601.21600, section 4). The second round is
-played whether or not there is a hint; with K' = 0 there is none.
+Every agent is one trace of a role about the episode's problem. The first K traces of a role are
+cold and run concurrently. If some are right, the best one becomes a hint without its answer. Then
+the other K' traces start without a view of any cold trace, and a coin for each trace decides
+whether its prompt has the hint (CoRe, arXiv:2601.21600, section 4). The second round takes place
+with or without a hint; with K' = 0 there is no second round.
 
-Modes (``options["mode"]``): ``train``; ``eval``, where all K + K' traces of every role are cold,
-nobody is taught and the reward is correctness; ``probe``, which is ``train`` with hints shown to
-half of the second tries (or to ``options["hint_probability"]`` of them), so that hinted ones can be
-compared with un-hinted ones.
+Modes (``options["mode"]``): ``train``; ``eval``, where all K + K' traces of every role are cold and
+the reward is correctness; ``probe``, which is ``train`` with hints shown to half of the second
+tries (or to the share ``options["hint_probability"]``), so that hinted and unhinted second tries
+can be compared.
 
-Observation: the prompt, once, when the agent is asked; ``active`` says who is asked now.
+Observation: the prompt, once, when the agent is active.
 
-Rewards are paid to everyone at the end: exploitation, exploration, cross-model distance, trace
-accuracy, rescue and, as an extension, the lift of the teacher's hint. An agent that is asked and
-has no entry in ``actions`` failed: it earns 0 and is left out of all that is computed over traces.
+Every agent gets its reward at the end: exploitation, exploration, cross-model distance, trace
+accuracy, rescue and, as an extension, the lift of the teacher's hint. An active agent without an
+entry in ``actions`` failed: it earns 0 and enters no computation over traces.
 """
 
 from collections.abc import Mapping, Sequence
@@ -97,18 +97,21 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
                     "core-teaching: a probe compares second tries; set k_hinted above 0, or k_cold "
                     "above 1."
                 )
+        cold_traces = settings.k_cold
+        if mode == "probe" and settings.k_hinted == 0:
+            # Without a second round in training, the last cold trace is the probe's second try.
+            cold_traces -= 1
         first, second = [], []
-        alone = settings.k_cold - (mode == "probe" and not settings.k_hinted)
         for role in self.roles:
-            place = None if evaluating else alone
-            first += self.agents_of(role)[:place]
-            second += self.agents_of(role)[place:] if place else []
+            agents = self.agents_of(role)
+            first += agents if evaluating else agents[:cold_traces]
+            second += [] if evaluating else agents[cold_traces:]
         limit = token_limit(settings, training=not evaluating)
 
         def ask(hint: str | None) -> Ask:
             return Ask(strategy_prompt(problem, settings.prompt_style, hint), max_new_tokens=limit)
 
-        # Round A: everyone tries alone.
+        # Round A: all roles answer without help.
         cold = ask(None)
         rereads = settings.reread != "none" and mode == "train"
         teaches = bool(second) or rereads
@@ -124,11 +127,11 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             taught = self._hints(problem, traces, weights, step)
         reread: dict[str, Hint] = {}
         if rereads:
-            behind = self._reread_hints(problem, traces, weights, step)
-            reread = to_reread(traces, behind, settings.reread)
+            hints = self._reread_hints(problem, traces, weights, step)
+            reread = to_reread(traces, hints, settings.reread)
 
         if second:
-            # Round B: everyone tries once more; a coin per trace says whether it sees the hint.
+            # Round B: all roles answer again; a coin for each trace decides whether it sees a hint.
             shown = {
                 agent: taught[role]
                 for agent in second
@@ -141,8 +144,8 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
                 lambda answers: self._needed(problem, answers, traces, weights, teaches=False),
             )
             traces += self._read(problem, answers, HINT, shown)
-            # Ties go by the order of the roles, then of their samples, whatever the round.
-            order = {agent: place for place, agent in enumerate(self.possible_agents)}
+            # Ties are broken by the order of agents, whatever the round.
+            order = {agent: i for i, agent in enumerate(self.possible_agents)}
             traces.sort(key=lambda trace: order[trace.agent])
 
         # All traces of the question are rewarded together.
@@ -200,9 +203,9 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         step: int,
         among: Taught = "all",
     ) -> dict[str, Hint]:
-        """Role -> its hint; empty where no trace is right."""
+        """Role -> its hint; empty if no trace is right."""
         settings, value_B = self.settings, np.ones(len(traces))
-        # A single right trace has no rival.
+        # Without a second right trace there is nothing to rank.
         if sum(trace.verdict.correct for trace in traces) > 1:
             total = settings.teacher_score == "total"
             weights = weights if total else NO_WEIGHTS
@@ -218,11 +221,13 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
     def _reread_hints(
         self, problem: Problem, traces: list[Trace], weights: TermWeights, step: int
     ) -> dict[str, Hint]:
-        """Role -> the hint after which its traces are read again."""
+        """Role -> the hint after which its traces are reread."""
         right = {r: [t.verdict.correct for t in traces if t.role == r] for r in self.roles}
         least = self.settings.reread_least
-        sure = {role for role, correct in right.items() if correct and np.mean(correct) >= least}
-        traces = [trace for trace in traces if trace.role in sure]
+        reliable = {
+            role for role, correct in right.items() if correct and np.mean(correct) >= least
+        }
+        traces = [trace for trace in traces if trace.role in reliable]
         return self._hints(problem, traces, weights, step, self.settings.reread_hint)
 
     def _needed(
@@ -234,7 +239,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         *,
         teaches: bool,
     ) -> ScoreRequests:
-        """What is asked of the scorer after a round; ``teaches``: whether another one follows."""
+        """Scores that are needed after a round; ``teaches``: whether its traces become hints."""
         texts = list(answers.values())
         checks = texts + [part for text in texts if teaches for part in hint_checks(text)]
         embedded: tuple[str, ...] = ()
@@ -249,10 +254,10 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
 
 
 def coin(seed: int, agent: str) -> float:
-    """This agent's draw u in [0, 1), which depends on nothing else."""
+    """Return the agent's draw u in [0, 1), which depends only on seed and agent."""
     return derive_seed("core-teaching", "hint coin", seed, agent) / 2**63
 
 
 def shows_hint(u: float, probability: float) -> bool:
-    """Whether the draw ``u`` shows the hint (strictly below, so probability 0 never does)."""
+    """Whether the draw ``u`` shows the hint; with probability 0 it never does."""
     return u < probability

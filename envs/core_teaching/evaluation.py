@@ -1,8 +1,8 @@
-"""What is measured in ``core-teaching``: cold Pass@k of each role and of the team, and rescues.
+"""Evaluation of ``core-teaching``: cold Pass@k of each role and of the team, and rescues.
 
-Two plays over the same held-out problems. ``eval``: every trace answers cold. ``probe``: as in
-training, but half of the second tries see no hint, so that the rescue rate has its control
-(CoRe, arXiv:2601.21600, section 5.2, with the un-hinted control added).
+The held-out problems are played twice. ``eval``: every trace is cold. ``probe``: as in training,
+but half of the second tries see no hint, as a control of the rescue rate (CoRe, arXiv:2601.21600,
+section 5.2, with the unhinted control added).
 """
 
 # B traces of one question
@@ -37,16 +37,16 @@ from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_
 
 @dataclass(frozen=True)
 class HintCounts:
-    """What the hints of one question did; counts of second-round traces."""
+    """Effects of the hints of one question; counts of second-round traces."""
 
     eligible: int
-    """Saw a hint, their role had failed cold, a peer had not (CoRe, arXiv:2601.21600)."""
+    """Saw a hint after their role failed cold and a peer succeeded (CoRe, arXiv:2601.21600)."""
     rescued: int
-    """How many of the eligible traces are right."""
+    """Eligible traces that are right."""
     retried: int
-    """Would be eligible, but chance withheld the hint that there was for them."""
+    """Would be eligible, but chance withheld the available hint."""
     recovered: int
-    """How many of the retried traces are right: chance and regression to the mean."""
+    """Retried traces that are right, by chance and regression to the mean."""
     helped: int
     """Saw a hint and did better than their role's cold rate."""
     hurt: int
@@ -62,12 +62,12 @@ def hint_counts(
     round_B: npt.ArrayLike,
     control_B: npt.ArrayLike,
 ) -> HintCounts:
-    """Counts over one question's traces.
+    """Count the effects of hints over one question's traces.
 
-    Rounds are those of :mod:`coterie.rewards.rescue`. ``control_B`` are the traces that would be
-    eligible had they seen the hint that there was for them: a question whose peer has nothing to
-    hint at is no control of those that have. As chance decides trace by trace who sees its hint,
-    both kinds are taken from the same questions.
+    Rounds are those of :mod:`coterie.rewards.rescue`. ``control_B`` marks traces that would be
+    eligible if they had seen the available hint. Chance decides for each trace whether it sees the
+    hint, so eligible traces and controls come from the same questions. Questions without a hint
+    have no controls.
     """
     correct_B = np.asarray(correct_B, dtype=bool)
     hinted_B = np.asarray(hinted_B, dtype=bool)
@@ -95,7 +95,7 @@ _COUNTS = ("eligible", "rescued", "retried", "recovered", "helped", "hurt", "neu
 async def examine(
     play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: CoreTeachingSettings
 ) -> Outcomes:
-    """Sample both plays; correctness and hint counts problem by problem."""
+    """Play the problems in both modes; return correctness and hint counts by problem."""
     cold = await play(problems, mode="eval")
     probed = await play(problems, mode="probe") if settings.probed else []
     return {
@@ -107,7 +107,7 @@ async def examine(
 
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
-    """Every metric with its bootstrap over problems."""
+    """Return every metric with its bootstrap over problems."""
     columns: dict[str, Floats] = {}
     roles = list(outcomes["correct"])
     for k in _KS:
@@ -116,7 +116,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
         columns[f"team_pass@{k}"] = union(solved)
     questions = len(outcomes["problems"])
     hints_QC = as_floats(outcomes["hints"] or np.zeros((questions, len(_COUNTS))))
-    columns |= {name: hints_QC[:, place] for place, name in enumerate(_COUNTS)}
+    columns |= {name: hints_QC[:, i] for i, name in enumerate(_COUNTS)}
     columns["leak_rate"] = as_floats(outcomes["leaked"] or [float("nan")] * questions)
 
     means = column_means(columns, resamples, seed)
@@ -149,7 +149,7 @@ def _derive(roles: Sequence[str], mean: Mapping[str, Floats]) -> dict[str, Float
 
 
 def rows(roles: Sequence[str]) -> list[Row]:
-    """The table that a run ends with."""
+    """Return the rows of the table at the end of a run."""
     wrong = "Both wrong" if len(roles) == 2 else "All wrong"
     return [
         *(Row(f"Pass@{k} {role}", f"pass@{k}/{role}") for k in _KS for role in roles),
@@ -175,8 +175,8 @@ def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
 
 
 def _overlap(correct: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Expected share of problems by who is right, the traces of different roles being independent
-    given the problem."""
+    """Expected share of problems for each set of right roles; given the problem, roles are
+    independent."""
     rate_Q = {role: mean_present(as_floats(rows), axis=1) for role, rows in correct.items()}
     roles = list(rate_Q)
     parts: list[tuple[str, float]] = []
@@ -190,7 +190,7 @@ def _overlap(correct: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 
 def _correct(episode: Episode, role: str) -> list[int | None]:
-    """1 or 0 per cold trace of ``role``; None where it failed to answer."""
+    """1 or 0 for each cold trace of ``role``; None for failed ones."""
     return [
         int(bool(row.info["correct"])) if row.status == "ok" else None
         for row in episode.trajectories
@@ -210,7 +210,7 @@ def _counts(episode: Episode) -> HintCounts:
 
 
 def _share(episode: Episode, name: str) -> float | None:
-    """How often ``name`` holds among the hinted traces; None without any."""
+    """Share of the hinted traces with ``name``; None without hinted traces."""
     hinted = [row for row in episode.trajectories if row.status == "ok" and row.info["hinted"]]
     return float(np.mean([bool(row.info[name]) for row in hinted])) if hinted else None
 

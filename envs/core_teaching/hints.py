@@ -1,7 +1,7 @@
-"""Whose cold trace becomes the hint, and what the hint says.
+"""Hints: the choice of the teacher's trace, and its text without the answer.
 
-CoRe, arXiv:2601.21600, algorithm 1 and appendix A.1. Arithmetic may still reveal the answer;
-:func:`leaks` measures that.
+CoRe, arXiv:2601.21600, algorithm 1 and appendix A.1. Arithmetic in a hint can still reveal the
+answer; :func:`coterie.envs.reasoning.leaks` measures that.
 """
 
 # B cold traces in agent order
@@ -41,19 +41,19 @@ def hints_for(
     step: int,
     among: Taught = "all",
 ) -> dict[str, Hint]:
-    """Role -> its hint, for every role of ``meters`` that there is one for.
+    """Return role -> its hint, for the roles of ``meters`` that have one.
 
     Args:
         value_B: provisional rewards.
-        meters: role -> the meter of its tokens, in the order of the roles.
-        states_gold: whether a text's answer is the gold answer.
-        step: whose turn it is when teachers rotate.
-        among: whose traces may teach a role: all, its peers', or its own.
+        meters: role -> meter of its tokens, in the order of the roles.
+        states_gold: whether the answer of a text is right.
+        step: selects the first choice among rotating teachers.
+        among: traces that may teach a role: all, its peers', or its own.
     """
     taught: dict[str, Hint] = {}
     sources: dict[int, str | None] = {}
     for role, meter in meters.items():
-        place = choose_teacher(
+        chosen = choose_teacher(
             traces,
             value_B,
             choice=settings.teacher,
@@ -62,12 +62,12 @@ def hints_for(
             step=step,
             among=among,
         )
-        if place is None:
+        if chosen is None:
             continue
-        teacher = traces[place]
-        if place not in sources:
-            sources[place] = hint_source(teacher.text, teacher.verdict.answer, states_gold)
-        if (source := sources[place]) is None:
+        teacher = traces[chosen]
+        if chosen not in sources:
+            sources[chosen] = hint_source(teacher.text, teacher.verdict.answer, states_gold)
+        if (source := sources[chosen]) is None:
             continue
         answers = (*problem.golds, teacher.verdict.answer or "")
         text = build_hint(source, answers, meter, settings.hint_tokens, settings.truncate)
@@ -86,14 +86,14 @@ def choose_teacher(
     step: int,
     among: Taught = "all",
 ) -> int | None:
-    """Index of the correct cold trace that teaches the role ``student``; None if none is correct.
+    """Return the index of the correct cold trace that teaches ``student``; None if none is correct.
 
-    Within whatever ``choice`` prefers the largest provisional reward wins (CoRe,
-    arXiv:2601.21600, algorithm 1), ties by the order of the traces. ``rotating`` prefers
-    ``roles[step % N]``, then the next one, until one has a correct trace. ``difficulty-routed``
-    does that where at least half of the cold traces are right, so that easy questions are not all
-    taught in one style, and prefers the role with the most correct traces elsewhere, whose success
-    is least likely to be luck.
+    ``choice`` prefers some traces, and the largest provisional reward among them wins (CoRe,
+    arXiv:2601.21600, algorithm 1); ties go to the first trace. ``rotating`` prefers
+    ``roles[step % N]``, or else the next role with a correct trace. ``difficulty-routed`` does the
+    same if at least half of the cold traces are right, so that easy questions are not all taught
+    in one style. Otherwise it prefers the role with the most correct traces, whose success is
+    least likely to be luck.
 
     Args:
         traces: B cold traces of a question.
@@ -101,38 +101,38 @@ def choose_teacher(
         choice: see ``CoreTeachingSettings.teacher``.
         student: the role that is taught.
         roles: all roles, in order.
-        step: whose turn it is when teachers rotate.
-        among: whose traces may teach: all, the student's peers', or its own.
+        step: selects the first choice among rotating teachers.
+        among: traces that may teach: all, the student's peers', or its own.
     """
     pool = [
-        place
-        for place, trace in enumerate(traces)
+        i
+        for i, trace in enumerate(traces)
         if among == "all" or (trace.role == student) == (among == "own")
     ]
-    correct = [place for place in pool if traces[place].verdict.correct]
+    correct = [i for i in pool if traces[i].verdict.correct]
     if not correct:
         return None
     value_B = np.asarray(value_B, dtype=np.float64)
-    by_role = {role: [place for place in correct if traces[place].role == role] for role in roles}
+    by_role = {role: [i for i in correct if traces[i].role == role] for role in roles}
     turn = step % len(roles)
     in_turn = next(by_role[role] for role in [*roles[turn:], *roles[:turn]] if by_role[role])
     easy = 2 * len(correct) >= len(pool)
     if choice == "prefer-peer":
-        preferred = [place for place in correct if traces[place].role != student]
+        preferred = [i for i in correct if traces[i].role != student]
     elif choice == "rotating" or (choice == "difficulty-routed" and easy):
         preferred = in_turn
     elif choice == "difficulty-routed":
         preferred = max(by_role.values(), key=len)
     else:
         preferred = correct
-    # max keeps the first of equals.
-    return max(preferred or correct, key=lambda place: value_B[place])
+    # max returns the first of equal traces.
+    return max(preferred or correct, key=lambda i: value_B[i])
 
 
 def to_reread(
     traces: Sequence[Trace], taught: Mapping[str, Hint], which: Reread
 ) -> dict[str, Hint]:
-    """Agent -> its role's hint, for cold traces that are read once more after its hint.
+    """Return agent -> its role's hint, for cold traces that are reread after the hint.
 
     Args:
         traces: the cold traces of a question.
@@ -153,13 +153,13 @@ def to_reread(
 
 
 def hint_source(text: str, answer: str | None, states_gold: Callable[[str], bool]) -> str | None:
-    """The part of a correct trace that a hint is made of: its first strategy whose own outcome is
-    right, or the whole trace where it has no strategies; None if no strategy is right.
+    """Return the part of a correct trace that becomes the hint: the first strategy with a right
+    outcome, or the whole trace if it has no strategies; None if no strategy is right.
 
     Args:
-        text: the trace, known to be correct.
-        answer: its answer, as the verdict has it. A block with the same outcome is right.
-        states_gold: whether a text's answer is the gold answer; asked for :func:`hint_checks`.
+        text: a correct trace.
+        answer: its answer in the verdict. Blocks with the same outcome are right.
+        states_gold: whether the answer of a text is right; called for :func:`hint_checks` only.
     """
     text = after_thinking(text)
     blocks = strategies(text)
@@ -172,29 +172,30 @@ def hint_source(text: str, answer: str | None, states_gold: Callable[[str], bool
 
 
 def hint_checks(text: str) -> list[str]:
-    """The texts that :func:`hint_source` may ask about if ``text`` turns out to be correct."""
+    """Return the texts that :func:`hint_source` may check if ``text`` is correct."""
     text = after_thinking(text)
     blocks = strategies(text)
     answer = extract(text) if blocks else None
-    asked: list[str] = []
+    checks: list[str] = []
     for block in blocks:
         if _agrees(block, answer):
             break
-        asked.append(block.text)
-    return asked
+        checks.append(block.text)
+    return checks
 
 
 def build_hint(
     source: str, answers: Collection[str], meter: TextMeter, limit: int, keep: End
 ) -> str | None:
-    """The hint for one student; None if nothing remains, or nothing but an answer.
+    """Return the hint for one student: ``source`` without answers, truncated to ``limit`` tokens;
+    None if nothing remains, or only an answer.
 
     Args:
         source: see :func:`hint_source`.
-        answers: wordings of the gold answer.
-        meter: of the student's tokens.
-        limit: most tokens.
-        keep: which end of a longer one is kept.
+        answers: wordings of the right answer.
+        meter: meter of the student's tokens.
+        limit: most tokens (``--env.hint-tokens``).
+        keep: the end that is kept, ``head`` or ``tail`` (``--env.truncate``).
     """
     stripped = strip_answers(source)
     if _letters(stripped) in {"", *map(_letters, answers)}:

@@ -1,4 +1,4 @@
-"""What is logged of one question's traces, and of the whole episode."""
+"""Measurements of traces and episodes, for the log."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ def report_traces(
     read: Mapping[str, Hint],
     problem: Problem,
 ) -> dict[str, dict[str, Any]]:
-    """Agent -> what is logged of its trace.
+    """Return agent -> measurements of its trace.
 
-    ``eligible`` traces are the denominator of the rescue rate. A ``control`` is one that would be
-    eligible had its coin shown it the hint: its success is what a second try alone is worth.
+    ``eligible`` traces are the denominator of the rescue rate. A ``control`` would be eligible if
+    its coin had shown the hint; its success measures a second try without help.
 
     Args:
         traces: B traces of one question.
-        scores: what they earned.
+        scores: their scores.
         taught: role -> its hint in the second round.
-        read: role -> the hint after which what it wrote is read again.
+        read: role -> the hint after which its traces are reread.
         problem: the question.
     """
     tried = {trace.role for trace in traces if trace.round == COLD}
@@ -69,7 +69,7 @@ def whole_episode(
     read: Mapping[str, Hint],
     reports: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Measurements of the whole episode; ``scores`` is None where nobody answered."""
+    """Return measurements of the whole episode; ``scores`` is None if nobody answered."""
 
     def count(key: str, value: Any = True) -> int:
         return sum(report[key] == value for report in reports.values())

@@ -1,4 +1,4 @@
-"""The reward terms of one question's traces, weighted."""
+"""The weighted reward terms of one question's traces."""
 
 # B traces of one question in agent order, S strategies inside one trace
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from coterie.datatypes import Problem, Verdict
 from coterie.envs.core_teaching.settings import CoreTeachingSettings, TermWeights
-from coterie.envs.core_teaching.terms import own_terms
+from coterie.envs.core_teaching.terms import custom_terms
 from coterie.envs.reasoning import strategies
 from coterie.rewards.exploitation import exploitation, trace_accuracy
 from coterie.rewards.exploration import (
@@ -31,14 +31,14 @@ TERMS = tuple(term.name for term in fields(TermWeights))
 """Names of the reward terms."""
 NO_WEIGHTS = TermWeights(**dict.fromkeys(TERMS, 0.0))
 
-# Bounds on garbage, far beyond what a trace in any sensible budget of tokens reaches.
+# Limits on the cost of malformed traces, far beyond a sensible budget of tokens.
 _MOST_STRATEGIES = 16
 _COMPARED_LENGTH = 1 << 16
 
 
 @dataclass(frozen=True)
 class Trace:
-    """One answer that was really given."""
+    """An answer, graded."""
 
     agent: str
     role: str
@@ -47,7 +47,7 @@ class Trace:
     text: str
     verdict: Verdict
     taught_by: str | None = None
-    """The agent whose trace became the hint that really stood in this one's prompt."""
+    """The agent whose hint this trace saw; None: it saw none."""
 
     @property
     def hinted(self) -> bool:
@@ -56,17 +56,17 @@ class Trace:
 
 @dataclass(frozen=True)
 class Hint:
-    """What one role reads of another trace."""
+    """A hint for one role."""
 
     teacher: str
-    """The agent whose trace was chosen."""
+    """The agent that wrote the trace."""
     text: str
-    """That trace without its answer, in the student's length."""
+    """The trace without its answer, truncated in the student's tokens."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What the traces earned, in their order."""
+    """Rewards and measurements of traces, in their order."""
 
     terms: dict[str, npt.NDArray[np.floating[Any]]]
     """Term -> (B,) weighted values."""
@@ -78,14 +78,14 @@ class Scores:
     lift_B: npt.NDArray[np.float64]
     """Correctness of a hinted trace less its role's cold rate; NaN elsewhere."""
     exploration_zero: bool | None
-    """Whether exploration paid nobody; None where it has no weight."""
+    """Whether exploration is 0 for all traces; None if it has no weight."""
 
     @property
     def total_B(self) -> npt.NDArray[np.float64]:
         return np.asarray(sum(self.terms.values()), dtype=np.float64)
 
     def of(self, row: int) -> dict[str, float]:
-        """What one trace earned, term by term."""
+        """Return the terms of one trace."""
         return {name: float(value_B[row]) for name, value_B in self.terms.items()}
 
 
@@ -101,12 +101,12 @@ def score(
     Args:
         traces: B traces of one question.
         problem: the question.
-        settings: the environment's.
-        weights: those of the epoch; a term without one is not computed.
-        embed: n texts -> (n, D) unit vectors; called only when a term needs distances.
+        settings: the environment's settings.
+        weights: the weights of the epoch; terms with weight 0 are not computed.
+        embed: n texts -> (n, D) unit vectors; called only if a term needs distances.
 
     Raises:
-        UserError: a reward term of the user's own fails.
+        UserError: a custom reward term fails.
     """
     correct_B = np.array([trace.verdict.correct for trace in traces])
     hinted_B = np.array([trace.hinted for trace in traces])
@@ -171,7 +171,7 @@ def score(
             * trace_accuracy(correct_B, round_B, settings.trace_accuracy),
             "rescue": weights.rescue * rescued_B,
             "teacher_lift": weights.teacher_lift * lift_paid_B,
-            **own_terms(settings.terms, traces, problem),
+            **custom_terms(settings.terms, traces, problem),
         },
         exploit_B=exploit_B,
         partial_B=partial_B,
@@ -185,16 +185,16 @@ def score(
 def texts_to_embed(
     texts: Sequence[str], settings: CoreTeachingSettings, weights: TermWeights
 ) -> tuple[str, ...]:
-    """The texts of these traces that :func:`score` will embed."""
+    """Return the texts that :func:`score` will embed for traces with these ``texts``."""
     strategies_only = settings.explore_mode == "strategy-ratio"
-    asked: list[str] = []
+    embedded: list[str] = []
     if weights.cross_model or (weights.exploration and not strategies_only):
-        asked += texts
+        embedded += texts
     if weights.exploration and strategies_only:
         for text in texts:
             blocks = _blocks(text)
-            asked += blocks if len(blocks) > 1 else []
-    return tuple(text[:_COMPARED_LENGTH] for text in asked)
+            embedded += blocks if len(blocks) > 1 else []
+    return tuple(text[:_COMPARED_LENGTH] for text in embedded)
 
 
 def _partial(verdict: Verdict, problem: Problem, settings: CoreTeachingSettings) -> float:
@@ -214,7 +214,7 @@ def _lift_paid(
     role_B: npt.NDArray[np.int64],
     round_B: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """A teacher answers only for those who saw its own hint."""
+    """Lift of each teacher, over the traces that saw its hint."""
     paid_B = np.zeros(len(traces))
     taught_by = [trace.taught_by for trace in traces]
     for row, trace in enumerate(traces):

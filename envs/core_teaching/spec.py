@@ -1,4 +1,4 @@
-"""What is known of ``core-teaching`` before it is built: defaults, suite, and what it refuses."""
+"""The spec of ``core-teaching``: defaults, suite and checks."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +11,11 @@ from coterie.envs.settings import check_rereading
 
 
 def check(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]]:
-    """See :attr:`coterie.envs.EnvSpec.check`: rereading and distillation go together, and the
-    user's own reward terms work.
+    """Implement :attr:`coterie.envs.EnvSpec.check`: rereading needs distillation and vice versa,
+    and custom reward terms work.
 
     Raises:
-        UserError: a reward term of one's own fails when it is tried.
+        UserError: a custom reward term fails in a trial call.
     """
     yield from check_rereading(settings.reread, run, remedy="--env.reread, such as wrong")
     if settings.terms:
@@ -23,11 +23,10 @@ def check(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]
 
 
 def _try_terms(settings: CoreTeachingSettings) -> None:
-    """Call the user's reward terms on traces of a question (right, wrong, empty, hinted), and on a
-    single trace."""
+    """Call custom reward terms on right, wrong, empty and hinted traces, and on a single trace."""
     from coterie.datatypes import Problem, Verdict
     from coterie.envs.core_teaching.scoring import Trace
-    from coterie.envs.core_teaching.terms import own_terms
+    from coterie.envs.core_teaching.terms import custom_terms
     from coterie.rewards.rescue import COLD, HINT
 
     right, wrong = Verdict(True, "4", "exact"), Verdict(False, None, "none")
@@ -39,7 +38,7 @@ def _try_terms(settings: CoreTeachingSettings) -> None:
     ]
     problem = Problem("dry-run", "What is 2 + 2?", "4")
     for sample in (traces, traces[:1]):
-        own_terms(settings.terms, sample, problem)
+        custom_terms(settings.terms, sample, problem)
 
 
 SPEC = EnvSpec(
@@ -55,14 +54,14 @@ SPEC = EnvSpec(
     costs=describe_cost,
     check=check,
     defaults={
-        # Half of the problems are one role's, and the other half practically never.
+        # Each role knows the family of one half of the problems only.
         "problems": {"train": "chains?mix=0.5,0.5,0&min_length=5&max_length=5"},
         "algo": {"distillation": {"beta": 1.0, "likeliest": 64, "fade": 1.0}},
         "run": {"group_by": "problem+role"},
     },
     larger={
         "env": {
-            # Peer distillation stays as it is: four cold traces, the wrong ones read again.
+            # Peer distillation as by default: four cold traces, and wrong ones are reread.
             "prompt_style": "answer",
             "max_new_tokens": 512,
             "hint_tokens": 256,
@@ -71,7 +70,7 @@ SPEC = EnvSpec(
     },
     suite={
         "name": "core",
-        # The families that one tiny model knows and the other does not, and their mixture.
+        # Two families, each known to one tiny model only, and their mixture.
         "problems": ("chains?mix=1,0,0", "chains?mix=0,1,0", "chains?mix=0,0,1"),
         "role": "alice",
         "silent": ("bob",),

@@ -1,4 +1,4 @@
-"""Reward terms that a user brings: ``--env.terms mymodule:brevity=0.5``."""
+"""Custom reward terms: ``--env.terms mymodule:brevity=0.5``."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,20 +12,19 @@ from coterie.cli.plugins import Plugins, load
 from coterie.datatypes import UserError
 
 PLUGINS = Plugins("coterie.core_teaching.terms", "reward term")
-"""An entry's name is what ``--env.terms`` takes; its value is a function as :func:`own_terms`
-calls it."""
+"""Entry points: the name is for ``--env.terms``, the value a function for :func:`custom_terms`."""
 
 Term = Callable[[Sequence[Any], Any], Sequence[float]]
 
 
 @lru_cache(maxsize=64)
 def find_term(named: str) -> tuple[str, float, Term]:
-    """(name in logs, weight, function) of ``NAME=WEIGHT``, or of ``NAME``, whose weight is 1.
+    """Parse ``NAME=WEIGHT``, or ``NAME`` with weight 1; return (name in logs, weight, function).
 
-    NAME is ``pkg.module:function``, or what an installed package registers.
+    NAME is ``pkg.module:function`` or the name of an entry point.
 
     Raises:
-        UserError: there is none, it is no function, or the weight is no number.
+        UserError: the function does not exist or is no function, or the weight is no number.
     """
     name, equals, weight = named.partition("=")
     try:
@@ -42,23 +41,23 @@ def find_term(named: str) -> tuple[str, float, Term]:
 
 
 def term_name(named: str) -> str:
-    """What logs call the term of ``NAME=WEIGHT``."""
+    """Return the name of the term ``NAME=WEIGHT`` in logs."""
     return find_term(named)[0]
 
 
-def own_terms(
+def custom_terms(
     named: Sequence[str], traces: Sequence[Any], problem: Any
 ) -> Mapping[str, npt.NDArray[np.float64]]:
-    """Term -> (B,) weighted values of the traces of one question.
+    """Return term -> weighted values (B,) of the traces of one question.
 
     Args:
-        named: ``NAME=WEIGHT`` of each function, which takes traces and problem and gives a number
+        named: ``NAME=WEIGHT`` of each function, which takes traces and problem and returns a number
             for every trace.
-        traces: B of :class:`coterie.envs.core_teaching.scoring.Trace`.
+        traces: B objects of :class:`coterie.envs.core_teaching.scoring.Trace`.
         problem: the question.
 
     Raises:
-        UserError: a function fails, or gives something else.
+        UserError: a function fails or does not return B finite numbers.
     """
     values: dict[str, npt.NDArray[np.float64]] = {}
     for entry in named:

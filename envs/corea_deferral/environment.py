@@ -1,5 +1,4 @@
-r"""Deferral: a small model answers and says how sure it is; what it is not sure of, a large one
-answers.
+r"""Deferral: a small model answers with its confidence; if that is low, a large model answers.
 
 | | |
 |---|---|
@@ -11,20 +10,20 @@ answers.
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
 Every agent is one trace about the episode's problem: reasoning, a ``\boxed{}`` answer and a
-``\confidence{}``. Where trace i of the small role states less than the threshold, or nothing valid,
-``large_i`` is asked; it sees the question, never the small role's attempt, and its own confidence
+``\confidence{}``. If trace i of the small role states a confidence below the threshold, or none,
+``large_i`` answers. It sees the question but not the small role's attempt, and its own confidence
 is ignored (COREA, arXiv:2603.03752, section 3.1).
 
-Modes (``options["mode"]``): ``train``, in which each learner writes N traces at once and nothing is
-deferred unless the settings ask for it; ``eval``, the cascade; ``responses``, in which both roles
-answer every question, so that any threshold can be tried afterwards without sampling again.
+Modes (``options["mode"]``): ``train``, where each learner writes N traces and nothing is deferred
+unless the settings say so; ``eval``, the cascade; ``responses``, where both roles answer every
+question, so that any threshold can be evaluated later without sampling again.
 
-Observation: the prompt, once, when the agent is asked; ``active`` says who is asked now.
+Observation: the prompt, once, when the agent is active.
 
-Rewards are paid at the end. In training: correctness, format, and how close the stated confidence
-is to the share of the group that is right. Otherwise: correctness alone.
-An agent that is asked and has no entry in ``actions`` failed: it earns 0 and is left out of that
-share; if it is the small role's, its question is deferred.
+Agents get their reward at the end. In training it consists of correctness, format, and the distance
+of the stated confidence from the share of right traces in the group; otherwise it is correctness.
+An active agent without an entry in ``actions`` failed: it earns 0 and does not count in that share.
+A failure of the small role is deferred.
 """
 
 from collections.abc import Mapping
@@ -39,7 +38,7 @@ from coterie.envs.corea_deferral.scoring import (
     ConfidentTrace,
     final_answer,
     graded_part,
-    keeps,
+    is_kept,
     score,
 )
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings, prompt_for
@@ -96,23 +95,23 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
                 for agent, text in answers.items()
             }
 
-        # Whoever learns answers; in evaluation, the small model.
+        # In training the learners answer, in evaluation the small model.
         first = {"train": settings.learners, "eval": (small,), "responses": self.roles}[mode]
-        asked = {agent: ask for role in first for agent in self.agents_of(role)[:count]}
-        traces = read((yield Turn(dict(asked), needed)))
+        asks = {agent: ask for role in first for agent in self.agents_of(role)[:count]}
+        traces = read((yield Turn(dict(asks), needed)))
 
-        # What it is not sure of, a large model answers, which sees the question alone.
+        # Unsure answers are deferred to the large model, which sees the question only.
         pairs = [
-            pair for pair in zip(self.agents_of(small), self.agents_of(large)) if pair[0] in asked
+            pair for pair in zip(self.agents_of(small), self.agents_of(large)) if pair[0] in asks
         ]
         deferred: dict[str, Ask] = {}
         if mode == "eval" or (training and settings.ask_large):
-            unsure = [b for a, b in pairs if not keeps(traces.get(a), settings.threshold)]
+            unsure = [b for a, b in pairs if not is_kept(traces.get(a), settings.threshold)]
             deferred = dict.fromkeys(unsure, ask)
-        # One that learns has answered already.
-        if late := {agent: ask for agent in deferred if agent not in asked}:
+        # A large model that learns has answered already.
+        if late := {agent: ask for agent in deferred if agent not in asks}:
             traces |= read((yield Turn(late, needed)))
-            asked |= late
+            asks |= late
 
         nothing: dict[str, float] = dict.fromkeys(TERMS, 0.0)
         terms = dict.fromkeys(self.possible_agents, nothing)
@@ -136,12 +135,12 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
             episode={
                 "mode": mode,
                 "answered": len(traces),
-                "failed": len(asked) - len(traces),
+                "failed": len(asks) - len(traces),
                 "p_hat": {role: sum(right) / len(right) for role, right in rights.items()},
                 "cascade": [
                     final_answer(
                         traces.get(agent),
-                        keeps(traces.get(agent), settings.threshold),
+                        is_kept(traces.get(agent), settings.threshold),
                         traces.get(stand_in),
                         stand_in in deferred,
                         costs,
@@ -153,7 +152,7 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         )
 
     def _cost(self, prompt: str, trace: ConfidentTrace) -> float:
-        """What a trace costs in prompt tokens of the small model."""
+        """Cost of a trace, in prompt tokens of the small model."""
         count, settings = self.meters[trace.role].count, self.settings
         ratio = 1.0 if trace.role == self.roles[0] else settings.size_ratio
         return ratio * (count(prompt) + settings.output_weight * count(trace.text))

@@ -1,7 +1,7 @@
-"""What is measured in ``corea-deferral``: accuracy, calibration, and what the cascade saves.
+"""Evaluation of ``corea-deferral``: accuracy, calibration, and the savings of the cascade.
 
-One play over the held-out problems in the mode ``responses``: both roles answer everything, and
-every threshold is tried on the stored responses (COREA, arXiv:2603.03752, section 5.2). The
+The held-out problems are played once in mode ``responses``, where both roles answer everything.
+Thresholds are then applied to the stored responses (COREA, arXiv:2603.03752, section 5.2). The
 threshold of each half of the questions is chosen on the other half.
 """
 
@@ -24,7 +24,7 @@ Table = list[list[float | None]]
 async def examine(
     play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: CoreaDeferralSettings
 ) -> Outcomes:
-    """Both roles' responses to every problem."""
+    """Play the problems; return both roles' responses."""
     episodes = await play(problems, mode="responses")
     return {
         "problems": [problem.id for problem in problems],
@@ -43,7 +43,7 @@ async def examine(
 
 
 def responses(episodes: Sequence[Episode], role: str) -> dict[str, Table]:
-    """One role's responses, problem by problem; None where one failed, or stated nothing valid."""
+    """Return one role's responses by problem; None for failed traces and invalid confidences."""
     rows = [[row for row in episode.trajectories if row.role == role] for episode in episodes]
 
     def table(read: Callable[[Trajectory], float | None]) -> Table:
@@ -61,18 +61,18 @@ def responses(episodes: Sequence[Episode], role: str) -> dict[str, Table]:
 
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
-    """Every metric with its bootstrap over problems; ``.../solvable`` on those alone that the
-    generator does not mark as unknowable."""
+    """Return every metric with its bootstrap over problems; ``.../solvable`` only over problems
+    that the generator marks as solvable."""
     (small_role, small), (large_role, large) = (
         (
             role,
             scored_responses(
                 stored,
-                size_ratio=outcomes["size_ratio"] if place else 1.0,
+                size_ratio=outcomes["size_ratio"] if i == 1 else 1.0,
                 output_weight=outcomes["output_weight"],
             ),
         )
-        for place, (role, stored) in enumerate(outcomes["responses"].items())
+        for i, (role, stored) in enumerate(outcomes["responses"].items())
     )
     choice = ThresholdChoice(**outcomes["threshold"])
     cascade = Cascade(small, large, small.confidence_QS)
@@ -94,7 +94,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
 
 
 def rows(roles: Sequence[str]) -> list[Row]:
-    """The table that a run ends with."""
+    """Return the rows of the table at the end of a run."""
     small, large = roles
     return [
         Row(f"Pass@1 {small}", f"pass@1/{small}"),
@@ -112,12 +112,12 @@ def rows(roles: Sequence[str]) -> list[Row]:
 
 
 def headline(roles: Sequence[str]) -> list[str]:
-    """What the progress bar shows."""
+    """Return the metrics of the progress bar."""
     return [f"measured/{roles[0]}/correct", f"measured/{roles[0]}/confidence"]
 
 
 def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
-    """Whether the small model's stated confidence is what it gets right."""
+    """Return the report's picture of the small model's calibration."""
     sets: list[tuple[str, list[tuple[float, float, float]]]] = []
     for name, measured in outcomes.items():
         small = next(iter(measured["responses"].values()))
@@ -136,17 +136,17 @@ def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
 
 
 def _by_bin(stated_N: Floats, right_N: Floats) -> list[tuple[float, float, float]]:
-    """(mean confidence, share right, share of answers) of each bin that has any."""
+    """(mean confidence, share right, share of answers) of each bin with answers."""
     kept_N = ~(np.isnan(stated_N) | np.isnan(right_N))
     stated_N, right_N = stated_N[kept_N], right_N[kept_N]
     bin_N = bin_index(stated_N)
     return [
         (
-            float(stated_N[bin_N == place].mean()),
-            float(right_N[bin_N == place].mean()),
-            float((bin_N == place).mean()),
+            float(stated_N[bin_N == index].mean()),
+            float(right_N[bin_N == index].mean()),
+            float((bin_N == index).mean()),
         )
-        for place in np.unique(bin_N)
+        for index in np.unique(bin_N)
     ]
 
 

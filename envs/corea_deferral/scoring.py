@@ -21,14 +21,14 @@ TERMS = ("correct", "format", "confidence")
 
 @dataclass(frozen=True)
 class ConfidentTrace:
-    """One answer, graded, with its stated confidence."""
+    """An answer, graded, with its stated confidence."""
 
     agent: str
     role: str
     text: str
     verdict: Verdict
     confidence: float | None
-    """What was stated; None where nothing valid was."""
+    """The stated confidence; None if there is none, or it is invalid."""
 
     @classmethod
     def read(
@@ -40,7 +40,7 @@ class ConfidentTrace:
         return cls(agent, role_of(agent), text, verdict, confidence)
 
     def report(self, threshold: float | None) -> dict[str, Any]:
-        """What is logged of the trace; with ``threshold``, whether it is deferred, too."""
+        """Return measurements for the log; with ``threshold``, also whether it is deferred."""
         correct, stated = bool(self.verdict.correct), self.confidence is not None
         measured: dict[str, Any] = {
             "correct": correct,
@@ -52,19 +52,19 @@ class ConfidentTrace:
         if self.confidence is not None:
             measured["gap"] = abs(self.confidence - float(correct))
         if threshold is not None:
-            measured["deferred"] = not keeps(self, threshold)
+            measured["deferred"] = not is_kept(self, threshold)
         return measured
 
 
 def graded_part(text: str, problem: Problem) -> str:
-    """The part of a trace that answers: its last box, or all of it without one."""
-    # The answer to a programming problem is a program, and a box may stand in its comments.
+    """Return the part of a trace that is graded: its last box, or all of it without a box."""
+    # A program is graded as a whole; a box may stand in its comments.
     return text if problem.kind == "code" else last_box(text)
 
 
-def keeps(trace: ConfidentTrace | None, threshold: float) -> bool:
-    """Whether the small model's answer stands: its confidence reaches the threshold. One that is
-    missing, or states none, never does."""
+def is_kept(trace: ConfidentTrace | None, threshold: float) -> bool:
+    """Whether the small model's answer is kept: its confidence reaches the threshold. Missing
+    answers and answers without a confidence are deferred."""
     return trace is not None and trace.confidence is not None and trace.confidence >= threshold
 
 
@@ -75,14 +75,14 @@ def final_answer(
     deferred: bool,
     costs: Mapping[str, float],
 ) -> dict[str, Any]:
-    """One question's final answer: whose it is, whether it is right, what it cost in prompt tokens
-    of the small model.
+    """Return one question's final answer: its agent, correctness, and cost in prompt tokens of the
+    small model.
 
     Args:
-        own: the small model's.
-        kept: whether it stands.
-        stand_in: the large model's.
-        deferred: whether that was asked because the small model's did not stand.
+        own: the small model's answer.
+        kept: whether it is kept.
+        stand_in: the large model's answer.
+        deferred: whether the large model answered because the small model's answer is not kept.
         costs: agent -> the cost of its trace.
     """
     final = stand_in if deferred else own
@@ -99,20 +99,20 @@ def final_answer(
 def score(
     traces: Sequence[ConfidentTrace], question: str, settings: CoreaDeferralSettings
 ) -> list[dict[str, float]]:
-    """The weighted terms of each trace (COREA, arXiv:2603.03752, section 3.2).
+    """Return the weighted reward terms of each trace (COREA, arXiv:2603.03752, section 3.2).
 
     Args:
         traces: N traces of one role on one question.
-        question: its text, whose language the format asks for.
-        settings: the environment's.
+        question: the text of the question; the format requires its language.
+        settings: the environment's settings.
     """
     correct_N = np.array([trace.verdict.correct for trace in traces], dtype=np.float64)
     confident_N = np.zeros(len(traces))
     if settings.confidence_reward != "none":
         stated_N = [np.nan if t.confidence is None else t.confidence for t in traces]
-        wanted_N = target(correct_N, settings.p_hat)
+        target_N = target(correct_N, settings.p_hat)
         confident_N = confidence_reward(
-            stated_N, wanted_N, settings.confidence_reward, settings.epsilon
+            stated_N, target_N, settings.confidence_reward, settings.epsilon
         )
     return [
         {

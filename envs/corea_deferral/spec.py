@@ -1,7 +1,7 @@
-"""What is known of ``corea-deferral`` before it is built: its defaults and its suite."""
+"""The spec of ``corea-deferral``: defaults and suite."""
 
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
-from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.envs.env_spec import EnvSpec, never_rereads
 
 SPEC = EnvSpec(
     name="corea-deferral",
@@ -11,7 +11,7 @@ SPEC = EnvSpec(
     settings=CoreaDeferralSettings,
     roles=("small", "large"),
     evaluation="coterie.envs.corea_deferral.evaluation:EVALUATION",
-    rereads=reads_nothing_again,
+    rereads=never_rereads,
     learns=lambda settings: settings.learners,
     learning=lambda roles: {"learners": roles},
     defaults={
@@ -21,7 +21,7 @@ SPEC = EnvSpec(
         "agents": {"large": {"trained": False}},
     },
     larger={
-        # The prompt asks for a box and a confidence in any case; they end an answer by themselves.
+        # Chat models end their answers; the prompt asks for a box and a confidence anyway.
         "env": {"max_new_tokens": 512, "stop": ()},
         "learner": {"schedule": "constant"},
     },
@@ -31,7 +31,7 @@ SPEC = EnvSpec(
         "name": "corea",
         "problems": ("recall",),
         "role": "small",
-        # Its evaluation defers; in training a learner just answers, with its confidence.
+        # Mode eval would defer; in training a learner answers with its confidence.
         "mode": "train",
         "settings": {"traces": 1, "learners": ("small",)},
     },

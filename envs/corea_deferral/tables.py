@@ -70,17 +70,17 @@ _INSTEAD = (
 _SIX = f"{_INSTEAD}; six kinds of recall for the six sets"
 
 
-def _costs(*place: str, of: str = "") -> Columns:
-    """Pass@1, cost and LLM% of the systems, from ``place`` in the comparison's results."""
+def _costs(*path: str, of: str = "") -> Columns:
+    """Pass@1, cost and LLM% of the systems, from ``path`` in the comparison's results."""
     named = {"Pass@1": "accuracy", "cost": "cost", "LLM": "deferred"}
-    return {f"{head}{of}": (*place, "{row}", key, "value") for head, key in named.items()}
+    return {f"{head}{of}": (*path, "{row}", key, "value") for head, key in named.items()}
 
 
-def _means(*place: str, of: str = "", accuracy: str = "accuracy") -> Columns:
+def _means(*path: str, of: str = "", accuracy: str = "accuracy") -> Columns:
     """Pass@1, ECE and AUROC, each mean and standard deviation over runs."""
     named = {"Pass@1": accuracy, "ECE": "ece", "AUROC": "auroc"}
     return {
-        f"{head}{kind}{of}": (*place, "{row}", key, stored)
+        f"{head}{kind}{of}": (*path, "{row}", key, stored)
         for head, key in named.items()
         for kind, stored in (("", "mean"), (" sd", "std"))
     }
@@ -143,8 +143,8 @@ def _by_set(sets: Iterable[str]) -> Columns:
     """Pass@1, ECE and AUROC, set by set."""
     columns: dict[str, tuple[str, ...]] = {}
     for short in sets:
-        place = ("suites", "corea", "sets", _SETS[short], "runs")
-        columns |= _means(*place, of=f" {short[:8]}")
+        path = ("suites", "corea", "sets", _SETS[short], "runs")
+        columns |= _means(*path, of=f" {short[:8]}")
     return columns
 
 
@@ -236,8 +236,8 @@ TABLES = {
     "corea-3": _suite("Confidence rewards, mean over the sets", _REWARDS, _means(*_AVERAGE), _SETS),
     "corea-4": _suite("Traces of a group, mean over the sets", _SIZES, _means(*_AVERAGE), _SETS),
     **{
-        f"corea-{place}": _main(problems, f"All systems on what stands for {name}")
-        for place, (name, problems) in enumerate(_SETS.items(), 5)
+        f"corea-{number}": _main(problems, f"All systems on what stands for {name}")
+        for number, (name, problems) in enumerate(_SETS.items(), 5)
     },
     "corea-11": Table(
         "A smaller small model (1.5B)",

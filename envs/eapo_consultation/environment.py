@@ -1,4 +1,4 @@
-"""Consultation: a policy that may ask experts, whose help fades while it learns.
+"""Consultation: a policy may ask experts, whose help fades during training.
 
 | | |
 |---|---|
@@ -10,25 +10,26 @@
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
 An episode is one conversation (EAPO, arXiv:2509.23730, section 2). The policy thinks, and either
-answers or calls up to K experts at once; each of them sees its own query and nothing else. A coin
-per reply, whose chance falls with the training step, decides what comes back into the policy's
-context; then it goes on. G replicas of a problem are compared with each other.
+answers or calls up to K experts at once; each expert sees only its own query. A coin for each
+reply, whose acceptance probability falls with the training step
+(:func:`coterie.envs.eapo_consultation.settings.acceptance`), decides whether the policy's context
+gets the reply. G replicas of a problem are compared with each other.
 
 Modes (``options["mode"]``): ``train``; ``eval``, without experts and with a prompt that does not
-mention them, where a call is text like any other; ``assisted``, evaluation with experts whose
-replies are always let in; ``workflow``, where all experts are asked the question itself beforehand
-and their whole replies are read.
-Outside of training the reward is correctness.
+mention them, where calls are ordinary text; ``assisted``, evaluation with experts whose replies are
+always accepted; ``workflow``, where all experts get the question beforehand and the policy reads
+their whole replies. Outside of training the reward is correctness.
 
-Observation: the policy's prompt, then what experts returned, as continuations of its turn; an
-expert's query. ``active`` says who is asked now.
+Observation: for the policy its prompt, then the experts' replies as continuations of its turn; for
+an expert its query.
 
-Rewards are paid to the policy at the end: its answer, and a penalty on consulting. Experts are
-frozen: they earn 0 and carry no loss. An expert that is asked and has no entry in ``actions``, or
-an empty one, is unavailable to the policy.
+The policy gets its reward at the end: its answer, and a penalty on consulting. Experts are frozen:
+they earn 0 and carry no loss. An expert without an entry in ``actions``, or with an empty one, is
+unavailable to the policy.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,13 +62,13 @@ from coterie.envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
 from coterie.rewards.consultation import CALLS
 
 POLICY = "policy_0"
-# Calls inside thoughts that are passed over before calls are switched off.
+# Ignored calls inside thoughts after which calls are switched off.
 _MOST_IGNORED = 8
-# Modes that know better than ``EapoConsultationSettings.consult``.
+# Modes that override ``EapoConsultationSettings.consult``.
 _CONSULT: dict[str, Consult] = {"eval": "never", "assisted": "free", "workflow": "always"}
 
 Returned = Generator[Turn, Answers, str]
-"""Part of a conversation, from a call to what the policy reads of it."""
+"""The part of a conversation from a call to the text that the policy reads."""
 
 
 class EapoConsultationEnv(ConversationEnv, guarded=False):
@@ -97,10 +98,10 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
     def conversation(
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
     ) -> Conversation:
-        """One of the G conversations about a problem (EAPO, arXiv:2509.23730, section 2).
+        """Play one of the G conversations about a problem (EAPO, arXiv:2509.23730, section 2).
 
-        Options: ``mode``, ``step`` (1, counted from 1), ``replica`` (0; replicas of one seed
-        differ in their coins).
+        Options: ``mode``, ``step`` (default 1, counted from 1), ``replica`` (default 0; replicas
+        of a seed differ in their coins).
         """
         settings, mode = self.settings, options.get("mode", "train")
         training, opened = mode == "train", settings.opens_thinking
@@ -121,27 +122,19 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             thinking=opened,
         )
 
-        def needed(answers: Answers) -> ScoreRequests:
-            text = answers.get(POLICY, "")
-            alone = (answers[agent] for agent in lone if agent in answers)
-            checks = lone_checks(alone, problem, opened=opened)
-            if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
-                checks += final_checks(episode, episode.own + text, problem, opened=opened)
-            return ScoreRequests(tuple((check, problem) for check in checks))
-
-        # Lone traces are asked beside the policy's first turn.
+        # Lone traces are written during the policy's first turn.
         others = self.agents_of("policy")[1:]
-        alone = lone_prompt(problem.question, settings.prompt_style, problem.kind)
-        lone = dict.fromkeys(others, Ask(alone, "message", episode.max_new_tokens, []))
-        lone, written = lone if training else {}, dict[str, LoneTrace]()
+        lone: dict[str, Ask] = {}
+        if training:
+            prompt = lone_prompt(problem.question, settings.prompt_style, problem.kind)
+            lone = dict.fromkeys(others, Ask(prompt, "message", episode.max_new_tokens, []))
+        written: dict[str, LoneTrace] = {}
 
-        # The policy is asked the question; in a workflow, with what every expert said to it.
+        # The policy gets the question; in a workflow, with every expert's reply to it.
         text, piece = self._opening(problem, episode.consult), "message"
         if episode.consult == "always":
-            everyone = [
-                ExpertCall(place + 1, problem.question) for place in range(settings.experts)
-            ]
-            text += yield from self._consult(episode, problem, everyone)
+            calls = [ExpertCall(i + 1, problem.question) for i in range(settings.experts)]
+            text += yield from self._consult(episode, problem, calls)
         while True:
             episode.show(text)
             may_call = (
@@ -152,7 +145,8 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             )
             left = max(1, episode.max_new_tokens - episode.tokens)
             ask = Ask(text, piece, left, [CALLS[1]] if may_call else [])
-            answers = yield Turn({POLICY: ask, **lone}, needed)
+            scores = partial(self._needed, episode, problem, may_call, tuple(lone))
+            answers = yield Turn({POLICY: ask, **lone}, scores)
             for agent in (agent for agent in lone if agent in answers):
                 tokens = self.meters["policy"].count(answers[agent])
                 graded = grade_lone(answers[agent], tokens, problem, self.scorer, opened=opened)
@@ -164,7 +158,6 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             move = self._move(episode, answers[POLICY], may_call)
             episode.record(move)
 
-            # It answers, or calls experts and goes on after what is returned.
             if move.kind == "answer":
                 break
             piece = "continuation"
@@ -193,14 +186,31 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             budget=settings.budget,
         )
 
+    def _needed(
+        self,
+        episode: Consultation,
+        problem: Problem,
+        may_call: bool,
+        lone: Collection[str],
+        answers: Answers,
+    ) -> ScoreRequests:
+        """The scores that these answers of the policy and of ``lone`` agents need."""
+        opened, text = self.settings.opens_thinking, answers.get(POLICY, "")
+        lone_texts = (answers[agent] for agent in lone if agent in answers)
+        checks = lone_checks(lone_texts, problem, opened=opened)
+        if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
+            checks += final_checks(episode, episode.own + text, problem, opened=opened)
+        return ScoreRequests(tuple((check, problem) for check in checks))
+
     def _move(self, episode: Consultation, text: str, may_call: bool) -> Move:
-        """What the policy's turn amounts to; a call that spends the last token is none."""
+        """Parse the policy's turn. A call that spends the last token leaves no room for a reply, so
+        it is an answer."""
         tokens = self.meters["policy"].count(text)
         may_call = may_call and episode.tokens + tokens < episode.max_new_tokens
         return move_of(text, tokens, thinking=episode.thinking, may_call=may_call)
 
     def _answer_call(self, episode: Consultation, problem: Problem, payload: str) -> Returned:
-        """Hand a block of calls on to the experts, as far as the budget goes."""
+        """Pass a block of calls to the experts, within the budget."""
         settings = self.settings
         calls = parse_calls(payload, settings.experts, settings.parallel)
         episode.answered_calls += not isinstance(calls, str)
@@ -212,7 +222,8 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             episode.exhausted = True
             return write_returns([ReturnEntry("BUDGET_EXHAUSTED", "no consultations are left")])
         if size > left:
-            # It costs a round and no call: a smaller block may follow, and there is an end to it.
+            # The error costs a round, so that the episode ends, and no call: a smaller block may
+            # follow.
             calls, size = f"{size} are asked and {left} can still be asked", 0
         episode.rounds_used += 1
         episode.calls_used += size
@@ -224,7 +235,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
     def _consult(
         self, episode: Consultation, problem: Problem, calls: list[ExpertCall]
     ) -> Returned:
-        """Ask the experts of a block of calls; a coin per reply decides what is returned."""
+        """Ask the experts of a block of calls; a coin for each reply decides what is returned."""
         settings, number = self.settings, len(episode.rounds)
         replica = None if settings.coin == "group" else episode.replica
         block: list[Dispatch] = []
@@ -233,26 +244,26 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             query = self._query(problem, call, number)
             block.append(Dispatch(call, query, is_accepted(u, episode.acceptance)))
         episode.rounds.append(block)
-        asked = {
+        dispatched = {
             f"expert_{dispatch.call.expert_id - 1}": dispatch
             for dispatch in block
             if dispatch.accepted or not settings.draw_before_dispatch
         }
-        if asked:
+        if dispatched:
             style, longest = settings.prompt_style, settings.expert_max_new_tokens
             replies = yield Turn(
                 {
                     agent: Ask(lone_prompt(dispatch.query, style), "fresh", longest, ())
-                    for agent, dispatch in asked.items()
+                    for agent, dispatch in dispatched.items()
                 },
                 scores=lambda answers: ScoreRequests(),
             )
             meter = self.meters["policy"]
-            for agent, dispatch in asked.items():
+            for agent, dispatch in dispatched.items():
                 result = as_result(
                     replies.get(agent, ""),
                     meter,
-                    # Offline, the paper hands over whole solutions.
+                    # The paper's offline workflow passes whole solutions.
                     limit=None if episode.mode == "workflow" else settings.reply_tokens,
                     thinking_tokens=settings.reply_thinking_tokens,
                 )
@@ -262,11 +273,11 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         return write_returns([dispatch.entry for dispatch in block])
 
     def _query(self, problem: Problem, call: ExpertCall, number: int) -> str:
-        """What an expert is really asked: where queries are shuffled, another question."""
+        """The query that an expert gets. With shuffled queries it is another problem's question."""
         if self.settings.queries == "own":
             return call.query
-        where = ("shuffled", self.episode_seed, number, call.expert_id)
-        drawn = (self.problem_of(derive_seed(*where, k), {}).question for k in range(8))
+        key = ("shuffled", self.episode_seed, number, call.expert_id)
+        drawn = (self.problem_of(derive_seed(*key, k), {}).question for k in range(8))
         return next((other for other in drawn if other != problem.question), problem.question)
 
     def retell(self, problem: Problem) -> str:
@@ -285,11 +296,11 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
 
 
 def coin(seed: int, replica: int | None, round_: int, expert_id: int) -> float:
-    """The draw u in (0, 1] for one reply; ``replica`` None is common to a group."""
-    place = -1 if replica is None else replica
-    return (derive_seed("eapo-consultation", "coin", seed, place, round_, expert_id) + 1) / 2**63
+    """Return the draw u in (0, 1] for one reply; with ``replica`` None all replicas share it."""
+    number = -1 if replica is None else replica
+    return (derive_seed("eapo-consultation", "coin", seed, number, round_, expert_id) + 1) / 2**63
 
 
 def is_accepted(u: float, probability: float) -> bool:
-    """Whether the draw lets the reply in: never with probability 0, always with 1."""
+    """Whether the draw accepts the reply: never with probability 0, always with 1."""
     return u <= probability

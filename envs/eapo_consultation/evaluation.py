@@ -1,9 +1,10 @@
-"""What is measured in ``eapo-consultation``: the policy alone, which is what counts, and with help.
+"""Evaluation of ``eapo-consultation``: the policy without experts, and with them.
 
-``eval`` plays every held-out problem ``eval_samples`` times without experts, ``assisted`` as often
-with experts whose replies are always let in. The paper's "Pass@32" is the mean of F1 over samples,
-``f1/alone`` here, and its "Var" the variance of F1 between problems, ``f1_var_between/alone``
-(EAPO, arXiv:2509.23730, section 3.1); beside them stands correctness: avg@n, ``var_between/alone``.
+Mode ``eval`` plays every held-out problem ``eval_samples`` times without experts, ``assisted`` as
+often with experts whose replies are always accepted. The paper's "Pass@32" is the mean of F1 over
+samples, ``f1/alone`` here, and its "Var" the variance of F1 between problems,
+``f1_var_between/alone`` (EAPO, arXiv:2509.23730, section 3.1). The same metrics of correctness are
+avg@n and ``var_between/alone``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,14 +45,14 @@ async def examine(
     roles: Sequence[str],
     settings: EapoConsultationSettings,
 ) -> Outcomes:
-    """Sample both plays; what was measured, problem by problem and sample by sample."""
+    """Play the problems in both modes; return measurements by problem and sample."""
     outcomes: Outcomes = {"problems": [problem.id for problem in problems]}
     samples = settings.eval_samples
     for name, mode in _MODES.items():
         episodes = await play(problems, mode=mode, replicas=samples)
         rows = [
-            [_policy(episode) for episode in episodes[place : place + samples]]
-            for place in range(0, len(episodes), samples)
+            [_policy(episode) for episode in episodes[first : first + samples]]
+            for first in range(0, len(episodes), samples)
         ]
         measured = ("correct", "f1", "formatted", "response_tokens")
         if name == "assisted":
@@ -61,7 +62,7 @@ async def examine(
 
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
-    """Every metric with its bootstrap over problems."""
+    """Return every metric with its bootstrap over problems."""
     columns: dict[str, Floats] = {}
     parts = _parts(outcomes)
     for part, (score_QN, f1_QN) in parts.items():
@@ -95,13 +96,13 @@ _HELPERS = ("square/", "f1_square/", "told_right", "untold_right")
 
 
 def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
-    """(correct, F1) of both plays and, where several sets measure, of each set played alone; what
-    is outside of a part is NaN in it."""
+    """Part -> (correct, F1), for both modes and, without experts, for each of several data sets.
+    Problems of other sets are NaN."""
     parts = {
         name: (as_floats(outcomes[name]["correct"]), as_floats(outcomes[name]["f1"]))
         for name in _MODES
     }
-    # A problem's id is its set's name and its place in it.
+    # A problem's id has the form SET:INDEX.
     sets = [problem.rpartition(":")[0] or "generated" for problem in outcomes["problems"]]
     names = list(dict.fromkeys(sets))
     if 1 < len(names) <= _MOST_SETS:
@@ -116,7 +117,7 @@ def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
 
 
 def _spread(title: str, score_QN: Floats) -> dict[str, Floats]:
-    """What the variances of a score are made of."""
+    """Columns from which the variances of a score follow."""
     mean_Q = mean_at_n(score_QN)
     return {
         title.format("square"): mean_Q**2,
@@ -141,7 +142,7 @@ def _derive(parts: Sequence[str], m: Mapping[str, Floats]) -> dict[str, Floats]:
     }
     if sets := [part for part in parts if part not in _MODES]:
         for _, kind in kinds:
-            # The sets count the same, however many problems they have.
+            # All sets have the same weight, whatever their size.
             of_sets = [m[f"{kind}/{part}"] for part in sets]
             metrics[f"{kind}/alone/sets"] = as_floats(np.mean(of_sets, axis=0))
         for of, _ in kinds:
@@ -154,7 +155,7 @@ def _derive(parts: Sequence[str], m: Mapping[str, Floats]) -> dict[str, Floats]:
 
 
 def rows(roles: Sequence[str]) -> list[Row]:
-    """The table that a run ends with."""
+    """Return the rows of the table at the end of a run."""
     return [
         Row("Alone, avg@n", "avg@n/alone"),
         Row("Alone, Pass@4", "pass@4/alone"),
@@ -174,7 +175,7 @@ def rows(roles: Sequence[str]) -> list[Row]:
 
 
 def further(metrics: Iterable[str]) -> list[Row]:
-    """A line for each of several sets, and for their mean as the paper has it."""
+    """Return rows for each of several data sets, and for their mean as in the paper."""
     labels = {"avg@n": ("avg@n", "higher"), "f1": ("F1", "higher")}
     labels["f1_var_between"] = ("F1, variance between", "neither")
     lines = []
@@ -188,12 +189,12 @@ def further(metrics: Iterable[str]) -> list[Row]:
 
 
 def headline(roles: Sequence[str]) -> list[str]:
-    """What the progress bar shows."""
+    """Return the metrics of the progress bar."""
     return [f"measured/policy/{name}" for name in ("correct", "consulted", "accepted")]
 
 
 def pictures(outcomes: Mapping[str, Outcomes]) -> list[Picture]:
-    """How experts are used, and who is right without them."""
+    """Return the report's pictures of consulting and of correctness."""
     return [
         Bars(
             "How the policy uses its experts",
@@ -223,7 +224,7 @@ def _policy(episode: Episode) -> Trajectory:
 
 
 def _value(row: Trajectory, key: str) -> float | None:
-    """None where the policy failed to answer."""
+    """A measurement of the policy; None if it failed to answer."""
     value: Any = row.info.get(key)
     return None if row.status != "ok" or value is None else float(value)
 

@@ -1,8 +1,8 @@
-"""Lone traces beside a conversation, read again behind what the experts replied in it.
+"""Lone traces: answers without experts, which are reread after the experts' replies.
 
-They are answers of the policy to the question alone, as in evaluation. A wrong one is scored once
-more behind the conversation up to the last reply that came in (``reread_after``): on-policy, token
-by token, and without a further token of an expert (:mod:`coterie.algorithms.distillation`).
+The policy writes them beside the conversation, from the question only, as in evaluation. A wrong
+one is scored again after the conversation up to the last accepted reply (``reread_after``). This
+on-policy distillation needs no further tokens of experts (:mod:`coterie.algorithms.distillation`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,16 +22,16 @@ from coterie.rewards.consultation import graded_part
 
 @dataclass(frozen=True)
 class LoneTrace:
-    """One answer without experts, graded."""
+    """An answer without experts, graded."""
 
     text: str
     tokens: int
-    """Its length, in the policy's tokens."""
+    """Length in the policy's tokens."""
     verdict: Verdict
 
 
 def lone_checks(texts: Iterable[str], problem: Problem, *, opened: bool) -> list[str]:
-    """What :func:`grade_lone` asks of the scorer."""
+    """Return the texts that :func:`grade_lone` checks."""
     checks = (graded_part(text, problem.kind, opened=opened) for text in texts)
     return [check for check in checks if check is not None]
 
@@ -39,7 +39,7 @@ def lone_checks(texts: Iterable[str], problem: Problem, *, opened: bool) -> list
 def grade_lone(
     text: str, tokens: int, problem: Problem, scorer: Scorer, *, opened: bool
 ) -> LoneTrace:
-    """Grade a lone trace; ``opened``: whether it begins inside a thought."""
+    """Grade a lone trace; ``opened``: it begins inside a thought."""
     check = graded_part(text, problem.kind, opened=opened)
     verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
     return LoneTrace(text, tokens, verdict)
@@ -56,12 +56,12 @@ def with_lone(
     """Add lone traces to a conversation's outcome.
 
     Args:
-        outcome: of the conversation alone.
-        agents: all that may write a lone trace.
-        traces: agent -> its trace, for those that were asked and answered.
+        outcome: the outcome of the conversation.
+        agents: agents for lone traces.
+        traces: agent -> its trace, for agents that answered.
         episode: the conversation at its end.
-        problem: what both are about.
-        settings: the environment's.
+        problem: the problem.
+        settings: the environment's settings.
     """
     terms: dict[str, Mapping[str, float]] = {}
     measured: dict[str, Mapping[str, Any]] = {}

@@ -1,8 +1,8 @@
-r"""What passes between the policy, its experts and the environment, read and written.
+r"""Messages between the policy, its experts and the environment: parsers and writers.
 
-A policy's calls are JSON that a language model wrote, with LaTeX in it. LaTeX inside JSON strings
-breaks strict parsers twice: ``"\sigma"`` is an error, and ``"\tau"``, ``"\frac"``, ``"\nu"``,
-``"\beta"``, ``"\rho"`` are read as control characters without a word.
+Calls are JSON from a language model, with LaTeX in its strings. Strict parsers fail on
+``"\sigma"``, and silently turn ``"\tau"``, ``"\frac"``, ``"\nu"``, ``"\beta"`` and ``"\rho"`` into
+control characters.
 """
 
 import json
@@ -18,38 +18,38 @@ from coterie.rewards.consultation import ANSWER, CALLS, RETURNS, THINK, read
 Status = Literal["OK", "UNAVAILABLE", "ERROR", "BUDGET_EXHAUSTED"]
 
 LONGEST = 1 << 16
-"""Characters of a call; longer ones are refused unread."""
+"""Longest call in characters; longer ones are refused unread."""
 
-# Kept: \\ \" \/ \uXXXX, and \n where no letter follows. Every other backslash is LaTeX's.
+# Keep \\ \" \/ \uXXXX, and \n before a non-letter. Every other backslash belongs to LaTeX.
 _BACKSLASH = re.compile(r'\\(?:\\|"|/|u[0-9a-fA-F]{4}|n(?![A-Za-z]))|\\')
-# Possessive, and an unclosed string runs to the end: one pass whatever the text.
+# Possessive, and an unclosed string runs to the end: linear time for any text.
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\[\s\S]?)*+(?:"|\Z)|,(?=\s*+[\]}])')
 
 
 @dataclass(frozen=True)
 class Move:
-    """One turn, read once."""
+    """A parsed turn of the policy."""
 
     kind: Literal["answer", "call", "ignored call"]
     text: str
     tokens: int
     payload: str = ""
-    """What stands between the tags of a call."""
+    """The text between the tags of a call."""
     thinking: bool = False
     """Whether the turn ends inside a thought."""
 
 
 def move_of(text: str, tokens: int, *, thinking: bool, may_call: bool) -> Move:
-    """Read a turn.
+    """Parse a turn.
+
+    The last complete block of calls counts, unless an answer follows it. A block inside a thought
+    is ignored, although sampling has stopped at it.
 
     Args:
-        text: what the policy wrote.
-        tokens: the same in its tokens.
+        text: the policy's text.
+        tokens: its length in the policy's tokens.
         thinking: whether the turn begins inside a thought.
-        may_call: whether calls are more than text now.
-
-    The last complete block of calls counts, unless an answer follows it. Inside a thought it is
-    text, on which sampling has stopped all the same.
+        may_call: whether calls are possible; otherwise they are ordinary text.
     """
     if not may_call:
         return Move("answer", text, tokens)
@@ -66,7 +66,7 @@ def move_of(text: str, tokens: int, *, thinking: bool, may_call: bool) -> Move:
 
 @dataclass(frozen=True)
 class ExpertCall:
-    """One question to one expert."""
+    """A query to one expert."""
 
     expert_id: int
     """Counted from 1."""
@@ -74,15 +74,15 @@ class ExpertCall:
 
 
 def parse_calls(text: str, experts: int, at_once: int | None = None) -> list[ExpertCall] | str:
-    """The calls in ``text``, or a sentence that says what is wrong with it.
+    """Parse the calls in ``text``; return them, or an error message.
+
+    Valid are a list of objects ``{"expert_id": 1, "input_parameters": {"query": "..."}}`` or a
+    single object; commas before closing brackets are tolerated. Each expert can have one query.
 
     Args:
-        text: what stands between the tags.
-        experts: ids go from 1 to this.
-        at_once: most calls in it; as many as there are experts without it.
-
-    Accepted: a list of objects ``{"expert_id": 1, "input_parameters": {"query": "..."}}``, a single
-    object, commas before closing brackets. An expert can be asked one thing at a time.
+        text: the text between the tags.
+        experts: the largest id; ids begin at 1.
+        at_once: most calls; None: the number of experts.
 
     >>> parse_calls('{"expert_id": 2, "input_parameters": {"query": "$\\tau(n)$?"}}', 3)
     [ExpertCall(expert_id=2, query='$\\tau(n)$?')]
@@ -109,7 +109,7 @@ def parse_calls(text: str, experts: int, at_once: int | None = None) -> list[Exp
 
 
 def escape_latex(text: str) -> str:
-    r"""``text`` with every backslash doubled that JSON would misread.
+    r"""Double every backslash of ``text`` that JSON would misread.
 
     >>> escape_latex(r'"\frac12 \n"')
     '"\\\\frac12 \\n"'
@@ -120,7 +120,7 @@ def escape_latex(text: str) -> str:
 def _loads(text: str) -> Any:
     text = _STRING_OR_COMMA.sub(lambda m: "" if m[0] == "," else m[0], escape_latex(text))
     try:
-        # Not strict: a line break inside a string is a line break.
+        # strict=False allows line breaks inside strings.
         return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
@@ -135,20 +135,19 @@ def _call(item: Any, experts: int) -> ExpertCall | str:
     query = parameters.get("query") if isinstance(parameters, dict) else None
     if not isinstance(query, str) or not query.strip():
         return "input_parameters must hold a query"
-    # A lone surrogate, which JSON can spell, is no text.
+    # JSON can write lone surrogates, which no file can hold.
     return ExpertCall(expert_id, query.encode("utf-8", "replace").decode())
 
 
 def as_result(text: str, meter: TextMeter, *, limit: int | None, thinking_tokens: int = 0) -> str:
-    """The reply after the expert's thinking, at most ``limit`` tokens of it; empty where there is
-    none. What is kept of the thinking stands in front, in its tags as the paper's prompt has it.
+    """Return an expert's reply, truncated to ``limit`` tokens; "" without a reply. The last tokens
+    of its thinking may precede it, in tags as in the paper's prompt.
 
     Args:
-        text: what the expert wrote.
-        meter: of the reader's tokens.
-        limit: the head of this many tokens is kept; None: the whole reply, its thinking included.
-        thinking_tokens: as many of the last tokens of the thinking are kept, as far as the reply
-            leaves room for them. A thought that was never closed has no reply after it.
+        text: the expert's text. A thought that is never closed has no reply after it.
+        meter: meter of the reader's tokens.
+        limit: most tokens of the reply, whose head is kept; None: the whole text with its thinking.
+        thinking_tokens: most tokens of the thinking, whose tail is kept, if the reply leaves room.
     """
     (thinking, closed), reply = split_thinking(text), after_thinking(text).strip()
     thinking = "" if closed is None else thinking
@@ -168,15 +167,15 @@ def _with_thinking(thinking: str, reply: str) -> str:
 
 @dataclass(frozen=True)
 class ReturnEntry:
-    """One entry of the list that is returned."""
+    """An entry of the list that the policy gets."""
 
     status: Status
     result: str = ""
     expert_id: int | None = None
-    """None where the entry answers the call as a whole."""
+    """None: the entry answers the whole block of calls."""
 
     def as_json(self) -> str:
-        """``status`` is written only where it is not OK."""
+        """Return the entry as JSON; ``status`` is omitted if it is OK."""
         data: dict[str, object] = {}
         if self.expert_id is not None:
             data["expert_id"] = self.expert_id
@@ -187,13 +186,13 @@ class ReturnEntry:
 
 
 def write_returns(entries: Sequence[ReturnEntry]) -> str:
-    """The piece that continues the policy's turn."""
+    """Return the text that continues the policy's turn."""
     listed = ", ".join(entry.as_json() for entry in entries)
     return f"\n{RETURNS[0]}[{listed}]{RETURNS[1]}\n"
 
 
 def _defuse(text: str) -> str:
-    r"""Tags of the conversation inside a reply close nothing: ``</`` becomes ``<\/``."""
+    r"""Escape the conversation's tags inside a reply: ``</`` becomes ``<\/``."""
     for opening, closing in (CALLS, RETURNS, THINK):
         text = text.replace(closing, closing.replace("/", r"\/"))
         text = text.replace(opening, opening.replace("<", r"\u003c"))

@@ -21,25 +21,25 @@ PARADIGMS = ("self", "direct", "decomposition")
 Paradigm = Literal["self", "direct", "decomposition"]
 
 _SAME = 0.75
-"""Share of common words from which a query counts as the question itself."""
+"""Smallest share of common words at which a query counts as the question itself."""
 
 
 @dataclass
 class Dispatch:
-    """One dispatched call and what became of it."""
+    """A dispatched call with its reply."""
 
     call: ExpertCall
     query: str
-    """What the expert is really asked."""
+    """The query that the expert gets."""
     accepted: bool
-    """The coin's verdict; a reply must come as well."""
+    """Whether the coin accepts a reply, if there is one."""
     result: str = ""
-    """The reply as it enters the context; empty where none does."""
+    """The reply in the policy's context; empty if there is none."""
     replied: bool = False
 
     @property
     def entry(self) -> ReturnEntry:
-        """What the policy reads of it."""
+        """The entry that the policy reads."""
         if self.result:
             return ReturnEntry("OK", self.result, self.call.expert_id)
         return ReturnEntry("UNAVAILABLE", "", self.call.expert_id)
@@ -56,35 +56,35 @@ class Consultation:
     acceptance: float
     """rho_s"""
     turns_allowed: int
-    """Rounds: the smaller of budget and turn budget."""
+    """Most rounds: the smaller of budget and turn budget."""
     max_new_tokens: int
     thinking: bool
-    """Whether what the policy wrote ends inside a thought."""
+    """Whether the policy's text ends inside a thought."""
     own: str = ""
-    """Everything that the policy wrote."""
+    """All text of the policy."""
     tokens: int = 0
-    """Length of what the policy wrote, in its tokens."""
+    """Length of ``own`` in the policy's tokens."""
     rounds: list[list[Dispatch]] = field(default_factory=list)
     expert_tokens: int = 0
-    """Replies that entered its context, in its tokens."""
+    """Length of the replies in the policy's context, in its tokens."""
     rounds_used: int = 0
     calls_used: int = 0
     answered_calls: int = 0
-    """Well-formed blocks of calls by the policy, each followed by a return."""
+    """Well-formed blocks of calls, each followed by a return."""
     errors: int = 0
     ignored: int = 0
-    """Calls inside thoughts, which nobody answers."""
+    """Calls inside thoughts, which get no return."""
     exhausted: bool = False
-    """Whether a call came when nothing was left."""
+    """Whether the policy called after its budget was spent."""
     said: str = ""
-    """The conversation so far: what the policy was shown and what it wrote."""
+    """The policy's context so far, including its own text."""
     heard: str = ""
-    """The conversation up to the last return with a reply in it; empty where none came in."""
+    """The policy's context up to the last return with a reply; empty without replies."""
     failed: bool = False
     _replies: int = 0
 
     def show(self, text: str) -> None:
-        """Add what the policy is shown; called after each return."""
+        """Add text that the policy reads; called after each return."""
         self.said += text
         replies = sum(bool(dispatch.result) for dispatch in self.dispatched)
         if replies > self._replies:
@@ -104,7 +104,7 @@ class Consultation:
 
 
 def final_checks(episode: Consultation, own: str, problem: Problem, *, opened: bool) -> list[str]:
-    """What :func:`outcome_of` asks of the scorer once the policy has written ``own``."""
+    """Return the texts that :func:`outcome_of` checks after the policy has written ``own``."""
     check = graded_part(own, problem.kind, opened=opened)
     results = [dispatch.result for dispatch in episode.dispatched if dispatch.result]
     return results if check is None else [*results, check]
@@ -118,13 +118,13 @@ def outcome_of(
     policy: str,
     experts: Mapping[int, str],
 ) -> Outcome:
-    """Rewards and measurements of a consultation at its end.
+    """Return rewards and measurements of a consultation at its end.
 
     Args:
-        episode: its state.
-        problem: what it is about.
-        settings: the environment's.
-        scorer: grades the answer, and whether a reply states it.
+        episode: the state of the consultation.
+        problem: the problem.
+        settings: the environment's settings.
+        scorer: grades the answer and the replies.
         policy: the agent that consults.
         experts: expert id -> agent.
     """
@@ -139,17 +139,17 @@ def outcome_of(
         **_consulting(episode, problem.question),
     }
     terms = _terms(report, verdict.credit, settings, episode)
-    asked = Counter(dispatch.call.expert_id for dispatch in episode.dispatched)
+    queries = Counter(dispatch.call.expert_id for dispatch in episode.dispatched)
     replied = Counter(
         dispatch.call.expert_id for dispatch in episode.dispatched if dispatch.replied
     )
     return Outcome(
-        # Experts are frozen: nothing that they do is paid.
+        # Experts are frozen and earn nothing.
         terms={policy: terms} | dict.fromkeys(experts.values(), dict.fromkeys(terms, 0.0)),
         loss_weight=dict.fromkeys(experts.values(), 0.0),
         measured={policy: report}
         | {
-            agent: {"asked": asked[expert], "replied": replied[expert]}
+            agent: {"asked": queries[expert], "replied": replied[expert]}
             for expert, agent in experts.items()
         },
         episode={
@@ -161,7 +161,7 @@ def outcome_of(
             "rounds": _calls(episode, states_gold),
         },
         failed={policy: episode.failed},
-        # Whoever gave no answer ran out of tokens, or of words.
+        # Without an answer, the policy ran out of tokens or stopped early.
         truncated=() if verdict.answer is not None else (policy, *experts.values()),
     )
 
@@ -174,13 +174,13 @@ def as_graded(
     *,
     answered_calls: int,
 ) -> dict[str, Any]:
-    """What was measured of the final answer of what the policy wrote.
+    """Return measurements of the policy's answer.
 
     Args:
-        own: everything that it wrote.
-        verdict: of its answer.
-        problem: what it is about.
-        settings: the environment's.
+        own: all text of the policy.
+        verdict: the verdict on its answer.
+        problem: the problem.
+        settings: the environment's settings.
         answered_calls: well-formed blocks of calls in it, each followed by a return.
     """
     opened = settings.opens_thinking
@@ -196,8 +196,8 @@ def as_graded(
 def answer_terms(
     report: Mapping[str, Any], credit: float, settings: EapoConsultationSettings
 ) -> dict[str, float]:
-    """What a graded answer, with the credit of its verdict, earns in training, where nobody was
-    asked."""
+    """Return the training reward of an answer without consulting; ``credit`` is that of its
+    verdict."""
     value = answer_reward(
         settings.answer_reward,
         credit=credit,
@@ -213,7 +213,7 @@ def _terms(
     settings: EapoConsultationSettings,
     episode: Consultation,
 ) -> dict[str, float]:
-    """What the policy earns."""
+    """The policy's reward terms."""
     if episode.mode != "train":
         return {"correct": 0.0 if episode.failed else credit}
     if episode.failed:
@@ -227,7 +227,7 @@ def _terms(
 
 
 def _consulting(episode: Consultation, question: str) -> dict[str, Any]:
-    """What was measured of the policy's consulting."""
+    """Measurements of the policy's consulting."""
     dispatched = episode.dispatched
     kind = paradigm(question, [dispatch.call.query for dispatch in dispatched])
     return {
@@ -251,12 +251,8 @@ def _consulting(episode: Consultation, question: str) -> dict[str, Any]:
 
 
 def _calls(episode: Consultation, states_gold: Sequence[bool]) -> list[list[dict[str, Any]]]:
-    """The consultations, call by call.
-
-    Args:
-        episode: at its end.
-        states_gold: for each dispatched call, whether an accepted reply states the gold answer.
-    """
+    """The calls of each round; ``states_gold``: for each dispatched call, whether an accepted reply
+    states the right answer."""
     verdicts = iter(states_gold)
     return [
         [
@@ -275,9 +271,9 @@ def _calls(episode: Consultation, states_gold: Sequence[bool]) -> list[list[dict
 
 
 def paradigm(question: str, queries: Sequence[str]) -> Paradigm:
-    """How the policy used its experts: not at all; for the question itself; for parts of it.
+    """Classify the use of experts: none, for the question itself, or for parts of it.
 
-    A query is the question itself where three quarters of both's words are common.
+    A query is the question itself if three quarters of their words are common.
     """
     if not queries:
         return "self"

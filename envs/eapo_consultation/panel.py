@@ -1,10 +1,11 @@
-"""What the policy is told of its panel of experts."""
+"""The policy's prompts that describe its panel of experts."""
 
 from coterie.datatypes import AnswerKind
 from coterie.envs.prompts import ExpertStyle, answer_sentence
 
-# EAPO, arXiv:2509.23730, appendix G: the prompt of training, word for word where three experts can
-# be asked at once and ten times. Line breaks are ours, and the question's place, which is not said.
+# EAPO, arXiv:2509.23730, appendix G: the training prompt, verbatim for three experts that can be
+# asked at once and ten times. The line breaks are ours, and so is the position of the question,
+# which the paper does not state.
 _PANEL = """\
 You are a helpful assistant that can solve a given question step by step. To do so, you can \
 consult with a panel of {experts}. Each question you can ask experts {budget} times totally. \
@@ -49,7 +50,7 @@ NomanLand"}}] </agent_calls>
 main export is widgets."}] </agent_returns>
 <think> I see. Expert 1 says the capital is NomanCity and the main export is widgets. </think>"""
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-# The same, told to a chat model in two sentences.
+# A version of two sentences for chat models.
 _SHORT_PANEL = """\
 {question}
 
@@ -68,15 +69,15 @@ def training_prompt(
     budget: int,
     kind: AnswerKind = "math",
 ) -> str:
-    """The policy's message where experts can be consulted.
+    """Return the policy's prompt when it can consult experts.
 
     Args:
         question: the problem's text.
         style: see :data:`coterie.envs.prompts.ExpertStyle`.
-        experts: how many there are, with ids from 1.
-        at_once: most of them in one block of calls.
+        experts: number of experts; ids begin at 1.
+        at_once: most calls in one block.
         budget: most consultations.
-        kind: what the answer is.
+        kind: the kind of answer.
     """
     if style == "plain":
         return _PLAIN_PANEL.format(question=question, experts=experts)
@@ -94,7 +95,7 @@ def training_prompt(
         ids=f"{', '.join(first)}{comma} or {last}" if first else last,
         at_once=_at_once(experts, at_once),
         budget=budget,
-        # Where one expert is asked at a time, it is asked for both things.
+        # With one call at a time, the example asks one expert for both things.
         example=_TOGETHER if at_once > 1 else _ONE_BY_ONE,
     )
 

@@ -1,4 +1,4 @@
-"""What is known of ``eapo-consultation`` before it is built: its defaults and its suite."""
+"""The spec of ``eapo-consultation``: defaults and suite."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -11,7 +11,7 @@ PROBLEMS = "chains?mix=0,1,0&min_length=4&max_length=4&answer=all"
 
 
 def check(settings: EapoConsultationSettings, run: Any) -> Iterator[tuple[bool, str]]:
-    """See :attr:`coterie.envs.EnvSpec.check`: rereading and distillation go together."""
+    """Implement :attr:`coterie.envs.EnvSpec.check`: rereading needs distillation and vice versa."""
     return check_rereading(settings.reread, run, remedy="add --env.lone 1 --env.reread wrong")
 
 
@@ -40,7 +40,7 @@ SPEC = EnvSpec(
             "expert_max_new_tokens": 256,
             "reply_tokens": 256,
             "eval_samples": 4,
-            # Help fades over the same share of the run as the tiny team's.
+            # Help fades over the same share of the run as with the tiny team.
             "accept_span": 240.0,
             "penalty_start": 240,
         },

@@ -169,7 +169,7 @@ TABLES = {
         comparison=("eapo", "--no-noise", "--no-peers", "--pools", *_STRONGER),
         rows={
             "base": "Policy",
-            **{f"pool-{place}": f"right in {p}" for place, p in enumerate(("60 %", "80 %", "all"))},
+            **{f"pool-{i}": f"right in {p}" for i, p in enumerate(("60 %", "80 %", "all"))},
         },
         instead=f"{_INSTEAD}; scripts that are right more and more often for larger models",
     ),
@@ -207,10 +207,10 @@ _MATHS = ("AIME24", "AIME25", "AIMO25")
 _F1_OF_COMPARED = {
     **{
         heading: keys
-        for place, name in enumerate(_MATHS, 1)
+        for number, name in enumerate(_MATHS, 1)
         for heading, keys in (
-            (name, ("sets", f"#{place}", "systems", "{row}", "f1")),
-            (f"{name} Var", ("sets", f"#{place}", "systems", "{row}", "f1_variance", "between")),
+            (name, ("sets", f"#{number}", "systems", "{row}", "f1")),
+            (f"{name} Var", ("sets", f"#{number}", "systems", "{row}", "f1_variance", "between")),
         )
     },
     "Avg": ("systems", "{row}", "sets", "f1"),
@@ -219,10 +219,10 @@ _F1_OF_COMPARED = {
 _F1_OF_TRAINED = {
     **{
         heading: keys
-        for place, name in enumerate(_MATHS, 1)
+        for number, name in enumerate(_MATHS, 1)
         for heading, keys in (
-            (name, (f"f1/alone/#{place}",)),
-            (f"{name} Var", (f"f1_var_between/alone/#{place}",)),
+            (name, (f"f1/alone/#{number}",)),
+            (f"{name} Var", (f"f1_var_between/alone/#{number}",)),
         )
     },
     "Avg": ("f1/alone/sets",),
@@ -402,7 +402,7 @@ AT_SCALE = {
         ),
         rows={
             "base": "R1-7B",
-            **{f"pool-{place}": model for place, model in enumerate(_STRONGER_MODELS)},
+            **{f"pool-{number}": model for number, model in enumerate(_STRONGER_MODELS)},
         },
     ),
     "eapo-11": _at_scale(

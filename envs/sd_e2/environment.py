@@ -1,4 +1,4 @@
-"""Diverse exploration by one model: several strategies in one answer, four rewards on one scale.
+"""Diverse exploration by one model: several strategies in an answer, and four normalized rewards.
 
 | | |
 |---|---|
@@ -9,18 +9,18 @@
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
-The single-model baseline of CoRe's tables (SD-E2, arXiv:2601.17982). Every agent is one trace about
-the episode's problem; all of a role are asked at once, and none sees another. A second role is a
-second model that learns by itself on the same problems, so that the pair has an oracle.
+This is the single-model baseline of CoRe's tables (SD-E2, arXiv:2601.17982). Every agent is one
+trace about the episode's problem, and no trace sees another. A second role is a second model that
+learns separately on the same problems, so that the pair has an oracle.
 
-Modes (``options["mode"]``): ``train``; ``eval``, in which each role writes ``eval_traces`` traces
-and the reward is correctness.
+Modes (``options["mode"]``): ``train``; ``eval``, where each role writes ``eval_traces`` traces and
+the reward is correctness.
 
-Observation: the prompt, once; ``active`` says who is asked.
+Observation: the prompt, once.
 
-Rewards are paid at the end: outcome, exploration, exploitation and format, each as its distance
-from the mean over the role's traces in standard deviations. An agent that is asked and has no entry
-in ``actions`` failed: it earns 0 and is left out of those means.
+Agents get their reward at the end: outcome, exploration, exploitation and format, each as a z-score
+over the role's traces. An active agent without an entry in ``actions`` failed: it earns 0 and does
+not count in the z-scores.
 """
 
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ class SdE2Env(ConversationEnv, guarded=False):
         settings, mode = self.settings, options.get("mode", "train")
         training = mode == "train"
         count = settings.traces if training else settings.eval_traces
-        asked = {role: self.agents_of(role)[:count] for role in self.roles}
+        agents_of = {role: self.agents_of(role)[:count] for role in self.roles}
 
         def needed(answers: Answers) -> ScoreRequests:
             parsed = [parse(text) for text in answers.values()]
@@ -69,21 +69,24 @@ class SdE2Env(ConversationEnv, guarded=False):
             reasonings = tuple(text for answer in parsed for text in answer.reasonings)
             return ScoreRequests(tuple((text, problem) for text in checks), reasonings)
 
-        # Everyone answers, in as many strategies as it likes.
+        # All agents answer concurrently.
         ask = Ask(self.prompt(problem), max_new_tokens=token_limit(settings, training=training))
-        answers = yield Turn({a: ask for agents in asked.values() for a in agents}, needed)
+        answers = yield Turn({a: ask for agents in agents_of.values() for a in agents}, needed)
 
-        # A role's traces are measured, and each term is compared among them.
+        # Each term is normalized over the traces of a role.
         terms: dict[str, dict[str, float]] = {}
         measured: dict[str, dict[str, Any]] = {}
         right: dict[str, int] = {}
-        for role, agents in asked.items():
-            there = [agent for agent in agents if agent in answers]
-            traces = [StrategyTrace.read(answers[agent], problem, self.scorer) for agent in there]
+        for role, agents in agents_of.items():
+            answered = [agent for agent in agents if agent in answers]
+            traces = [
+                StrategyTrace.read(answers[agent], problem, self.scorer) for agent in answered
+            ]
             right[role] = sum(trace.verdict.correct for trace in traces)
-            for agent, trace, own in zip(there, traces, score(traces, settings, self.scorer.embed)):
-                measured[agent] = own.report(trace)
-                terms[agent] = own.terms if training else {"correct": trace.verdict.credit}
+            scores = score(traces, settings, self.scorer.embed)
+            for agent, trace, earned in zip(answered, traces, scores):
+                measured[agent] = earned.report(trace)
+                terms[agent] = earned.terms if training else {"correct": trace.verdict.credit}
         nothing: dict[str, float] = dict.fromkeys(TERMS if training else ("correct",), 0.0)
         return Outcome(
             terms={agent: terms.get(agent, nothing) for agent in self.possible_agents},
@@ -91,13 +94,13 @@ class SdE2Env(ConversationEnv, guarded=False):
             episode={
                 "mode": mode,
                 "answered": len(answers),
-                "failed": sum(map(len, asked.values())) - len(answers),
+                "failed": sum(map(len, agents_of.values())) - len(answers),
                 "right": right,
             },
         )
 
     def prompt(self, problem: Problem) -> str:
-        """What everyone is asked."""
+        """Return the prompt of all agents."""
         return strategy_prompt(problem, self.settings.prompt_style)
 
     def retell(self, problem: Problem) -> str:

@@ -1,7 +1,7 @@
-"""What is measured in ``sd-e2``: Pass@k of each role, of several together, and their strategies.
+"""Evaluation of ``sd-e2``: Pass@k of each role and of their union, and statistics of strategies.
 
-One play over the held-out problems. With several roles, each trained by itself, the union is the
-oracle over independent models that CoRe compares itself with (arXiv:2601.21600, section 5.1).
+The held-out problems are played once. With several roles, trained separately, the union is the
+oracle over independent models that CoRe uses as a baseline (arXiv:2601.21600, section 5.1).
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _MEASURED = {
 async def examine(
     play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: SdE2Settings
 ) -> Outcomes:
-    """What was measured of each trace, problem by problem."""
+    """Play the problems; return measurements of each trace by problem."""
     episodes = await play(problems, mode="eval")
     return {
         "problems": [problem.id for problem in problems],
@@ -40,7 +40,7 @@ async def examine(
 
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
-    """Every metric with its bootstrap over problems."""
+    """Return every metric with its bootstrap over problems."""
     columns: dict[str, Floats] = {}
     roles = list(outcomes["correct"])
     for k in _KS:
@@ -51,7 +51,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
         for name in ("strategies", "distinct"):
             columns[f"{name}/{role}"] = mean_present(as_floats(outcomes[name][role]), axis=1)
         share_QN = as_floats(outcomes["any_right"][role])
-        # A share above 0 says that a strategy is right; what failed stays missing.
+        # A share above 0 means that a strategy is right; failed traces stay missing.
         right_QN = np.where(np.isnan(share_QN), np.nan, share_QN > 0)
         columns[f"any_right/{role}"] = mean_present(right_QN, axis=1)
 
@@ -59,7 +59,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
 
 
 def rows(roles: Sequence[str]) -> list[Row]:
-    """The table that a run ends with."""
+    """Return the rows of the table at the end of a run."""
     team = [Row(f"Oracle Pass@{k}", f"team_pass@{k}") for k in _KS] if len(roles) > 1 else []
     return [
         *(Row(f"Pass@{k} {role}", f"pass@{k}/{role}") for k in _KS for role in roles),
@@ -71,7 +71,7 @@ def rows(roles: Sequence[str]) -> list[Row]:
 
 
 def _values(episode: Episode, role: str, key: str) -> list[float | None]:
-    """One number per trace of ``role`` that was asked; None where it failed to answer."""
+    """One number for each trace of ``role``; None for failed ones."""
     return [
         float(row.info[key]) if row.status == "ok" else None
         for row in episode.trajectories

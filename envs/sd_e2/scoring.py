@@ -1,4 +1,4 @@
-"""Traces of one role on one question: their strategies, and their rewards."""
+"""Strategies and rewards of one role's traces on one question."""
 
 # B traces of one role, in agent order; S strategies of one trace, D dimensions
 
@@ -28,11 +28,11 @@ Embed = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 TERMS = ("outcome", "exploration", "exploitation", "format")
 """Names of the reward terms."""
 
-# Bounds on garbage, far beyond what a trace in any sensible budget of tokens reaches.
+# Limits on the cost of malformed traces, far beyond a sensible budget of tokens.
 MOST_STRATEGIES = 32
 LONGEST_REASONING = 1 << 14
 SHORTEST_REASONING = 11
-"""Characters; the public code of SD-E2 takes less for no reasoning."""
+"""In characters; the public code of SD-E2 ignores shorter reasoning."""
 
 _REASONING = re.compile(r"<reasoning(?:\s[^<>]*)?>", re.IGNORECASE)
 _END = re.compile(r"</reasoning>", re.IGNORECASE)
@@ -41,21 +41,21 @@ _LAST_BLOCK = re.compile(r"</strategy>", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Parsed:
-    """What a text consists of."""
+    """The parts of an answer."""
 
     blocks: tuple[str, ...]
     """Content of each closed strategy block, at most ``MOST_STRATEGIES``."""
     reasonings: tuple[str, ...]
-    """The reasoning of each block that has one of some length."""
+    """The reasoning of each block, if it has at least ``SHORTEST_REASONING`` characters."""
     answered: bool
-    """Whether an answer stands after the last block."""
+    """Whether an answer follows the last block."""
     complete: bool
-    """Whether there are blocks, all with reasoning and result, and an answer after them."""
+    """Whether there are blocks, all of them with reasoning and result, and an answer after them."""
 
 
 @dataclass(frozen=True)
 class StrategyTrace:
-    """One answer, graded, with its strategy blocks."""
+    """An answer, graded, with its strategy blocks."""
 
     verdict: Verdict
     parsed: Parsed
@@ -64,7 +64,7 @@ class StrategyTrace:
 
     @classmethod
     def read(cls, text: str, problem: Problem, scorer: Scorer) -> "StrategyTrace":
-        """Take an answer apart and grade its parts."""
+        """Parse an answer and grade its parts."""
         parsed = parse(text)
         right = tuple(scorer.check(block, problem).correct for block in parsed.blocks)
         return cls(scorer.check(text, problem), parsed, right)
@@ -72,7 +72,7 @@ class StrategyTrace:
 
 @dataclass(frozen=True)
 class Score:
-    """What one trace earned."""
+    """The reward of one trace."""
 
     terms: dict[str, float]
     """Term -> its weighted value."""
@@ -83,7 +83,7 @@ class Score:
     diversity: float
 
     def report(self, trace: StrategyTrace) -> dict[str, Any]:
-        """What is logged of the trace that earned this."""
+        """Return measurements of the trace for the log."""
         return {
             "correct": bool(trace.verdict.correct),
             "answer": trace.verdict.answer,
@@ -98,7 +98,7 @@ class Score:
 
 
 def parse(text: str) -> Parsed:
-    """Take a text apart; thoughts do not count."""
+    """Parse an answer; thoughts are ignored."""
     text = after_thinking(text)
     blocks = strategies(text)[:MOST_STRATEGIES]
     reasonings = [_reasoning(block.text) for block in blocks]
@@ -113,12 +113,12 @@ def parse(text: str) -> Parsed:
 
 
 def score(traces: Sequence[StrategyTrace], settings: SdE2Settings, embed: Embed) -> list[Score]:
-    """Scores of each trace (SD-E2, arXiv:2601.17982: four rewards, each z-scored over the group,
-    then added up).
+    """Score each trace (SD-E2, arXiv:2601.17982: the sum of four rewards, each z-scored over the
+    group).
 
     Args:
         traces: B traces of one role on one question.
-        settings: the environment's.
+        settings: the environment's settings.
         embed: n texts -> (n, D) unit vectors.
     """
     if not traces:
@@ -132,13 +132,13 @@ def score(traces: Sequence[StrategyTrace], settings: SdE2Settings, embed: Embed)
         terms[name] = weight * (z_score(values_B) if settings.normalise else values_B)
     return [
         Score(
-            terms={name: float(values_B[place]) for name, values_B in terms.items()},
-            raw=raw[place],
+            terms={name: float(values_B[i]) for name, values_B in terms.items()},
+            raw=raw[i],
             strategies=len(trace.parsed.blocks),
-            distinct=count_distinct(vectors[place], settings.same_above),
-            diversity=diversity(vectors[place]),
+            distinct=count_distinct(vectors[i], settings.same_above),
+            diversity=diversity(vectors[i]),
         )
-        for place, trace in enumerate(traces)
+        for i, trace in enumerate(traces)
     ]
 
 
@@ -169,6 +169,6 @@ def _raw(
 
 
 def _reasoning(block: str) -> str:
-    """What stands between the tags, or the whole block without them."""
+    """The content of the reasoning tag, or the whole block without one."""
     inside = _REASONING.split(block, maxsplit=1)[-1]
     return " ".join(_END.split(inside, maxsplit=1)[0][:LONGEST_REASONING].split())

@@ -1,6 +1,6 @@
-"""What is known of ``sd-e2`` before it is built: its defaults."""
+"""The spec of ``sd-e2``: defaults."""
 
-from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.envs.env_spec import EnvSpec, never_rereads
 from coterie.envs.sd_e2.settings import SdE2Settings
 
 SPEC = EnvSpec(
@@ -11,7 +11,7 @@ SPEC = EnvSpec(
     settings=SdE2Settings,
     roles=("alice",),
     evaluation="coterie.envs.sd_e2.evaluation:EVALUATION",
-    rereads=reads_nothing_again,
+    rereads=never_rereads,
     presets="coterie.envs.sd_e2.presets:PRESETS",
     larger={"env": {"prompt_style": "answer", "max_new_tokens": 512}},
 )

@@ -1,4 +1,4 @@
-"""One agent, one problem, one answer: the plainest environment, for measuring."""
+"""One agent, one problem, one answer: the simplest environment, for evaluation."""
 
 from coterie.envs.solo.environment import SoloEnv, SoloSettings
 

@@ -1,4 +1,4 @@
-"""One agent, one problem, one answer: the plainest environment, for measuring.
+"""One agent, one problem, one answer: the simplest environment, for evaluation.
 
 | | |
 |---|---|
@@ -9,7 +9,7 @@
 | Action space | ``TextSpace``; ``TokenSpace`` in the token view |
 | Observation space | ``Dict(text: TextSpace, active: Discrete(2))`` |
 
-Reward: 1 for a right answer; a checker of your own may give a part of it.
+Reward: 1 for a right answer; a custom checker may give partial credit.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, UserError
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.env_spec import reads_nothing_again
+from coterie.envs.env_spec import never_rereads
 from coterie.envs.turns import Conversation, Outcome
 from coterie.rewards.grading.answers.confidence import parse_confidence
 
@@ -32,7 +32,7 @@ class SoloSettings:
     prompt: str = (
         "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
     )
-    """The message; ``{question}`` stands for the problem."""
+    """The prompt; ``{question}`` stands for the problem."""
     max_new_tokens: int = 4096
     """Longest answer."""
     eval_answers: int = 1
@@ -54,13 +54,13 @@ class SoloEnv(ConversationEnv, guarded=False):
     metadata: dict[str, Any] = {**ConversationEnv.metadata, "name": "solo_v0"}  # noqa: RUF012
     settings_class = SoloSettings
     default_roles = ("solver",)
-    rereads = staticmethod(reads_nothing_again)
+    rereads = staticmethod(never_rereads)
 
     def conversation(
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
     ) -> Conversation:
         (agent,) = self.possible_agents
-        # Not str.format: questions and answers are full of braces.
+        # str.format would fail on the braces of formulas.
         message = self.settings.prompt.replace("{question}", problem.question)
         answers = yield {agent: message}
         if agent not in answers:

@@ -1,5 +1,5 @@
-"""What is measured in ``solo``: Pass@1, Pass@k of all answers to a problem, and whether they state
-an answer at all."""
+"""Evaluation of ``solo``: Pass@1, Pass@k over all answers to a problem, and the share of answers
+that state one."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,19 +13,19 @@ from coterie.evaluation.metrics.passk import pass_at_k
 async def examine(
     play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: SoloSettings
 ) -> Outcomes:
-    """What was measured of each answer, problem by problem."""
+    """Play the problems; return measurements of each answer by problem."""
     count = settings.eval_answers
     episodes = await play(problems, mode="eval", replicas=count)
-    asked = [episodes[first : first + count] for first in range(0, len(episodes), count)]
+    groups = [episodes[first : first + count] for first in range(0, len(episodes), count)]
     return {
         "problems": [problem.id for problem in problems],
-        "correct": [[_value(episode, "correct") for episode in group] for group in asked],
-        "stated": [[_value(episode, "stated") for episode in group] for group in asked],
+        "correct": [[_value(episode, "correct") for episode in group] for group in groups],
+        "stated": [[_value(episode, "stated") for episode in group] for group in groups],
     }
 
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
-    """Every metric with its bootstrap over problems."""
+    """Return every metric with its bootstrap over problems."""
     correct_QN = as_floats(outcomes["correct"])
     columns: dict[str, Floats] = {
         f"pass@{k}": pass_at_k(correct_QN, k) for k in dict.fromkeys((1, correct_QN.shape[1]))
@@ -35,7 +35,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
 
 
 def further(metrics: Iterable[str]) -> list[Row]:
-    """Pass@k of however many answers there were."""
+    """Return rows for Pass@k, whose k depends on the number of answers."""
     names = [name for name in metrics if name.startswith("pass@")]
     return [
         *(Row(name.capitalize(), name) for name in names),
@@ -44,7 +44,7 @@ def further(metrics: Iterable[str]) -> list[Row]:
 
 
 def _value(episode: Episode, key: str) -> float | None:
-    """A measurement of the episode's only answer, as a number; None where the answer is missing."""
+    """A measurement of the episode's only answer; None if the answer is missing."""
     [row] = episode.trajectories
     return float(row.info[key]) if row.status == "ok" else None
 

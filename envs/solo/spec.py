@@ -1,4 +1,4 @@
-"""What is known of ``solo`` before it is built."""
+"""The spec of ``solo``: defaults."""
 
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.solo.environment import SoloSettings
@@ -12,7 +12,7 @@ SPEC = EnvSpec(
     roles=("solver",),
     evaluation="coterie.envs.solo.evaluation:EVALUATION",
     defaults={
-        # What a model of the tiny team reads, and how much it writes.
+        # Prompt and length of the tiny team's models.
         "env": {
             "prompt": "Question: {question}\nLet's solve this step by step:",
             "max_new_tokens": 48,

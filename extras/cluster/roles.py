@@ -44,8 +44,7 @@ class RemoteRole:
     ) -> dict[str, float]:
         """See :meth:`coterie.algorithms.learner.Learner.update`."""
         packed = pickle.dumps((trajectories, advantage_B, dict(turn_bonus)))
-        (metrics, bonus), self.stamp = self._ask("update", self._role, packed)
-        self.token_bonus = {id(trajectories[place]): value for place, value in bonus.items()}
+        (metrics, self.token_bonus), self.stamp = self._ask("update", self._role, packed)
         return metrics
 
     def imitate(self, rows: Sequence[Trajectory]) -> dict[str, float]:

@@ -147,10 +147,8 @@ class Worker:
             arguments: pickled rows, advantages and turn bonuses.
         """
         trained = cast(TrainedRole, self.models.trained[role])
-        rows, *credit = pickle.loads(arguments)
-        metrics, bonus = trained.update(rows, *credit), trained.token_bonus
-        by_place = {i: bonus[id(row)] for i, row in enumerate(rows) if id(row) in bonus}
-        return (metrics, by_place), trained.loaded.handle.stamp
+        metrics = trained.update(*pickle.loads(arguments))
+        return (metrics, trained.token_bonus), trained.loaded.handle.stamp
 
     def seen(self, path: Path) -> bytes:
         """The content of a file; empty if it does not exist."""

@@ -17,7 +17,7 @@ import numpy as np
 from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_numbers, refuse
 from coterie.datatypes.thinking import after_thinking
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.envs.env_spec import EnvSpec, never_rereads
 from coterie.envs.guarded import describe
 from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 
@@ -256,5 +256,5 @@ def game_spec(
         return GameEnv(name, make_game, settings, **services)
 
     defaults = {"agents": agents, "rollout": {"temperature": 1.5}}
-    again = reads_nothing_again
+    again = never_rereads
     return EnvSpec(name, 0, factory, settings, players, rereads=again, defaults=defaults)

@@ -6,7 +6,7 @@ from typing import Any
 
 from coterie.cli.plugins import load
 from coterie.datatypes import Scorer, TokenCodec, UserError
-from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.envs.env_spec import EnvSpec, never_rereads
 from coterie.extras.gateway.environment import GatewayEnv
 from coterie.extras.gateway.programs import FunctionProgram, Program, read_command
 from coterie.extras.gateway.settings import GatewaySettings
@@ -53,7 +53,7 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
         GatewaySettings,
         roles,
         evaluation="coterie.extras.gateway.evaluation:EVALUATION",
-        rereads=reads_nothing_again,
+        rereads=never_rereads,
         check=_check,
     )
 

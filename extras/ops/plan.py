@@ -20,7 +20,7 @@ from coterie.agents.sampling import copies
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
-from coterie.algorithms.batching import keeping
+from coterie.algorithms.batching import capped_budget
 from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
 from coterie.extras.ops.footprint import Load, footprint
 from coterie.extras.ops.plan_hours import EvaluationPlan, RolePlan, evaluations, hours, rows_of
@@ -163,7 +163,7 @@ def _role(
         tokens = settings.learner.micro_batch_tokens
         if cpu and spec.recompute == "auto":
             keeps = tokens_kept(config.get_text_config(), dtype.itemsize)
-            tokens = keeping(tokens, longest, keeps)
+            tokens = capped_budget(tokens, longest, keeps)
         load = Load(
             tokens,
             longest,

@@ -21,7 +21,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, check_numbers, refuse
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.env_spec import EnvSpec, reads_nothing_again
+from coterie.envs.env_spec import EnvSpec, never_rereads
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.extras.programs.console import output_of
 from coterie.extras.programs.sandbox import ProgramLimits
@@ -137,5 +137,5 @@ SPEC = EnvSpec(
     factory="coterie.extras.programs.tool_use:ToolUseEnv",
     settings=ToolUseSettings,
     roles=ToolUseEnv.default_roles,
-    rereads=reads_nothing_again,
+    rereads=never_rereads,
 )

@@ -24,7 +24,7 @@ class TinyModel:
         self.frozen = frozen
         self.context = 64
         self.shares_from = None
-        self.keeps_tokens = None
+        self.uncheckpointed_tokens = None
         self.ranks = Ranks()
         self.head_learns = True
 

@@ -153,7 +153,7 @@ def test_a_model_that_keeps_activations_of_few_tokens_gets_small_micro_batches(m
     longest = max(len(row.tokens) for row in rows)
 
     def sizes(keeps: int | None) -> list[int]:
-        model.keeps_tokens = keeps
+        model.uncheckpointed_tokens = keeps
         return [
             len(group) for group in BatchedModel(model, 1000, 1.0).micro_batches(rows, range(6))
         ]

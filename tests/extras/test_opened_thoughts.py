@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from coterie import envs
-from coterie.agents.team.team import Spoken
+from coterie.agents.team.team import PlayerCodec
 from coterie.datatypes import Completion, Problem, Prompt, Sampling
 from coterie.datatypes.thinking import opened_by
 from coterie.envs.bytes_codec import END, BytesCodec
@@ -201,6 +201,6 @@ async def test_a_stand_in_closes_the_thought_of_whoever_it_speaks_for() -> None:
 
 
 def test_a_script_does_not_inherit_the_thought_of_its_reader() -> None:
-    codec: Any = Spoken(Opening("<think>\n"))
+    codec: Any = PlayerCodec(Opening("<think>\n"))
     assert opened_by(codec, codec.open("x")) == ""
     assert (codec.vocab_size, codec.extend("x")) == (END + 1, [120])

@@ -11,13 +11,13 @@ from pathlib import Path
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
-from coterie.algorithms.own import try_own_parts
+from coterie.algorithms.custom import try_custom_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
 from coterie.cli.plugins import load
 from coterie.datatypes import UserError, check_numbers, refuse
-from coterie.envs.env_spec import reads_nothing_again
+from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
@@ -61,7 +61,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
         *_not_for_this_environment(settings),
     )
     check_readable(settings)
-    try_own_parts(settings.algo)
+    try_custom_parts(settings.algo)
     check_environment(settings)
     load_host().check(settings)
     check_moments(settings.learner)
@@ -135,9 +135,7 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
     """The environment's own refusals, and distillation where it has no traces to read."""
     spec = envs.spec(settings.choice.env)
     others = [
-        other.name
-        for other in envs.registered()
-        if other.rereads not in (None, reads_nothing_again)
+        other.name for other in envs.registered() if other.rereads not in (None, never_rereads)
     ]
     if spec.check is not None:
         yield from ask(spec, "check", settings.env, settings)

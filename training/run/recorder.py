@@ -1,6 +1,5 @@
 """The records of a step: metrics, episodes, transcripts, sentences about what went wrong."""
 
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 
 from rich.console import Console
@@ -8,7 +7,7 @@ from rich.console import Console
 from coterie.agents.team.players import player_counters
 from coterie.agents.team.team import Team
 from coterie.algorithms import Credit
-from coterie.training.batch import StepBatch, advantages_by_row
+from coterie.training.batch import StepBatch, advantages_by_row, token_bonuses_by_row
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.run.directory import RunDirectory
 from coterie.training.run.log import Logbook
@@ -108,7 +107,7 @@ class StepRecorder:
         logbook.step(step, metrics)
         advantages = advantages_by_row(batch.rows, credit)
         if self._settings.episodes_log:
-            bonuses = ChainMap(*(learner.token_bonus for learner in trained.values()))
+            bonuses = token_bonuses_by_row(batch.rows, trained)
             self._run.append(
                 "episodes.jsonl", [episode_record(e, advantages, bonuses) for e in batch.episodes]
             )

@@ -1,4 +1,4 @@
-"""Norm, SwiGLU and rotary embedding with few passes over memory, forward and backward.
+"""Norm, SwiGLU and rotary embedding with few memory passes, forward and backward.
 
 Legend: S rows of activations, D their width, H heads, E head width, R rotary width.
 """
@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-# Functions of autograd have no useful types for pyright: their results are named here.
+# pyright does not know the result types of autograd functions.
 
 
 class _Norm(torch.autograd.Function):
@@ -29,14 +29,14 @@ class _Norm(torch.autograd.Function):
         grad_weight = None
         if ctx.needs_input_grad[1]:
             grad_weight = along.view(-1, along.shape[-1]).sum(0)
-        # d(x / |x|) is what is left of the gradient across x.
+        # The gradient of x / |x| is the part of the incoming gradient orthogonal to x.
         mean = (along @ weight_D).div_(-along.shape[-1])[..., None]
         grad_x = torch.addcmul(grad * weight_D, unit, mean).mul_(scale)
         return grad_x, grad_weight, None
 
 
 def norm(x: Tensor, weight_D: Tensor, eps: float) -> Tensor:
-    """x / sqrt(mean x^2 + eps), times the weight, over the last dimension (arXiv:1910.07467)."""
+    """Return x / sqrt(mean x^2 + eps) * weight over the last dimension (arXiv:1910.07467)."""
     return _Norm.apply(x, weight_D, eps)  # pyright: ignore[reportReturnType]
 
 
@@ -55,7 +55,7 @@ class _SwiGLU(torch.autograd.Function):
 
 
 def swiglu(gate: Tensor, up: Tensor) -> Tensor:
-    """silu(gate) * up (SwiGLU, arXiv:2002.05202)."""
+    """Return silu(gate) * up (SwiGLU, arXiv:2002.05202)."""
     return _SwiGLU.apply(gate, up)  # pyright: ignore[reportReturnType]
 
 
@@ -69,12 +69,13 @@ class _Rotation(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # pyright: ignore
         cos, sin = ctx.saved_tensors
-        # The transpose of a rotation turns back.
+        # The transpose of a rotation is its inverse.
         return _rotate(grad, cos, -sin), None, None
 
 
 def rotate(x_SHE: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotary embedding (arXiv:2104.09864) of pairs (i, i + R/2); cosines and sines (S, 1, R/2)."""
+    """Apply the rotary embedding (arXiv:2104.09864) to pairs (i, i + R/2); cosines and sines are
+    (S, 1, R/2)."""
     return _Rotation.apply(x_SHE, cos, sin)  # pyright: ignore[reportReturnType]
 
 

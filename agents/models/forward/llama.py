@@ -1,7 +1,7 @@
 """Hidden states of scored positions, computed once for each distinct context.
 
-The model's own linear layers compute, with whatever adapters are on; packing, norms, rotations and
-attention are ours. Agrees with the model's own forward pass to rounding.
+Linear layers are the model's, with any active adapters; packing, norms, rotations and attention are
+implemented here. The result agrees with the model's forward pass up to rounding.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ _ATTENTION_KEPT = 1 << 26
 
 
 class TreeForward:
-    """The forward pass of one model on a CPU, for rows so short that attention is cheap."""
+    """The forward pass of a model on a CPU, for rows so short that attention is cheap."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -29,12 +29,12 @@ class TreeForward:
 
     @staticmethod
     def supports(model: nn.Module) -> bool:
-        """Whether the parts of ``model`` are known, and separate."""
+        """Whether the parts of ``model`` are known and not fused."""
         config: Any = getattr(model, "config", None)
         return is_llama_like(model) and config.model_type != "phi3" and config.hidden_act == "silu"
 
     def fits(self, ids_BT: Tensor) -> bool:
-        """Whether such a batch can be computed here: in float32 on a CPU, its rows not long."""
+        """Whether this class supports the batch: float32, on a CPU, rows not too long."""
         rows, width = ids_BT.shape
         model = self._model.model
         weight = model.embed_tokens.weight
@@ -45,7 +45,8 @@ class TreeForward:
         )
 
     def __call__(self, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """(N, D) last hidden states at the positions of ``mask_BT`` (B, T - 1), row by row."""
+        """Return last hidden states (N, D) at the positions of ``mask_BT`` (B, T - 1), row by
+        row."""
         model = self._model.model
         rows = tree.build(ids_BT.numpy(), mask_BT.numpy())
         position_1S = torch.from_numpy(rows.position_S)[None]
@@ -65,38 +66,38 @@ class TreeForward:
 
 
 class _Attention:
-    """Places of queries and keys, head by head, and the mask between them."""
+    """Indices of queries and keys for each head, and the mask between them."""
 
     def __init__(self, rows: tree.Tree, queries: tree.Queries, config: Any) -> None:
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
-        self._shape = (*queries.place_BQ.shape, rows.path_BT.shape[1])
+        self._shape = (*queries.index_BQ.shape, rows.path_BT.shape[1])
         self._heads = heads
         self._position_BQ1 = torch.from_numpy(queries.position_BQ)[:, :, None]
         self._bias: dict[int | None, Tensor] = {}
-        # Heads are told apart by the row that is read, so that no copy has to be transposed.
-        self._asked = _by_head(torch.from_numpy(queries.place_BQ), heads)
-        self._seen_nodes = _by_head(torch.from_numpy(rows.path_BT), kv_heads)
+        # Indices select (node, head) pairs as rows, so that no copy has to be transposed.
+        self._query_rows = _by_head(torch.from_numpy(queries.index_BQ), heads)
+        self._key_rows = _by_head(torch.from_numpy(rows.path_BT), kv_heads)
         slot_M = torch.from_numpy(queries.slot_M)[:, None]
         slots = self._shape[1]
         head_H = torch.arange(heads)
         self._answer = ((slot_M // slots * heads + head_H) * slots + slot_M % slots).view(-1)
 
     def __call__(self, q_MHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, reach: int | None) -> Tensor:
-        """(M, H E) the attention output of each query."""
+        """Return the attention output of each query, (M, H E)."""
         rows, slots, positions = self._shape
         kv_heads, width = k_SJE.shape[1:]
-        q = q_MHE.view(-1, width).index_select(0, self._asked)
-        k = k_SJE.view(-1, width).index_select(0, self._seen_nodes).view(-1, positions, width)
-        v = v_SJE.view(-1, width).index_select(0, self._seen_nodes).view(-1, positions, width)
-        # All query heads that share a key head, and all their queries, are one matrix.
+        q = q_MHE.view(-1, width).index_select(0, self._query_rows)
+        k = k_SJE.view(-1, width).index_select(0, self._key_rows).view(-1, positions, width)
+        v = v_SJE.view(-1, width).index_select(0, self._key_rows).view(-1, positions, width)
+        # All queries of the query heads that share a key head form one matrix.
         scores = torch.bmm(q.view(rows * kv_heads, -1, width), k.transpose(1, 2))
         scores = scores.view(rows, self._heads, slots, positions) + self._seen(reach)
         p = torch.softmax(scores, -1).view(rows * kv_heads, -1, positions)
         return torch.bmm(p, v).view(-1, width).index_select(0, self._answer).view(len(q_MHE), -1)
 
     def _seen(self, reach: int | None) -> Tensor:
-        """(B, 1, Q, T) 0 where a query sees a key, else minus infinity; ``reach`` is how many
-        positions it sees at most."""
+        """(B, 1, Q, T) 0 where a query sees a key, else -inf; ``reach``: most positions that it
+        sees."""
         if reach not in self._bias:
             ahead_BQT = self._position_BQ1 - torch.arange(self._shape[2])
             hidden_BQT = ahead_BQT < 0
@@ -132,6 +133,6 @@ def _layer(
     return x + mlp.down_proj(swiglu(mlp.gate_proj(h), mlp.up_proj(h)))
 
 
-def _by_head(place: Tensor, heads: int) -> Tensor:
-    """Places in (S, ...) of (B, Q) as places in (S heads, ...) of (B, heads, Q), flattened."""
-    return (place[:, None] * heads + torch.arange(heads)[:, None]).view(-1)
+def _by_head(index: Tensor, heads: int) -> Tensor:
+    """Turn indices (B, Q) into S into flattened indices (B, heads, Q) into S * heads."""
+    return (index[:, None] * heads + torch.arange(heads)[:, None]).view(-1)

@@ -1,7 +1,7 @@
-"""Packed rows: no padding is computed, and a start that rows share is computed once.
+"""Packed rows: padding is not computed, and a prefix that rows share is computed once.
 
-All tokens stand end to end in one row of the model's input. An attention function, registered with
-transformers, gets the segments that belong together; all other layers treat tokens one by one.
+All tokens form one row of the model's input. An attention function, registered with transformers,
+gets the segments that belong together; all other layers treat each token separately.
 
 Legend: S tokens that are computed, N scored positions, H query heads, J key-value heads, E head
 width, Q queries and K keys of one segment.
@@ -32,27 +32,27 @@ FAMILIES = frozenset(
     {"llama", "mistral", "qwen2", "qwen3", "phi3", "mixtral", "qwen3_moe", "gemma3_text"}
 )
 """Architectures (``model_type``) whose blocks pass unknown arguments on to attention, and whose
-attention masks nothing but the future and what is beyond a window."""
+attention masks only the future and positions beyond a window."""
 _NAME = "coterie_packed"
 SHARED_FROM = 16
-"""Tokens of a common start below which it does not pay to compute it once."""
+"""Minimum shared-prefix length worth computing once, in tokens."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Neighbouring tokens that attend to each other, and to a start that stands elsewhere."""
+    """Consecutive tokens ``own`` that attend to each other, and to a shared prefix ``start``."""
 
     own: range
     start: range = range(0)
 
     @property
     def queries(self) -> int:
-        """The number of its own tokens."""
+        """Number of own tokens."""
         return len(self.own)
 
     @property
     def keys(self) -> int:
-        """The number of tokens that the last of them attends to."""
+        """Number of tokens that the last own token attends to."""
         return len(self.start) + len(self.own)
 
 
@@ -65,7 +65,7 @@ class Packed:
     """The position of each token in its row."""
     segments: list[Segment]
     scored_N: Ints
-    """The place in S of each scored position, row by row."""
+    """Index into S of each scored position, row by row."""
     on_device: dict[str, Tensor] = field(default_factory=dict)
     """The layout for a GPU's kernel, made at the first call."""
     on_cpu: list[Segments] = field(default_factory=list)
@@ -102,21 +102,24 @@ def pack(ids_BT: Ints, mask_BT: Bools) -> Packed:
     for row, end in enumerate(length_B):
         if not end:
             continue
-        places, shared = np.flatnonzero(mask_BT[row]), int(first_B[row]) + 1
+        positions_N, shared = np.flatnonzero(mask_BT[row]), int(first_B[row]) + 1
         if shared < SHARED_FROM or starts.count(starts[row]) == 1:
-            scored.append(append(row, 0, int(end)).start + places)
+            scored.append(append(row, 0, int(end)).start + positions_N)
             continue
         if starts[row] not in seen:
             seen[starts[row]] = append(row, 0, shared)
         start = seen[starts[row]]
         rest = append(row, shared, int(end), start)
-        scored.append(np.where(places < shared, start.start, rest.start - shared) + places)
+        # The last token of the prefix is scored, too; later positions lie in the rest.
+        offset_N = np.where(positions_N < shared, start.start, rest.start - shared)
+        scored.append(offset_N + positions_N)
     return Packed(np.concatenate(ids), np.concatenate(positions), segments, np.concatenate(scored))
 
 
 @contextmanager
 def packed_attention(config: Any) -> Iterator[None]:
-    """While open, a model with this configuration wants ``packed=`` and masks nothing itself."""
+    """Make models with this configuration take ``packed=`` inside the block; they mask nothing
+    themselves."""
     before, config._attn_implementation = config._attn_implementation, _NAME
     try:
         yield
@@ -147,7 +150,7 @@ def _attend(
         return packed.on_cpu[0].attend(q, k, v, scale, sliding_window)[None], None
     groups = q_1HSE.shape[1] // k_1JSE.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k_1JSE, v_1JSE))
-    # Split once: the backward pass of a slice would fill a tensor as long as all of them.
+    # Split once: the backward pass of each slice would fill a tensor of full length.
     sizes = [segment.queries for segment in packed.segments]
     pieces = {
         segment.own.start: parts

@@ -1,8 +1,8 @@
-"""Attention of rows end to end on a CPU: many short segments at once.
+"""Attention of packed rows on a CPU: many short segments at once.
 
-torch's kernel, called for each segment, spends more on every call than on its numbers, and the
-backward pass of every slice fills a tensor as long as all rows. Segments of similar length are
-padded to one batch of matrix products instead, in float32 whatever the model computes in.
+A kernel call for each segment would cost more than its computation, and the backward pass of each
+slice would fill a tensor of full length. Instead, segments of similar length are padded to a batch
+of matrix products, in float32 whatever the model's format.
 
 Legend: S tokens that are computed, B segments of a batch, Q queries and K keys of the longest of
 them, H query heads, J key-value heads, E head width.
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# Scores that exist at once, 8 MiB: what caches of a core and its neighbours hold.
+# Attention scores computed at once: 8 MiB fit into the caches of a few cores.
 _SCORES_AT_ONCE = 1 << 21
 _PADDED = 1.5
 """Largest ratio of computed scores, padding included, to needed ones."""
@@ -27,18 +27,18 @@ class SegmentBatch:
     def __init__(self, segments: Sequence[Any]) -> None:
         self.shape = len(segments), max(s.queries for s in segments), max(s.keys for s in segments)
         rows, queries, keys = self.shape
-        asked_BQ, seen_BK = np.zeros((rows, queries), np.int64), np.zeros((rows, keys), np.int64)
+        query_BQ, key_BK = np.zeros((rows, queries), np.int64), np.zeros((rows, keys), np.int64)
         slots: list[np.ndarray] = []
         for row, segment in enumerate(segments):
-            asked_BQ[row, : segment.queries] = np.arange(segment.own.start, segment.own.stop)
+            query_BQ[row, : segment.queries] = np.arange(segment.own.start, segment.own.stop)
             start = len(segment.start)
-            seen_BK[row, :start] = np.arange(segment.start.start, segment.start.stop)
-            seen_BK[row, start : segment.keys] = asked_BQ[row, : segment.queries]
+            key_BK[row, :start] = np.arange(segment.start.start, segment.start.stop)
+            key_BK[row, start : segment.keys] = query_BQ[row, : segment.queries]
             slots.append(row * queries + np.arange(segment.queries))
         self.token_N = np.concatenate([np.arange(s.own.start, s.own.stop) for s in segments])
-        """The tokens whose outputs :meth:`attend` gives."""
+        """The tokens whose outputs :meth:`attend` returns."""
         self._slot_N = torch.from_numpy(np.concatenate(slots))
-        self._asked, self._seen = (torch.from_numpy(x.reshape(-1)) for x in (asked_BQ, seen_BK))
+        self._queries, self._keys = (torch.from_numpy(x.reshape(-1)) for x in (query_BQ, key_BK))
         first_B = torch.tensor([s.keys - s.queries for s in segments])
         self._position_BQ1 = (first_B[:, None] + torch.arange(queries))[:, :, None]
         self._bias: dict[int | None, Tensor] = {}
@@ -46,25 +46,25 @@ class SegmentBatch:
     def attend(
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
     ) -> Tensor:
-        """(N, H, E) the attention output of each query.
+        """Return the attention output of each query, (N, H, E).
 
         Args:
             q_SHE: queries of all rows.
             k_SJE: keys of all rows.
             v_SJE: values of all rows.
-            scale: multiplies the scores.
+            scale: factor of the scores.
             window: latest positions that a query sees, its own included; None: all.
         """
         (rows, queries, keys), heads, kv_heads = self.shape, q_SHE.shape[1], k_SJE.shape[1]
         width = q_SHE.shape[2]
 
-        def by_head(x_SJE: Tensor, place: Tensor, size: int) -> Tensor:
-            x = x_SJE.index_select(0, place).float()
+        def by_head(x_SJE: Tensor, index: Tensor, size: int) -> Tensor:
+            x = x_SJE.index_select(0, index).float()
             return x.view(rows, size, -1, width).transpose(1, 2)
 
-        q = by_head(q_SHE, self._asked, queries).reshape(rows * kv_heads, -1, width)
-        k = by_head(k_SJE, self._seen, keys).reshape(rows * kv_heads, keys, width)
-        v = by_head(v_SJE, self._seen, keys).reshape(rows * kv_heads, keys, width)
+        q = by_head(q_SHE, self._queries, queries).reshape(rows * kv_heads, -1, width)
+        k = by_head(k_SJE, self._keys, keys).reshape(rows * kv_heads, keys, width)
+        v = by_head(v_SJE, self._keys, keys).reshape(rows * kv_heads, keys, width)
         scores = torch.bmm(q * scale, k.transpose(1, 2)).view(rows, heads, queries, keys)
         p = torch.softmax(scores + self._hidden(window), -1)
         mixed = torch.bmm(p.view(rows * kv_heads, -1, keys), v).to(q_SHE.dtype)
@@ -72,13 +72,13 @@ class SegmentBatch:
         return out.index_select(0, self._slot_N)
 
     def _hidden(self, window: int | None) -> Tensor:
-        """(B, 1, Q, K) 0 where a query sees a key, else minus infinity; every query sees itself."""
+        """(B, 1, Q, K) 0 where a query sees a key, else -inf; every query sees itself."""
         if window not in self._bias:
             ahead_BQK = self._position_BQ1 - torch.arange(self.shape[2])
             hidden_BQK = ahead_BQK < 0
             if window is not None:
                 hidden_BQK |= ahead_BQK >= window
-            # Past a segment's end there is no query; the values there must be finite.
+            # Empty query slots past a segment's end must stay finite: they see everything.
             hidden_BQK &= ~hidden_BQK.all(-1, keepdim=True)
             bias_BQK = torch.zeros(hidden_BQK.shape).masked_fill_(hidden_BQK, -torch.inf)
             self._bias[window] = bias_BQK[:, None]
@@ -91,7 +91,7 @@ class Segments:
     def __init__(self, segments: Sequence[Any], heads: int) -> None:
         self._batches = [SegmentBatch(group) for group in _groups(segments, heads)]
         order_S = np.concatenate([batch.token_N for batch in self._batches])
-        self._place_S = torch.from_numpy(np.argsort(order_S))
+        self._order_S = torch.from_numpy(np.argsort(order_S))
 
     @staticmethod
     def fit(segments: Sequence[Any], heads: int) -> bool:
@@ -101,14 +101,14 @@ class Segments:
     def attend(
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
     ) -> Tensor:
-        """(S, H, E) the attention output of each query within its segment; arguments as in
+        """Return the attention output of each query within its segment, (S, H, E); arguments as in
         :meth:`SegmentBatch.attend`."""
-        answers = [batch.attend(q_SHE, k_SJE, v_SJE, scale, window) for batch in self._batches]
-        return torch.cat(answers).index_select(0, self._place_S)
+        outputs = [batch.attend(q_SHE, k_SJE, v_SJE, scale, window) for batch in self._batches]
+        return torch.cat(outputs).index_select(0, self._order_S)
 
 
 def _groups(segments: Sequence[Any], heads: int) -> Iterator[list[Any]]:
-    """Groups of segments of similar length, within the limit and with little padding."""
+    """Group segments of similar length, within the limit and with little padding."""
     group: list[Any] = []
     keys = real = 0
     for segment in sorted(segments, key=lambda s: (s.queries, s.keys)):

@@ -1,4 +1,4 @@
-"""Rows as paths of one tree of contexts: what rows share at their start is computed once.
+"""Rows as paths in a tree of contexts, so that shared prefixes are computed once.
 
 Legend: B rows that differ from all others, T positions, S nodes (distinct contexts), Q queries of
 one row, M chosen nodes, N scored positions of all rows.
@@ -15,15 +15,15 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Queries:
-    """Nodes that attend, each in one row whose path leads to it."""
+    """Nodes with queries, each assigned to one row whose path contains it."""
 
     node_M: Ints
     slot_M: Ints
-    """Where in (B, Q), flattened, each node's query stands."""
-    place_BQ: Ints
-    """The inverse, into M; 0 where a slot is empty."""
+    """Flattened index into (B, Q) of each node's query."""
+    index_BQ: Ints
+    """The inverse: index into M of each slot; 0 for empty slots."""
     position_BQ: Ints
-    """Each query's own position, the last one that it may see; 0 where a slot is empty."""
+    """Position of each query, the last one that it sees; 0 for empty slots."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +38,29 @@ class Tree:
     ids_S: Ints
     position_S: Ints
     path_BT: Ints
-    """Each row's nodes; 0 past its end."""
+    """Nodes of each row; 0 past its end."""
     every: Queries
     """All nodes."""
     scored: Queries
-    """The nodes whose next token is scored in some row."""
+    """Nodes whose next token is scored in some row."""
     scored_N: Ints
-    """Each scored position of the given rows as a place in ``scored.node_M``, row by row."""
+    """Index into ``scored.node_M`` of each scored position, row by row."""
 
 
 def build(ids_BT: Ints, mask_BT: Bools) -> Tree:
-    """The tree of (B, T) rows, each up to its last scored position.
+    """Build the tree of rows (B, T), each up to its last scored position.
 
-    ``mask_BT`` is (B, T - 1), true where the token after a position is scored; at least once.
+    ``mask_BT`` (B, T - 1) is true where the token after a position is scored, at least once.
     """
     columns_T = np.arange(mask_BT.shape[1])
     length_B = np.where(mask_BT, columns_T + 1, 0).max(1)
     within_BT = columns_T < length_B[:, None]
-    # Past a row's end stands what is no token, so that it equals no other row's token.
+    # -1 past a row's end equals no token of another row.
     rows_BT = np.where(within_BT, ids_BT[:, :-1], -1)
     order_B = np.lexsort(rows_BT.T[::-1])
     rows_BT, within_BT = rows_BT[order_B], within_BT[order_B]
-    # Sorted, a row shares most with the one before it: from their first difference on it is new.
+    # In sorted order a row shares most with its predecessor; nodes from their first difference on
+    # are new.
     new_BT = within_BT.copy()
     new_BT[1:] &= np.logical_or.accumulate(rows_BT[1:] != rows_BT[:-1], axis=1)
     number_BT = np.cumsum(new_BT.ravel()).reshape(new_BT.shape) - 1
@@ -89,8 +90,8 @@ def _queries(chosen_BT: Bools, path_BT: Ints) -> Queries:
     width = int(chosen_BT.sum(1).max())
     row_M, position_M = np.nonzero(chosen_BT)
     slot_M = row_M * width + (np.cumsum(chosen_BT, 1) - 1)[row_M, position_M]
-    place_BQ = np.zeros((len(chosen_BT), width), np.int64)
-    position_BQ = np.zeros_like(place_BQ)
-    place_BQ.reshape(-1)[slot_M] = np.arange(len(slot_M))
+    index_BQ = np.zeros((len(chosen_BT), width), np.int64)
+    position_BQ = np.zeros_like(index_BQ)
+    index_BQ.reshape(-1)[slot_M] = np.arange(len(slot_M))
     position_BQ.reshape(-1)[slot_M] = position_M
-    return Queries(path_BT[row_M, position_M], slot_M, place_BQ, position_BQ)
+    return Queries(path_BT[row_M, position_M], slot_M, index_BQ, position_BQ)

@@ -28,7 +28,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, UserError, Verdict, derive_seed
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.env_spec import reads_nothing_again
+from coterie.envs.env_spec import never_rereads
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
@@ -115,7 +115,7 @@ class LeapEnv(ConversationEnv, guarded=False):
     settings: LeapSettings
     settings_class = LeapSettings
     default_roles = ("policy",)
-    rereads = staticmethod(reads_nothing_again)
+    rereads = staticmethod(never_rereads)
 
     def check_roles(self) -> None:
         if len(self.roles) != 1:

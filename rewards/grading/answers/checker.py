@@ -172,6 +172,7 @@ class Checker:
             stated = value_unmarked(response, problem.question)
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
+            # A broken-off answer is wrong because it states none.
             return Verdict(False, None, "none")
         if len(answer) > MAX_RAW:
             return Verdict(False, answer, "refused")

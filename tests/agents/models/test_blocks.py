@@ -146,9 +146,9 @@ def test_activations_are_computed_twice_where_they_would_take_much(load_role, to
     # 32 * 4 bytes * 2 layers * width 32 = 8,192 bytes a token: 2 GiB are 262,144 of them.
     handle = load_role("qwen3").handle
     assert handle.recomputes(tokens) == twice
-    assert handle.keeps_tokens == 262_144
+    assert handle.uncheckpointed_tokens == 262_144
 
 
 @pytest.mark.parametrize("recompute", ["never", "always"])
 def test_with_recompute_set_micro_batches_have_the_budget_asked_for(load_role, recompute) -> None:
-    assert load_role("qwen3", recompute=recompute).handle.keeps_tokens is None
+    assert load_role("qwen3", recompute=recompute).handle.uncheckpointed_tokens is None

@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from coterie.agents.models.gguf import converted
-from coterie.agents.models.gguf_tokenizer import check_tokenizer
+from coterie.agents.models.gguf_tokenizer_repair import check_tokenizer
 from coterie.agents.models.loading import load_team
 from coterie.agents.models.locate import check_model, local_folder
 from coterie.agents.models.spec import LoraSpec, ModelSpec

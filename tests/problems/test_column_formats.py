@@ -5,7 +5,7 @@ import pytest
 
 from coterie.datatypes import Problem, UserError
 from coterie.problems import opening
-from coterie.problems.formats import BY_NAME, FORMATS, pair_format, read_row, recognise
+from coterie.problems.column_formats import BY_NAME, FORMATS, pair_format, read_row, recognise
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.hub import HUB_SETS
 from coterie.problems.readers import bare_problem

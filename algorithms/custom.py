@@ -1,28 +1,27 @@
-"""An author's own advantage and surrogate, tried once before a model is loaded."""
+"""A trial call of custom advantages and surrogates, before any model is loaded."""
 
 import numpy as np
 
 from coterie.algorithms.algorithm import Algorithm
-from coterie.algorithms.credit import own_advantage
+from coterie.algorithms.credit import custom_advantage
 from coterie.datatypes import UserError
 
 
-def try_own_parts(algorithm: Algorithm) -> None:
-    """Call an own advantage and an own surrogate on small inputs.
+def try_custom_parts(algorithm: Algorithm) -> None:
+    """Call a custom advantage and a custom surrogate on small inputs.
 
     Raises:
-        UserError: a part raises, or returns the wrong kind of value.
+        UserError: a part raises or returns the wrong kind of value.
     """
     if algorithm.advantage:
-        # Two groups: one whose rewards differ, one whose rewards are equal.
+        # Two groups, one of them without variance.
         rewards = np.array([1.0, 0.0, 0.5, 0.25, 0.25])
-        own_advantage(algorithm.advantage, rewards, np.array([0, 0, 0, 1, 1]))
+        custom_advantage(algorithm.advantage, rewards, np.array([0, 0, 0, 1, 1]))
     if type(algorithm.surrogate).__module__ != Algorithm.__module__:
         _try_surrogate(algorithm)
 
 
 def _try_surrogate(algorithm: Algorithm) -> None:
-    """Two rows of three tokens, with an advantage of each sign."""
     import torch
 
     from coterie.algorithms.surrogates import Terms, surrogate
@@ -34,6 +33,7 @@ def _try_surrogate(algorithm: Algorithm) -> None:
             f"{name} has no formula: decorate a function of it with "
             "coterie.algorithms.surrogate.register"
         )
+    # Two rows of three tokens, with one advantage of each sign.
     logp_BT = torch.full((2, 3), -1.0, requires_grad=True)
     old_BT = torch.tensor([[-1.0, -1.5, -0.5], [-1.0, -2.0, -1.0]])
     mask_BT = torch.tensor([[True, True, True], [True, True, False]])

@@ -1,16 +1,16 @@
-"""The tokenizer of a GGUF file: its pre-tokenizer and its BOS, as the model was trained with.
+"""Repairs the tokenizer that transformers reads from a GGUF file: its pre-tokenizer and its BOS.
 
-A GGUF names the rule by which text is cut before merging (``tokenizer.ggml.pre``) and does not hold
-it. transformers knows some of these names and reads every other as GPT-2's; it does not read
-``add_bos_token``. The groups are llama.cpp's (``src/llama-vocab.cpp``).
+A GGUF file names its pre-tokenizer (``tokenizer.ggml.pre``) but does not contain the rules.
+transformers knows some of the names, reads all others as GPT-2's, and ignores ``add_bos_token``.
+The groups below are those of llama.cpp (``src/llama-vocab.cpp``).
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from coterie.agents.models.bos import prepend_bos
 from coterie.agents.models.gguf_header import WAY_OUT
-from coterie.agents.models.start import put_in_front
 from coterie.datatypes import UserError
 
 _GPT2 = frozenset({"gpt-2", "mpt", "olmo", "phi-2"})
@@ -25,15 +25,15 @@ _WHOLE_WORDS = frozenset(
         "tekken",
     }
 )
-"""Words of the vocabulary are kept whole, whatever the merges; a BOS stands in front by default."""
+"""Words of the vocabulary stay whole, whatever the merges; texts begin with a BOS by default."""
 _SENTENCEPIECE, _BYTES = "llama", "gpt2"
 
 
 def check_tokenizer(path: Path, metadata: Mapping[str, Any]) -> None:
-    """Refuse a tokenizer that would be read differently from how its model was trained.
+    """Refuse a tokenizer that cannot be read as its model was trained with it.
 
     Raises:
-        UserError: one sentence that names it.
+        UserError: names the file and the reason.
     """
     kind, cut = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre")
     if kind is None or not isinstance(metadata.get("tokenizer.ggml.tokens"), int):
@@ -53,8 +53,8 @@ def check_tokenizer(path: Path, metadata: Mapping[str, Any]) -> None:
         )
 
 
-def mend(tokenizer: Any, metadata: Mapping[str, Any]) -> None:
-    """Set the pre-tokenizer and the BOS of transformers' ``tokenizer`` to what the file says."""
+def repair_tokenizer(tokenizer: Any, metadata: Mapping[str, Any]) -> None:
+    """Set the pre-tokenizer and the BOS of transformers' ``tokenizer`` by the file's metadata."""
     from tokenizers import pre_tokenizers
 
     backend, cut = tokenizer.backend_tokenizer, metadata.get("tokenizer.ggml.pre")
@@ -71,11 +71,11 @@ def mend(tokenizer: Any, metadata: Mapping[str, Any]) -> None:
             model.ignore_merges = True
             backend.model = model
     if _begins(metadata):
-        put_in_front(tokenizer)
+        prepend_bos(tokenizer)
 
 
 def _begins(metadata: Mapping[str, Any]) -> bool:
-    """Whether a BOS belongs in front of a text."""
+    """Whether texts begin with a BOS."""
     sentencepiece = metadata["tokenizer.ggml.model"] == _SENTENCEPIECE
     usual = sentencepiece or metadata.get("tokenizer.ggml.pre") in _WHOLE_WORDS
     return bool(metadata.get("tokenizer.ggml.add_bos_token", usual))

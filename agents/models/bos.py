@@ -1,4 +1,4 @@
-"""The beginning-of-sequence token, for tokenizers whose files ask for it."""
+"""The beginning-of-sequence token (BOS), for tokenizers whose files ask for it."""
 
 import json
 from pathlib import Path
@@ -7,17 +7,17 @@ from typing import Any
 _SETTINGS = "tokenizer_config.json"
 
 
-def asks_for_start(folder: Path | None) -> bool:
-    """Whether the tokenizer's settings in ``folder`` say ``add_bos_token``, which transformers
-    leaves unread where there is a ``tokenizer.json``."""
+def asks_for_bos(folder: Path | None) -> bool:
+    """Whether the tokenizer's settings in ``folder`` have ``add_bos_token``, which transformers
+    ignores beside a ``tokenizer.json``."""
     if folder is None or not (folder / _SETTINGS).is_file():
         return False
     return json.loads((folder / _SETTINGS).read_text("utf-8")).get("add_bos_token") is True
 
 
-def put_in_front(tokenizer: Any) -> None:
-    """Have a fast tokenizer begin every text with its BOS, as ``tokenizer(text)`` gives it and as
-    it is saved. Nothing changes where it does so already, or has no BOS."""
+def prepend_bos(tokenizer: Any) -> None:
+    """Make a fast tokenizer begin every text with its BOS, also after it is saved. Nothing changes
+    if it does so already or has no BOS."""
     from tokenizers.processors import Sequence, TemplateProcessing
 
     mark, backend = tokenizer.bos_token, tokenizer.backend_tokenizer

@@ -1,4 +1,7 @@
-"""Known formats of data sets, recognised by the names of their columns."""
+"""Column formats of data sets: which columns are question and answer, by their names.
+
+File formats (JSONL, Parquet, CSV, ...) are in :mod:`coterie.problems.files`.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,41 +27,41 @@ META_COLUMNS = (
 _ANSWERS_OF: Mapping[str | None, Answers] = {
     "qa": "any", "judged": "any", "text": "any", "list": "all",
 }  # fmt: skip
-"""What a list of answers means where the user chooses how they are compared."""
+"""Meaning of a list of answers for each answer kind that the user can choose."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Format:
-    """The columns of a family of data sets and how to read them."""
+    """The columns of a family of data sets, and their reader."""
 
     name: str
     columns: tuple[str, ...]
-    """Columns without which a row cannot be read."""
+    """Required columns."""
     read: RowReader
-    """Row -> problem without an id whose question lacks its options; None for a row that is left
-    out. Raises :class:`UnusableRowError`."""
+    """Row -> problem without an id, whose question lacks its options; None for a skipped row.
+    Raises :class:`UnusableRowError`."""
     fits: Callable[[Row], bool] = lambda row: True
-    """Whether the values of a row look right, where the names of columns do not decide."""
+    """Whether the values of a row fit, if the names of columns are not enough."""
     optional: tuple[str, ...] = ()
-    """Columns that are used when present."""
+    """Columns that are read if they exist."""
     passages: tuple[str, ...] = ()
-    """Columns of passages that a set of the table has, to be put in front of the question."""
+    """Columns with passages, which go in front of the question."""
     permute: bool = False
-    """Whether the options come in an order that would give the answer away."""
+    """Whether options are listed in an order that reveals the answer."""
     deduplicate: bool = False
     """Whether the set is published with repetitions."""
     closed: bool = False
-    """Whether further columns never belong to the question."""
+    """Whether no further column belongs to the question."""
     settle: Callable[[Sequence[Row]], "Format"] | None = None
-    """What all rows decide together, such as whether an index counts from 0; None: each row is read
-    by itself."""
+    """All rows -> the format with ambiguities decided, such as whether an index counts from 0;
+    None: there are none."""
     notes: tuple[str, ...] = ()
-    """What is not obvious about the reading, for the user."""
+    """Notes for the user about interpretations that are not obvious."""
 
     @property
     def used(self) -> set[str]:
-        """The columns that are read."""
+        """The columns that the reader uses."""
         return {*self.columns, *self.optional}
 
 
@@ -72,16 +75,16 @@ def read_row(
     answers: Answers | None = None,
     met: set[str] | None = None,
 ) -> Problem | None:
-    """The finished problem of a row: checked, passages in front of the question, options under it.
+    """Return the checked problem of a row, with passages before its question and options after it.
 
     Args:
-        form: how the row is read.
+        form: the format.
         row: values by column.
-        id: of the problem.
-        choice_seed: of the order of options.
+        id: id of the problem.
+        choice_seed: seed of the order of options.
         kind: overrides how answers are compared.
-        answers: overrides what a list of answers means.
-        met: gets the names of the passages that were put in front.
+        answers: overrides the meaning of a list of answers.
+        met: collects the names of added passages.
 
     Raises:
         UnusableRowError: the row cannot become a problem.
@@ -115,8 +118,8 @@ def read_row(
 
 
 def recognise(columns: Iterable[str], row: Row) -> Format | None:
-    """The first format whose columns are all there and whose values fit: a published set, then
-    multiple choice, then a question and an answer."""
+    """Return the first format whose columns exist and whose values fit: published sets first, then
+    multiple choice, then question and answer."""
     present = set(columns)
     for form in PUBLISHED:
         if present.issuperset(form.columns) and form.fits(row):
@@ -131,7 +134,7 @@ def recognise(columns: Iterable[str], row: Row) -> Format | None:
 
 
 def pair_format(question: str | Sequence[str], answer: str) -> Format:
-    """Columns by name; the answer is read by its looks."""
+    """Return a format of named columns; the kind of answer is detected."""
     columns = (question,) if isinstance(question, str) else tuple(question)
 
     def settle(rows: Sequence[Row]) -> Format:
@@ -155,7 +158,7 @@ def pair_format(question: str | Sequence[str], answer: str) -> Format:
 
 
 def with_columns(form: Format, *, optional: tuple[str, ...]) -> Format:
-    """``form`` with further columns that are not the question's."""
+    """Add columns to ``form`` that do not belong to the question."""
     settle = form.settle
     return replace(
         form,
@@ -165,12 +168,12 @@ def with_columns(form: Format, *, optional: tuple[str, ...]) -> Format:
 
 
 def choice_format(question: Sequence[str], row: Row, answer: str | None = None) -> Format | None:
-    """Multiple choice, where ``row`` has options and a column that names the right one.
+    """Return a multiple-choice format if ``row`` has options and a column with the right one.
 
     Args:
         question: columns of the question.
-        row: the first one.
-        answer: the column that names the right option; None finds it.
+        row: the first row.
+        answer: column of the right option; None: detected.
     """
     source = options.find(row)
     if source is None:
@@ -192,13 +195,13 @@ def _choice_format(question: tuple[str, ...], source: Source, golds: tuple[str, 
             try:
                 cases.append((source.read(row), row))
             except UnusableRowError:
-                continue  # refused when its turn comes, with its place
+                continue  # the reader refuses it later, with its line number
         found = options.settle(cases, golds, digits=digits)
         read = readers.choice(question, source.read, golds, found, digits=digits)
         return replace(form, read=read, notes=(*form.notes, *_index_notes(found, rows)))
 
     columns = (*question, *source.columns)
-    # Of several columns that name the right option, any may be empty.
+    # If several columns name the right option, each may be empty.
     columns = (*columns, golds[0]) if len(golds) == 1 and not source.permute else columns
     form = Format(
         _CHOICES.get(columns, "+".join(columns)),
@@ -213,7 +216,7 @@ def _choice_format(question: tuple[str, ...], source: Source, golds: tuple[str, 
 
 
 def _index_notes(found: Mapping[str, Sequence[Reading]], rows: Sequence[Row]) -> list[str]:
-    """Where an index from 0 is text, or counts from 1, it is worth a word."""
+    """Notes on columns that are read as an index from 1, or as an index from 0 in text."""
     notes = []
     for column, (first, *_) in found.items():
         as_text = any(isinstance(row.get(column), str) for row in rows)
@@ -223,15 +226,15 @@ def _index_notes(found: Mapping[str, Sequence[Reading]], rows: Sequence[Row]) ->
 
 
 def render_choices(choices: Sequence[str]) -> str:
-    r"""``\nA. first\nB. second``, to be appended to a question."""
+    r"""Return ``\nA. first\nB. second``, to append to a question."""
     return "".join(f"\n{letter}. {text}" for letter, text in zip(LETTERS, choices))
 
 
 def permute_choices(problem: Problem, seed: int) -> Problem:
-    """``problem`` with its options in a random order that depends on (seed, question) only.
+    """Put the options into a random order that depends only on seed and question, so that GPQA main
+    and GPQA diamond show common items alike.
 
-    So GPQA main and GPQA diamond show a shared item the same way. ``problem.question`` does not
-    hold the options yet; the seed is kept in ``meta["choice_seed"]``.
+    ``problem.question`` must not include the options yet. ``meta["choice_seed"]`` gets the seed.
     """
     order = list(range(len(problem.choices)))
     shuffle(order, seed, "choices", canonical(problem.question))
@@ -260,9 +263,9 @@ def _is_yes_or_no(row: Row) -> bool:
 
 
 _ANY = ("golden_answers", "acceptable_answers", "possible_answers")
-"""Columns whose name says that any of their answers is right."""
+"""Columns of which any answer is right, by their names."""
 _STEMS = ("question_stem", "ctx", "goal", "sentence", "stem")
-"""Columns that are a question only where there are options."""
+"""Columns that are a question only in a row with options."""
 _CHOICES: Mapping[tuple[str, ...], str] = {
     ("question", "choices", "answer"): "mmlu",
     ("question", "choices", "answerKey"): "commonsenseqa",
@@ -270,7 +273,6 @@ _CHOICES: Mapping[tuple[str, ...], str] = {
 
 
 def _listed_choices(answer: str) -> Format:
-    """Options in the column ``choices``."""
     source = Source(("choices",), lambda row: options.from_value("choices", row.get("choices")))
     return _choice_format(("question",), source, (answer,))
 
@@ -315,7 +317,7 @@ PUBLISHED: tuple[Format, ...] = (
     Format("pubmedqa", ("question", "final_decision"), readers.pubmedqa,
            fits=_is_yes_or_no),
 )  # fmt: skip
-"""Sets that the names of their columns tell."""
+"""Published sets, which their columns identify."""
 
 PAIRS: tuple[Format, ...] = (
     Format("gsm8k", ("question", "answer"), readers.gsm8k,
@@ -338,7 +340,7 @@ PAIRS: tuple[Format, ...] = (
            readers.solution("instruction", "output")),
     *(Format(column, (column,), readers.chat(column)) for column in readers.CHATS),
 )  # fmt: skip
-"""A question and an answer, by the names of their columns."""
+"""Formats of a question and an answer, by the names of their columns."""
 
 FORMATS: tuple[Format, ...] = (
     *PUBLISHED,
