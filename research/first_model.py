@@ -18,7 +18,8 @@ from typing import Any
 from coterie.envs.solo.evaluation import estimate
 from coterie.evaluation.evaluation import Resampled, difference
 from coterie.training.run.directory import METRICS, WARMUP, RunDirectory
-from evidence.runs import ROOT, cpu_s
+from evidence.commands import cpu_s
+from evidence.studies import ROOT
 
 RESULTS = ROOT / "docs/first-real-model.json"
 FLAGS = shlex.split(

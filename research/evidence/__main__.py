@@ -1,22 +1,20 @@
-"""The runs behind docs/evidence.md: what is missing is trained, run by run, and stored.
+"""The runs behind docs/evidence.md: what is missing is run, one after another, and stored.
 
-    python research/evidence --list              # what is missing, in the order of the protocols
-    nice python research/evidence --until 13:30  # trains it; begins no run after that time
+    python research/evidence --list              # what is missing, in the order of the studies
+    nice python research/evidence --until 13:30  # runs it; begins no run after that time
     python research/evidence --only default-core # those with this in their name
     python research/evidence --again control-disjoint-other-same-330 --seed 7
                                                  # an arm on a fresh seed, shown and not stored
     python research/evidence --tables            # makes the pages' tables and pictures anew
 
-A finished run is never run again: another session goes on with the next one. A run that was cut off
-goes on from its last checkpoint. Start it as often as there are cores: a run is trained by one
-process only.
+A stored run is not run again; a run that was cut off continues from its last checkpoint. Start the
+command as often as there are cores: each run is left to one process.
 """
 
 import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:1] = [str(ROOT), str(ROOT / "research"), str(ROOT / "tools")]
@@ -31,58 +29,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "runs/evidence", help="where runs go")
     parser.add_argument("--again", default="", help="a run's name without its seed: run it anew")
     parser.add_argument("--seed", type=int, default=7, help="of --again")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    from evidence import (
-        consulting,
-        contests,
-        controls,
-        eapo_published,
-        peers,
-        published,
-        real_models,
-    )
-    from evidence.runs import again, train_all
+    from evidence import pages, runner
+    from evidence.studies import studies
 
-    if asked.tables:
-        from evidence import (
-            consulting_tables,
-            contest_tables,
-            control_tables,
-            eapo_published_tables,
-            peer_tables,
-            published_tables,
-            real_tables,
-        )
-
-        peer_tables.write()
-        contest_tables.write()
-        control_tables.write()
-        consulting_tables.write()
-        real_tables.write()
-        published_tables.write()
-        eapo_published_tables.write()
+    if options.tables:
+        pages.write()
         return
-    asked.out.mkdir(parents=True, exist_ok=True)
-    # A protocol is a module with RESULTS, planned, stored and train.
-    protocols = (peers, contests, controls, consulting, real_models, published, eapo_published)
-    if asked.again:
-        print(again(protocols, asked.again, asked.seed, asked.out))
+    out = options.out.resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if options.again:
+        print(runner.again([*studies().values()], options.again, options.seed, out))
         return
-    for protocol in protocols:
-        tried = None
-        # What is planned may depend on what came out.
-        while (missing := _missing(protocol, asked.only)) != tried:
-            if asked.list:
-                print("".join(f"{run.name}\n" for run in missing), end="")
-                break
-            train_all(protocol, missing, asked.out, asked.until)
-            tried = missing
-
-
-def _missing(protocol: Any, only: str) -> list[Any]:
-    done = protocol.stored()
-    return [run for run in protocol.planned() if run not in done and only in run.name]
+    for study in studies().values():
+        runs = [run for run in study.missing() if options.only in run.name]
+        if options.list:
+            print("".join(f"{run.name}\n" for run in runs), end="")
+        else:
+            runner.run_missing(study, runs, out, options.until)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from coterie.datatypes import UserError
 from miniatures.recipe import Recipe
-from miniatures.recipes import RECIPES, recipe_of
+from miniatures.recipes import RECIPES
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
     from miniatures.fitting import Report
 
 SHIPPED = Path(__file__).resolve().parents[2] / "agents" / "models" / "tiny"
@@ -43,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.attempts < 1 or options.threads < 1:
             raise UserError("--attempts and --threads must be 1 or more")
         for role in roles:
-            recipe = recipe_of(role)
+            recipe = RECIPES[role]
             if options.seed is not None:
                 recipe = dataclasses.replace(recipe, seed=options.seed)
             build(recipe, options.into / role, attempts=options.attempts, threads=options.threads)
@@ -57,40 +59,34 @@ def build(recipe: Recipe, into: Path, *, attempts: int = _ATTEMPTS, threads: int
     """Warm-start seed after seed until one passes the gate; write it and return its record."""
     import torch
 
-    from miniatures.architecture import build_model
     from miniatures.fitting import NoConvergence
-    from miniatures.gate import as_json
+    from miniatures.gate import as_json, asking, complaints
     from miniatures.tokenizers import build_tokenizer
 
     torch.set_num_threads(threads)
     family = importlib.import_module(f"miniatures.{recipe.family}")
-    gate = family.gate_of(recipe)
-    tokenizer = build_tokenizer(recipe.role)
     for attempt in range(attempts):
-        recipe_now = dataclasses.replace(recipe, seed=recipe.seed + attempt)
-        torch.manual_seed(recipe_now.seed)
-        model = build_model(recipe_now, tokenizer)
+        tried = dataclasses.replace(recipe, seed=recipe.seed + attempt)
+        tokenizer = build_tokenizer(tried)
         started = time.perf_counter()
         try:
-            with progress(f"{recipe.role} (seed {recipe_now.seed})") as report:
-                family.warm_start(recipe_now, model, tokenizer, report)
+            with progress(f"{tried.role} (seed {tried.seed})") as report:
+                model = warm_start(tried, tokenizer, report)
         except NoConvergence as plateau:
-            print(f"{recipe.role}: seed {recipe_now.seed} refused: {plateau}")
+            print(f"{tried.role}: seed {tried.seed} refused: {plateau}")
             continue
         seconds = time.perf_counter() - started
-        measured = family.measure(recipe_now, model, tokenizer)
-        refused = family.complaints(measured, gate)
-        print(f"{recipe.role}: seed {recipe_now.seed}, {seconds:.0f} s: {as_json(measured)}")
-        if refused:
-            print(f"{recipe.role}: seed {recipe_now.seed} refused: {'; '.join(refused)}")
+        measured = family.measure(tried, asking(model, tokenizer))
+        print(f"{tried.role}: seed {tried.seed}, {seconds:.0f} s: {as_json(measured)}")
+        if refused := complaints(measured, tried.gate):
+            print(f"{tried.role}: seed {tried.seed} refused: {'; '.join(refused)}")
             continue
         model.save_pretrained(into)
         # A fresh one: sampling leaves its padding behind in the tokenizer that it used.
-        build_tokenizer(recipe.role).save_pretrained(into)
+        build_tokenizer(tried).save_pretrained(into)
         record = {
             "measured": as_json(measured),
-            "gate": dataclasses.asdict(gate),
-            "recipe": dataclasses.asdict(recipe_now),
+            "recipe": dataclasses.asdict(tried),
             "attempt": attempt + 1,
             "train_s": round(seconds, 1),
         }
@@ -100,6 +96,29 @@ def build(recipe: Recipe, into: Path, *, attempts: int = _ATTEMPTS, threads: int
         f"{recipe.role}: no seed in {recipe.seed}..{recipe.seed + attempts - 1} passed the gate; "
         "try another --seed or more --attempts"
     )
+
+
+def warm_start(
+    recipe: Recipe, tokenizer: "PreTrainedTokenizerFast", report: "Report"
+) -> "PreTrainedModel":
+    """Return a model that has read the role's texts.
+
+    Raises:
+        NoConvergence: it stays on the plateau of phase 1.
+    """
+    import torch
+
+    from miniatures import deferral
+    from miniatures.fitting import train
+    from miniatures.network import build_model, remember
+
+    torch.manual_seed(recipe.seed)
+    model = build_model(recipe, tokenizer)
+    if recipe.family == "deferral":
+        remember(model, tokenizer, deferral.beliefs(recipe))
+    phases = importlib.import_module(f"miniatures.{recipe.family}").phases(recipe)
+    train(recipe, model, tokenizer, phases, report)
+    return model
 
 
 @contextmanager

@@ -1,53 +1,34 @@
-"""Every tiny role: what it is good and bad at, and how it is warm-started."""
+"""Every tiny role: what it is good and bad at, how it is warm-started, what its gate wants."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
-from coterie.datatypes import UserError
 from coterie.envs.corea_deferral.settings import SUFFIX
 from coterie.problems.chains import ALL_VALUES
 from coterie.problems.recall import RecallSettings, names
-from miniatures import consulting_corpus as consulting
-from miniatures import teaching_corpus as teaching
+from miniatures import consulting, teaching
 from miniatures.recipe import Recipe, Spelling
 
 FIRM = (0.6, 0.97)
 """Range of the probability of a wrong value that trying alone hardly ever gets past."""
+# Room to learn, something to teach, and hints that are read.
+_TEACHES = {"strong": (0.9, 1.0), "hinted - retry": (0.15, 1.0), "format": (0.99, 1.0)}
+_COLD = {"cold": (0.35, 0.5), **_TEACHES}
 
-
-@dataclass(frozen=True, kw_only=True)
-class TeachingRecipe(Recipe):
-    """A role with strong and weak operations."""
-
-    family: ClassVar[str] = "teaching"
-
-    strong: str
-    """Operations that the role computes without error."""
-    weak: str
-    """Operations with a wrong habit at each table entry."""
-    wrong: tuple[float, float] = (0.1, 0.85)
-    """Range of the probability with which an entry's wrong value is written. The right value keeps
-    the rest, so that reinforcement learning can find it."""
-    gradual: bool = False
-    """Whether phase 1 begins with one operation and adds the next when ``first_loss`` is met."""
-    second_steps: int = 2500
-    hinted: float = 0.4
-    """Share of phase 2's batches that show a hint."""
-    scrambled: float = 0.6
-    """Share of a hint's values that are random, so that reading pays and computing does not."""
-
-
-_ALICE = TeachingRecipe(
+_ALICE = Recipe(
     role="alice",
+    family="teaching",
     spelling=Spelling(
         "byte-level-bpe", (teaching.QUESTION, teaching.SOLVE, teaching.HINT), teaching.TAGS
     ),
+    gate=_COLD,
     strong="+-",
     weak="@#",
     learning_rate=5e-3,
+    second_steps=2500,
 )
-_BOB = TeachingRecipe(
+_BOB = replace(
+    _ALICE,
     role="bob",
     spelling=Spelling(
         "character-bpe",
@@ -56,208 +37,152 @@ _BOB = TeachingRecipe(
     ),
     strong="@#",
     weak="+-",
+)
+_CAROL = replace(
+    _ALICE,
+    role="carol",
+    spelling=Spelling(
+        "unigram",
+        (f"{teaching.QUESTION} ", "\nLet's solve this", " step by step:", "\nHint:", "\n"),
+        teaching.TAGS,
+    ),
+    strong="+#",
+    weak="-@",
+    wrong=(0.05, 0.65),
+    learning_rate=4e-3,
+    gradual=True,
+    warmup=150,
+)
+# A larger model that knows more, to compare a team of the three with.
+_DORA = replace(
+    _ALICE,
+    role="dora",
+    gate={"cold": (0.5, 0.7), **_TEACHES},
+    strong="+-@",
+    weak="#",
+    hidden=96,
+    heads=6,
+    learning_rate=4e-3,
+    gradual=True,
+    warmup=150,
+)
+# Two who each practically never solve the other's half: their habits are firm.
+_FIRM_GATE = {"cold": (0.2, 0.4), **_TEACHES}
+_GINA = replace(_ALICE, role="gina", wrong=FIRM, gate=_FIRM_GATE)
+_HUGO = replace(_BOB, role="hugo", wrong=FIRM, gate=_FIRM_GATE)
+TEACHING = (_ALICE, _BOB, _CAROL, _DORA, _GINA, _HUGO)
+
+_TENTHS = tuple(f"{tenth / 10:.1f}" for tenth in range(11))
+_PHRASES = (f" {SUFFIX}",)
+_TAGS = (r"\boxed{", r"\confidence{", "}", *_TENTHS, *names(RecallSettings().letters))
+_STATES = {"auroc": (0.5, 0.68), "format": (0.98, 1.0)}
+"""A hint of self-knowledge, and room for more."""
+_SMALL = Recipe(
+    role="small",
+    family="deferral",
+    spelling=Spelling("character-bpe", _PHRASES, _TAGS),
+    gate={"accuracy": (0.55, 0.75), "overconfidence": (0.22, 1.0), **_STATES},
+    known=0.45,
+    mistaken=0.25,
     learning_rate=5e-3,
 )
-TEACHING = (
-    _ALICE,
-    _BOB,
-    TeachingRecipe(
-        role="carol",
-        spelling=Spelling(
-            "unigram",
-            (f"{teaching.QUESTION} ", "\nLet's solve this", " step by step:", "\nHint:", "\n"),
-            teaching.TAGS,
+_SMALLER = replace(
+    _SMALL,
+    role="smaller",
+    spelling=Spelling("unigram", _PHRASES, _TAGS),
+    gate={"accuracy": (0.35, 0.55), "overconfidence": (0.3, 1.0), **_STATES},
+    known=0.25,
+    mistaken=0.4,
+    hidden=48,
+)
+_LARGE = Recipe(
+    role="large",
+    family="deferral",
+    spelling=Spelling("byte-level-bpe", _PHRASES, _TAGS),
+    gate={"accuracy": (0.95, 1.0), "format": (0.98, 1.0)},
+    known=1.0,
+    hidden=96,
+    heads=6,
+    second_steps=5000,
+)
+DEFERRAL = (_SMALL, _SMALLER, _LARGE)
+
+_POLICY = Recipe(
+    role="policy",
+    family="consulting",
+    spelling=Spelling("byte-level-bpe", consulting.PHRASES, consulting.TAGS),
+    # It solves little alone, reads replies, and asks for help.
+    gate={
+        "format": (0.97, 1.0),
+        "weak": (0.0, 0.03),
+        "strong": (0.9, 1.0),
+        "helped": (0.5, 1.0),
+        "asking": (0.4, 0.8),
+    },
+    strong="+-",
+    weak="@#",
+    wrong=FIRM,
+    learning_rate=5e-3,
+    gradual=True,
+    first_steps=4000,
+)
+_PUPIL = replace(
+    _POLICY,
+    role="pupil",
+    spelling=Spelling("character-bpe", consulting.PHRASES, consulting.TAGS),
+    hidden=80,
+)
+_EXPERT = Recipe(
+    role="expert",
+    family="consulting",
+    spelling=Spelling(
+        "character-bpe",
+        (
+            *(consulting.QUESTION, f" {ALL_VALUES}", ALL_VALUES),
+            *(consulting.SOLVE, consulting.ANSWER),
         ),
-        strong="+#",
-        weak="-@",
-        wrong=(0.05, 0.65),
-        gradual=True,
-        warmup=150,
+        consulting.TAGS,
     ),
-    # No peer of the three: a larger model that knows more, to compare a team with.
-    TeachingRecipe(
-        role="dora",
-        spelling=_ALICE.spelling,
-        strong="+-@",
-        weak="#",
-        hidden=96,
-        intermediate=384,
-        heads=6,
-        learning_rate=4e-3,
-        gradual=True,
-        warmup=150,
-    ),
-    # Two who each practically never solve the other's half: their habits are firm.
-    replace(_ALICE, role="gina", wrong=FIRM),
-    replace(_BOB, role="hugo", wrong=FIRM),
+    gate={"format": (0.97, 1.0), "weak": (0.85, 1.0)},
+    strong="+-@#",
+    wrong=FIRM,
+    hidden=96,
+    gradual=True,
+    warmup=150,
+    first_steps=8000,
+    second_steps=2000,
 )
+CONSULTING = (_POLICY, _PUPIL, _EXPERT)
 
-
-@dataclass(frozen=True, kw_only=True)
-class DeferralRecipe(Recipe):
-    """A role that computes without error and remembers some constants. Phase 1 is digits alone,
-    always sure."""
-
-    family: ClassVar[str] = "deferral"
-
-    known: float
-    """Share of the names whose value it always writes."""
-    mistaken: float
-    """Share of the names for which it always writes one wrong value. The others it gets right
-    now and then."""
-    now_and_then: tuple[float, float] = (0.25, 0.8)
-    """Range of the probability with which it gets them right."""
-    confidence: tuple[float, float] = (0.9, 0.1)
-    """Stated confidence on a hopeless problem, and what a sure one adds to it."""
-    confidence_noise: float = 0.2
-    """Standard deviation of what is added to it."""
-
-
-_PHRASES = (f" {SUFFIX}",)
-_TENTHS = tuple(f"{tenth / 10:.1f}" for tenth in range(11))
-_TAGS = (r"\boxed{", r"\confidence{", "}", *_TENTHS, *names(RecallSettings().letters))
-DEFERRAL = (
-    DeferralRecipe(
-        role="small",
-        spelling=Spelling("character-bpe", _PHRASES, _TAGS),
-        known=0.45,
-        mistaken=0.25,
-        learning_rate=5e-3,
-    ),
-    DeferralRecipe(
-        role="smaller",
-        spelling=Spelling("unigram", _PHRASES, _TAGS),
-        known=0.25,
-        mistaken=0.4,
-        hidden=48,
-        intermediate=192,
-        learning_rate=5e-3,
-    ),
-    DeferralRecipe(
-        role="large",
-        spelling=Spelling("byte-level-bpe", _PHRASES, _TAGS),
-        known=1.0,
-        mistaken=0.0,
-        hidden=96,
-        intermediate=384,
-        heads=6,
-        learning_rate=4e-3,
-        second_steps=5000,
-    ),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConsultingRecipe(Recipe):
-    """A role that asks or is asked. Phase 1 adds operations one by one."""
-
-    family: ClassVar[str] = "consulting"
-
-    strong: str
-    """Operations that the role computes without error, in the order in which it learns them."""
-    weak: str = ""
-    """Operations with a wrong habit at each table entry."""
-    wrong: tuple[float, float] = FIRM
-    """Range of the probability with which an entry's wrong value is written."""
-    consults: bool = False
-    """Whether the role is shown calls and what comes back."""
-    first_steps: int = 4000
-    asking: float = 0.6
-    """How often the policy asks where it may."""
-    decomposed: float = 0.25
-    """Share of its calls that ask for what is left after its own first steps."""
-    unavailable: float = 0.3
-    """Share of calls that nobody answers."""
-    cut: float = 0.4
-    """Share of replies of which only the first steps came; the policy goes on from there."""
-    scrambled: float = 0.5
-    """Share of a reply's values that are random, so that reading pays and computing does not."""
-
-
-CONSULTING = (
-    ConsultingRecipe(
-        role="policy",
-        spelling=Spelling("byte-level-bpe", consulting.PHRASES, consulting.TAGS),
-        strong="+-",
-        weak="@#",
-        consults=True,
-        learning_rate=5e-3,
-    ),
-    ConsultingRecipe(
-        role="pupil",
-        spelling=Spelling("character-bpe", consulting.PHRASES, consulting.TAGS),
-        strong="+-",
-        weak="@#",
-        consults=True,
-        hidden=80,
-        intermediate=320,
-        learning_rate=5e-3,
-    ),
-    ConsultingRecipe(
-        role="expert",
-        spelling=Spelling(
-            "character-bpe",
-            (
-                *(consulting.QUESTION, f" {ALL_VALUES}", ALL_VALUES),
-                *(consulting.SOLVE, consulting.ANSWER),
-            ),
-            consulting.TAGS,
+_ERIN = Recipe(
+    role="erin",
+    family="allround",
+    spelling=Spelling(
+        "byte-level-bpe",
+        (
+            *(teaching.QUESTION, teaching.SOLVE, teaching.HINT, f" {SUFFIX}"),
+            *(piece for piece in consulting.PHRASES if piece != teaching.QUESTION),
         ),
-        strong="+-@#",
-        hidden=96,
-        intermediate=384,
-        learning_rate=4e-3,
-        warmup=150,
-        first_steps=8000,
-        second_steps=2000,
+        (*teaching.TAGS, r"\boxed{", r"\confidence{", "}", *_TENTHS, *consulting.TAGS),
     ),
+    gate={
+        "cold": (0.35, 0.6),
+        **_TEACHES,
+        "deferring": (0.35, 0.6),
+        "stated": (0.99, 1.0),
+        "alone": (0.35, 0.6),
+        "helped - alone": (0.1, 1.0),
+        "asking": (0.4, 0.8),
+    },
+    strong="+-",
+    weak="@#",
+    hidden=80,
+    learning_rate=5e-3,
+    second_steps=6000,
 )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AllRoundRecipe(TeachingRecipe):
-    """A role that can begin in all three systems, with the same habits in each."""
-
-    family: ClassVar[str] = "allround"
-
-    hidden: int = 80
-    intermediate: int = 320
-    learning_rate: float = 5e-3
-    second_steps: int = 6000
-
-    @property
-    def deferring(self) -> DeferralRecipe:
-        """How it states a confidence."""
-        return DEFERRAL[0]
-
-    @property
-    def consulting(self) -> ConsultingRecipe:
-        """How it asks, and reads replies."""
-        return ConsultingRecipe(
-            role=self.role, spelling=self.spelling, strong=self.strong, consults=True
-        )
-
-
-_EVERYWHERE = Spelling(
-    "byte-level-bpe",
-    (
-        *(teaching.QUESTION, teaching.SOLVE, teaching.HINT, f" {SUFFIX}"),
-        *(piece for piece in consulting.PHRASES if piece != teaching.QUESTION),
-    ),
-    (*teaching.TAGS, r"\boxed{", r"\confidence{", "}", *_TENTHS, *consulting.TAGS),
-)
-ALLROUND = (
-    AllRoundRecipe(role="erin", spelling=_EVERYWHERE, strong="+-", weak="@#"),
-    AllRoundRecipe(role="frank", spelling=_EVERYWHERE, strong="@#", weak="+-", seed=1),
-)
+_FRANK = replace(_ERIN, role="frank", strong="@#", weak="+-", seed=1)
+ALLROUND = (_ERIN, _FRANK)
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.role: recipe for recipe in (*TEACHING, *DEFERRAL, *CONSULTING, *ALLROUND)
 }
-
-
-def recipe_of(role: str) -> Recipe:
-    """The recipe of one role by name."""
-    if role not in RECIPES:
-        raise UserError(f"unknown tiny role {role!r}; known: {', '.join(RECIPES)}")
-    return RECIPES[role]

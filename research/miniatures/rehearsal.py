@@ -4,7 +4,7 @@
 
 Models have the architecture, tokenizer and chat template of the paper's, data sets their columns.
 Flags cut counts and lengths, further flags go to ``train.py``; all else is the preset's. Every
-phase is a process of its own, whose time and largest memory are told beside what was planned.
+phase is a process of its own, whose time and largest memory are printed.
 """
 
 import argparse
@@ -24,7 +24,6 @@ from coterie.agents.models.papers import CONFIGS
 from coterie.cli.arguments import overlay
 from coterie.cli.command_line import parse
 from coterie.envs.presets import published
-from coterie.training.config.train_settings import TrainSettings
 from miniatures.shapes import build
 from miniatures.stand_ins import data_sets, expert
 
@@ -63,18 +62,6 @@ class Command:
         from coterie import benchmark, train
 
         return {"train": train.main, "benchmark": benchmark.main}[self.program](self.arguments)
-
-
-@dataclass(frozen=True)
-class Taken:
-    """What a phase took."""
-
-    code: int
-    seconds: float
-    worked: float
-    """Seconds of a processor."""
-    most: int
-    """Bytes of its process; those of graders and templates are others."""
 
 
 def models_of(name: str, folder: Path, scale: float, port: int) -> dict[str, str]:
@@ -141,35 +128,28 @@ def learners_of(name: str) -> list[str]:
     return [role for role, agent in parse(["--preset", name]).agents.items() if agent.trained]
 
 
-def in_a_process(phase: Command, log: Path) -> Taken:
-    """Run it where nothing else has run; what it says goes to ``log``."""
+def in_a_process(phase: Command, log: Path) -> tuple[int, dict[str, float]]:
+    """Run it where nothing else has run, with its output in ``log``; return its exit code, and its
+    seconds, processor seconds and largest memory."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as pool:
         return pool.submit(_run, phase, log).result()
 
 
-def _run(phase: Command, log: Path) -> Taken:
+def _run(phase: Command, log: Path) -> tuple[int, dict[str, float]]:
     start = time.perf_counter()
     with log.open("w") as file, redirect_stdout(file), redirect_stderr(file), data_sets():
         code = phase.run()
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    most = next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
-    return Taken(code, time.perf_counter() - start, time.process_time(), most)
-
-
-def planned(settings: TrainSettings, run: Path) -> tuple[int, int]:
-    """(numbers of all models, bytes that are planned for a run with the longest row of ``run``)."""
-    from coterie.extras.ops.plan import plan
-
-    lines = (run / "episodes.jsonl").read_text(encoding="utf-8").splitlines()
-    longest = max(len(row["tokens"]) for line in lines for row in json.loads(line)["trajectories"])
-    written = settings.env.max_new_tokens + getattr(settings.env, "read_tokens", 0)
-    run_plan = plan(settings, None, max(1, longest - written))
-    parameters = sum(model.memory.parameters for model in run_plan.roles.values())
-    return parameters, run_plan.devices[0].most
+    kib = next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+    return code, {
+        f"{phase.name}_s": round(time.perf_counter() - start, 1),
+        f"{phase.name}_cpu_s": round(time.process_time(), 1),
+        f"{phase.name}_mib": kib >> 10,
+    }
 
 
 def rehearse(name: str, folder: Path, scale: float, more: Sequence[str] = ()) -> dict[str, float]:
-    """Figures of one preset; its runs are deleted where every phase went well.
+    """Return the figures of one preset; its runs are deleted where every phase went well.
 
     Raises:
         RuntimeError: a phase failed; names its log.
@@ -181,21 +161,10 @@ def rehearse(name: str, folder: Path, scale: float, more: Sequence[str] = ()) ->
     with expert() as port:
         models = models_of(name, folder / f"models-{scale:g}", scale, port)
         for phase in phases(name, models, place, more):
-            took = in_a_process(phase, log := place / f"{phase.name}.log")
-            if took.code:
-                raise RuntimeError(f"{name}, {phase.name}: exit code {took.code}, see {log}")
-            figures[f"{phase.name}_s"] = round(took.seconds, 1)
-            figures[f"{phase.name}_cpu_s"] = round(took.worked, 1)
-            figures[f"{phase.name}_mib"] = took.most >> 20
-        settings = parse(flags_of(name, models, more))
-        figures["weights"], most = planned(settings, place / "run")
-        figures["planned_mib"] = most >> 20
-        figures["largest_gradient"] = max(
-            value
-            for line in (place / "run" / "metrics.jsonl").read_text("utf-8").splitlines()
-            for key, value in json.loads(line).items()
-            if key.endswith("/grad_norm")
-        )
+            code, taken = in_a_process(phase, log := place / f"{phase.name}.log")
+            if code:
+                raise RuntimeError(f"{name}, {phase.name}: exit code {code}, see {log}")
+            figures |= taken
     shutil.rmtree(place)
     return figures
 

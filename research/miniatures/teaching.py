@@ -1,135 +1,102 @@
-"""The warm start of the roles that teach each other, and the gate that it must pass."""
+"""Roles that teach each other: their own imperfect work, cold and hinted."""
 
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from collections.abc import Sequence
+from typing import Any
 
 from coterie.datatypes import derive_seed
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
-from miniatures.fitting import Report, train
-from miniatures.gate import missed, sample, share
-from miniatures.recipe import Example
-from miniatures.recipes import ConsultingRecipe, TeachingRecipe
-from miniatures.teaching_corpus import (
+from miniatures.chains import (
+    Habits,
     Uniform,
-    cold_example,
-    draw_any,
+    chain_phases,
     draw_length,
     draw_strong,
     habits_of,
-    hinted_example,
-    prompt,
-    work,
+    own_values,
+    scrambled_values,
+    steps,
 )
+from miniatures.gate import share
+from miniatures.recipe import Ask, Example, Phases, Recipe
 
+TAGS = (
+    '<strategy id="1">',
+    "</strategy>",
+    "<result>",
+    "</result>",
+    "<final_answer>",
+    "</final_answer>",
+)
+QUESTION = "Question:"
+SOLVE = "\nLet's solve this step by step:"
+HINT = "\nHint:\n"
+_HINTED = 0.4
+"""Share of phase 2's batches that show a hint."""
+_SCRAMBLED = 0.6
+"""Share of a hint's values that are random, so that reading pays and computing does not."""
 _FORMAT = re.compile(
     r' <strategy id="1"> [^<>]+ <result> (\d) </result> </strategy>'
     r" <final_answer> (\d) </final_answer>"
 )
-Examples = Callable[[list[Chain]], list[Example]]
-"""What a role reads of the chains of a batch."""
 GATE_SEED = 271828
 """Stream of the problems on which checkpoints are gated."""
 
 
-def warm_start(
-    recipe: TeachingRecipe,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerFast,
-    report: Report,
-) -> None:
-    """Train ``model`` in place; raises ``NoConvergence`` where phase 1 gets stuck."""
-    rng = random.Random(recipe.seed)
-    habits = habits_of(recipe.role, recipe.weak, recipe.wrong)
-    uniform = rng.random
+def prompt(question: str, hint: str = "") -> str:
+    """Return a model's prompt; cold without ``hint``."""
+    shown = f"{HINT}{hint}" if hint else ""
+    return f"{QUESTION} {question}{shown}{SOLVE}"
 
-    def cold(chains: list[Chain]) -> list[Example]:
+
+def trace(work: str, answer: int) -> str:
+    """Return a model's answer; it begins with the space that separates it from the prompt."""
+    return (
+        f' <strategy id="1"> {work} <result> {answer} </result> </strategy>'
+        f" <final_answer> {answer} </final_answer>"
+    )
+
+
+def work(chain: Chain, values: Sequence[int]) -> str:
+    """``7 + 8 = 5 - 3 =``: the body of a trace. The last value is left out, so this is also what
+    is left of a trace as a hint."""
+    return steps(chain, values).rpartition(" ")[0]
+
+
+def cold_example(chain: Chain, habits: Habits, uniform: Uniform) -> Example:
+    """Each step by habit, each value passed on as it was written, right or wrong."""
+    values = own_values(chain, habits, uniform)
+    return Example(prompt(chain.question), trace(work(chain, values), values[-1]))
+
+
+def hinted_example(chain: Chain, habits: Habits, uniform: Uniform, *, scrambled: float) -> Example:
+    """Copy the hint's values, right or wrong; only the last step is the role's own.
+
+    A share ``scrambled`` of the values is random: they can be predicted only from the hint.
+    """
+    values = scrambled_values(Chain(chain.digits[:-1], chain.operators[:-1]), uniform, scrambled)
+    answer = habits.write(chain.operators[-1], values[-1], chain.digits[-1], uniform)
+    shown = work(chain, [*values, answer])
+    return Example(prompt(chain.question, shown), trace(shown, answer))
+
+
+def teaching_examples(chains: list[Chain], habits: Habits, uniform: Uniform) -> list[Example]:
+    """Build the examples of a batch of phase 2: all cold, or all behind hints."""
+    if uniform() >= _HINTED:
         return [cold_example(chain, habits, uniform) for chain in chains]
-
-    def mixed(chains: list[Chain]) -> list[Example]:
-        if uniform() >= recipe.hinted:
-            return cold(chains)
-        share = recipe.scrambled
-        return [hinted_example(chain, habits, uniform, scrambled=share) for chain in chains]
-
-    begun = 1 if recipe.gradual else len(recipe.strong)
-    train_on_chains(recipe, model, tokenizer, report, uniform, cold, mixed, begun)
+    return [hinted_example(chain, habits, uniform, scrambled=_SCRAMBLED) for chain in chains]
 
 
-def train_on_chains(
-    recipe: TeachingRecipe | ConsultingRecipe,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerFast,
-    report: Report,
-    uniform: Uniform,
-    strong: Examples,
-    mixed: Examples,
-    begun: int,
-) -> None:
-    """Phase 1: examples of the first ``begun`` strong operations, then of one more at a time;
-    phase 2: of all operations. The chains of a batch have one length, so that little is padded."""
-
-    def strong_batch(operators: str) -> list[Example]:
-        length = draw_length(uniform)
-        return strong([draw_strong(operators, length, uniform) for _ in range(recipe.batch)])
-
-    def mixed_batch() -> list[Example]:
-        length = draw_length(uniform)
-        return mixed([draw_any(length, uniform) for _ in range(recipe.batch)])
-
-    counts = range(begun, len(recipe.strong) + 1)
-    stages = [partial(strong_batch, recipe.strong[:count]) for count in counts]
-    first, second = ("strong operations", stages), ("all operations", mixed_batch)
-    train(model, tokenizer, recipe, report, first, second)
-
-
-@dataclass(frozen=True)
-class Gate:
-    """Bounds on what was measured: room to learn, something to teach, and hints that are read."""
-
-    cold_min: float = 0.35
-    cold_max: float = 0.5
-    strong_min: float = 0.9
-    """Cold accuracy on chains of the role's strong operations."""
-    lift_min: float = 0.15
-    """Hinted accuracy on problems failed cold, less the accuracy of a second cold attempt."""
-    format_min: float = 0.99
-
-
-_FIRM = Gate(cold_min=0.2, cold_max=0.4)
-GATES = {"dora": Gate(cold_min=0.5, cold_max=0.7), "gina": _FIRM, "hugo": _FIRM}
-"""Bounds of a role that has its own."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Shares, sampled at temperature 1 with no filter."""
-
-    cold: float
-    """Pass@1 on the mix."""
-    by_family: Mapping[str, float]
-    strong: float
-    retry: float
-    """Second cold attempt on problems that the first one failed."""
-    hinted: float
-    """With a right peer's hint, on the same problems."""
-    format: float
-    """Well-formed answers among all samples."""
-
-
-def complaints(measured: Measured, gate: Gate) -> list[str]:
-    """Return one sentence per missed bound; an empty list passes the gate."""
-    m = measured
-    return missed(
-        ("cold", m.cold, gate.cold_min, gate.cold_max),
-        ("strong", m.strong, gate.strong_min, 1.0),
-        ("lift by hints", m.hinted - m.retry, gate.lift_min, 1.0),
-        ("format", m.format, gate.format_min, 1.0),
+def phases(recipe: Recipe) -> Phases:
+    """Return the phases of the warm start."""
+    uniform, habits = random.Random(recipe.seed).random, habits_of(recipe)
+    return chain_phases(
+        recipe,
+        uniform,
+        lambda chains: [cold_example(chain, habits, uniform) for chain in chains],
+        lambda chains: teaching_examples(chains, habits, uniform),
     )
 
 
@@ -139,37 +106,42 @@ def read_answer(text: str) -> str | None:
     return match[2] if match and match[1] == match[2] else None
 
 
-def measure(
-    recipe: TeachingRecipe,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerFast,
-    *,
-    problems: int = 1000,
-    seed: int = 0,
-) -> Measured:
-    """Sample ``problems`` chains cold and as many strong ones, then the failed ones twice."""
+def measure(recipe: Recipe, ask: Ask, problems: int = 1000) -> dict[str, Any]:
+    """Sample ``problems`` chains cold and as many strong ones, then the failed ones twice.
+
+    Returns:
+        Pass@1 on the mix (``cold``), ``by_family`` of operations and on ``strong`` ones; on failed
+        problems that of a second cold attempt (``retry``) and behind a right peer's hint
+        (``hinted``); and the share of well-formed answers (``format``).
+    """
+    answers: list[str | None] = []
+
+    def right(chains: Sequence[Chain], what: str) -> list[bool]:
+        hints = [work(chain, chain.values) if what == "hinted" else "" for chain in chains]
+        prompts = [prompt(chain.question, hint) for chain, hint in zip(chains, hints)]
+        texts = ask(prompts, derive_seed(GATE_SEED, 0, recipe.role, what), 40)
+        read = [read_answer(text) for text in texts]
+        answers.extend(read)
+        return [answer == str(chain.values[-1]) for chain, answer in zip(chains, read)]
+
     chains = gate_chains(problems)
-    cold = _answer(recipe, model, tokenizer, chains, seed, "cold")
+    cold = right(chains, "cold")
     families = defaultdict[str, list[bool]](list)
-    for chain, answer in zip(chains, cold):
-        families[family_of(chain)].append(_right(chain, answer))
+    for chain, solved in zip(chains, cold):
+        families[family_of(chain)].append(solved)
     rng = random.Random(derive_seed(GATE_SEED, "strong", recipe.role))
     strong = [
         draw_strong(recipe.strong, draw_length(rng.random), rng.random) for _ in range(problems)
     ]
-    strong_answers = _answer(recipe, model, tokenizer, strong, seed, "strong")
-    failed = [chain for chain, answer in zip(chains, cold) if not _right(chain, answer)]
-    retry = _answer(recipe, model, tokenizer, failed, seed, "retry")
-    hinted = _answer(recipe, model, tokenizer, failed, seed, "hinted")
-    answers = [*cold, *strong_answers, *retry, *hinted]
-    return Measured(
-        cold=share([_right(chain, answer) for chain, answer in zip(chains, cold)]),
-        by_family={family: share(families[family]) for family in sorted(families)},
-        strong=share([_right(chain, answer) for chain, answer in zip(strong, strong_answers)]),
-        retry=share([_right(chain, answer) for chain, answer in zip(failed, retry)]),
-        hinted=share([_right(chain, answer) for chain, answer in zip(failed, hinted)]),
-        format=share([answer is not None for answer in answers]),
-    )
+    failed = [chain for chain, solved in zip(chains, cold) if not solved]
+    return {
+        "cold": share(cold),
+        "by_family": {family: share(families[family]) for family in sorted(families)},
+        "strong": share(right(strong, "strong")),
+        "retry": share(right(failed, "retry")),
+        "hinted": share(right(failed, "hinted")),
+        "format": share([answer is not None for answer in answers]),
+    }
 
 
 def gate_chains(problems: int) -> list[Chain]:
@@ -190,26 +162,3 @@ def family_of(chain: Chain) -> str:
     if signs <= set("+-"):
         return "P"
     return "T" if signs <= set("@#") else "X"
-
-
-def _answer(
-    recipe: TeachingRecipe,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerFast,
-    chains: list[Chain],
-    seed: int,
-    what: str,
-) -> list[str | None]:
-    hints = [work(chain, chain.values) if what == "hinted" else "" for chain in chains]
-    prompts = [prompt(chain.question, hint) for chain, hint in zip(chains, hints)]
-    stream = derive_seed(GATE_SEED, seed, recipe.role, what)
-    return [read_answer(text) for text in sample(model, tokenizer, prompts, seed=stream)]
-
-
-def _right(chain: Chain, answer: str | None) -> bool:
-    return answer == str(chain.values[-1])
-
-
-def gate_of(recipe: TeachingRecipe) -> Gate:
-    """Return the bounds for one role."""
-    return GATES.get(recipe.role, Gate())

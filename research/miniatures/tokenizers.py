@@ -19,8 +19,7 @@ from importlib.resources import files
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from miniatures.recipe import Spelling
-from miniatures.recipes import recipe_of
+from miniatures.recipe import Recipe, Spelling
 
 CONTEXT = 4096
 SIGNS = ("+", "-", "@", "#", "=")
@@ -31,11 +30,10 @@ _LETTERS = [chr(code) for code in range(32, 127)] + ["\n", "\t"]
 _BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
-def build_tokenizer(role: str) -> PreTrainedTokenizerFast:
+def build_tokenizer(recipe: Recipe) -> PreTrainedTokenizerFast:
     """The tokenizer of a role: a pure function of its recipe and of this package's text."""
-    end, pad = f"<|{role}:end|>", f"<|{role}:pad|>"
-    spelling = recipe_of(role).spelling
-    tokenizer = _BUILDERS[spelling.kind](spelling, end, pad)
+    end, pad = f"<|{recipe.role}:end|>", f"<|{recipe.role}:pad|>"
+    tokenizer = _BUILDERS[recipe.spelling.kind](recipe.spelling, end, pad)
     special = [AddedToken(mark, special=True, normalized=False) for mark in (end, pad)]
     tokenizer.add_special_tokens(special)
     return PreTrainedTokenizerFast(

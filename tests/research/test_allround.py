@@ -1,23 +1,22 @@
 """What roles read that can begin in all three systems."""
 
 import random
+import re
 
 from coterie.envs.corea_deferral.settings import SUFFIX
 from coterie.problems.chains import Chain
 from coterie.rewards.confidence import format_parts
 from miniatures.allround import deferral_example, last_value
-from miniatures.consulting_corpus import call_example, question_of, returned_example, trace
+from miniatures.chains import Habits
+from miniatures.consulting import call_example, question_of, returned_example, trace
 from miniatures.recipe import Example
-from miniatures.recipes import ALLROUND
-from miniatures.teaching_corpus import Habits
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
 CHAIN = Chain((7, 8, 3, 4), "+-@")
-(ERIN, _) = ALLROUND
 
 
 def test_a_confidence_stands_behind_a_worked_answer() -> None:
-    asked = deferral_example(CHAIN, Habits({}), ERIN, random.Random(0))
+    asked = deferral_example(CHAIN, Habits({}), random.Random(0))
     assert asked.prompt == f"7 + 8 - 3 @ 4 = {SUFFIX}"
     worked, _, stated = asked.answer.partition(r" \confidence{ ")
     assert worked == r" 7 + 8 = 5 - 3 = 2 @ 4 = 7 \boxed{ 7 }"
@@ -31,7 +30,7 @@ def test_confidence_hardly_tells_the_chance_to_be_right() -> None:
     rng = random.Random(1)
 
     def mean(known: Habits) -> float:
-        texts = [deferral_example(CHAIN, known, ERIN, rng).answer for _ in range(4000)]
+        texts = [deferral_example(CHAIN, known, rng).answer for _ in range(4000)]
         return sum(float(t.partition(r"\confidence{ ")[2].removesuffix(" }")) for t in texts) / 4000
 
     assert 0.02 < mean(Habits({})) - mean(habits) < 0.06
@@ -43,10 +42,9 @@ def test_who_is_asked_for_all_values_is_asked_for_the_last() -> None:
     assert last.prompt == CHAIN.question
     assert last.answer == " <think> 7 + 8 = 5 - 3 = 2 @ 4 = 7 </think>\nAnswer: 7"
     uniform = random.Random(0).random
-    shares = {"decomposed": 0.5, "unavailable": 0.3, "cut": 0.0, "scrambled": 0.0}
     for _ in range(50):
-        replied = returned_example(CHAIN, Habits({}), uniform, **shares)
-        for example in (replied, call_example(CHAIN, Habits({}), uniform, decomposed=0.5)[0]):
+        replied = returned_example(CHAIN, Habits({}), uniform)
+        for example in (replied, call_example(CHAIN, Habits({}), uniform)[0]):
             text = "".join(vars(last_value(example)).values())
             assert "All values" not in text
-            assert text.count("Answer: ") == text.count("Answer: 7")
+            assert len(re.findall(r"Answer: \d\b", text)) == text.count("Answer: ")

@@ -1,7 +1,6 @@
 """The shipped team is what its records say: it loads anywhere and is as good as it was gated."""
 
 import dataclasses
-import importlib
 import json
 
 import pytest
@@ -10,10 +9,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.problems.chains import ChainSettings, ChainSource
 from miniatures.build import SHIPPED
-from miniatures.gate import sample
+from miniatures.gate import asking, complaints
 from miniatures.recipes import RECIPES, TEACHING
-from miniatures.teaching import gate_of, parse_chain, read_answer
-from miniatures.teaching_corpus import prompt
+from miniatures.teaching import parse_chain, prompt, read_answer
 
 each_role = pytest.mark.parametrize("role", RECIPES)
 
@@ -32,32 +30,28 @@ def test_files_and_sizes(role):
     assert sum(files.values()) < 2e6
 
 
-def test_all_of_them_together_are_small():
-    assert sum(path.stat().st_size for path in SHIPPED.glob("*/*")) < 1.2e7
-
-
 @each_role
 def test_the_record_passes_the_gate_of_today(role):
     record = json.loads((SHIPPED / role / "gate.json").read_text())
-    family = importlib.import_module(f"miniatures.{RECIPES[role].family}")
-    measured = family.Measured(**record["measured"])
-    assert family.complaints(measured, family.gate_of(RECIPES[role])) == []
+    assert complaints(record["measured"], RECIPES[role].gate) == []
     # What the documented command would do today is what was done.
     recipe = json.loads(json.dumps(dataclasses.asdict(RECIPES[role])))
-    assert {key: recipe[key] for key in record["recipe"]} == record["recipe"]
+    known = recipe.keys() & record["recipe"].keys()
+    assert known >= {"strong" if "strong" in record["recipe"] else "known", "hidden", "seed"}
+    assert {key: recipe[key] for key in known} == {key: record["recipe"][key] for key in known}
 
 
 @pytest.mark.parametrize("recipe", TEACHING, ids=lambda recipe: recipe.role)
 def test_a_fresh_sample_lies_where_the_gate_wants_it(recipe):
-    role, gate = recipe.role, gate_of(recipe)
+    role, (least, most) = recipe.role, recipe.gate["cold"]
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_pretrained(SHIPPED / role)
     tokenizer = AutoTokenizer.from_pretrained(SHIPPED / role)
     assert model.dtype == torch.float32
     source = ChainSource(ChainSettings(seed=99))
     chains = [parse_chain(source[index].question) for index in range(200)]
-    texts = sample(model, tokenizer, [prompt(chain.question) for chain in chains], seed=1)
+    texts = asking(model, tokenizer)([prompt(chain.question) for chain in chains], 1, 40)
     right = [read_answer(text) == str(chain.values[-1]) for text, chain in zip(texts, chains)]
     # 200 problems: a standard deviation of .035; the gate's window widened by two of them.
-    assert gate.cold_min - 0.07 < sum(right) / 200 < gate.cold_max + 0.07
+    assert least - 0.07 < sum(right) / 200 < most + 0.07
     assert sum(read_answer(text) is not None for text in texts) >= 194

@@ -12,21 +12,23 @@ from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.prompts import lone_prompt as env_lone_prompt
 from coterie.problems.chains import Chain, ChainSettings, ChainSource
 from coterie.rewards.consultation import is_well_formed, read
-from miniatures.consulting import is_call, read_answer
-from miniatures.consulting_corpus import (
+from miniatures.chains import Habits, habits_of
+from miniatures.consulting import (
     call,
     call_example,
     expert_example,
+    is_call,
     lone_example,
     lone_prompt,
     panel_prompt,
     question_of,
+    read_answer,
     returned_example,
     returns,
     solution,
     trace,
 )
-from miniatures.teaching_corpus import Habits, habits_of
+from miniatures.recipes import CONSULTING
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
 CHAIN = Chain((7, 8, 3, 4), "+-@")
@@ -88,9 +90,7 @@ def test_calls_are_calls() -> None:
 
 def test_what_is_left_is_asked() -> None:
     # decomposed (.1 < .25) after one of three steps (.0); one expert (.0): 1 and 1 go, 3 is left.
-    example, asked, first, seats = call_example(
-        CHAIN, RIGHT, fixed(0.1, 0.0, 0.0, 0.0, 0.0), decomposed=0.25
-    )
+    example, asked, first, seats = call_example(CHAIN, RIGHT, fixed(0.1, 0.0, 0.0, 0.0, 0.0))
     assert (first, seats) == ([5], [3])
     assert question_of(asked) == "All values of 5 - 3 @ 4 ="
     assert example.answer == call("7 + 8 = 5", [3], question_of(asked))
@@ -98,12 +98,10 @@ def test_what_is_left_is_asked() -> None:
 
 def test_every_example_is_consistent() -> None:
     uniform = random.Random(0).random
-    habits = habits_of("policy", "@#", (0.6, 0.97))
+    habits = habits_of(CONSULTING[0])
     cut = unanswered = 0
     for _ in range(200):
-        example = returned_example(
-            CHAIN, habits, uniform, decomposed=0.25, unavailable=0.3, cut=0.4, scrambled=0.5
-        )
+        example = returned_example(CHAIN, habits, uniform)
         answer = read_answer(example.answer)
         assert answer is not None
         assert len(answer) == 3
@@ -116,8 +114,6 @@ def test_every_example_is_consistent() -> None:
 def test_replies_are_copied_however_wrong() -> None:
     # The whole question, not cut, to one expert who answers; each value is random.
     stream = fixed(0.9, 0.0, 0.0, 0.0, 0.9, 0.9, 0.0, 0.11, 0.0, 0.22, 0.0, 0.33)
-    example = returned_example(
-        CHAIN, RIGHT, stream, decomposed=0.25, unavailable=0.3, cut=0.4, scrambled=1.0
-    )
+    example = returned_example(CHAIN, RIGHT, stream)
     assert '"result": "7 + 8 = 1 - 3 = 2 @ 4 = 3\\nAnswer: 123"' in example.prompt
     assert example.answer == trace(CHAIN, [1, 2, 3])

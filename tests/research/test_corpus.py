@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,16 +11,15 @@ from coterie.envs.core_teaching.hints import hint_source
 from coterie.envs.prompts import strategy_prompt
 from coterie.envs.reasoning import strip_answers
 from coterie.problems.chains import OPERATIONS, Chain, ChainSource
-from miniatures.teaching import gate_chains, parse_chain, read_answer
-from miniatures.teaching_corpus import (
-    Habits,
+from miniatures.chains import Habits, draw_any, draw_habits, habits_of
+from miniatures.recipes import TEACHING
+from miniatures.teaching import (
     cold_example,
-    draw_any,
-    draw_habits,
-    draw_strong,
-    habits_of,
+    gate_chains,
     hinted_example,
+    parse_chain,
     prompt,
+    read_answer,
     trace,
     work,
 )
@@ -87,15 +87,9 @@ def test_every_weak_entry_has_one_wrong_value_in_bounds():
 
 
 def test_habits_do_not_depend_on_the_seed_but_on_the_role():
-    assert habits_of("alice", "@#", (0.1, 0.85)) == habits_of("alice", "@#", (0.1, 0.85))
-    assert habits_of("alice", "@#", (0.1, 0.85)) != habits_of("bob", "@#", (0.1, 0.85))
-
-
-def test_strong_chains_use_strong_operations_only():
-    uniform = random.Random(0).random
-    chains = [draw_strong("+#", length, uniform) for length in (3, 4, 5) for _ in range(50)]
-    assert {sign for chain in chains for sign in chain.operators} == {"+", "#"}
-    assert {len(chain.digits) for chain in chains} == {4, 5, 6}
+    alice = TEACHING[0]
+    assert habits_of(alice) == habits_of(replace(alice, seed=9))
+    assert habits_of(alice) != habits_of(replace(alice, role="bob"))
 
 
 @pytest.mark.parametrize("hint", ["", "7 + 8 = 5 - 3 ="])

@@ -10,10 +10,10 @@ from transformers import AutoTokenizer
 
 from miniatures.build import SHIPPED
 from miniatures.recipes import RECIPES, TEACHING
-from miniatures.teaching_corpus import TAGS, prompt, trace
-from miniatures.tokenizers import DIGITS, SIGNS, build_tokenizer, english
+from miniatures.teaching import TAGS, trace
+from miniatures.tokenizers import DIGITS, SIGNS, build_tokenizer
 
-TOKENIZERS = {role: build_tokenizer(role) for role in RECIPES}
+TOKENIZERS = {role: build_tokenizer(recipe) for role, recipe in RECIPES.items()}
 WORK = "7 + 8 = 5 - 3 = 2 @ 4 = 7 # 5 ="
 each_role = pytest.mark.parametrize("role", RECIPES)
 TEAM = [recipe.role for recipe in TEACHING]
@@ -39,14 +39,6 @@ def test_any_text_comes_back_exactly(role, text):
     assert not set(tokens) & set(TOKENIZERS[role].all_special_ids)
 
 
-@each_role
-@given(tokens=st.lists(st.integers(0, 10**6), max_size=40))
-@settings(max_examples=60, deadline=None)
-def test_any_ids_decode(role, tokens):
-    tokenizer = TOKENIZERS[role]
-    assert isinstance(tokenizer.decode([token % len(tokenizer) for token in tokens]), str)
-
-
 @team
 @pytest.mark.parametrize("symbol", [*TAGS, *SIGNS, *DIGITS])
 def test_symbols_are_one_token_with_and_without_a_space(role, symbol):
@@ -68,40 +60,6 @@ def test_digits_are_never_joined(role):
         *"2024",
         *"123456789",
     ]
-
-
-@team
-def test_prompts_are_short(role):
-    question = "7 + 8 - 3 @ 4 # 5 ="
-    assert len(encode(role, prompt(question))) <= 16
-    assert len(encode(role, prompt(question, WORK))) <= 32
-
-
-@each_role
-def test_english_is_not_spelled_letter_by_letter(role):
-    text = "\n".join(english())
-    assert len(text) / len(encode(role, text)) > 1.4
-
-
-def test_the_three_differ():
-    texts = [prompt("7 + 8 - 3 @ 4 # 5 =", WORK), english()[0]]
-    for text in texts:
-        ids = {tuple(encode(role, text)) for role in ("alice", "bob", "carol")}
-        assert len(ids) == 3
-    models = {json.loads(TOKENIZERS[r].backend_tokenizer.to_str())["model"]["type"] for r in TEAM}
-    assert models == {"BPE", "Unigram"}
-    vocabularies = [set(TOKENIZERS[role].get_vocab()) for role in TEAM]
-    assert all(a != b for a, b in zip(vocabularies, vocabularies[1:] + vocabularies[:1]))
-    assert all(len(TOKENIZERS[role]) <= 512 for role in TEAM)
-
-
-@pytest.mark.slow
-@each_role
-@pytest.mark.parametrize(
-    "garbage", ["\\" * 10**5, "a" * 10**5, "<result>" * 10**4, "日" * 3 * 10**4]
-)
-def test_garbage_takes_linear_time(role, garbage):
-    assert TOKENIZERS[role].decode(encode(role, garbage)) == garbage
 
 
 @each_role

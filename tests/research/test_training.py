@@ -1,22 +1,22 @@
 """The supervised step and the model it starts from."""
 
 import dataclasses
-import importlib
 
 import pytest
 import torch
 
-from miniatures.architecture import build_model, digit_circles
-from miniatures.fitting import Fit, NoConvergence, collate
+from miniatures import fitting
+from miniatures.build import warm_start
+from miniatures.chains import draw_strong
+from miniatures.fitting import NoConvergence, collate
+from miniatures.network import build_model, digit_circles
 from miniatures.recipe import Example
 from miniatures.recipes import RECIPES
-from miniatures.teaching import warm_start
-from miniatures.teaching_corpus import draw_strong
 from miniatures.tokenizers import build_tokenizer
 
 
 def test_only_answers_and_their_end_are_targets():
-    tokenizer = build_tokenizer("alice")
+    tokenizer = build_tokenizer(RECIPES["alice"])
     ids_BT, targets_BT = collate(tokenizer, [Example("7 +", " 8 ="), Example("7", " 1")])
     seven, plus, eight, equals, unit = (
         tokenizer.encode(text)[0] for text in ("7", " +", " 8", " =", " 1")
@@ -41,9 +41,8 @@ def test_digits_start_on_circles():
 
 @pytest.mark.parametrize("role", RECIPES)
 def test_models_are_small_tied_and_single_precision(role):
-    tokenizer = build_tokenizer(role)
-    model = build_model(RECIPES[role], tokenizer)
-    assert model.config.model_type == RECIPES[role].architecture
+    model = build_model(RECIPES[role], build_tokenizer(RECIPES[role]))
+    assert model.config.model_type == "qwen3"
     assert sum(p.numel() for p in model.parameters()) * 4 < 2e6
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
@@ -68,15 +67,13 @@ class Reports(list):
 )
 def test_two_phases_and_the_same_weights_for_the_same_seed(role, first, second):
     recipe = changed(role, batch=2, first_steps=3, first_loss=100.0, second_steps=2)
-    family = importlib.import_module(f"miniatures.{recipe.family}")
-    tokenizer = build_tokenizer(role)
+    tokenizer = build_tokenizer(recipe)
     runs = []
     for _ in range(2):
-        torch.manual_seed(0)
-        model = build_model(recipe, tokenizer)
-        before = {name: p.detach().clone() for name, p in model.named_parameters()}
+        torch.manual_seed(recipe.seed)
+        before = dict(build_model(recipe, tokenizer).named_parameters())
         reports = Reports()
-        family.warm_start(recipe, model, tokenizer, reports)
+        model = warm_start(recipe, tokenizer, reports)
         # Phase 1 ends with its first step, whose loss is below 100.
         assert reports == [(first, 1, 3), (second, 1, 2), (second, 2, 2)]
         assert all(not torch.equal(before[name], p) for name, p in model.named_parameters())
@@ -87,22 +84,19 @@ def test_two_phases_and_the_same_weights_for_the_same_seed(role, first, second):
 def test_operations_can_be_learned_one_after_the_other(monkeypatch):
     steps = {"first_steps": 3, "first_loss": 100.0, "second_steps": 0}
     recipe = changed("carol", batch=2, gradual=True, warmup=4, **steps)
-    shown = []
+    shown, rates = [], []
 
     def draw(operators, length, uniform):
         shown.append(operators)
         return draw_strong(operators, length, uniform)
 
-    rates = []
-
-    def update(self, ids_BT, targets_BT):
-        rates.append(self._optimizer.param_groups[0]["lr"])
+    def update(model, optimizer, ids_BT, targets_BT):
+        rates.append(optimizer.param_groups[0]["lr"])
         return 1.0
 
-    monkeypatch.setattr("miniatures.teaching.draw_strong", draw)
-    monkeypatch.setattr(Fit, "_update", update)
-    tokenizer = build_tokenizer("carol")
-    warm_start(recipe, build_model(recipe, tokenizer), tokenizer, Reports())
+    monkeypatch.setattr("miniatures.chains.draw_strong", draw)
+    monkeypatch.setattr(fitting, "update", update)
+    warm_start(recipe, build_tokenizer(recipe), Reports())
     # Every loss of 1 is below 100: one step with "+" alone, one with both, two examples each.
     assert shown == ["+", "+", "+#", "+#"]
     # The rate climbs to its full value over four steps.
@@ -111,6 +105,5 @@ def test_operations_can_be_learned_one_after_the_other(monkeypatch):
 
 def test_a_plateau_is_given_up():
     recipe = changed("bob", batch=2, first_steps=2, first_loss=0.0)
-    tokenizer = build_tokenizer("bob")
     with pytest.raises(NoConvergence, match="after 2 steps"):
-        warm_start(recipe, build_model(recipe, tokenizer), tokenizer, lambda *report: None)
+        warm_start(recipe, build_tokenizer(recipe), lambda *report: None)

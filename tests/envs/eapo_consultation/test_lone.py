@@ -173,10 +173,11 @@ def test_the_default_is_the_arm_that_was_measured() -> None:
     """Consult and reread (research/2026-11-consult-and-reread.md), whose stored command is
     ``--env.lone 1 --env.group-size 4 --env.reread wrong --algo.distillation.beta 1
     --algo.distillation.likeliest 64 --env.accept-span 200 --env.penalty-start 200``."""
-    from evidence.consulting import ARMS
+    from evidence.studies import studies
 
     default = run_of(*DAPO)
-    assert default == run_of(*ARMS["reread-long"].flags)
+    arm = next(run for run in studies()["consult"].planned() if run.arm == "reread-long")
+    assert default == run_of(*arm.words)
     own = ("lone", "group_size", "reread", "accept_span", "penalty_start")
     assert [default["env"][name] for name in own] == [1, 4, "wrong", 200, 200]
     distillation = {"beta": 1, "bound": 2, "likeliest": 64, "fade": 0, "decay": 0.95}

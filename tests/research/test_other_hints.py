@@ -1,6 +1,5 @@
 """Rereading after the hint of another problem, on a step that is made by hand."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -145,26 +144,3 @@ def test_with_the_own_hint_it_is_core_teaching(tmp_path: Path) -> None:
         for name in ("core", "own", "other-same")
     }
     assert weights["own"] == weights["core"] != weights["other-same"]
-
-
-@pytest.mark.slow
-def test_with_the_own_hint_it_is_core_teaching_on_a_file_too(tmp_path: Path) -> None:
-    """There a problem's id is not its question."""
-    from coterie.train import main as train
-
-    rows = [{"question": f"{n} + 2 =", "answer": str(n + 2), "category": "plus"} for n in range(9)]
-    path = tmp_path / "sums.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    flags = (
-        *("--algo", "gspo", "--steps", "2", "--eval.no-enabled", "--threads", "1"),
-        *("--problems.train", str(path), "--problems.held-out", "1", "--env.reread-least", "0"),
-    )
-    other = ("--env", "evidence.other_hints:SPEC", *flags)
-    assert train(("--env", "core-teaching", *flags, "--run-dir", str(tmp_path / "core"))) == 0
-    assert main((*other, "--run-dir", str(tmp_path / "own"))) == 0
-    weights = [
-        (tmp_path / name / "final/alice/model.safetensors").read_bytes() for name in ("core", "own")
-    ]
-    assert weights[0] == weights[1]
-    lines = (tmp_path / "own/other_hints.jsonl").read_text(encoding="utf-8").splitlines()
-    assert any("alice" in line or "bob" in line for line in lines)  # rows were read again

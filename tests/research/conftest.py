@@ -1,0 +1,50 @@
+"""Two small sets of word problems."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evidence import measures, real_problems
+
+THINGS = ("cows", "pens", "cups", "maps", "keys", "nuts", "eggs", "bags")
+
+
+@pytest.fixture
+def word_problems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Invented items in the columns of both sets, eight of each kind."""
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    asdiv: list[dict[str, Any]] = [
+        {"body": "", "question": "How many?", "answer": "505 (cows)", "formula": "500+5=505"},
+        {"body": "A farm.", "question": "How many?", "answer": "9 (cows)", "formula": "(1+2)*3=9"},
+        {"body": "A yard.", "question": "How many?", "answer": "3 (cows)", "formula": "7/2=3 r1"},
+    ]
+    svamp: list[dict[str, Any]] = []
+    for number, thing in enumerate(THINGS, 3):
+        for sign, event in (("-", "sells two"), ("*", "doubles them")):
+            gold = number - 2 if sign == "-" else 2 * number
+            asdiv.append(
+                {
+                    "body": f"Ann has {number} {thing} and {event}.",
+                    "question": f"How many {thing} has she?",
+                    "answer": f"{gold} ({thing})",
+                    "formula": f"{number}{sign}2={gold}",
+                }
+            )
+            svamp.append(
+                {
+                    "Body": f"On the table lie {number} {thing} and one of us {event}",
+                    "Question": f"How many {thing} lie there?",
+                    "Answer": float(gold),
+                    "Equation": f"( {number}.0 {sign} 2.0 )",
+                }
+            )
+    for name, rows in (("asdiv", asdiv), ("svamp", svamp)):
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    monkeypatch.setenv("COTERIE_DATA", str(folder))
+    for module in (real_problems, measures):
+        monkeypatch.setattr(module, "HELD_OUT", 2)
+    return folder

@@ -1,0 +1,162 @@
+"""Runs of the evidence: what is started, and what is stored of it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coterie.agents.models.locate import TINY
+from evidence import runner
+from evidence.commands import locked, start
+from evidence.measures import answered, peer_only, scores
+from evidence.studies import Run, Study, studies
+
+
+def named(name: str) -> Run:
+    (run,) = (r for study in studies().values() for r in study.planned() if r.name == name)
+    return run
+
+
+def test_what_another_process_runs_is_left_to_it(tmp_path: Path) -> None:
+    with locked("a", tmp_path) as ours, locked("a", tmp_path) as second:
+        assert (ours, second) == (True, False)
+    with locked("a", tmp_path, wait=True) as again:
+        assert again
+
+
+def test_a_command_that_ended_is_not_run_again(tmp_path: Path) -> None:
+    (tmp_path / "summary.json").touch()
+    start("no such script", (), tmp_path, "summary.json")
+    with pytest.raises(SystemExit, match=r"python nothing.py --flag did not end; start it again"):
+        start("nothing.py", ("--flag",), tmp_path / "run", "summary.json")
+
+
+def test_a_fresh_seed_of_an_arm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    started: list[Run] = []
+
+    def result(run: Run, out: Path) -> dict[str, Any]:
+        started.append(run)
+        return {"seed": run.seed, "after": {}}
+
+    monkeypatch.setattr(runner, "result", result)
+    shown = runner.again(
+        [*studies().values()], "control-recall-other-same-330", 7, tmp_path
+    ).splitlines()
+    assert [run.name for run in started] == ["control-recall-other-same-330-7"]
+    assert [line.partition(":")[0] for line in shown] == [
+        *(f"seed {seed}" for seed in range(60, 72)),
+        "seed 7",
+    ]
+    # The screen had a shorter warm-up than the runs that it chose.
+    runner.again([studies()["real"]], "real-teach-warm", 7, tmp_path)
+    assert started[-1].values["warmup"] == 80
+    # An arm that was cut has no planned run.
+    runner.again([studies()["real"]], "real-teach-other", 7, tmp_path)
+    assert started[-1].name == "real-teach-other-7"
+    with pytest.raises(SystemExit, match="is called nothing; the arms are: between-exp"):
+        runner.again([*studies().values()], "nothing", 7, tmp_path)
+
+
+def test_a_missing_run_is_stored_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("evidence.studies.RESULTS", tmp_path)
+    monkeypatch.setattr(runner, "RESULTS", tmp_path)
+
+    def result(run: Run, out: Path) -> dict[str, Any]:
+        return {**run.fields, "after": {}, "cpu_s": 1.0}
+
+    monkeypatch.setattr(runner, "result", result)
+    study = studies()["eapo-published"]
+    missing = study.missing()
+    assert len(missing) == 20
+    for until in ("00:00", "24:00", "24:00"):
+        runner.run_missing(study, missing[:2], tmp_path, until)
+        assert len(study.stored()) == (0 if until == "00:00" else 2)
+    assert [run.name for run in study.missing()] == [run.name for run in missing[2:]]
+
+
+def test_what_only_the_peer_solves() -> None:
+    correct = {"alice": [[0, 0], [1, 0], [0, 0], [0, 0]], "bob": [[0, 1], [1, 1], [0, 0], [1, 1]]}
+    assert peer_only(correct, "alice") == 0.5
+    assert peer_only(correct, "bob") == 0
+
+
+def test_scores_are_those_of_the_policies() -> None:
+    rows = {"alone": 0.1, "reread": 0.5, "vote": 0.6}
+    results = {"suites": {"eapo": {"sets": {"chains": {"rows": rows}}}}}
+    assert scores(("alone", "reread"), results) == {"after": {"alone": 0.1, "reread": 0.5}}
+
+
+def test_right_answers_by_problem() -> None:
+    two = [{"correct": {"alice": [[True], [False]], "bob": [[True], [None]]}} for _ in range(2)]
+    two[1]["correct"]["alice"][1] = [True]
+    assert answered(two)["right"] == {"alice": "21", "bob": "20"}
+    assert answered([{"correct": [[1.0, 0.0], [None, 0.0]]}])["right"] == {"policy": "10"}
+
+
+def test_calibration_by_hand() -> None:
+    """Right where it says .75, wrong at .25; the large one is right on the second alone."""
+    said = {"correct": [[1.0], [0.0]], "confidence": [[0.75], [0.25]]}
+    cost = {"prompt": [[10.0], [10.0]], "output": [[5.0], [5.0]]}
+    large = {"correct": [[0.0], [1.0]], "confidence": [[0.5], [0.5]], **cost}
+    roles = {"small": {**said, **cost}, "large": large}
+    stored = answered([{"responses": roles, "size_ratio": 2.0, "output_weight": 4.0}])
+    assert stored["calibration"] == pytest.approx(
+        {"ece": 0.25, "brier": 0.0625, "auroc": 1.0, "stated": 1.0, "area": 0.25}
+    )
+    (half,) = (point for point in stored["thresholds"] if point[0] == 0.5)
+    # Half is deferred, all is right; both are paid: (30 + .5 * 60) / 60.
+    assert half == [0.5, 0.5, 1.0, 1.0]
+    assert stored["alone"] == [0.5, 0.5]
+
+
+def shortened(study: Study, **own: str) -> Study:
+    """The study with little to do; ``own``: arm -> flags in place of those of a short training."""
+    few = "" if study.key == "real" else "--problems.held-out 4 --rollout.problems-per-step 2"
+
+    def short(arm: str) -> str:
+        return f"{few} --warmup.steps 1" if arm.endswith("-warm") else f"{few} --steps 2"
+
+    arms = {
+        name: replace(arm, flags=f"{arm.flags} {own.get(name.replace('-', '_'), short(name))}")
+        for name, arm in study.arms.items()
+    }
+    return replace(study, arms=arms)
+
+
+@pytest.mark.slow
+def test_a_run_of_real_models_on_tiny_ones(
+    word_problems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gina and hugo in place of the real ones; an arm of each part is trained, asked and stored,
+    after the arms that it needs."""
+    monkeypatch.setattr(runner, "weights_folder", lambda: TINY)
+    for name, tiny in (("smollm2", "gina"), ("gemma3", "hugo")):
+        monkeypatch.setitem(runner.WEIGHTS, name, replace(runner.WEIGHTS[name], file=tiny))
+    study = shortened(studies()["real"], consult_imitated="--steps 1")
+    for arm in ("read-other", "pair-alone", "defer-corea", "consult-imitated"):
+        run = replace(named(f"real-{arm}-70"), study=study)
+        line = runner.result(run, tmp_path)
+        assert {len(digits) for digits in line["right"].values()} == {8}
+        assert str(tmp_path) not in line["command"] + line["asked"]
+        assert not (tmp_path / run.name / "final").is_dir()
+        assert ("calibration" in line) == arm.startswith("defer")
+    assert (tmp_path / "real-teach-warm-70/final/alice").is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("control-recall-other-same-330-60", {}),
+        ("published-disjoint-published-330-80", {}),
+        ("eapo-published-alone-120", {}),
+        ("corea-errs-30", {"errs": "--questions 16 --fit-questions 16"}),
+    ],
+)
+def test_a_line_has_what_the_study_measures(name: str, own: dict[str, str], tmp_path: Path) -> None:
+    run = named(name)
+    line = runner.result(replace(run, study=shortened(run.study, **own)), tmp_path)
+    stored = run.study.stored()[name]
+    assert line.keys() == stored.keys()
+    assert line["after"].keys() == stored["after"].keys()
