@@ -260,7 +260,7 @@ UNKNOWN = "do not know --env {}, which was registered in this one; name it by it
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ("--cluster.episode-workers -1", "--cluster.episode-workers must not be negative"),
+        ("--cluster.episode-workers -1", "--cluster.episode-workers is -1; it must be"),
         (f"{' '.join(TWO)} --doctor", "in this process: leave out --cluster.episode-workers"),
         (
             f"{' '.join(TWO)} --env known-here --agents.judge.model tiny:bob",
