@@ -164,12 +164,12 @@ def _is_nameless(hint: Any) -> bool:
 
 
 def _marks(hint: Any) -> list[Any]:
-    """The bounds and other metadata beside a type, or beside the members of a union."""
-    if get_origin(hint) in (Union, UnionType):
+    """The bounds and other metadata beside a type, and beside the types in it."""
+    if get_origin(hint) is not Annotated:
         return [mark for member in get_args(hint) for mark in _marks(member)]
-    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    kind, *marks = get_args(hint)
     parts = [[*mark] if isinstance(mark, GroupedMetadata) else [mark] for mark in marks]
-    return [part for group in parts for part in group]
+    return [part for group in parts for part in group] + _marks(kind)
 
 
 def _wanted(value: Any, hint: Any) -> str:
@@ -193,8 +193,8 @@ def _numbers(value: Any) -> Iterator[int | float]:
         yield from _numbers([*value.values()])
 
 
-_Bound = tuple[str, Callable[[float, float], bool], float]
-"""Words before the limit, whether a number and the limit agree, the limit."""
+_Bound = tuple[str, Callable[[Any, Any], bool], Any]
+"""How a bound reads, whether a number keeps it, and its limit."""
 
 
 def _bounds(marks: Iterable[Any]) -> Iterator[_Bound]:
@@ -219,25 +219,25 @@ def _range_around(number: float, bounds: Sequence[_Bound]) -> str:
         implied.append(("above", operator.gt, -most))
     if not words & {"at most", "below"}:
         implied.append(("below", operator.lt, most))
-    broken = [bound for bound in (*bounds, *implied) if not bound[1](number, bound[2])]
+    broken = {word: limit for word, keeps, limit in (*bounds, *implied) if not keeps(number, limit)}
     if not broken:
         return ""
-    shown = {word: _figure(limit) for word, _, limit in bounds if limit != math.inf}
-    if [*shown] == ["at least", "at most"]:
-        return f"{shown['at least']} to {shown['at most']}"
-    for word, _, limit in broken:
-        shown[word] = _figure(limit)
+    shown = {word: limit for word, _, limit in bounds if limit != math.inf}
+    if shown.keys() == {"at least", "at most"}:
+        return f"{_figure(shown['at least'])} to {_figure(shown['at most'])}"
     parts = [
-        "finite" if limit.endswith("inf") else f"{word} {limit}" for word, limit in shown.items()
+        "finite" if math.isinf(limit) else f"{word} {_figure(limit)}"
+        for word, limit in {**shown, **broken}.items()
     ]
     return " and ".join(dict.fromkeys(parts))
 
 
 def _figure(limit: float) -> str:
-    """A limit in words: powers that no run reaches as powers, 4096 and 0.5 as they are."""
-    if isinstance(limit, int) and abs(limit) >= _LARGE:
-        return f"{'-' if limit < 0 else ''}2^{abs(limit).bit_length() - 1}"
-    return str(limit) if isinstance(limit, int) else f"{limit:g}"
+    """4096 and 0.5 as they are, what no run reaches as a power of 2."""
+    if isinstance(limit, float):
+        return f"{limit:g}"
+    power = abs(limit).bit_length() - 1
+    return f"{'-' if limit < 0 else ''}2^{power}" if abs(limit) >= _LARGE else str(limit)
 
 
 def _holds(value: Any, inner: tuple[Any, ...]) -> bool:

@@ -49,8 +49,8 @@ class Host(Protocol):
     section: str
     """Its section of the settings."""
 
-    def holds_models(self, settings: TrainSettings) -> bool:
-        """Whether it has the models of such a run."""
+    def holds_models(self, own: Any, agents: Mapping[str, AgentSettings]) -> bool:
+        """Whether it has these models; ``own`` as of :meth:`build`."""
         ...
 
     def check(self, settings: TrainSettings) -> None:
@@ -101,4 +101,6 @@ def hosts() -> Sequence[Host]:
 
 def lives_elsewhere(settings: TrainSettings) -> bool:
     """Whether the models of such a run are not in this process."""
-    return any(host.holds_models(settings) for host in hosts())
+    return any(
+        host.holds_models(getattr(settings, host.section), settings.agents) for host in hosts()
+    )
