@@ -78,9 +78,8 @@ def prepare_warmup(
         check: the run's, which reads the answers of worked solutions.
 
     Raises:
-        UserError: a set without worked solutions, or settings that contradict each other.
+        UserError: a set without worked solutions.
     """
-    _check(settings, agents)
     sources: dict[str, ProblemSource] = {}
     streams: dict[str, ProblemStream] = {}
     prints: dict[str, str] = {}
@@ -144,7 +143,12 @@ def _last_line(asked: str, gold: str) -> str:
     return f"Answer: {gold}"
 
 
-def _check(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> None:
+def check_warmup(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> None:
+    """Refuse a warm-up that no role takes, or a role's own without a warm-up.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
     for role, agent in agents.items():
         flag = f"--agents.{role}.warmup {agent.warmup}"
         if agent.warmup and not settings.steps:

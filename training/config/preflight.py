@@ -34,7 +34,7 @@ from coterie.training.config.train_settings import (
 from coterie.training.hosts import hosts, lives_elsewhere
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.run.directory import check_new
-from coterie.training.warmup import prepare_warmup
+from coterie.training.warmup import check_warmup, prepare_warmup
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
@@ -78,6 +78,7 @@ def check_together(settings: TrainSettings) -> None:
         *_idle_learners(settings.choice.env, settings.env, settings.agents),
         *_not_for_this_environment(settings),
     )
+    check_warmup(settings.warmup, settings.agents)
     check_readable(settings.choice, settings.env, settings.algo)
     try_own_parts(settings.algo)
     check_environment(settings.choice, settings.env, run.group_by)
