@@ -49,17 +49,12 @@ def _compare(argv: Sequence[str]) -> int:
     if argv[0] not in known:
         near = did_you_mean(argv[0], known)
         raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(known)}")
-    from coterie.datatypes import check_numbers
     from coterie.evaluation.compare.inherited import parse
-    from coterie.training.config.run_settings import check_seeds
 
     module, settings, run = known[argv[0]]
     comparison = importlib.import_module(module)
     prog = f"{command('benchmark.py')} {argv[0]}"
     parsed = parse(getattr(comparison, settings), argv[1:], prog)
-    check_numbers(parsed)
-    check_seeds([getattr(parsed, "seed", 0)])
-    check_seeds(getattr(parsed, "seeds", ()), "--seeds")
     getattr(comparison, run)(parsed)
     return 0
 

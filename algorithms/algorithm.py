@@ -5,16 +5,18 @@ Nothing here computes: :mod:`coterie.algorithms.credit` reads the baseline and t
 reduction.
 """
 
-import math
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Interval
 
 from coterie.cli.plugins import Plugins, load
-from coterie.datatypes import UserError, check_literals, refuse
+from coterie.datatypes import UserError, Validated, refuse
+from coterie.datatypes.validation import Share
 
 
 @dataclass(frozen=True)
-class Surrogate:
+class Surrogate(Validated):
     """The objective in place of the expected advantage: a frozen dataclass of its numbers, for
     which :mod:`coterie.algorithms.surrogates` has a function. One of your own derives from this
     class, so that a run's ``config.json`` can be read back."""
@@ -27,23 +29,13 @@ class ClippedRatio(Surrogate):
     level: Literal["token", "sequence"] = "token"
     """Importance ratio of each token, or the geometric mean over the sequence (GSPO,
     arXiv:2507.18071)."""
-    low: float = 0.2
+    low: Annotated[float, Interval(gt=0, lt=1)] = 0.2
     """The ratio is clipped below at 1 - low."""
-    high: float = 0.2
+    high: Annotated[float, Gt(0)] = 0.2
     """The ratio is clipped above at 1 + high."""
-    dual: float | None = None
+    dual: Annotated[float | None, Gt(1)] = None
     """Largest ratio where the advantage is negative (dual clip, arXiv:1912.09729); default:
     none."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "algo.surrogate.")
-        _check_bounds(self.low, self.high)
-        refuse(
-            (
-                self.dual is not None and not 1 < self.dual < math.inf,
-                "algo.surrogate.dual must be finite and above 1: an unchanged token has ratio 1",
-            )
-        )
 
 
 @dataclass(frozen=True)
@@ -51,13 +43,10 @@ class SoftGate(Surrogate):
     """A smooth gate in place of a clip, -(4 / tau) sigmoid(tau (r - 1)) A (SAPO,
     arXiv:2511.20347)."""
 
-    tau_positive: float = 1.0
+    tau_positive: Annotated[float, Gt(0)] = 1.0
     """Steepness of the gate where the advantage is positive."""
-    tau_negative: float = 1.05
+    tau_negative: Annotated[float, Gt(0)] = 1.05
     """Steepness of the gate where it is not."""
-
-    def __post_init__(self) -> None:
-        _check_steepness(self.tau_positive, self.tau_negative)
 
 
 @dataclass(frozen=True)
@@ -65,17 +54,8 @@ class ClippedWeight(Surrogate):
     """A bounded weight on the score function, -sg(min(r, high)) A log pi (CISPO,
     arXiv:2506.13585)."""
 
-    high: float = 5.0
+    high: Annotated[float, Ge(1)] = 5.0
     """Largest weight of a token: an absolute value, not a distance from 1."""
-
-    def __post_init__(self) -> None:
-        refuse(
-            (
-                not 1 <= self.high < math.inf,
-                "algo.surrogate.high is the largest weight itself; below 1 it would shrink the "
-                "gradient of unchanged tokens too",
-            )
-        )
 
 
 @dataclass(frozen=True)
@@ -83,13 +63,10 @@ class SequenceWeight(Surrogate):
     """``-sg(clip(s, 1 - low, 1 + high)) A log pi``: GSPO in the words of CoRe (arXiv:2601.21600,
     appendix C). A clipped sequence keeps its gradient, unlike in the published GSPO."""
 
-    low: float = 3e-4
+    low: Annotated[float, Interval(gt=0, lt=1)] = 3e-4
     """The sequence's ratio is clipped below at 1 - low."""
-    high: float = 4e-4
+    high: Annotated[float, Gt(0)] = 4e-4
     """The sequence's ratio is clipped above at 1 + high."""
-
-    def __post_init__(self) -> None:
-        _check_bounds(self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -98,35 +75,14 @@ class GateWeight(Surrogate):
     (arXiv:2601.21600, appendix C). The weight grows with r and is 2 / tau at r = 1, where the
     published one is 1 and falls off on both sides."""
 
-    tau_positive: float = 1.0
+    tau_positive: Annotated[float, Gt(0)] = 1.0
     """Steepness of the gate where the advantage is positive."""
-    tau_negative: float = 1.05
+    tau_negative: Annotated[float, Gt(0)] = 1.05
     """Steepness of the gate where it is not."""
-
-    def __post_init__(self) -> None:
-        _check_steepness(self.tau_positive, self.tau_negative)
-
-
-def _check_bounds(low: float, high: float) -> None:
-    refuse(
-        (
-            not (0 < low < 1 and 0 < high < math.inf),
-            "algo.surrogate.low must lie between 0 and 1, and high be above 0, and finite",
-        )
-    )
-
-
-def _check_steepness(positive: float, negative: float) -> None:
-    refuse(
-        (
-            not (0 < positive < math.inf and 0 < negative < math.inf),
-            "algo.surrogate.tau-positive and tau-negative must be above 0, and finite",
-        )
-    )
 
 
 @dataclass(frozen=True)
-class Distillation:
+class Distillation(Validated):
     """On-policy self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734).
 
     A reader scores a trace again after another context, such as a prompt with a peer's right trace
@@ -135,33 +91,20 @@ class Distillation:
     context less the policy's own. Nothing is sampled for it.
     """
 
-    beta: float = 0.0
+    beta: Annotated[float, Ge(0)] = 0.0
     """Weight of the difference in log-probability; 0 is off."""
-    bound: float = 2.0
+    bound: Annotated[float, Gt(0)] = 2.0
     """Largest difference, in nats."""
-    likeliest: int = 0
+    likeliest: Annotated[int, Ge(0)] = 0
     """0: the difference at the sampled token. K: its expectation over the next token, by the
     reader's K most likely tokens and one class for all others (the logit-level form of SDPO), which
     has less variance."""
-    fade: float = 0.0
+    fade: Share = 0.0
     """Share of --steps over which beta falls linearly to 0; 0: it stays constant."""
     reader: Literal["average", "start"] = "average"
     """Weights of the reader: a moving average of the role's weights, or those before training."""
-    decay: float = 0.95
+    decay: Annotated[float, Interval(ge=0, lt=1)] = 0.95
     """Decay of that moving average in one step."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "algo.distillation.")
-        refuse(
-            (
-                not 0 <= self.beta < math.inf,
-                "algo.distillation.beta must not be negative, and finite",
-            ),
-            (not 0 < self.bound < math.inf, "algo.distillation.bound must be above 0, and finite"),
-            (not 0 <= self.decay < 1, "algo.distillation.decay must be at least 0 and below 1"),
-            (self.likeliest < 0, "algo.distillation.likeliest must not be negative"),
-            (not 0 <= self.fade <= 1, "algo.distillation.fade is a share of the run, 0 to 1"),
-        )
 
     def after(self, done: float) -> "Distillation":
         """These settings, with ``beta`` as it is once the share ``done`` of the run is over."""
@@ -170,7 +113,7 @@ class Distillation:
 
 
 @dataclass(frozen=True)
-class Algorithm:
+class Algorithm(Validated):
     """From rewards to a gradient: baseline, scale, surrogate, reduction, KL penalty.
 
     Algorithm(scale="none", reduction="constant-length", length=512) is Dr. GRPO.
@@ -180,7 +123,7 @@ class Algorithm:
     """What is subtracted from a reward: the mean of its group, the mean of the group's other
     rewards, or, for self-play, a running average of the role's rewards (SPIRAL,
     arXiv:2506.24119)."""
-    baseline_decay: float = 0.95
+    baseline_decay: Annotated[float, Interval(ge=0, lt=1)] = 0.95
     """With role-average: decay of the running average, b <- decay b + (1 - decay) r."""
     scale: Literal["none", "group-std", "batch-std"] = "group-std"
     """What the difference is divided by: nothing, the standard deviation of the group's rewards, or
@@ -194,16 +137,16 @@ class Algorithm:
     numbers, arrays (M,), to advantages (M,)."""
     ddof: Literal[0, 1] = 1
     """Standard deviation of the population (0), or its unbiased estimate (1)."""
-    epsilon: float = 1e-4
+    epsilon: Annotated[float, Ge(0)] = 1e-4
     """Added to the standard deviation."""
     surrogate: Surrogate = ClippedRatio()
     reduction: Literal["sequence-mean", "token-mean", "constant-length"] = "sequence-mean"
     """Mean over agents of the token mean, mean over all tokens, or sum over all tokens divided by
     agents times a constant length. The rows of an agent in an episode count together as one."""
-    length: int = 0
+    length: Annotated[int, Ge(0)] = 0
     """The constant of constant-length, in tokens; default: the environment's limit. 0 for other
     reductions."""
-    kl_coefficient: float = 0.0
+    kl_coefficient: Annotated[float, Ge(0)] = 0.0
     """Weight of the KL penalty towards the reference policy (the model before training); 0 is
     off."""
     kl_estimator: Literal["k1", "k2", "k3"] = "k3"
@@ -212,7 +155,7 @@ class Algorithm:
     kl_importance: bool = False
     """Multiply the KL penalty by the token's importance ratio, which makes its gradient
     unbiased."""
-    kl_in_reward: float = 0.0
+    kl_in_reward: Annotated[float, Ge(0)] = 0.0
     """Weight of a KL penalty on the reward, beta sum_t (log pi - log pi_ref) over an agent's
     tokens, as RLOO and REINFORCE++ were first written; 0 is off."""
     entropy_coefficient: float = 0.0
@@ -221,44 +164,33 @@ class Algorithm:
     dynamic_sampling: bool = False
     """Train only on groups whose rewards differ, and sample until a step is full (DAPO,
     arXiv:2503.14476). The over-long penalty does not count."""
-    max_generation_batches: int = 10
+    max_generation_batches: Annotated[int, Ge(1)] = 10
     """With dynamic sampling: most rounds of sampling in one step."""
-    generation_batch: int = 0
+    generation_batch: Annotated[int, Ge(0)] = 0
     """With dynamic sampling: problems of one round; 0: a step's number. Surplus groups are
     dropped."""
-    overlong_limit: int = 0
+    overlong_limit: Annotated[int, Ge(0)] = 0
     """Sampled tokens at which the over-long penalty is full (DAPO); 0 is off."""
-    overlong_buffer: int = 0
+    overlong_buffer: Annotated[int, Ge(0)] = 0
     """Tokens before that limit over which the penalty grows linearly."""
-    overlong_factor: float = 1.0
+    overlong_factor: Annotated[float, Ge(0)] = 1.0
     """Size of the full penalty."""
 
     def __post_init__(self) -> None:
-        check_literals(self, "algo.")
-        sizes = {
-            "epsilon": self.epsilon,
-            "kl-coefficient": self.kl_coefficient,
-            "kl-in-reward": self.kl_in_reward,
-            "overlong-factor": self.overlong_factor,
-        }
-        refuse(
-            *(
-                (not 0 <= v < math.inf, f"algo.{k} must not be negative, and finite")
-                for k, v in sizes.items()
-            ),
-            (
-                not _is_surrogate(self.surrogate),
+        # Before the types, so that the author of a surrogate reads how to mend it.
+        if not _is_surrogate(self.surrogate):
+            raise UserError(
                 f"algo.surrogate is a {type(self.surrogate).__name__}: derive it from "
-                "coterie.algorithms.Surrogate and make it a frozen dataclass",
-            ),
+                "coterie.algorithms.Surrogate and make it a frozen dataclass"
+            )
+        super().__post_init__()
+
+    def check(self) -> None:
+        refuse(
             *self._wrong_average(),
             (
                 bool(self.advantage) and self.combine == "normalise-then-sum",
                 "algo.advantage compares whole rewards; leave algo.combine at sum-then-normalise",
-            ),
-            (
-                not math.isfinite(self.entropy_coefficient),
-                "algo.entropy-coefficient must be a finite number",
             ),
             (
                 self.kl_coefficient != 0 and self.kl_estimator == "k1" and not self.kl_importance,
@@ -292,11 +224,9 @@ class Algorithm:
                 "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
             ),
             (
-                not 0 <= self.overlong_buffer <= self.overlong_limit,
-                "algo.overlong-buffer must lie between 0 and algo.overlong-limit",
+                self.overlong_buffer > self.overlong_limit,
+                "algo.overlong-buffer must be at most algo.overlong-limit",
             ),
-            (self.max_generation_batches < 1, "algo.max-generation-batches must be at least 1"),
-            (self.generation_batch < 0, "algo.generation-batch must not be negative"),
             (
                 self.generation_batch > 0 and not self.dynamic_sampling,
                 "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
@@ -308,7 +238,6 @@ class Algorithm:
         average = self.baseline == "role-average"
         groups = self.scale == "group-std" or bool(self.advantage) or self.dynamic_sampling
         return [
-            (not 0 <= self.baseline_decay < 1, "algo.baseline-decay must be 0 to below 1"),
             (
                 self.baseline_decay != 0.95 and not average,
                 "algo.baseline-decay does nothing without algo.baseline role-average",

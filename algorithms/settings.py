@@ -3,36 +3,38 @@
 import math
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
+from typing import Annotated, Literal
 
-from coterie.datatypes import UserError, check_literals, check_numbers, refuse
+from annotated_types import Ge, Gt, Interval, Le
+
+from coterie.datatypes import UserError, Validated
 
 
 @dataclass(frozen=True)
-class LearnerSettings:
+class LearnerSettings(Validated):
     """The optimizer of each trained role. The defaults suit full training of the tiny models."""
 
-    lr: float = 1e-3
+    lr: Annotated[float, Gt(0)] = 1e-3
     """Peak learning rate; 1e-6 is usual for full weights of billions, 1e-5 for LoRA on them."""
-    betas: tuple[float, float] = (0.9, 0.98)
+    betas: Annotated[tuple[float, float], Interval(ge=0, lt=1)] = (0.9, 0.98)
     """Decay rates of AdamW's two moments."""
-    weight_decay: float = 0.0
+    weight_decay: Annotated[float, Ge(0)] = 0.0
     """AdamW's decoupled weight decay."""
     moments: Literal["float32", "8bit", "paged-float32", "paged-8bit"] = "float32"
     """Format of AdamW's two moments. 8bit: 2 bytes a weight in place of 8, rounded block by block
     (arXiv:2110.02861); paged: moved from a full GPU to main memory. All but float32 need pip
     install -e ".[8bit]"."""
-    warmup: float = 0.0
+    warmup: Annotated[float, Ge(0)] = 0.0
     """Steps of linear warm-up; below 1, a share of all steps."""
     schedule: Literal["constant", "linear", "cosine"] = "constant"
     """Learning rate after warm-up: constant, or decaying to 0 at the end of the run."""
-    max_grad_norm: float = 1.0
+    max_grad_norm: Annotated[float, Gt(0), Le(math.inf)] = 1.0
     """Largest norm of the gradient; a larger one is scaled down."""
-    epochs: int = 1
+    epochs: Annotated[int, Ge(1)] = 1
     """Passes over the rows of one training step."""
-    minibatches: int = 1
+    minibatches: Annotated[int, Ge(1)] = 1
     """Optimizer steps in one pass; each takes its share of the rows."""
-    micro_batch_tokens: int = 8192
+    micro_batch_tokens: Annotated[int, Ge(1)] = 8192
     """Tokens of one forward pass, padding included; a prompt that packed rows share counts once. It
     limits memory and changes no result."""
     importance_correction: Literal[
@@ -40,31 +42,11 @@ class LearnerSettings:
     ] = "token-truncate"
     """What to do where sampler and trainer disagree about a probability: cap weights (truncate), or
     leave out their tokens or rows (mask)."""
-    importance_cap: float = 2.0
+    importance_cap: Annotated[float, Ge(1), Le(math.inf)] = 2.0
     """Largest importance weight, trainer over sampler."""
     skip_idle_rows: bool = True
     """Leave out rows with advantage 0 that cannot change the gradient (no KL penalty, no entropy
     bonus). Metrics then describe the other rows."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "learner.")
-        check_numbers(self, "--learner.")
-        refuse(
-            (not 0 < self.lr < math.inf, "learner.lr must be above 0, and finite"),
-            (not all(0 <= b < 1 for b in self.betas), "learner.betas must lie in [0, 1)"),
-            (
-                not 0 <= self.weight_decay < math.inf,
-                "learner.weight-decay must not be negative, and finite",
-            ),
-            (not 0 <= self.warmup < math.inf, "learner.warmup must not be negative, and finite"),
-            (not self.max_grad_norm > 0, "learner.max-grad-norm must be above 0"),
-            (
-                self.epochs < 1 or self.minibatches < 1,
-                "learner.epochs and minibatches must be at least 1",
-            ),
-            (self.micro_batch_tokens < 1, "learner.micro-batch-tokens must be at least 1"),
-            (not self.importance_cap >= 1, "learner.importance-cap must be at least 1"),
-        )
 
     @property
     def optimizer_steps(self) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from annotated_types import Ge
 
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
@@ -22,7 +23,7 @@ from coterie.cli.arguments import Arguments, command, program
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import show_help, wants_help
-from coterie.datatypes import UserError, user_path
+from coterie.datatypes import UserError, unvalidated, user_path
 from coterie.envs import presets
 from coterie.training.config.model_defaults import fitted, sentence, with_short_evaluation
 from coterie.training.config.presets import lay_over
@@ -128,7 +129,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
     settings = read_run(directory)
 
     host = load_host()
-    steps = Annotated[int, tyro.conf.arg(help="Training steps in all.")]
+    steps = Annotated[int, Ge(1), tyro.conf.arg(help="Training steps in all.")]
     flags = [("steps", steps, settings.run.steps), *host.movable(settings)]
     more = parse_flags(
         dataclasses.make_dataclass("Resume", flags),
@@ -214,8 +215,9 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     """Lay the remaining flags over ``default``, whose constant length is its own or the limit."""
     default = default if has_length else with_limit_as_length(default)
     roles = default.choice.roles
+    agents = {role: _with_model_to_name(default.agents[role]) for role in roles}
     agents_type = dataclasses.make_dataclass(
-        "Agents", [(role, AgentSettings, default.agents[role]) for role in roles], frozen=True
+        "Agents", [(role, AgentSettings, agent) for role, agent in agents.items()], frozen=True
     )
     parts: dict[str, Any] = {
         name: getattr(default, name)
@@ -228,7 +230,6 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     if default.env is not None:
         parts["env"] = default.env
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
-    # The run's own flags have no prefix: --steps, --seed, --run-dir.
     fields.append(("run", Annotated[RunSettings, tyro.conf.arg(name="")], default.run))
     prog = f"{command('train.py')} --env {default.choice.env} --algo {default.choice.algo}"
     if wants_help(args):
@@ -252,6 +253,12 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     # Flags may have changed the limit.
     given = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
     return settings if given else with_limit_as_length(settings)
+
+
+def _with_model_to_name(agent: AgentSettings) -> AgentSettings:
+    """``agent``; where nothing gives it a model, its flag is required."""
+    with unvalidated():
+        return agent if agent.model else dataclasses.replace(agent, model=tyro.MISSING)
 
 
 def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:

@@ -24,7 +24,8 @@ from tyro.constructors import (
 from tyro.constructors import StructTypeInfo as Struct
 
 from coterie.cli.arguments import check_once, in_one_line
-from coterie.datatypes.errors import UserError, fits, join_or
+from coterie.datatypes.errors import UserError, join_or
+from coterie.datatypes.validation import fits, unvalidated, validate
 
 # In a terminal without UTF-8 dashes stand for lines, and there is no frame.
 _RULE = re.compile(r"\s*[─-]{8,}\s*")
@@ -58,7 +59,7 @@ def parse_flags(
         default: an instance whose values replace the defaults of the fields.
 
     Raises:
-        UserError: a flag that does not exist or is given twice, or a value of the wrong type.
+        UserError: a flag that does not exist or is given twice, or a value that does not fit.
     """
     check_once(argv)
     if "--" in argv:
@@ -74,7 +75,11 @@ def parse_flags(
         registry=_registry(helps=bool({"-h", "--help"} & {*argv})),
         **given,
     )
-    return _read_or_refuse(read, prog)
+    # A section is made before it knows its flags: --agents.alice.context is any role's context.
+    with unvalidated():
+        parsed = _read_or_refuse(read, prog)
+    validate(parsed, "--")
+    return parsed
 
 
 def _wrapped(text: str) -> str:

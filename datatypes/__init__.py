@@ -6,12 +6,7 @@ or waits.
 
 from coterie.datatypes.errors import (
     UserError,
-    check_fields,
-    check_least,
-    check_literals,
-    check_numbers,
     did_you_mean,
-    fits,
     join_or,
     list_names,
     read_options,
@@ -34,6 +29,7 @@ from coterie.datatypes.policy import (
 )
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from coterie.datatypes.trajectory import Episode, Trajectory
+from coterie.datatypes.validation import Validated, check_fields, fits, unvalidated, validate
 
 __all__ = [
     "MOVES",
@@ -51,11 +47,9 @@ __all__ = [
     "TokenCodec",
     "Trajectory",
     "UserError",
+    "Validated",
     "Verdict",
     "check_fields",
-    "check_least",
-    "check_literals",
-    "check_numbers",
     "derive_seed",
     "did_you_mean",
     "fits",
@@ -66,5 +60,7 @@ __all__ = [
     "reason_of",
     "refuse",
     "suggest",
+    "unvalidated",
     "user_path",
+    "validate",
 ]

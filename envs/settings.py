@@ -1,14 +1,17 @@
-"""What settings of environments share: checks of their fields, and the longest answer."""
+"""What settings of environments share: numbers of agents, and the longest answer."""
 
-import math
 from collections.abc import Iterator
-from dataclasses import fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
-from coterie.datatypes import UserError, check_least
+from annotated_types import Interval
+
+from coterie.datatypes import UserError
 
 MOST = 4096
 """Agents or episodes of one question that a setting may ask for; papers take up to 64."""
+
+Several = Annotated[int, Interval(ge=1, le=MOST)]
+"""How many agents or episodes one question has."""
 
 
 def require(title: str, holds: bool, sentence: str) -> None:
@@ -19,54 +22,6 @@ def require(title: str, holds: bool, sentence: str) -> None:
     """
     if not holds:
         raise UserError(f"{title}: {sentence}.")
-
-
-def require_countable(title: str, settings: Any, *names: str) -> None:
-    """Refuse a field that stands for so many agents or episodes that naming them takes minutes.
-
-    Raises:
-        UserError: it is above :data:`MOST`.
-    """
-    for name in names:
-        value = getattr(settings, name)
-        require(title, value <= MOST, f"{name} is {value}: it must be {MOST} at most")
-
-
-def require_traces(title: str, settings: Any) -> None:
-    """Refuse numbers and lengths of traces, in training and in evaluation, that make no sense.
-
-    Raises:
-        UserError: one does not.
-    """
-    ones = dict.fromkeys(("traces", "eval_traces", "max_new_tokens"), 1)
-    check_least(settings, {**ones, "eval_max_new_tokens": 0}, at=f"{title}: ")
-    require_countable(title, settings, "traces", "eval_traces")
-
-
-def require_known(title: str, settings: Any) -> None:
-    """Refuse a field whose value its ``Literal`` does not have.
-
-    Raises:
-        UserError: a sentence with the values that it has.
-    """
-    for name, hint in get_type_hints(type(settings)).items():
-        if get_origin(hint) is Literal and (chosen := getattr(settings, name)) not in (
-            known := get_args(hint)
-        ):
-            require(title, False, f"{name} is {chosen!r}: choose one of {', '.join(known)}")
-
-
-def require_finite(title: str, settings: Any) -> None:
-    """Refuse an infinite number: a reward of it teaches nothing.
-
-    Raises:
-        UserError: a sentence with its name.
-    """
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        inside = value if isinstance(value, tuple) else (value,)
-        endless = any(isinstance(number, float) and math.isinf(number) for number in inside)
-        require(title, not endless, f"{field.name} is {value}: it must be finite")
 
 
 def check_rereading(reread: str, run: Any, *, remedy: str) -> Iterator[tuple[bool, str]]:

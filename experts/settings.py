@@ -2,19 +2,26 @@
 
 import ipaddress
 import json
+import math
 import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from coterie.datatypes import UserError, check_least, check_literals, refuse
+from annotated_types import Ge, Gt, Le, Lt
+
+from coterie.datatypes import UserError, Validated
+from coterie.datatypes.validation import Share
 
 # Names in other scripts are written in their ASCII form (xn--...).
 _HOST = re.compile(r"(?!.{254})[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?", re.ASCII)
 
 
+_Seconds = Annotated[float, Gt(0), Le(math.inf)]
+
+
 @dataclass(frozen=True)
-class ServerSettings:
+class ServerSettings(Validated):
     """A role that is played by a model behind an OpenAI-compatible server (vLLM, llama.cpp, ...).
 
     Example: ``ServerSettings(base_url="http://127.0.0.1:8000/v1", model="expert")``
@@ -31,46 +38,45 @@ class ServerSettings:
     """Sent ahead of the context (``chat`` only); empty sends none."""
     api_key_env: str = ""
     """Name of the environment variable that holds the API key; empty sends no key."""
-    max_tokens: int | None = None
+    max_tokens: Annotated[int | None, Ge(1)] = None
     """Most tokens of a reply in the server's vocabulary, thinking included; None: as for
     max_reply_tokens."""
-    max_reply_tokens: int = 1024
+    max_reply_tokens: Annotated[int, Ge(1)] = 1024
     """Tokens of a reply that are kept, in the role's vocabulary; the turn's own limit holds too."""
     strip_thinking: bool = True
     """Keep only what follows the closing think marker."""
-    keep_thinking_tokens: int = 0
+    keep_thinking_tokens: Annotated[int, Ge(0)] = 0
     """How many of the last thinking tokens to keep in front of the reply (``strip_thinking``)."""
     send_seed: bool = True
     """Send each prompt's seed, reduced to 31 bits; switch off for servers that refuse it."""
     extra_body: str = ""
     """A JSON object that is merged into each request, such as
     ``{"chat_template_kwargs": {"enable_thinking": false}}``."""
-    concurrency: int = 32
+    concurrency: Annotated[int, Ge(1)] = 32
     """Calls at the same time; others wait, and waiting does not count in timeout_s."""
-    connect_timeout_s: float = 5.0
+    connect_timeout_s: _Seconds = 5.0
     """Seconds for opening a connection."""
-    read_timeout_s: float = 300.0
+    read_timeout_s: _Seconds = 300.0
     """Seconds of silence after which an attempt fails. A server that does not stream is silent
     while it generates."""
-    timeout_s: float = 600.0
+    timeout_s: _Seconds = 600.0
     """Seconds for one call, its retries and pauses included."""
-    retries: int = 2
+    retries: Annotated[int, Ge(0)] = 2
     """Attempts after the first one."""
-    backoff_s: float = 0.5
+    backoff_s: Annotated[float, Ge(0), Le(math.inf)] = 0.5
     """The longest first pause between attempts; it doubles with each retry."""
-    max_backoff_s: float = 30.0
+    max_backoff_s: Annotated[float, Ge(0), Le(math.inf)] = 30.0
     """The longest later pause; a server's Retry-After may exceed it."""
-    breaker_failures: int = 8
+    breaker_failures: Annotated[int, Ge(1)] = 8
     """Consecutive failures after which the server is not asked for a while."""
-    breaker_cooldown_s: float = 10.0
+    breaker_cooldown_s: Annotated[float, Ge(0), Le(math.inf)] = 10.0
     """Seconds until one call tries again."""
-    max_body_bytes: int = 4 * 2**20
+    max_body_bytes: Annotated[int, Ge(1), Lt(2**63)] = 4 * 2**20
     """A reply longer than this is dropped unread."""
     cache_dir: str = ""
     """Folder in which replies are kept by exact request; empty keeps none."""
 
-    def __post_init__(self) -> None:
-        check_literals(self)
+    def check(self) -> None:
         _check_url(self.base_url)
         if not self.model:
             raise UserError(f"the server at {self.base_url} needs a model name: set model")
@@ -78,14 +84,11 @@ class ServerSettings:
             raise UserError("system_prompt needs api 'chat'; put the text into the prompt instead")
         if self.keep_thinking_tokens and not self.strip_thinking:
             raise UserError("keep_thinking_tokens needs strip_thinking; leave out one of the two")
-        ones = ("max_reply_tokens", "concurrency", "breaker_failures", "max_body_bytes")
-        none = ("retries", "keep_thinking_tokens", "backoff_s", "breaker_cooldown_s")
-        check_least(self, {**dict.fromkeys(ones, 1), **dict.fromkeys(none, 0)})
-        if self.max_tokens is not None:
-            check_least(self, {"max_tokens": 1})
-        for name in ("connect_timeout_s", "read_timeout_s", "timeout_s"):
-            refuse((not getattr(self, name) > 0, f"{name} must be above 0"))
-        check_least(self, {"max_backoff_s": self.backoff_s})
+        if self.max_backoff_s < self.backoff_s:
+            raise UserError(
+                f"max_backoff_s is {self.max_backoff_s}; it must be at least backoff_s, "
+                f"{self.backoff_s:g}"
+            )
         self.extra()
 
     @property
@@ -117,14 +120,14 @@ class ServerSettings:
 
 
 @dataclass(frozen=True)
-class ScriptedSettings:
+class ScriptedSettings(Validated):
     """An expert without a model, for tests, controls and the noise settings of arXiv:2509.23730."""
 
     kind: Literal["oracle", "gold-hint", "useless", "silent", "random"] = "oracle"
     """``oracle``: right with probability ``p_right``, otherwise wrong; ``gold-hint``: always the
     gold answer, worded as a hint; ``useless``: always ``useless_text``; ``silent``: never
     answers; ``random``: any of the moves that a game lists after ``Moves:``, each as likely."""
-    p_right: float = 1.0
+    p_right: Share = 1.0
     """Probability that an oracle is right."""
     wrong: tuple[str, ...] = ()
     """Wrong answers of an oracle, one of which is drawn; none: a changed gold answer."""
@@ -135,14 +138,10 @@ class ScriptedSettings:
     """A gold hint; ``{answer}`` stands for the gold answer."""
     useless_text: str = "I cannot offer you any assistance; please resolve the issue yourself."
     """Reply of a useless expert; the paper's sentence (appendix E)."""
-    delay_s: float = 0.0
+    delay_s: Annotated[float, Ge(0), Le(math.inf)] = 0.0
     """Delay of every reply, in seconds."""
 
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if not 0.0 <= self.p_right <= 1.0:
-            raise UserError(f"p_right is a probability between 0 and 1, not {self.p_right}")
-        check_least(self, {"delay_s": 0})
+    def check(self) -> None:
         for name in ("template", "hint_template"):
             text = getattr(self, name)
             if "{answer}" not in text and (name != "template" or "{solution}" not in text):

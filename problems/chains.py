@@ -6,9 +6,11 @@ kinds. Chains suit models of 150k parameters. There are about 10^9 chains with f
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
 
-from coterie.datatypes import Problem, UserError, check_literals
+from annotated_types import Ge, Interval
+
+from coterie.datatypes import Problem, UserError, Validated
 from coterie.problems.source import Generated
 
 Family = Literal["P", "T", "X"]
@@ -58,10 +60,10 @@ class Chain:
 
 
 @dataclass(frozen=True)
-class ChainSettings:
+class ChainSettings(Validated):
     """The distribution of chains, and the seed of their stream."""
 
-    mix: tuple[float, float, float] = (0.25, 0.25, 0.5)
+    mix: Annotated[tuple[float, float, float], Ge(0)] = (0.25, 0.25, 0.5)
     """Shares of the families P, T and X; they need not sum to one."""
     min_length: int = 3
     """Fewest operations."""
@@ -70,16 +72,11 @@ class ChainSettings:
     answer: Answer = "last"
     """last: the last value is the answer, a digit. all: every value, one digit each, so that an
     answer is hardly ever right by chance."""
-    seed: int = 0
+    seed: Annotated[int, Interval(gt=-(2**63), lt=2**63)] = 0
 
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if self.answer not in get_args(Answer):
-            raise UserError(f"chains: answer={self.answer} is unknown; choose last or all")
-        if len(self.mix) != 3 or min(self.mix) < 0 or not 0 < sum(self.mix) < float("inf"):
-            raise UserError(
-                f"chains: mix {self.mix} must be three shares of P, T and X, none negative"
-            )
+    def check(self) -> None:
+        if not 0 < sum(self.mix) < float("inf"):
+            raise UserError(f"chains: mix {self.mix} must be shares of P, T and X, not all 0")
         check_lengths("chains", self.min_length, self.max_length)
         if self.mix[2] > 0 and self.min_length < 2:
             raise UserError("chains: family X needs min_length of 2 at least, or a share of 0")

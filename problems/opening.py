@@ -16,10 +16,18 @@
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
-from coterie.datatypes import UserError, derive_seed, list_names, read_options, suggest, user_path
+from coterie.datatypes import (
+    UserError,
+    check_fields,
+    derive_seed,
+    list_names,
+    read_options,
+    suggest,
+    user_path,
+)
 from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.files import SUFFIXES, Columns, load_file
 from coterie.problems.gym import GymSource
@@ -154,7 +162,7 @@ def _open_hub(
 
 
 def _generator_settings(
-    kind: Callable[..., Settings], source: str, options: Mapping[str, str], seed: int
+    kind: type[Settings], source: str, options: Mapping[str, str], seed: int
 ) -> Settings:
     """Parse a generator's settings: integers, numbers, or comma-separated numbers."""
     defaults = vars(kind())
@@ -174,6 +182,7 @@ def _generator_settings(
         if isinstance(defaults[name], float) and len(numbers) != 1:
             raise UserError(f"{source}: {name}={value} must be one number")
         values[name] = numbers if isinstance(defaults[name], tuple) else numbers[0]
+    check_fields(kind, values, at=f"{source}: ")
     return kind(**values)
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from coterie.datatypes import Problem, UserError, check_literals, refuse
+from annotated_types import Interval
+
+from coterie.datatypes import Problem, UserError, Validated
 from coterie.problems.files import Columns
 from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
 from coterie.problems.opening import open_source
@@ -12,9 +14,11 @@ from coterie.problems.source import ProblemSet, ProblemSource
 from coterie.problems.split import contaminated_keys, hold_out, sample
 from coterie.problems.stream import ProblemStream
 
+_Count = Annotated[int, Interval(ge=1, lt=2**63)]
+
 
 @dataclass(frozen=True)
-class ProblemSettings:
+class ProblemSettings(Validated):
     """Training and evaluation problems."""
 
     train: str = "chains"
@@ -24,12 +28,12 @@ class ProblemSettings:
     eval: tuple[str, ...] = ()
     """Evaluation problems, one set or several, named as for --problems.train; default: the test
     split of a known data set, other problems of a generator, problems held out of a file."""
-    held_out: int | None = None
+    held_out: _Count | None = None
     """Number of evaluation problems of each set; default: the whole of a separate evaluation set,
     512 of a generator or of a set that also trains."""
-    limit: int | None = None
+    limit: _Count | None = None
     """Train on a seeded choice of at most this many problems; default: all."""
-    epoch_size: int | None = None
+    epoch_size: _Count | None = None
     """Problems in an epoch, the unit of schedules; default: one pass of a finite set, 1024 of a
     generator."""
     question_column: str | None = None
@@ -43,29 +47,11 @@ class ProblemSettings:
     says."""
     ignore_columns: tuple[str, ...] = ()
     """Columns that are left out of the question."""
-    choice_seed: int = 0
+    choice_seed: Annotated[int, Interval(gt=-(2**63), lt=2**63)] = 0
     """Seed of the order of options, for data sets that list the right one first (GPQA)."""
     decontaminate: bool = False
     """Drop training problems that share an id or 13 consecutive words with an evaluation problem.
     Data sets that are known to overlap are always treated so."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "problems.")
-        refuse(
-            (
-                self.held_out is not None and self.held_out < 1,
-                f"--problems.held-out is {self.held_out}; at least one problem is needed for "
-                "evaluation",
-            ),
-            (
-                self.limit is not None and self.limit < 1,
-                f"--problems.limit is {self.limit}; train on at least one problem",
-            ),
-            (
-                self.epoch_size is not None and self.epoch_size < 1,
-                "--problems.epoch-size must be at least 1",
-            ),
-        )
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,12 @@ known. So some questions can be known and others only guessed, and a model can l
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from coterie.datatypes import Problem, UserError, derive_seed
+from annotated_types import Interval
+
+from coterie.datatypes import Problem, Validated, derive_seed
+from coterie.datatypes.validation import Share
 from coterie.problems.chains import OPERATIONS, check_lengths, question_of
 from coterie.problems.source import Generated
 
@@ -17,27 +21,22 @@ HIDDEN = "?"
 
 
 @dataclass(frozen=True)
-class RecallSettings:
+class RecallSettings(Validated):
     """The distribution of problems, and the seed of their stream."""
 
-    letters: int = 12
+    letters: Annotated[int, Interval(ge=1, le=len(GREEK))] = 12
     """Number of Greek letters; each has ten names."""
-    named: float = 0.3
+    named: Share = 0.3
     """Chance that an operand is a name."""
-    unknown: float = 0.1
+    unknown: Share = 0.1
     """Share of problems with one hidden operand."""
     min_length: int = 2
     """Fewest operations."""
     max_length: int = 4
     """Most operations."""
-    seed: int = 0
+    seed: Annotated[int, Interval(gt=-(2**63), lt=2**63)] = 0
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.letters <= len(GREEK):
-            raise UserError(f"recall: letters is {self.letters}; 1 to {len(GREEK)} exist")
-        for name in ("named", "unknown"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UserError(f"recall: {name} is {getattr(self, name)}; it is a share of 1")
+    def check(self) -> None:
         check_lengths("recall", self.min_length, self.max_length)
 
 

@@ -21,8 +21,8 @@ class Host(Protocol):
     section: str
     """Its section of the settings."""
 
-    def holds_models(self, settings: TrainSettings) -> bool:
-        """Whether it has the models of such a run."""
+    def holds_models(self, own: Any, agents: Mapping[str, AgentSettings]) -> bool:
+        """Whether it has these models; ``own`` as of :meth:`build`."""
         ...
 
     def check(self, settings: TrainSettings) -> None:
@@ -69,4 +69,5 @@ def load_host() -> Host:
 
 def lives_elsewhere(settings: TrainSettings) -> bool:
     """Whether the models of such a run are not in this process."""
-    return load_host().holds_models(settings)
+    host = load_host()
+    return host.holds_models(getattr(settings, host.section), settings.agents)

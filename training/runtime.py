@@ -260,16 +260,16 @@ def _assemble(
             config=config,
             alone=baseline(settings),
             dropped=dropped,
-            terms=_terms(settings),
+            terms=_terms(choice.env, settings.env),
             places=team.backend.places,
         ),
         closing=closing.pop_all(),
     )
 
 
-def _terms(settings: TrainSettings) -> Collection[str] | None:
-    weighted = envs.spec(settings.choice.env).terms
-    return None if weighted is None else weighted(settings.env)
+def _terms(name: str, env: Any) -> Collection[str] | None:
+    weighted = envs.spec(name).terms
+    return None if weighted is None else weighted(env)
 
 
 def _learning(

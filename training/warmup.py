@@ -5,12 +5,14 @@ The stage itself is :mod:`coterie.training.warmup_stage`.
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from annotated_types import Ge, Gt
 
 from coterie.agents.team.settings import AgentSettings
-from coterie.datatypes import Problem, UserError, Verdict, check_numbers, refuse
+from coterie.datatypes import Problem, UserError, Validated, Verdict
 from coterie.problems.canonical import problem_key
 from coterie.problems.hub import known_overlap
 from coterie.problems.opening import open_source
@@ -20,7 +22,7 @@ from coterie.problems.source import ProblemSource
 from coterie.problems.split import contaminated_keys
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.checkers import LONGEST
-from coterie.training.config.run_settings import MOST_PROBLEMS
+from coterie.training.config.run_settings import ProblemsPerStep
 
 _FORMS = {
     "\\boxed": "\\boxed{}",
@@ -38,33 +40,22 @@ Check = Callable[[str, Problem], Verdict]
 
 
 @dataclass(frozen=True)
-class WarmupSettings:
+class WarmupSettings(Validated):
     """Imitation of worked solutions, before reward training."""
 
-    steps: int = 0
+    steps: Annotated[int, Ge(0)] = 0
     """Imitation steps before step 1, for each trained role; 0: none."""
     problems: str | None = None
     """Problems with worked solutions, named as for --problems.train; default: the training
     problems. One role's own: --agents.ROLE.warmup."""
-    problems_per_step: int = 16
+    problems_per_step: ProblemsPerStep = 16
     """Solutions in one imitation step of a role."""
-    lr: float = 1e-4
+    lr: Annotated[float, Gt(0)] = 1e-4
     """Peak learning rate: linear warm-up over a tenth of the steps, then down to 0."""
 
-    def __post_init__(self) -> None:
-        check_numbers(self, "--warmup.")
-        refuse(
-            (self.steps < 0, "--warmup.steps must not be negative; 0 leaves the warm-up out"),
-            (
-                not 1 <= self.problems_per_step <= MOST_PROBLEMS,
-                f"--warmup.problems-per-step must be 1 to {MOST_PROBLEMS}",
-            ),
-            (not 0 < self.lr < math.inf, "--warmup.lr must be above 0, and finite"),
-            (
-                not self.steps and self.problems is not None,
-                "--warmup.problems does nothing without --warmup.steps, such as 100",
-            ),
-        )
+    def check(self) -> None:
+        if self.problems is not None and not self.steps:
+            raise UserError("--warmup.problems does nothing without --warmup.steps, such as 100")
 
 
 def prepare_warmup(
@@ -87,9 +78,8 @@ def prepare_warmup(
         check: the run's, which reads the answers of worked solutions.
 
     Raises:
-        UserError: a set without worked solutions, or settings that contradict each other.
+        UserError: a set without worked solutions.
     """
-    _check(settings, agents)
     sources: dict[str, ProblemSource] = {}
     streams: dict[str, ProblemStream] = {}
     prints: dict[str, str] = {}
@@ -153,7 +143,12 @@ def _last_line(asked: str, gold: str) -> str:
     return f"Answer: {gold}"
 
 
-def _check(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> None:
+def check_warmup(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> None:
+    """Refuse a warm-up that no role takes, or a role's own without a warm-up.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
     for role, agent in agents.items():
         flag = f"--agents.{role}.warmup {agent.warmup}"
         if agent.warmup and not settings.steps:

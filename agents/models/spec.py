@@ -1,9 +1,11 @@
 """The model of a role as plain settings; nothing is loaded here."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from coterie.datatypes import check_literals, refuse
+from annotated_types import Ge, Interval
+
+from coterie.datatypes import UserError, Validated
 
 ChatMode = Literal["auto", "template", "plain"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16"]
@@ -13,18 +15,18 @@ TINY_BYTES = 8 << 20
 """Weights of a tiny model at most: it computes in float32, on one thread of a CPU."""
 
 
-_MOST_RANK = 4096
+MOST_RANK = 4096
 """Above the width of a layer an adapter has more weights than the layer."""
 
 
 @dataclass(frozen=True)
-class LoraSpec:
+class LoraSpec(Validated):
     """Low-rank adapters (arXiv:2106.09685) instead of full weights.
 
     There is no dropout: the ratio of new to old probabilities compares one function with itself.
     """
 
-    rank: int = 16
+    rank: Annotated[int, Interval(ge=1, le=MOST_RANK)] = 16
     """Rank of every update."""
     alpha: float = 32.0
     """The update is scaled by alpha / rank."""
@@ -36,21 +38,13 @@ class LoraSpec:
     adapter: str | None = None
     """Folder of an adapter in peft's format to start from; its own settings then hold."""
 
-    def __post_init__(self) -> None:
-        refuse(
-            (
-                not 1 <= self.rank <= _MOST_RANK,
-                f"LoRA rank is {self.rank}; it must be 1 to {_MOST_RANK}",
-            ),
-            (
-                ALL_LINEAR in self.targets and len(self.targets) > 1,
-                f"LoRA targets are {ALL_LINEAR} or names of layers, not both",
-            ),
-        )
+    def check(self) -> None:
+        if ALL_LINEAR in self.targets and len(self.targets) > 1:
+            raise UserError(f"LoRA targets are {ALL_LINEAR} or names of layers, not both")
 
 
 @dataclass(frozen=True)
-class ModelSpec:
+class ModelSpec(Validated):
     """One role's model.
 
     Example: ``ModelSpec("Qwen/Qwen2.5-3B-Instruct", lora=LoraSpec(rank=8))``
@@ -74,18 +68,9 @@ class ModelSpec:
     recompute: Literal["auto", "always", "never"] = "auto"
     """Compute activations once more in the backward pass and keep few (activation checkpointing);
     auto: where those of a micro-batch would take more than 2 GiB."""
-    context: int | None = None
+    context: Annotated[int | None, Ge(2)] = None
     """Longest context in tokens, prompt and answer together; without, what the model allows."""
     trust_remote_code: bool = False
     """Run modelling code that comes with the checkpoint."""
     revision: str | None = None
     """Branch, tag or commit on the hub."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        refuse(
-            (
-                self.context is not None and self.context < 2,
-                f"context is {self.context} tokens; it must hold a prompt and an answer",
-            )
-        )

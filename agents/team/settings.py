@@ -5,13 +5,17 @@ Each field's docstring is its help text on the command line.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from coterie.datatypes import check_literals, check_numbers, refuse
+from annotated_types import Ge, Gt, Interval, Le
+
+from coterie.agents.models.spec import MOST_RANK
+from coterie.datatypes import Validated, refuse
+from coterie.datatypes.validation import PositiveShare
 
 
 @dataclass(frozen=True)
-class AgentSettings:
+class AgentSettings(Validated):
     """The model that plays a role."""
 
     model: str
@@ -20,10 +24,10 @@ class AgentSettings:
     instead."""
     trained: bool = True
     """Train this role; a frozen role only answers."""
-    temperature: float | None = None
+    temperature: Annotated[float | None, Ge(0)] = None
     """Sampling temperature of this role; default: --rollout.temperature. In an evaluation
     --eval.temperature comes first."""
-    top_p: float | None = None
+    top_p: PositiveShare | None = None
     """Nucleus sampling of this role; default: --rollout.top-p. In an evaluation --eval.top-p comes
     first."""
     warmup: str = ""
@@ -31,9 +35,9 @@ class AgentSettings:
     --warmup.problems; none: no imitation."""
     tuning: Literal["auto", "full", "lora"] = "auto"
     """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
-    lora_rank: int = 16
+    lora_rank: Annotated[int, Interval(ge=1, le=MOST_RANK)] = 16
     """Rank of the LoRA update."""
-    lora_alpha: int = 32
+    lora_alpha: Annotated[int, Ge(1)] = 32
     """LoRA scale is alpha / rank."""
     lora_targets: tuple[str, ...] = ()
     """Linear layers with an adapter, by the last part of their names, or all-linear for all but the
@@ -54,57 +58,39 @@ class AgentSettings:
     engine_device: str = "auto"
     """Device of its vLLM engine (--engine vllm): cpu, cuda:0, ...; auto: the device of the
     model."""
-    engine_replicas: int = 0
+    engine_replicas: Annotated[int, Ge(0)] = 0
     """Separate processes that sample from this model, here or on a cluster; 0: the process in which
     it learns samples, too; with --engine vllm an engine on the same device."""
-    learner_devices: int = 1
+    learner_devices: Annotated[int, Ge(1)] = 1
     """Devices over which its learner is sharded (FSDP2), with a process each. Roles that share a
     base take the largest of their numbers."""
-    tensor_parallel: int = 1
+    tensor_parallel: Annotated[int, Ge(1)] = 1
     """GPUs of one machine over which its vLLM engine is spread (--engine vllm), from engine-device
     on."""
-    context: int | None = None
+    context: Annotated[int | None, Ge(1)] = None
     """Longest context in tokens, prompt and answer together; default: the model's own limit."""
     revision: str | None = None
     """Commit, tag or branch on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the checkpoint. Only for models whose authors you trust."""
 
-    def __post_init__(self) -> None:
-        check_literals(self)
-        hot, share = self.temperature, self.top_p
+    def check(self) -> None:
+        given = self.temperature is not None or self.top_p is not None
         refuse(
-            (self.lora_rank < 1, "--agents.ROLE.lora-rank must be at least 1"),
-            (self.lora_alpha < 1, "--agents.ROLE.lora-alpha must be at least 1"),
             (
-                self.context is not None and self.context < 1,
-                "--agents.ROLE.context must be at least 1",
-            ),
-            (self.tensor_parallel < 1, "--agents.ROLE.tensor-parallel must be at least 1"),
-            (self.learner_devices < 1, "--agents.ROLE.learner-devices must be at least 1"),
-            (self.engine_replicas < 0, "--agents.ROLE.engine-replicas must not be negative"),
-            (
-                str(self.model).startswith("scripted:") and (hot, share) != (None, None),
+                given and self.model.startswith("scripted:"),
                 f"{self.model} samples nothing: leave out --agents.ROLE.temperature and top-p",
             ),
             (
-                hot is not None and not 0 <= hot < math.inf,
-                "--agents.ROLE.temperature must not be negative, and finite",
-            ),
-            (
-                hot == 0 and self.trained,
+                self.temperature == 0 and self.trained,
                 "--agents.ROLE.temperature must be above 0 for a role that learns: it has to "
                 "explore; or freeze it with --agents.ROLE.no-trained",
-            ),
-            (
-                share is not None and not 0 < share <= 1,
-                "--agents.ROLE.top-p must be above 0 and at most 1",
             ),
         )
 
 
 @dataclass(frozen=True)
-class ScoringSettings:
+class ScoringSettings(Validated):
     """Checking of answers and comparison of texts."""
 
     checker: str = "default"
@@ -114,34 +100,27 @@ class ScoringSettings:
     encoder: Literal["hashed", "minilm"] = "hashed"
     """Text encoder for distances: MiniLM as in the papers, or hashed n-grams, which need no
     model."""
-    workers: int = 1
+    workers: Annotated[int, Ge(1)] = 1
     """Processes for answers that need algebra, or for the checker, started on demand."""
-    deadline_s: float = 5.0
+    deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 5.0
     """Seconds for one answer; a longer check is killed and counts as wrong."""
     programs: bool = False
     """Run the programs that models write (humaneval, mbppplus, ...) against their tests, without
     files, network or other processes. Linux only; without it such problems are refused."""
-    program_deadline_s: float = 10.0
+    program_deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 10.0
     """Seconds for one program and all of its tests; a longer run is killed and counts as wrong."""
-    program_memory_mb: int = 1024
+    program_memory_mb: Annotated[int, Ge(64)] = 1024
     """Memory of one program in MiB."""
     judge: str = ""
     """Model that grades answers which no rule can compare (simpleqa, hle): as for
     --agents.ROLE.model, or server:..., pool:... or scripted:.... Without it such problems are
     refused."""
-    judge_max_new_tokens: int = 256
+    judge_max_new_tokens: Annotated[int, Ge(1)] = 256
     """Longest reply of the judge; a grade beyond it does not count."""
 
-    def __post_init__(self) -> None:
-        check_literals(self, "scoring.")
-        check_numbers(self, "--scoring.")
+    def check(self) -> None:
         if self.checker != "default":
             # What takes time to import waits until it is needed.
             from coterie.rewards.grading.checkers import check_name
 
             check_name(self.checker)
-        refuse(
-            (self.workers < 1, "--scoring.workers must be at least 1"),
-            (not self.deadline_s > 0, "--scoring.deadline-s must be above 0"),
-            (self.judge_max_new_tokens < 1, "--scoring.judge-max-new-tokens must be at least 1"),
-        )

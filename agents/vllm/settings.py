@@ -3,20 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
+from typing import Annotated, Literal
 
-from coterie.datatypes import UserError, check_literals, refuse
+from annotated_types import Ge
+
+from coterie.datatypes import UserError, Validated, refuse
+from coterie.datatypes.validation import PositiveShare
 
 
 @dataclass(frozen=True)
-class VllmSettings:
+class VllmSettings(Validated):
     """vLLM engines; these settings need --engine vllm."""
 
-    gpu_memory: float = 0.4
+    gpu_memory: PositiveShare = 0.4
     """Share of a GPU's memory for one engine, weights and key-value cache together."""
-    cpu_cache_gb: int = 1
+    cpu_cache_gb: Annotated[int, Ge(1)] = 1
     """Key-value cache of one engine on a CPU, in GB."""
-    max_sequences: int = 256
+    max_sequences: Annotated[int, Ge(1)] = 256
     """Sequences that one engine decodes at the same time."""
     eager: bool = False
     """No CUDA graphs: starts faster and decodes slower. A CPU engine is always eager."""
@@ -33,12 +36,8 @@ class VllmSettings:
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
     """Log level of the engines in the terminal."""
 
-    def __post_init__(self) -> None:
-        check_literals(self, "vllm.")
+    def check(self) -> None:
         refuse(
-            (not 0 < self.gpu_memory <= 1, "--vllm.gpu-memory is a share: above 0, at most 1"),
-            (self.cpu_cache_gb < 1, "--vllm.cpu-cache-gb must be at least 1"),
-            (self.max_sequences < 1, "--vllm.max-sequences must be at least 1"),
             (
                 self.time_share and self.sleep_level == 0,
                 "--vllm.time-share needs --vllm.sleep-level 1 or 2: engines that wait their turn "

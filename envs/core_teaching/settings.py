@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
-from coterie.datatypes import check_least
+from annotated_types import Ge, Interval, MinLen
+
+from coterie.datatypes import Validated
+from coterie.datatypes.validation import Share
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import require, require_countable, require_finite, require_known
+from coterie.envs.settings import MOST, Several, require
 from coterie.rewards.exploitation import TraceAccuracyMode
 
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
@@ -23,22 +26,22 @@ _require = partial(require, "core-teaching")
 
 
 @dataclass(frozen=True)
-class CoreTeachingSettings:
+class CoreTeachingSettings(Validated):
     """CoRe (arXiv:2601.21600) and peer distillation, on one problem. Symbols are the paper's."""
 
-    k_cold: int = 3
+    k_cold: Several = 3
     """K: traces per role in the first round, without a hint (cold)."""
-    k_hinted: int = 0
+    k_hinted: Annotated[int, Interval(ge=0, le=MOST)] = 0
     """K': traces per role in the second round; 0: no second round."""
-    hint_probability: float = 0.75
+    hint_probability: Share = 0.75
     """Probability that a second-round trace gets the hint."""
-    hint_tokens: int = 64
+    hint_tokens: Annotated[int, Ge(1)] = 64
     """L: longest hint, in the student's tokens."""
     truncate: End = "head"
     """Which end of a hint that is too long is kept."""
-    max_new_tokens: int = 48
+    max_new_tokens: Annotated[int, Ge(1)] = 48
     """Longest trace in training."""
-    eval_max_new_tokens: int = 0
+    eval_max_new_tokens: Annotated[int, Ge(0)] = 0
     """Longest trace in evaluation; 0: as in training."""
     stop: tuple[str, ...] = ()
     """Strings that end a trace."""
@@ -62,7 +65,7 @@ class CoreTeachingSettings:
     partial_on_numbers: bool = False
     """Give partial credit where the gold answer is a number, too. A number is one token, so only a
     shared sign or unit earns any."""
-    w_explore: tuple[float, ...] = (0.0,)
+    w_explore: Annotated[tuple[float, ...], MinLen(1)] = (0.0,)
     """w_2: weight of exploration by epoch; the last value holds from then on."""
     explore_mode: ExploreMode = "leave-one-out"
     """literal: the paper's greedy set, zero unless its cap binds. leave-one-out: distance to the
@@ -74,9 +77,9 @@ class CoreTeachingSettings:
     """Reward exploration of correct traces only."""
     delta: float = 0.15
     """Distance below which exploration earns nothing."""
-    cap: int = 10
+    cap: Annotated[int, Ge(1)] = 10
     """Largest size of the greedy set (literal and strategy-ratio)."""
-    lambda_cm: tuple[float, ...] = (0.0,)
+    lambda_cm: Annotated[tuple[float, ...], MinLen(1)] = (0.0,)
     """Weight of distance from peers' traces by epoch; the last value holds from then on."""
     delta_cm: float = 0.15
     """Distance from peers' traces below which it earns nothing."""
@@ -96,7 +99,7 @@ class CoreTeachingSettings:
     terms: tuple[str, ...] = ()
     """Reward terms of your own: NAME=WEIGHT, or NAME with weight 1. NAME is pkg.module:function,
     from the traces of a question and the problem to a number for each trace."""
-    lambda_b: float = 0.8
+    lambda_b: Annotated[float, Ge(0)] = 0.8
     """Loss weight of second-round traces."""
     learn_hinted_after: HintedContext = "hint"
     """Prompt after which a hinted trace is trained: the one with the hint, under which it was
@@ -112,33 +115,17 @@ class CoreTeachingSettings:
     """Hint in that prompt: a peer's right trace, or one of the role's own (SDPO,
     arXiv:2601.20802)."""
     # A peer that is right by luck has nothing to teach.
-    reread_least: float = 0.5
+    reread_least: Share = 0.5
     """Least share of right cold traces of the peer on this question for its trace to be the hint:
     below it a right answer may be luck."""
 
-    def __post_init__(self) -> None:
-        ones = dict.fromkeys(("k_cold", "hint_tokens", "max_new_tokens", "cap"), 1)
-        none = dict.fromkeys(("k_hinted", "eval_max_new_tokens", "lambda_b"), 0)
-        check_least(self, {**ones, **none}, at="core-teaching: ")
-        require_countable("core-teaching", self, "k_cold", "k_hinted")
-        _require(
-            0 <= self.hint_probability <= 1,
-            f"hint_probability is {self.hint_probability}: it must be between 0 and 1",
-        )
-        _require(
-            0 <= self.reread_least <= 1,
-            f"reread_least is {self.reread_least}: it must be between 0 and 1",
-        )
+    def check(self) -> None:
         names = [*(field.name for field in fields(TermWeights)), *map(term_name, self.terms)]
         _require(
             len({*names}) == len(names),
             f"terms {' '.join(self.terms)} would give two terms one name; the names are "
             f"{', '.join(names)}",
         )
-        _require(bool(self.w_explore), "w_explore is empty: name a weight for epoch 1 at least")
-        _require(bool(self.lambda_cm), "lambda_cm is empty: name a weight for epoch 1 at least")
-        require_finite("core-teaching", self)
-        require_known("core-teaching", self)
         _require(
             self.k_hinted > 0 or (self.learn_hinted_after == "hint" and not self.teacher_lift),
             "learn_hinted_after cold and teacher_lift need the second round, which k_hinted 0 "

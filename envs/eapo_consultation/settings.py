@@ -4,11 +4,14 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Literal
+from typing import Annotated, Literal
 
-from coterie.datatypes import UserError, check_least
+from annotated_types import Ge, Gt, Interval
+
+from coterie.datatypes import UserError, Validated
+from coterie.datatypes.validation import Share
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import require, require_countable, require_finite, require_known
+from coterie.envs.settings import MOST, Several, require
 from coterie.rewards.consultation import AnswerRule
 
 Consult = Literal["free", "never", "always"]
@@ -23,44 +26,44 @@ _require = partial(require, "eapo-consultation")
 
 
 @dataclass(frozen=True)
-class EapoConsultationSettings:
+class EapoConsultationSettings(Validated):
     """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again behind experts'
     replies; without them it is ``--preset eapo-faded``. Symbols are the paper's."""
 
-    experts: int = 3
+    experts: Several = 3
     """K: number of experts, with ids 1 to K."""
-    at_once: int = 0
+    at_once: Annotated[int, Ge(0)] = 0
     """Most experts in one block of calls; 0: no limit, 1: one after another (sequential)."""
-    group_size: int = 4
+    group_size: Several = 4
     """G: conversations about one problem, compared as a group with their lone traces."""
     consult: Consult = "free"
     """free: the policy decides. never: no expert can be asked, so that every trace is lone and none
     is read again (self-exploratory training). always: every expert is asked the question first, and
     the policy answers after the replies."""
-    budget: int = 10
+    budget: Annotated[int, Ge(0)] = 10
     """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"
     """rounds: a block of calls counts as one; calls: each call counts."""
-    turns_end: int = 0
+    turns_end: Annotated[int, Ge(0)] = 0
     """T_end: rounds that are left when the budget has been annealed."""
-    anneal_steps: int = 0
+    anneal_steps: Annotated[int, Ge(0)] = 0
     """Training steps over which the budget falls linearly to turns-end; 0: it stays constant."""
 
     schedule: Schedule = "linear"
     """Acceptance probability rho_s of a reply by training step s: inv (1/s), inv-sqrt, inv-sq,
     const, linear, cosine."""
-    accept_rate: float = 0.02
+    accept_rate: Share = 0.02
     """rho of the schedule const."""
-    accept_scale: float = 1.0
+    accept_scale: Annotated[float, Gt(0)] = 1.0
     """Unit of s in the inverse schedules, in steps: 1 + (s - 1) / scale."""
-    accept_span: float = 200.0
+    accept_span: Annotated[float, Gt(0)] = 200.0
     """linear and cosine: training steps until the probability is 0."""
-    accept_start: int = 0
+    accept_start: Annotated[int, Ge(0)] = 0
     """s_0: first steps that do not count, such as the learning rate's warm-up."""
-    accept_total: float = 0.0
+    accept_total: Annotated[float, Ge(0)] = 0.0
     """Sum of rho_s over accept-steps, to which the schedule is stretched so that schedules can be
     compared at equal help; 0: no stretching."""
-    accept_steps: int = 320
+    accept_steps: Annotated[int, Ge(1)] = 320
     """Training steps over which accept-total is summed."""
     coin: Coin = "response"
     """response: each reply is accepted by a draw of its own. group: the conversations of a problem
@@ -72,7 +75,7 @@ class EapoConsultationSettings:
     """What experts are asked: the policy's query, or the question of another problem (shuffled, a
     control)."""
 
-    lone: int = 1
+    lone: Annotated[int, Interval(ge=0, le=MOST)] = 1
     """Traces that the policy also writes alone in training, beside each conversation, with the
     prompt and the reward of evaluation. Not in the paper."""
     reread: Reread = "wrong"
@@ -83,12 +86,12 @@ class EapoConsultationSettings:
     """em_math: 1 for the right value, 0.1 for the right format alone. f1_literal: the paper's word
     F1 if above 0, else 0.1 for the format. f1_or_format: the larger of the two."""
     # Asking costs something once help is gone.
-    consult_penalty: float = 0.05
+    consult_penalty: Annotated[float, Ge(0)] = 0.05
     """lambda: penalty for each call."""
     penalised: Penalised = "dispatched"
     """Calls that are penalised: all that are well-formed and within budget, or those whose reply
     was accepted."""
-    penalty_start: int = 200
+    penalty_start: Annotated[int, Ge(0)] = 200
     """Training steps before the penalty starts. With a penalty from the start, a policy stops
     asking before it learns what help is worth."""
     penalty_only_if_right: bool = False
@@ -102,51 +105,31 @@ class EapoConsultationSettings:
     opens_thinking: bool = False
     """Whether an answer without a think tag begins inside a thought. Off is right for models of a
     run, whose chat template tells; a loop of your own may hand over answers without the tag."""
-    max_new_tokens: int = 96
+    max_new_tokens: Annotated[int, Ge(1)] = 96
     """Tokens of the policy in one episode, without experts' replies."""
-    eval_max_new_tokens: int = 0
+    eval_max_new_tokens: Annotated[int, Ge(0)] = 0
     """The same in evaluation; 0: as in training."""
-    eval_samples: int = 8
+    eval_samples: Several = 8
     """n of avg@n: conversations per held-out problem."""
-    expert_max_new_tokens: int = 64
+    expert_max_new_tokens: Annotated[int, Ge(1)] = 64
     """Tokens of an expert for one query, thinking included."""
     # The tiny expert's replies break off before the last of four operations.
-    reply_tokens: int = 13
+    reply_tokens: Annotated[int, Ge(1)] = 13
     """Most tokens of a reply in the policy's context, in its own tokens."""
-    reply_thinking_tokens: int = 0
+    reply_thinking_tokens: Annotated[int, Ge(0)] = 0
     """Tokens at the end of an expert's thinking that are kept before its reply, where there is
     room."""
 
-    def __post_init__(self) -> None:
-        counts = ("experts", "group_size", "eval_samples", "accept_steps")
-        lengths = ("max_new_tokens", "expert_max_new_tokens", "reply_tokens")
-        starts = ("anneal_steps", "accept_start", "penalty_start", "at_once", "budget")
-        others = (
-            "lone",
-            "eval_max_new_tokens",
-            "reply_thinking_tokens",
-            "accept_total",
-            "consult_penalty",
-        )
-        require_known("eapo-consultation", self)
-        check_least(self, dict.fromkeys((*counts, *lengths), 1), at="eapo-consultation: ")
-        check_least(self, dict.fromkeys((*starts, *others), 0), at="eapo-consultation: ")
-        require_countable(
-            "eapo-consultation", self, "experts", "group_size", "eval_samples", "lone"
-        )
+    def check(self) -> None:
         _require(
             self.reread == "none" or self.lone > 0,
             "reread does nothing without traces that are written alone; choose lone 1, or reread "
             "none",
         )
         _require(
-            0 <= self.turns_end <= self.budget,
+            self.turns_end <= self.budget,
             f"turns_end is {self.turns_end}: it must be between 0 and the budget",
         )
-        _require(0 <= self.accept_rate <= 1, "accept_rate must be between 0 and 1")
-        for name in ("accept_scale", "accept_span"):
-            _require(getattr(self, name) > 0, f"{name} must be above 0")
-        require_finite("eapo-consultation", self)
         fading_of(self)
 
     @property

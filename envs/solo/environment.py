@@ -14,11 +14,12 @@ Reward: 1 for a right answer; a custom checker may give partial credit.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem, UserError, Validated
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.turns import Conversation, Outcome
@@ -26,25 +27,21 @@ from coterie.rewards.grading.answers.confidence import parse_confidence
 
 
 @dataclass(frozen=True)
-class SoloSettings:
+class SoloSettings(Validated):
     """The prompt of a single agent."""
 
     prompt: str = (
         "{question}\n\nPlease reason step by step, and put your final answer within \\boxed{}."
     )
     """The prompt; ``{question}`` stands for the problem."""
-    max_new_tokens: int = 4096
+    max_new_tokens: Annotated[int, Ge(1)] = 4096
     """Longest answer."""
-    eval_answers: int = 1
+    eval_answers: Annotated[int, Ge(1)] = 1
     """Answers to each held-out problem in evaluation."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if "{question}" not in self.prompt:
             raise UserError("solo: prompt must say where the problem goes: write {question} in it")
-        if self.max_new_tokens < 1:
-            raise UserError("solo: max_new_tokens must be at least 1")
-        if self.eval_answers < 1:
-            raise UserError("solo: eval_answers must be at least 1")
 
 
 class SoloEnv(ConversationEnv, guarded=False):

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
+from annotated_types import Ge
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -26,11 +27,11 @@ from coterie.cli.output_paths import check_file
 from coterie.datatypes import (
     Problem,
     UserError,
-    check_literals,
-    check_numbers,
+    Validated,
     derive_seed,
     user_path,
 )
+from coterie.datatypes.validation import Seed
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
 from coterie.evaluation.metrics.means import mean_present
@@ -40,7 +41,7 @@ from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.model_defaults import fitted
 from coterie.training.config.preflight import check_environment
 from coterie.training.config.role_sampling import role_sampling
-from coterie.training.config.run_settings import RunSettings, check_seeds
+from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 from coterie.training.examiner import Examiner
 from coterie.training.run.conclusion import tell
@@ -55,23 +56,17 @@ _TRAINING = ("algo", "learner", "rollout")
 
 
 @dataclass(frozen=True)
-class Again:
+class Again(Validated):
     """Evaluate the trained models of a run again, in the same way or with other settings."""
 
-    samples: int = 1
+    samples: Annotated[int, Ge(1)] = 1
     """How often each problem is played; intervals are over problems."""
     out: Path | None = None
     """File for metrics and outcomes; default: RUN/evaluation/again.json."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of everything random; default: the run's."""
     engine: Literal["local", "vllm"] = "local"
     """What samples from models; default: the run's."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "--")
-        check_seeds([self.seed])
-        if self.samples < 1:
-            raise UserError("--samples must be at least 1")
 
 
 def evaluate(argv: Sequence[str]) -> int:
@@ -87,8 +82,7 @@ def evaluate(argv: Sequence[str]) -> int:
     settings, again, run = _parse(argv)
     path = again.out or run / "evaluation" / "again.json"
     check_file(path, "--out")
-    check_numbers(settings)
-    check_environment(settings)
+    check_environment(settings.choice, settings.env, settings.run.group_by)
     check_models(settings.agents)
     check_engines(again.engine, settings.vllm, settings.agents)
     problems = prepare(settings.problems, again.seed)

@@ -15,7 +15,7 @@ from rich.table import Table
 from coterie import envs
 from coterie.cli.arguments import command, program
 from coterie.cli.output_paths import check_file
-from coterie.datatypes import UserError, check_literals, fits, user_path
+from coterie.datatypes import UserError, Validated, fits, user_path
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.compare.output import (
     figure_cell,
@@ -23,8 +23,8 @@ from coterie.evaluation.compare.output import (
     make_table,
     write_json,
 )
-from coterie.evaluation.compare.settings import check_positive
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
+from coterie.training.config.run_settings import Resamples
 from coterie.training.run.directory import RunDirectory
 
 Runs = Mapping[str, Mapping[str, Resampled]]
@@ -35,7 +35,7 @@ _MARKS = {"better": "[green]*[/green]", "worse": "[red]*[/red]", "other": "*", "
 
 
 @dataclass(frozen=True)
-class PairedComparison:
+class PairedComparison(Validated):
     """Differences between runs on the same held-out problems, with paired 95 % intervals. The first
     run is the baseline. Nothing is sampled."""
 
@@ -43,13 +43,10 @@ class PairedComparison:
     """Directories of two or more runs."""
     evaluation: Literal["before", "after"] = "after"
     """Evaluation to compare: before or after training."""
-    resamples: int = 10_000
+    resamples: Resamples = 10_000
     """Bootstrap resamples over problems."""
     out: Path | None = None
     """JSON file for every metric and difference; default: none."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "--")
 
 
 def compare(settings: PairedComparison) -> None:
@@ -58,7 +55,6 @@ def compare(settings: PairedComparison) -> None:
     Raises:
         UserError: runs without such an evaluation, or evaluations on different problems.
     """
-    check_positive(settings, "resamples")
     if len(settings.runs) < 2:
         name = command("benchmark.py")
         raise UserError(f"name two runs at least: {name} compare runs/a runs/b")

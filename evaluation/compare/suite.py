@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import Ge, MinLen
 from rich.console import Console
 
 from coterie import envs
@@ -96,19 +97,19 @@ class SuiteComparison(Asking):
     """With --cross-play: the highest reward wins, for environments without an outcome."""
     role: str = ""
     """Role whose answers count; default: the suite's role, else the team's reward."""
-    suite: tuple[str, ...] = ("core",)
+    suite: Annotated[tuple[str, ...], MinLen(1)] = ("core",)
     """core, corea, eapo, math, an environment as for train.py --env, or a JSON file with a suite's
     fields; several run one after another."""
     preset: str = ""
     """Ask as a paper does: prompt style, token limits, sampling and problems."""
-    max_new_tokens: int = 0
+    max_new_tokens: Annotated[int, Ge(0)] = 0
     """Longest answer; 0: the limit of the runs, or of the suite's environment."""
     workflow: bool = True
     """Also let every policy answer after all others, where the suite has such a workflow."""
     verifier: str = ""
     """Policy that rates every answer, by name or as NAME=WHAT: adds a row of the answers it trusts
     most. Empty: none."""
-    verifier_tokens: int = 1024
+    verifier_tokens: Annotated[int, Ge(1)] = 1024
     """Longest rating."""
     threshold: ThresholdSource = "accuracy"
     """How the cascade's threshold for each half of the questions is chosen on the other half."""
@@ -167,14 +168,9 @@ def compare(settings: SuiteComparison) -> None:
         UserError: an invalid setting or model; raised before any model is loaded.
     """
     console = Console()
-    settings.check("verifier_tokens")
-    for wrong, sentence in [
-        (settings.max_new_tokens < 0, "--max-new-tokens must not be negative"),
-        (not settings.suite, "--suite: name one, such as core"),
-        (settings.game and not settings.cross_play, "--game says who wins in --cross-play alone"),
-    ]:
-        if wrong:
-            raise UserError(sentence)
+    settings.check_out()
+    if settings.game and not settings.cross_play:
+        raise UserError("--game says who wins in --cross-play alone")
     policies, teams = read_policies(settings.policies), settings.named_teams()
     if not policies and not teams:
         raise UserError(

@@ -5,20 +5,21 @@ Train it: ``python train.py --env examples.debate:SPEC``. The last role is the j
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem, Validated
 from coterie.envs import Conversation, ConversationEnv, EnvSpec, Fresh, Outcome
 from coterie.envs.reasoning import strip_answers
 
 
 @dataclass(frozen=True)
-class DebateSettings:
+class DebateSettings(Validated):
     """What a debate can be told; each field is a flag, such as ``--env.rounds 3``."""
 
-    rounds: int = 2
+    rounds: Annotated[int, Ge(1)] = 2
     """How often every debater speaks."""
     own: float = 0.5
     """Reward of a debater whose own last answer is right."""
@@ -28,12 +29,8 @@ class DebateSettings:
     """Let others read stated answers too, not the reasoning alone."""
     train_turns: Literal["all", "last"] = "all"
     """Which of its messages a debater learns from: all, or its last."""
-    max_new_tokens: int = 40
+    max_new_tokens: Annotated[int, Ge(1)] = 40
     """Longest message."""
-
-    def __post_init__(self) -> None:
-        if self.rounds < 1 or self.max_new_tokens < 1:
-            raise UserError("debate: --env.rounds and --env.max-new-tokens must be at least 1")
 
 
 class Debate(ConversationEnv):

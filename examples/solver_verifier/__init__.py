@@ -6,11 +6,12 @@ Train it: ``python train.py --env examples.solver_verifier:SPEC``.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
-from coterie.datatypes import Episode, Problem, UserError
+from coterie.datatypes import Episode, Problem, Validated
 from coterie.envs import Conversation, ConversationEnv, EnvSpec, Outcome
 from coterie.evaluation import per_episode
 
@@ -19,17 +20,13 @@ _VERDICT = re.compile(r"\b(?:(right|1)|(wrong|0))\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class SolverVerifierSettings:
+class SolverVerifierSettings(Validated):
     """What both can be told; each field is a flag, such as ``--env.tries 3``."""
 
-    tries: int = 2
+    tries: Annotated[int, Ge(1)] = 2
     """How often the solver may answer; it is asked again only after a rejection."""
-    max_new_tokens: int = 40
+    max_new_tokens: Annotated[int, Ge(1)] = 40
     """Longest answer."""
-
-    def __post_init__(self) -> None:
-        if self.tries < 1 or self.max_new_tokens < 1:
-            raise UserError("solver-verifier: tries and max_new_tokens must be at least 1")
 
 
 class SolverVerifier(ConversationEnv):

@@ -21,9 +21,9 @@ class ClusterHost(Host):
 
     section = "cluster"
 
-    def holds_models(self, settings: TrainSettings) -> bool:
+    def holds_models(self, own: ClusterSettings, agents: Mapping[str, AgentSettings]) -> bool:
         """See :class:`Host` for this and all other methods."""
-        return has_processes(settings.section(ClusterSettings), settings.agents)
+        return has_processes(own, agents)
 
     def check(self, settings: TrainSettings) -> None:
         check_cluster(

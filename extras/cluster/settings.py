@@ -3,43 +3,40 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Interval
 
 from coterie.agents.team.settings import AgentSettings
-from coterie.datatypes import check_literals, refuse
+from coterie.datatypes import UserError, Validated
 
 _ADDRESS = re.compile(r"none|local|auto|[^\s:/]+:\d+")
 
 
 @dataclass(frozen=True)
-class ClusterSettings:
+class ClusterSettings(Validated):
     """Processes of models, here or on a Ray cluster."""
 
     address: str = "none"
     """local: start Ray on this machine and stop it with the run; auto or HOST:PORT: join a cluster
     from one of its nodes; none: models are in this process, or with --agents.ROLE.learner-devices
     and engine-replicas in processes of this machine."""
-    cpus: float = 1.0
+    cpus: Annotated[float, Interval(gt=0, lt=4096)] = 1.0
     """CPU cores, and threads unless --threads is set, of each process with a model; below 1,
     several processes share a core."""
     checkpoints: Literal["auto", "shared", "driver"] = "auto"
     """Which process writes weights and moments. shared: those that hold them, into the run's
     folder, which they must see under the same path; driver: this process, which receives them;
     auto: driver on a joined cluster, else shared."""
-    restarts: int = 16
+    restarts: Annotated[int, Ge(0)] = 16
     """How often a process that dies is replaced and asked again; 0: its death ends the run."""
 
-    def __post_init__(self) -> None:
-        check_literals(self, "cluster.")
-        refuse(
-            (
-                not _ADDRESS.fullmatch(self.address),
+    def check(self) -> None:
+        if not _ADDRESS.fullmatch(self.address):
+            raise UserError(
                 f"--cluster.address {self.address[:80]} is not an address: use local, auto or "
-                "HOST:PORT, or none for no cluster",
-            ),
-            (not 0 < self.cpus < 4096, "--cluster.cpus must be above 0"),
-            (self.restarts < 0, "--cluster.restarts must not be negative"),
-        )
+                "HOST:PORT, or none for no cluster"
+            )
 
     @property
     def used(self) -> bool:

@@ -5,8 +5,9 @@ An illegal answer ends the episode, with reward -1 for its player.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from annotated_types import Ge
 from pettingzoo import AECEnv
 
 from coterie.envs.adapt import space_of
@@ -23,7 +24,7 @@ from coterie.extras.games.options import read_parameters
 class DiscreteSettings(GameSettings):
     """Prompts and answers of an environment with integer actions."""
 
-    max_new_tokens: int = 8
+    max_new_tokens: Annotated[int, Ge(1)] = 8
     """Longest answer; a model that reasons first needs more, and so does an action of many
     numbers."""
 

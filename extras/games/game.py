@@ -10,11 +10,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 
-from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, check_numbers, refuse
+from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, Validated
 from coterie.datatypes.thinking import after_thinking
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec, never_rereads
@@ -70,34 +71,27 @@ class Game(ABC):
 
 
 @dataclass(frozen=True)
-class GameSettings:
+class GameSettings(Validated):
     """Prompts and answers of a game."""
 
-    max_new_tokens: int = 2
+    max_new_tokens: Annotated[int, Ge(1)] = 2
     """Longest answer; a model that reasons first needs more."""
     ending: str = " ="
     """Text between the list of moves and the answer. Tiny models write a digit after an equals
     sign; ask other models in words."""
     stop: tuple[str, ...] = ("\n",)
     """Strings that end an answer."""
-    max_moves: int = 200
+    max_moves: Annotated[int, Ge(1)] = 200
     """Moves of all players together after which a game is truncated."""
     rotate: bool = False
     """Draw from the game's seed which role sits where, so that moving first favours no role."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "--env.")
-        refuse(
-            (self.max_new_tokens < 1, "--env.max-new-tokens must be at least 1"),
-            (self.max_moves < 1, "--env.max-moves must be at least 1"),
-        )
 
 
 @dataclass(frozen=True)
 class TextArenaSettings(GameSettings):
     """Prompts and answers of a TextArena game."""
 
-    max_new_tokens: int = 8
+    max_new_tokens: Annotated[int, Ge(1)] = 8
     """Longest answer; a model that reasons first needs more."""
     stop: tuple[str, ...] = ()
     """Strings that end an answer."""

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
+from typing import Annotated
 
 import verifiers.v1 as vf
+from annotated_types import Ge
 from verifiers.v1.graph import MessageNode
 from verifiers.v1.trace import AgentInfo, Trace, TraceTask
 from verifiers.v1.types import AssistantMessage, UserMessage
@@ -32,7 +34,7 @@ _MOST = 10_000
 class VerifiersSettings(GameSettings):
     """How a task is put."""
 
-    max_new_tokens: int = 1024
+    max_new_tokens: Annotated[int, Ge(1)] = 1024
     """Longest answer."""
     stop: tuple[str, ...] = ()
     """What ends an answer."""

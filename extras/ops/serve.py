@@ -12,14 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import tyro
+from annotated_types import Ge, Interval
 
 from coterie.agents.vllm.processes import end_with_parent
 from coterie.cli.flags import parse_flags
-from coterie.datatypes import UserError, check_literals, reason_of, refuse, user_path
+from coterie.datatypes import UserError, Validated, reason_of, refuse, user_path
+from coterie.datatypes.validation import PositiveShare
 
 # With chunked prefill vLLM draws one random number too many and then rewinds the generator.
 # Generators on a CPU cannot rewind, and the server would crash.
@@ -27,12 +29,12 @@ _ON_CPU = ["--enforce-eager", "--no-enable-chunked-prefill"]
 
 
 @dataclass(frozen=True)
-class ServeSettings:
+class ServeSettings(Validated):
     """Serve a model over HTTP until Ctrl-C, for roles played by server:ADDRESS?model=NAME."""
 
     model: tyro.conf.Positional[str]
     """Hub id, local path, or tiny:NAME for a model that ships with the repository."""
-    port: int = 8000
+    port: Annotated[int, Interval(ge=1, le=65535)] = 8000
     """Port to listen on."""
     host: str = "127.0.0.1"
     """Address to listen on; anything but this machine's own (loopback) needs --public."""
@@ -50,19 +52,16 @@ class ServeSettings:
     """Commit, tag or branch on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the checkpoint. Only for models whose authors you trust."""
-    gpu_memory: float = 0.4
+    gpu_memory: PositiveShare = 0.4
     """Share of a GPU's memory, for weights and key-value cache together."""
-    cpu_cache_gb: int = 1
+    cpu_cache_gb: Annotated[int, Ge(1)] = 1
     """Key-value cache on a CPU, in GB."""
-    max_sequences: int = 256
+    max_sequences: Annotated[int, Ge(1)] = 256
     """Sequences that are decoded at the same time."""
-    tensor_parallel: int = 1
+    tensor_parallel: Annotated[int, Ge(1)] = 1
     """GPUs over which the model is spread."""
     log: Literal["ERROR", "WARNING", "INFO", "DEBUG"] = "ERROR"
     """Log level of the server in the terminal."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "--")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -90,11 +89,6 @@ def check_serving(settings: ServeSettings) -> None:
     """
     s = settings
     refuse(
-        (not 0 < s.port < 65536, f"--port is {s.port}; ports go from 1 to 65535"),
-        (not 0 < s.gpu_memory <= 1, "--gpu-memory is a share: above 0, at most 1"),
-        (s.cpu_cache_gb < 1, "--cpu-cache-gb must be at least 1"),
-        (s.max_sequences < 1, "--max-sequences must be at least 1"),
-        (s.tensor_parallel < 1, "--tensor-parallel must be at least 1"),
         (
             s.public and _loopback(s.host),
             f"--public serves others, but --host {s.host} is this machine alone; leave out one "

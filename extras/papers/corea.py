@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge
 from rich.console import Console
 
 from coterie.agents.team.graders import check_graders
@@ -95,16 +96,16 @@ class CoreaComparison(Asking):
     figure over several is the mean of theirs, weighted by questions."""
     averages: tuple[str, ...] = ()
     """Means over some of the sets, each NAME=SETS, such as "OOD Math=math500 gsm8k"."""
-    questions: int = 512
+    questions: Annotated[int, Ge(0)] = 512
     """Questions of each set; a smaller set is taken whole."""
     fit_problems: str = ""
     """Questions on which probe and router are fitted; default: the unscored questions of the scored
     sets."""
-    fit_questions: int = 1000
+    fit_questions: Annotated[int, Ge(1)] = 1000
     """Number of those questions."""
-    samples: int = 2
+    samples: Annotated[int, Ge(1)] = 2
     """Responses of each model to a question."""
-    max_new_tokens: int = 40
+    max_new_tokens: Annotated[int, Ge(1)] = 40
     """Longest response."""
     stop: tuple[str, ...] = CoreaDeferralSettings().stop
     """Strings that end a response; default: train.py's."""
@@ -124,17 +125,17 @@ class CoreaComparison(Asking):
     """Price of an output token, in prompt tokens."""
     router_lr: float = 1e-3
     """Learning rate of the router's fine-tuning; 5e-5 in the paper."""
-    router_epochs: int = 10
+    router_epochs: Annotated[int, Ge(1)] = 10
     """Epochs of the router; 2 in the paper."""
-    router_batch: int = 32
+    router_batch: Annotated[int, Ge(1)] = 32
     """Questions of a step of the router."""
     router_tuning: Literal["auto", "full", "lora"] = "auto"
     """Weights of the router that are fine-tuned; auto: all of a tiny model, LoRA else."""
     probe_lr: float = 5e-5
     """Learning rate of the probe."""
-    probe_epochs: int = 20
+    probe_epochs: Annotated[int, Ge(1)] = 20
     """Epochs of the probe; the weights of the lowest held-out loss are kept."""
-    probe_batch: int = 32
+    probe_batch: Annotated[int, Ge(1)] = 32
     """Responses of a step of the probe."""
     out: Path = Path("runs/corea-comparison")
     """Folder for responses, results.json and pictures; responses in it are used again."""
@@ -206,10 +207,7 @@ def compare(settings: CoreaComparison) -> None:
         UserError: a setting or a model is invalid; raised before any model is loaded.
     """
     console = Console()
-    settings.check(
-        *("max_new_tokens", "fit_questions", "router_epochs", "router_batch"),
-        *("probe_epochs", "probe_batch"),
-    )
+    settings.check_out()
     groups = _groups(settings)
     policies = settings.policies()
     # Load one model at a time.

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import Ge, Gt, Interval
 from rich.console import Console
 
 from coterie import envs
@@ -28,11 +29,12 @@ from coterie.datatypes import (
     Sampling,
     Trajectory,
     UserError,
+    Validated,
     Verdict,
-    check_literals,
     derive_seed,
 )
 from coterie.datatypes.thinking import after_thinking, as_said, behind_thought, opened_by
+from coterie.datatypes.validation import Seed
 from coterie.envs.prompts import ExpertStyle, lone_prompt
 from coterie.experts.naming import is_player
 from coterie.problems.opening import open_source
@@ -47,7 +49,7 @@ from coterie.training.run.stage_progress import loading, stage
 
 
 @dataclass(frozen=True)
-class DistillSettings:
+class DistillSettings(Validated):
     """Train a policy on an expert's solutions of training problems (arXiv:2509.23730, baseline).
     The paper names neither data nor epochs."""
 
@@ -61,34 +63,31 @@ class DistillSettings:
     """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
     problems: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
     """Training problems, named as for train.py."""
-    questions: int = 128
+    questions: Annotated[int, Ge(1)] = 128
     """Evaluation problems, which are kept out of training."""
-    steps: int = 100
+    steps: Annotated[int, Ge(1)] = 100
     """Training steps."""
-    problems_per_step: int = 16
+    problems_per_step: Annotated[int, Ge(1)] = 16
     """Problems in a step."""
-    solutions: int = 4
+    solutions: Annotated[int, Ge(1)] = 4
     """Solutions of each problem."""
-    lr: float = 1e-3
+    lr: Annotated[float, Gt(0)] = 1e-3
     """Learning rate."""
     prompt_style: ExpertStyle = "plain"
     """Style of the prompt, for policy and expert."""
-    max_new_tokens: int = 96
+    max_new_tokens: Annotated[int, Ge(1)] = 96
     """Longest solution."""
-    temperature: float = 1.0
+    temperature: Annotated[float, Ge(0)] = 1.0
     """The expert's sampling temperature."""
-    expert_tokens: int = 0
+    expert_tokens: Annotated[int, Interval(ge=0, lt=2**63)] = 0
     """Stop early, after the step in which the expert has written this many tokens, for the cost of
     consulting; 0: --steps decides."""
     only_right: bool = False
     """Imitate only solutions that end in the gold answer."""
-    seed: int = 0
+    seed: Seed = 0
     """Seed of everything random."""
     scoring: ScoringSettings = field(default_factory=ScoringSettings)
     """Checking of answers (--only-right)."""
-
-    def __post_init__(self) -> None:
-        check_literals(self, "--")
 
     def models(self) -> list[str]:
         """Return the learner and the expert."""
@@ -113,11 +112,6 @@ def distill(settings: DistillSettings) -> None:
     Raises:
         UserError: a setting or a model is invalid; raised before any model is loaded.
     """
-    for name in ("steps", "problems_per_step", "solutions", "max_new_tokens", "questions"):
-        if getattr(settings, name) < 1:
-            raise UserError(f"--{name.replace('_', '-')} must be at least 1")
-    if settings.expert_tokens < 0:
-        raise UserError("--expert-tokens must not be negative; 0 leaves the end to --steps")
     if settings.scoring != ScoringSettings() and not settings.only_right:
         raise UserError("--scoring: no answer is checked here without --only-right; leave it out")
     if is_player(settings.policy):

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 from rich.console import Console
 
 from coterie import envs
@@ -46,10 +47,10 @@ from coterie.extras.papers.replies import (
     Pick,
     Told,
     ask_replies,
-    check_temperature_of_replies,
     tell,
 )
 from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.run_settings import Resamples
 from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "eapo-consultation", "policy"
@@ -106,16 +107,16 @@ class EapoComparison(Asking):
     noise: bool = True
     """Add rows of the workflow with only the expert's wrong replies, and with one useless text for
     everything."""
-    replies: int = 32
+    replies: Annotated[int, Ge(1)] = 32
     """Stored replies of the expert to each question. The workflow shows some of them, its row of
     wrong experts some of the wrong ones."""
-    reply_temperature: float | None = None
+    reply_temperature: Annotated[float | None, Ge(0)] = None
     """Sampling temperature of these replies; default: --temperature."""
     problems: tuple[str, ...] = (_DEFAULTS["problems"]["train"],)
     """Sets of questions to score on, each named as for train.py; several are pooled."""
-    samples: int = 8
+    samples: Annotated[int, Ge(1)] = 8
     """n of avg@n; 32 in the paper."""
-    resamples: int = 10_000
+    resamples: Resamples = 10_000
     """Bootstrap resamples over questions."""
     out: Path = Path("runs/eapo-comparison")
     """Folder for responses, results.json and the picture; responses in it are used again."""
@@ -209,8 +210,7 @@ def compare(settings: EapoComparison) -> None:
         UserError: a setting or a model is invalid; raised before any model is loaded.
     """
     console = Console()
-    settings.check("replies")
-    check_temperature_of_replies(settings.reply_temperature)
+    settings.check_out()
     rows = list(_rows(settings))
     if len({row[1] for row in rows}) < len(rows):
         raise UserError("--policies and --others: two rows have the same name")

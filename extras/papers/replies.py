@@ -1,6 +1,5 @@
 """Stored replies of an expert to whole questions, for the offline workflow."""
 
-import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +7,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 
-from coterie.datatypes import UserError, derive_seed
+from coterie.datatypes import derive_seed
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.evaluation.compare.plan import Job, Lineup, Questions, ask_missing, make_job
 from coterie.evaluation.compare.policies import NamedPolicy
@@ -63,16 +62,6 @@ def ask_replies(
     ]
     ask_missing(jobs, settings, console)
     return jobs
-
-
-def check_temperature_of_replies(temperature: float | None) -> None:
-    """Check the sampling temperature of replies; None: the general one.
-
-    Raises:
-        UserError: it is negative or not finite.
-    """
-    if temperature is not None and not 0 <= temperature < math.inf:
-        raise UserError("--reply-temperature is a number from 0 on")
 
 
 def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[list[Told], float]:

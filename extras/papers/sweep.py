@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
+from annotated_types import Ge
 from rich.console import Console
 
 from coterie.cli.arguments import command
 from coterie.cli.command_line import parse
 from coterie.cli.output_paths import check_folder
-from coterie.datatypes import UserError, did_you_mean
+from coterie.datatypes import UserError, Validated, did_you_mean
+from coterie.datatypes.validation import Seed
 from coterie.envs import registered
 from coterie.envs.paper_tables import Table
 from coterie.evaluation.compare.output import make_tables, write_json
@@ -36,7 +38,7 @@ Values = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Validated):
     """Train every variant of a paper's table with every seed, compare, and show means over seeds. A
     sweep continues where it stopped. Tables share the runs of a folder."""
 
@@ -47,9 +49,9 @@ class Sweep:
     and hours of every run."""
     card: float = 80.0
     """GiB of each GPU for --preset --dry-run."""
-    seeds: tuple[int, ...] = (0, 1, 2)
+    seeds: tuple[Seed, ...] = (0, 1, 2)
     """Seeds of every variant; more can follow later."""
-    steps: int | None = None
+    steps: Annotated[int | None, Ge(1)] = None
     """Training steps of every run; default: train.py's."""
     dry_run: bool = False
     """Print the commands that are left, and run none."""
@@ -186,8 +188,6 @@ def _table_of(settings: Sweep) -> Table:
         )
     if not settings.seeds or len(set(settings.seeds)) < len(settings.seeds):
         raise UserError("--seeds: name one seed at least, and none twice")
-    if settings.steps is not None and settings.steps < 1:
-        raise UserError("--steps must be at least 1")
     return paper_table
 
 

@@ -17,11 +17,6 @@ class ProgramGrader:
     """A :class:`coterie.rewards.grading.scorer.Grader`; ``workers`` programs run at once."""
 
     def __init__(self, limits: ProgramLimits = ProgramLimits(), workers: int = 1) -> None:  # noqa: B008 (frozen)
-        if not limits.deadline_s > 0 or limits.memory_mb < 64:
-            raise UserError(
-                f"a program needs a deadline above 0 s and 64 MB at least, not "
-                f"{limits.deadline_s} s and {limits.memory_mb} MB"
-            )
         self.limits = limits
         self.workers = workers
 
@@ -45,22 +40,17 @@ class ProgramGrader:
 
 
 def grader_of(settings: ScoringSettings) -> ProgramGrader:
-    """Create the grader of a run.
-
-    Raises:
-        UserError: no program can run under the limits.
-    """
+    """Create the grader of a run."""
     limits = ProgramLimits(settings.program_deadline_s, settings.program_memory_mb)
     return ProgramGrader(limits, settings.workers)
 
 
 def check(settings: ScoringSettings) -> None:
-    """Before sampling, refuse settings that :func:`grader_of` refuses, or a system without guard.
+    """Before sampling, refuse a system without guard.
 
     Raises:
         UserError: the reason, in one sentence.
     """
-    grader_of(settings)
     check_guard()
 
 

@@ -7,6 +7,7 @@ the tests' process writes the verdict, after the last test.
 
 import contextlib
 import json
+import math
 import os
 import re
 import selectors
@@ -17,9 +18,11 @@ import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from coterie.datatypes import UserError
+from annotated_types import Ge, Gt, Le
+
+from coterie.datatypes import UserError, Validated
 
 Outcome = Literal["passed", "failed", "quit", "timeout", "error"]
 """``failed``: a test failed, or the program does not load; ``quit``: the program exited, or wrote
@@ -35,12 +38,12 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True)
-class ProgramLimits:
+class ProgramLimits(Validated):
     """What a program may use up."""
 
-    deadline_s: float = 10.0
+    deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 10.0
     """Seconds for loading the program and all of its tests."""
-    memory_mb: int = 1024
+    memory_mb: Annotated[int, Ge(64)] = 1024
     """Address space of the program's process."""
 
 

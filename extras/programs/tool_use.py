@@ -13,13 +13,15 @@ The output is appended to the agent's own turn. The agent did not sample these t
 no loss. Reward: 1 for a right answer, less the cost of the calls.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
 
-from coterie.datatypes import Problem, ScoreRequests, check_numbers, refuse
+from coterie.datatypes import Problem, ScoreRequests, Validated, refuse
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec, never_rereads
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
@@ -32,7 +34,7 @@ _END = "\0"
 
 
 @dataclass(frozen=True)
-class ToolUseSettings:
+class ToolUseSettings(Validated):
     """The Python console of the agent."""
 
     prompt: str = (
@@ -48,31 +50,25 @@ class ToolUseSettings:
     """Program that is run; ``{}`` stands for the agent's text."""
     output: str = "\n<output>\n{}\n</output>\n"
     """Text that the agent reads; ``{}`` stands for the output, stripped."""
-    calls: int = 4
+    calls: Annotated[int, Ge(1)] = 4
     """Most programs of an agent; after the last one its turn goes on without a console."""
     call_cost: float = 0.0
     """Penalty for each program."""
-    output_characters: int = 1000
+    output_characters: Annotated[int, Ge(1)] = 1000
     """Most characters of an output that are shown."""
-    max_new_tokens: int = 1024
+    max_new_tokens: Annotated[int, Ge(1)] = 1024
     """Most tokens between two programs."""
-    deadline_s: float = 5.0
+    deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 5.0
     """Seconds for one program."""
-    memory_mb: int = 512
+    memory_mb: Annotated[int, Ge(64)] = 512
     """Memory of one program."""
 
-    def __post_init__(self) -> None:
-        check_numbers(self, "--env.")
+    def check(self) -> None:
         refuse(
             ("{question}" not in self.prompt, "--env.prompt must say {question} somewhere"),
             ("{}" not in self.program, "--env.program must say {} where the program goes"),
             ("{}" not in self.output, "--env.output must say {} where the output goes"),
             (not self.closes, "--env.closes must not be empty"),
-            (self.calls < 1, "--env.calls must be at least 1"),
-            (self.max_new_tokens < 1, "--env.max-new-tokens must be at least 1"),
-            (self.output_characters < 1, "--env.output-characters must be at least 1"),
-            (not self.deadline_s > 0, "--env.deadline-s must be above 0"),
-            (self.memory_mb < 64, "--env.memory-mb must be at least 64"),
         )
 
 

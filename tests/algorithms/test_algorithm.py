@@ -26,7 +26,7 @@ def test_register(monkeypatch):
     assert algorithms.get("mine") is mine
     with pytest.raises(UserError, match="'mine' exists already"):
         algorithms.register("mine", mine)
-    with pytest.raises(UserError, match="must lie between"):
+    with pytest.raises(UserError, match=r"low is 2.0; it must be above 0 and below 1"):
         algorithms.register("other", Algorithm(surrogate=ClippedRatio(low=2.0)))
 
 

@@ -123,7 +123,7 @@ TOML_MISTAKES = [
     ("[agents]\nalice = 'x'", "write agents.alice as a table, [agents.alice]"),
     ("run = 3", "write run as a table, [run]"),
     ("[run]\nsteps = '3'", "run.steps is '3'; it must be a whole number"),
-    ("[run]\nsteps = 0", "--steps is 0; it must be at least 1"),
+    ("[run]\nsteps = 0", "run.steps is 0; it must be at least 1"),
     ("[run\nsteps = 3", "is no TOML: "),
     ("run:\n  steps: 3\n", "is no TOML: "),
 ]

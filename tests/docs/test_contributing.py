@@ -20,11 +20,8 @@ NUMBERS = '''
 class PlainScore(Surrogate):
     """``-weight A log pi``."""
 
-    weight: float = 1.0
+    weight: Annotated[float, Gt(0)] = 1.0
     """Multiplies the score."""
-
-    def __post_init__(self) -> None:
-        refuse((not self.weight > 0, "algo.surrogate.weight must be above 0"))
 
 
 '''
@@ -53,7 +50,9 @@ def brevity(texts: Sequence[str]) -> npt.NDArray[np.float64]:
     return np.array([1 / (1 + len(text.split())) for text in texts])
 '''
 
-SETTING = '    pull: float = 0.0\n    """Weight of a pull away from whatever was sampled."""\n'
+SETTING = '''    pull: Annotated[float, Ge(0)] = 0.0
+    """Weight of a pull away from whatever was sampled."""
+'''
 SPEC = '''"""What is known of ``copying`` before it is built."""
 
 from coterie.envs.copying.environment import CopyingSettings
@@ -177,14 +176,14 @@ def test_a_new_mechanism_of_the_loss_edits_two_files(checkout) -> None:
     tree = checkout("algorithms")
     data, loss = "algorithms/algorithm.py", "algorithms/objective.py"
     tree.insert(data, SETTING, before="    distillation: Distillation = field(")
-    tree.insert(
-        data, '            "pull": self.pull,\n', before='            "kl-coefficient": self'
-    )
     term = "    loss_BT = loss_BT + algorithm.pull * logp_BT\n"
     tree.insert(loss, term, before="    if gain_BT is not None:\n")
     assert tree.edited() == {data, loss}
 
-    assert "pull must not be negative" in tree.train("--algo.pull", "-1", code=2).stderr
+    assert (
+        "--algo.pull is -1.0; it must be at least 0"
+        in tree.train("--algo.pull", "-1", code=2).stderr
+    )
     runs = (tree.trained("--preset", "core-gated", "--algo.pull", pull) for pull in ("0", "1"))
     weights = [(run / "final/alice/model.safetensors").read_bytes() for run in runs]
     assert weights[0] != weights[1]
@@ -249,7 +248,9 @@ def test_a_protocol_goes_with_its_folder_and_its_name(checkout, tmp_path: Path) 
 def test_a_new_surrogate_edits_two_files(checkout, tmp_path: Path) -> None:
     tree = checkout("algorithms")
     data, functions = "algorithms/algorithm.py", tmp_path / "algorithms" / "surrogates.py"
-    tree.insert(data, NUMBERS.lstrip("\n"), before="@dataclass(frozen=True)\nclass Algorithm:")
+    tree.insert(
+        data, NUMBERS.lstrip("\n"), before="@dataclass(frozen=True)\nclass Algorithm(Validated):"
+    )
     entry = '    "plain-score": Algorithm(surrogate=PlainScore(weight=0.5)),\n'
     tree.insert(data, entry, before="}\n\n\nPLUGINS")
     functions.write_text(functions.read_text(encoding="utf-8") + FORMULA, encoding="utf-8")
@@ -260,7 +261,7 @@ def test_a_new_surrogate_edits_two_files(checkout, tmp_path: Path) -> None:
     assert "--algo.surrogate.weight" in shown
     assert "``-weight A log pi``" in shown
     refused = tree.train(*algo, "--algo.surrogate.weight", "0", code=2)
-    assert "weight must be above 0" in refused.stderr
+    assert "--algo.surrogate.weight is 0.0; it must be above 0" in refused.stderr
     config = json.loads((tree.trained(*algo) / "config.json").read_text())
     assert config["algo"]["surrogate"] == {"weight": 0.5}
 

@@ -98,5 +98,5 @@ def test_three_debaters() -> None:
 def test_what_makes_no_debate() -> None:
     with pytest.raises(UserError, match="debate: 2 roles; name at least 3, such as alice bob judg"):
         envs.make("examples.debate:SPEC", roles=("a", "j"))
-    with pytest.raises(UserError, match=r"--env\.rounds and --env\.max-new-tokens must be at lea"):
+    with pytest.raises(UserError, match="rounds is 0; it must be at least 1"):
         debate(rounds=0)

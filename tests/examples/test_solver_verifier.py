@@ -76,5 +76,5 @@ def test_the_last_verdict_counts(text: str, verdict: bool | None) -> None:
 def test_roles_and_settings_that_make_no_sense() -> None:
     with pytest.raises(UserError, match="solver-verifier: 3 roles; name 2, such as solver verifi"):
         envs.make("examples.solver_verifier:SPEC", roles=("a", "b", "c"))
-    with pytest.raises(UserError, match="must be at least 1"):
+    with pytest.raises(UserError, match="tries is 0; it must be at least 1"):
         play(Problem(id="q", question="1 =", gold="1"), tries=0)

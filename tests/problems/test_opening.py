@@ -82,7 +82,7 @@ def test_a_local_folder_in_the_layout_of_the_hub(tmp_path, monkeypatch, file):
         ("chains?mixt=1", "chains has no option 'mixt'; did you mean 'mix'"),
         ("chains?mix", "write options as NAME=VALUE"),
         ("chains?mix=a,b,c", "must be numbers with commas"),
-        ("chains?mix=1,2", "must be three shares"),
+        ("chains?mix=1,2", r"chains: mix is \(1.0, 2.0\); it must be a list of 3"),
         ("chains?min_length=two", "must be a whole number"),
         ("chains?seed=1&seed=2", "given twice"),
         ("reasoning-gym:gdc", "did you mean 'gcd'"),

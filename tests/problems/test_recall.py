@@ -77,7 +77,7 @@ def test_a_hidden_operand_differs_from_question_to_question():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("recall?letters=25", "letters is 25; 1 to 24 exist"),
+        ("recall?letters=25", "recall: letters is 25; it must be 1 to 24"),
         ("recall?named=1.5", "named is 1.5"),
         ("recall?unknown=-1", "unknown is -1.0"),
         ("recall?min_length=0", "lengths 0 to 4"),

@@ -28,16 +28,6 @@ def none_loss(choice: NoneLoss, logp_BT, old_BT, advantage, mask_BT):
 
 
 @dataclass(frozen=True)
-class NanLoss(Surrogate):
-    weight: float = float("nan")
-
-
-@surrogate.register
-def nan_loss(choice: NanLoss, logp_BT, old_BT, advantage, mask_BT):
-    return Terms(choice.weight * logp_BT, logp_BT.detach(), mask_BT)
-
-
-@dataclass(frozen=True)
 class RowLoss(Surrogate):
     weight: float = 1.0
 
@@ -47,7 +37,7 @@ def row_loss(choice: RowLoss, logp_BT, old_BT, advantage, mask_BT):
     return Terms(logp_BT.sum(-1), logp_BT.detach(), mask_BT)
 
 
-NONE, NAN, ROW = (Algorithm(surrogate=kind()) for kind in (NoneLoss, NanLoss, RowLoss))
+NONE, ROW = (Algorithm(surrogate=kind()) for kind in (NoneLoss, RowLoss))
 
 
 def function():
@@ -178,7 +168,6 @@ def text(reward_M, group_M):
     ("flags", "sentence"),
     [
         ("--algo bad_plugin:NONE", "must give coterie.algorithms.Terms: three tensors (B, T)"),
-        ("--algo bad_plugin:NAN", "--algo.surrogate.weight is not a number (nan)"),
         ("--algo bad_plugin:ROW", "must give coterie.algorithms.Terms: three tensors (B, T)"),
         ("--algo bad_plugin:function", "is a function; it must be a coterie.algorithms.Algorithm"),
         ("--env bad_plugin:COLORED", "its setting color is <Color.RED: 1>, which config.json cann"),

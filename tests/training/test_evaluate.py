@@ -84,7 +84,7 @@ def test_another_environment(run: Path) -> None:
         (["--steps", "3", "--learner.lr", "1"], "trains nothing; leave out --learner.lr --steps"),
         (["--no-episodes-log"], "leave out --no-episodes-log"),
         (["--algo", "grpo", "--train-role", "bob"], "leave out --algo --train-role"),
-        (["--samples", "0"], "--samples must be at least 1"),
+        (["--samples", "0"], "--samples is 0; it must be at least 1"),
         (["--problems.eval", "nope"], "unknown problems"),
         (["--engine", "local", "--env.rounds", "0"], "--env.rounds"),
         (["--out", "/proc/x/x.json"], "--out: /proc/x/x.json cannot be written, since /proc takes"),

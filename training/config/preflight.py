@@ -1,32 +1,41 @@
-"""Checks before any model is loaded: of settings against each other, and against the machine.
+"""What happens between the command line and the first model: validate, then open the problems.
 
-Each class of settings refuses its own impossible values; checks across classes are here.
+Bounds stand beside the fields, and rules within a section in its class; rules across sections are
+here.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
+from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.custom import try_custom_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
 from coterie.cli.plugins import load
-from coterie.datatypes import UserError, check_numbers, refuse
+from coterie.datatypes import UserError, refuse, validate
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
-from coterie.training.config.train_settings import TrainSettings, check_readable
+from coterie.training.config.run_settings import RunSettings
+from coterie.training.config.train_settings import (
+    Choice,
+    TrainSettings,
+    check_readable,
+    make_env,
+)
 from coterie.training.hosts import lives_elsewhere, load_host
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.run.directory import check_new
-from coterie.training.warmup import prepare_warmup
+from coterie.training.warmup import check_warmup, prepare_warmup
 
 _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
@@ -37,7 +46,17 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     Raises:
         UserError: one sentence that names the flag.
     """
-    check_numbers(settings)
+    validate(settings, "--")
+    check_together(settings)
+    return open_problems(settings)
+
+
+def check_together(settings: TrainSettings) -> None:
+    """Refuse sections that do not go together, or what this machine does not have.
+
+    Raises:
+        UserError: one sentence that names the flag.
+    """
     run, rollout = settings.run, settings.rollout
     refuse(
         (
@@ -57,12 +76,13 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
             not any(agent.trained for agent in settings.agents.values()),
             "no role is trained; name one with --train-role",
         ),
-        *_idle_learners(settings),
+        *_idle_learners(settings.choice.env, settings.env, settings.agents),
         *_not_for_this_environment(settings),
     )
-    check_readable(settings)
+    check_warmup(settings.warmup, settings.agents)
+    check_readable(settings.choice, settings.env, settings.algo)
     try_custom_parts(settings.algo)
-    check_environment(settings)
+    check_environment(settings.choice, settings.env, run.group_by)
     load_host().check(settings)
     check_moments(settings.learner)
     elsewhere = lives_elsewhere(settings)
@@ -74,16 +94,28 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
     for path in CHECKS:
         load(path, "a check of settings")(settings)
-    if settings.choice.resume is not None:
-        check_folder(settings.choice.resume, "--resume", folders=("checkpoints", "evaluation"))
-    elif not run.doctor:
-        check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
-    problems = with_warmup(settings, prepare(settings.problems, run.seed))
+    _check_folder(settings.choice.resume, run)
+
+
+def open_problems(settings: TrainSettings) -> PreparedProblems:
+    """The run's problems, each with a grader.
+
+    Raises:
+        UserError: a set that cannot be read or graded, or that gives the warm-up nothing.
+    """
+    problems = with_warmup(settings, prepare(settings.problems, settings.run.seed))
     # Generators have no problem that needs a grader.
     source = problems.train.source
     training = (source[place] for place in range(source.size or 0))
     check_graders(settings.scoring, (*problems.evaluation, *training))
     return problems
+
+
+def _check_folder(resume: Path | None, run: RunSettings) -> None:
+    if resume is not None:
+        check_folder(resume, "--resume", folders=("checkpoints", "evaluation"))
+    elif not run.doctor:
+        check_new(run.run_dir or Path("runs"), may_hold_runs=run.run_dir is None)
 
 
 def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> PreparedProblems:
@@ -119,11 +151,13 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
     return replace(problems, worked=worked, fingerprints={**problems.fingerprints, **prints})
 
 
-def _idle_learners(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
+def _idle_learners(
+    name: str, env: Any, agents: Mapping[str, AgentSettings]
+) -> Iterator[tuple[bool, str]]:
     """Refusals of roles that should learn but are never asked in training."""
-    spec = envs.spec(settings.choice.env)
-    asked = tuple(ask(spec, "learns", settings.env) if spec.learns else settings.agents)
-    for role, agent in settings.agents.items():
+    spec = envs.spec(name)
+    asked = tuple(ask(spec, "learns", env) if spec.learns else agents)
+    for role, agent in agents.items():
         yield (
             agent.trained and role not in asked,
             f"{role} is trained, but {', '.join(asked)} alone can learn here; name who "
@@ -148,19 +182,22 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
     )
 
 
-def check_environment(settings: TrainSettings) -> None:
+def check_environment(choice: Choice, settings: Any, group_by: str | None) -> None:
     """Build the environment once, with a byte vocabulary, for its own checks.
+
+    Args:
+        choice: names the environment and the roles.
+        settings: the environment's.
+        group_by: key of the groups in which traces are compared; None: the environment's.
 
     Raises:
         UserError: it refuses its settings, or has no such group key.
     """
-    choice = settings.choice
-    env = settings.make_env()
+    env = make_env(choice, settings)
     known = env.metadata.get("group_keys", ("problem+role",))
-    if settings.run.group_by not in (None, *known):
+    if group_by not in (None, *known):
         raise UserError(
-            f"--group-by {settings.run.group_by}: {choice.env} has no such group; "
-            f"known: {', '.join(known)}"
+            f"--group-by {group_by}: {choice.env} has no such group; known: {', '.join(known)}"
         )
     env.close()
     evaluation_of(envs.spec(choice.env))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
@@ -67,7 +67,8 @@ class TrainSettings:
     rollout: RolloutSettings
     vllm: VllmSettings
     eval: EvalSettings
-    run: RunSettings
+    run: Annotated[RunSettings, tyro.conf.arg(name="")]
+    """The run's own flags have no prefix: --steps, --seed, --run-dir."""
 
     def plain(self) -> dict[str, Any]:
         """The settings as JSON data, which :func:`restore` reads."""
@@ -83,8 +84,7 @@ class TrainSettings:
 
     def make_env(self, **more: Any) -> Any:
         """Build the environment; ``more``: further arguments of :func:`coterie.envs.make`."""
-        roles = self.choice.roles if self.env is not None else None
-        return envs.make(self.choice.env, settings=self.env, roles=roles, **more)
+        return make_env(self.choice, self.env, **more)
 
     def headline(self) -> str:
         """The line that is shown while torch is loaded: environment, algorithm, roles, models."""
@@ -113,6 +113,12 @@ class TrainSettings:
             return ""
         own = algo.advantage or self.choice.algo
         return f"Beside {own} there is in the loss: {', '.join(shown)}; 0 turns a part off"
+
+
+def make_env(choice: Choice, settings: Any, **more: Any) -> Any:
+    """Build the chosen environment with its settings, None if it has none."""
+    roles = choice.roles if settings is not None else None
+    return envs.make(choice.env, settings=settings, roles=roles, **more)
 
 
 @lru_cache(maxsize=1)
@@ -189,23 +195,22 @@ def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
 def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
     """A role's model, and whether it learns, before any flag."""
     shipped = (TINY / role / "config.json").is_file()
-    agent = AgentSettings(model=f"tiny:{role}" if shipped else tyro.MISSING)
+    agent = AgentSettings(model=f"tiny:{role}" if shipped else "")
     agent = override(agent, spec.defaults.get("agents", {}).get(role, {}))
     if choice.train_role:
         agent = dataclasses.replace(agent, trained=role in choice.train_role)
     return agent
 
 
-def check_readable(settings: TrainSettings) -> None:
+def check_readable(choice: Choice, env: Any, algo: Algorithm) -> None:
     """Refuse a plug-in's settings that ``config.json`` could not restore.
 
     Raises:
         UserError: names the setting.
     """
-    choice = settings.choice
-    parts = {f"--algo {choice.algo}": (algorithms.get(choice.algo), settings.algo)}
-    if settings.env is not None:
-        parts[f"--env {choice.env}"] = type(settings.env)(), settings.env
+    parts = {f"--algo {choice.algo}": (algorithms.get(choice.algo), algo)}
+    if env is not None:
+        parts[f"--env {choice.env}"] = type(env)(), env
     for title, (default, chosen) in parts.items():
         try:
             again = override(default, json.loads(json.dumps(to_plain(chosen))))

@@ -58,8 +58,8 @@ def test_names_that_are_no_model_are_refused(refused, model: str, sentence: str)
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: ModelSpec("tiny:alice", context=1), "context is 1 tokens"),
-        (lambda: LoraSpec(rank=0), "LoRA rank is 0"),
+        (lambda: ModelSpec("tiny:alice", context=1), "context is 1; it must be at least 2"),
+        (lambda: LoraSpec(rank=0), "rank is 0; it must be 1 to 4096"),
         (lambda: LoraSpec(targets=("all-linear", "q_proj")), "all-linear or names of layers, not"),
     ],
 )

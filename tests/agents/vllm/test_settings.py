@@ -18,10 +18,10 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("settings", "devices", "way_out"),
     [
-        (lambda: VllmSettings(gpu_memory=1.5), GPU, "--vllm.gpu-memory"),
-        (lambda: VllmSettings(gpu_memory=0), GPU, "--vllm.gpu-memory"),
-        (lambda: VllmSettings(cpu_cache_gb=0), CPU, "--vllm.cpu-cache-gb"),
-        (lambda: VllmSettings(max_sequences=0), CPU, "--vllm.max-sequences"),
+        (lambda: VllmSettings(gpu_memory=1.5), GPU, "gpu_memory"),
+        (lambda: VllmSettings(gpu_memory=0), GPU, "gpu_memory"),
+        (lambda: VllmSettings(cpu_cache_gb=0), CPU, "cpu_cache_gb"),
+        (lambda: VllmSettings(max_sequences=0), CPU, "max_sequences"),
         (lambda: VllmSettings(sleep_level=1), CPU, "a CPU engine cannot sleep"),
         (lambda: VllmSettings(time_share=True), GPU, "--vllm.sleep-level 1 or 2"),
         (

@@ -104,7 +104,7 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
         ([a, write("c", [1, 0], [0, 1], env="corea-deferral")], "have different env"),
         ([a, broken], "cannot be read as an evaluation"),
         ([a, hollow], "does not hold what core-teaching measures"),
-        ([a, hollow, "--resamples", "0"], "--resamples must be at least 1"),
+        ([a, hollow, "--resamples", "0"], "--resamples is 0; it must be 1 to"),
     ]:
         compare(*flags, code=2)
         assert sentence in capsys.readouterr().err

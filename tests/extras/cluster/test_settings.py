@@ -47,8 +47,8 @@ DOCTOR = "--doctor examines models in this process"
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ("--cluster.restarts -1", "--cluster.restarts must not be negative"),
-        (f"{LOCAL} --cluster.cpus 0", "--cluster.cpus must be above 0"),
+        ("--cluster.restarts -1", "--cluster.restarts is -1; it must be at least 0"),
+        (f"{LOCAL} --cluster.cpus 0", "--cluster.cpus is 0.0; it must be above 0"),
         (f"{LOCAL} --doctor", DOCTOR),
         (
             f"{LOCAL} {BOB}.device cuda:1",
@@ -58,7 +58,10 @@ DOCTOR = "--doctor examines models in this process"
             f"{LOCAL} {BOB}.engine-device cuda:1",
             f"{BOB}.engine-device cuda:1: with --cluster.address each process is given",
         ),
-        (f"{LOCAL} {BOB}.engine-replicas -1", "--agents.ROLE.engine-replicas must not be negative"),
+        (
+            f"{LOCAL} {BOB}.engine-replicas -1",
+            f"{BOB}.engine-replicas is -1; it must be at least 0",
+        ),
         (
             f"{LOCAL} {BOB}.no-trained {BOB}.model scripted:oracle {BOB}.engine-replicas 1",
             "a script or a server has no engine",
@@ -72,9 +75,9 @@ DOCTOR = "--doctor examines models in this process"
             "--vllm.weights transfer needs every engine on a GPU",
         ),
         (f"{BOB}.engine-replicas 2 --doctor", f"{DOCTOR}: leave out --agents.ROLE.engine-replicas"),
-        (f"{BOB}.tensor-parallel 0", "tensor-parallel must be at least 1"),
+        (f"{BOB}.tensor-parallel 0", "tensor-parallel is 0; it must be at least 1"),
         (f"{BOB}.tensor-parallel 2", "tensor-parallel needs --engine vllm"),
-        (f"{BOB}.learner-devices 0", "learner-devices must be at least 1"),
+        (f"{BOB}.learner-devices 0", "learner-devices is 0; it must be at least 1"),
         (f"{TWO} {BOB}.no-trained", f"{BOB}.learner-devices is for a role that learns"),
         (
             f"{TWO} --learner.moments 8bit",

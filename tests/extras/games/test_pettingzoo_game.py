@@ -114,5 +114,5 @@ def test_a_long_game_is_cut_off_as_it_stands() -> None:
 
 def test_settings_that_cannot_be() -> None:
     for settings in ({"max_new_tokens": 0}, {"max_moves": 0}):
-        with pytest.raises(UserError, match="at least 1"):
+        with pytest.raises(UserError, match="is 0; it must be at least 1"):
             GameSettings(**settings)

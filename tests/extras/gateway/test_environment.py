@@ -148,11 +148,11 @@ def test_what_is_no_program_is_refused(module: str, name: str, words: str) -> No
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--env.max-calls", "0"], "max-calls must be at least 1"),
-        (["--env.max-new-tokens", "0"], "max-new-tokens must be at least 1"),
-        (["--env.max-tokens", "-1"], "max-tokens must not be negative"),
-        (["--env.patience-s", "0"], "patience-s must be above 0"),
-        (["--env.replicas", "0"], "replicas must be 1"),
+        (["--env.max-calls", "0"], "max-calls is 0; it must be at least 1"),
+        (["--env.max-new-tokens", "0"], "max-new-tokens is 0; it must be at least 1"),
+        (["--env.max-tokens", "-1"], "max-tokens is -1; it must be at least 0"),
+        (["--env.patience-s", "0"], "patience-s is 0.0; it must be above 0 and below 86400"),
+        (["--env.replicas", "0"], "replicas is 0; it must be 1 to 4096"),
         (["--env.train-turns", "first"], "first"),
         (["--env.turns", "twice_program:missing"], "missing"),
         (["--env.turns", "twice_program:no_function"], "no function"),

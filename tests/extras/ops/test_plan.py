@@ -284,7 +284,7 @@ def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("--plan", "--card", "0"), "--card is the memory of a GPU in GiB"),
+        (("--plan", "--card", "0"), "--card is 0.0; it must be above 0"),
         (("--card", "24"), "--card is for --plan"),
         (("--plan", "--agents.alice.model", "./nowhere"), "no model folder './nowhere'"),
     ],

@@ -225,10 +225,10 @@ def test_verdicts_of_the_grader() -> None:
         grade([("x", Problem("bare", "q", "g", "code"))])
 
 
-@pytest.mark.parametrize("limits", [ProgramLimits(deadline_s=0), ProgramLimits(memory_mb=1)])
-def test_limits_that_make_no_sense(limits: ProgramLimits) -> None:
-    with pytest.raises(UserError, match="deadline above 0 s and 64 MB"):
-        ProgramGrader(limits)
+@pytest.mark.parametrize("limits", [{"deadline_s": 0}, {"memory_mb": 1}])
+def test_limits_that_make_no_sense(limits: dict[str, int]) -> None:
+    with pytest.raises(UserError, match="it must be"):
+        ProgramLimits(**limits)
 
 
 def test_a_link_ends_with_its_other_side() -> None:

@@ -124,9 +124,9 @@ def test_the_contract(view: Any) -> None:
         ({"program": "1"}, r"--env.program must say \{\}"),
         ({"output": "1"}, r"--env.output must say \{\}"),
         ({"closes": ""}, "--env.closes must not be empty"),
-        ({"calls": 0}, "--env.calls must be at least 1"),
-        ({"deadline_s": 0.0}, "--env.deadline-s must be above 0"),
-        ({"memory_mb": 1}, "--env.memory-mb must be at least 64"),
+        ({"calls": 0}, "calls is 0; it must be at least 1"),
+        ({"deadline_s": 0.0}, "deadline_s is 0.0; it must be above 0"),
+        ({"memory_mb": 1}, "memory_mb is 1; it must be at least 64"),
     ],
 )
 def test_settings_that_cannot_be(settings: dict[str, Any], sentence: str) -> None:

@@ -1,0 +1,270 @@
+"""Bounds beside fields, and the one place that holds settings to them.
+
+::
+
+    @dataclass(frozen=True)
+    class Timer(Validated):
+        seconds: Annotated[float, Gt(0)] = 1.0
+        direction: Literal["up", "down"] = "up"
+
+A bound holds for every number of its field. A number without an upper bound is finite, and a whole
+number is below 2^31, which no run reaches; ``Le(math.inf)`` allows an infinite one.
+"""
+
+import dataclasses
+import math
+import operator
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, GroupedMetadata, Gt, Interval, Le, Lt, MinLen
+
+from coterie.datatypes.errors import UserError
+
+Seed = Annotated[int, Interval(ge=0, lt=2**63)]
+"""What a random generator takes."""
+Share = Annotated[float, Interval(ge=0, le=1)]
+"""A part of a whole, or a probability."""
+PositiveShare = Annotated[float, Interval(gt=0, le=1)]
+"""A part that is not empty."""
+
+_LARGE = 2**31
+_WORDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    tuple: "a list",
+    NoneType: "null",
+    Path: "a path",
+}
+_UNVALIDATED = ContextVar("unvalidated", default=False)
+
+
+class Validated:
+    """Base of a dataclass that validates its values when an instance is made.
+
+    Raises:
+        UserError: a value does not fit its field, or :meth:`check` refuses it.
+    """
+
+    def __post_init__(self) -> None:
+        if not _UNVALIDATED.get():
+            validate(self)
+
+    def check(self) -> None:
+        """Refuse values that do not go together; by then each fits its own field.
+
+        Raises:
+            UserError: one sentence that names the flag and the way out.
+        """
+
+
+@contextmanager
+def unvalidated() -> Iterator[None]:
+    """Inside, nothing is validated when it is made: for a builder that knows the flags of a whole
+    tree, and calls :func:`validate` with them."""
+    before = _UNVALIDATED.set(True)
+    try:
+        yield
+    finally:
+        _UNVALIDATED.reset(before)
+
+
+def validate(settings: Any, at: str = "") -> None:
+    """Refuse settings with a value that does not fit its field, or with values that do not go
+    together.
+
+    Args:
+        settings: a dataclass, with nested ones in its fields, or in mappings there.
+        at: goes before the names of its fields; after ``--`` they are written as flags.
+
+    Raises:
+        UserError: one sentence that names the field.
+    """
+    hints = _hints(type(settings))
+    values = {name: getattr(settings, name) for name in hints}
+    check_fields(type(settings), values, at=at)
+    for name, value in values.items():
+        # The fields of a section that tyro gives no name stand beside it, as --steps does.
+        here = at if _is_nameless(hints[name]) else f"{at}{_written(name, at)}."
+        nested = {here: value}
+        if isinstance(value, Mapping):
+            nested = {f"{here}{_written(str(key), at)}.": item for key, item in value.items()}
+        for path, item in nested.items():
+            if dataclasses.is_dataclass(item) and not isinstance(item, type):
+                validate(item, path)
+    if isinstance(settings, Validated):
+        settings.check()
+
+
+def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None:
+    """Refuse a value that does not fit its field's type or bounds; names without a field are left
+    alone.
+
+    Lists are tuples here, as in settings.
+
+    Args:
+        kind: a dataclass.
+        values: by name.
+        at: goes before a field's name; after ``--`` names are written as flags.
+
+    Raises:
+        UserError: the first such value.
+    """
+    hints = _hints(kind)
+    for name, value in values.items():
+        if name in hints and (wanted := _wanted(value, hints[name])):
+            shown = reprlib.repr(value)
+            raise UserError(f"{at}{_written(name, at)} is {shown}; it must be {wanted}")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether ``value`` is of type ``hint``; whole numbers are numbers, truth values are neither.
+
+    A type that says more than this knows (a protocol, a type variable) fits everything.
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return fits(value, inner[0])
+    if origin in (Union, UnionType):
+        return any(fits(value, member) for member in inner)
+    if origin is Literal:
+        return any(type(value) is type(member) and value == member for member in inner)
+    if origin is not None:
+        return isinstance(value, origin) and _holds(value, inner)
+    if hint is None:
+        return value is None
+    if hint in (int, float):
+        kinds = (int,) if hint is int else (int, float)
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    if hint is Any or not isinstance(hint, type) or getattr(hint, "_is_protocol", False):
+        return True
+    return isinstance(value, hint)
+
+
+@lru_cache
+def _hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+
+
+def _written(name: str, at: str) -> str:
+    return name.replace("_", "-") if at.startswith("--") else name
+
+
+def _is_nameless(hint: Any) -> bool:
+    return any(getattr(mark, "name", None) == "" for mark in _marks(hint))
+
+
+def _marks(hint: Any) -> list[Any]:
+    """The bounds and other metadata beside a type, and beside the types in it."""
+    if get_origin(hint) is not Annotated:
+        return [mark for member in get_args(hint) for mark in _marks(member)]
+    kind, *marks = get_args(hint)
+    parts = [[*mark] if isinstance(mark, GroupedMetadata) else [mark] for mark in marks]
+    return [part for group in parts for part in group] + _marks(kind)
+
+
+def _wanted(value: Any, hint: Any) -> str:
+    """What the field takes, where ``value`` does not fit it; else empty."""
+    if not fits(value, hint):
+        return _describe(hint)
+    marks = _marks(hint)
+    if any(isinstance(mark, MinLen) and len(value) < mark.min_length for mark in marks):
+        return "a list with at least one entry"
+    bounds = list(_bounds(marks))
+    return next((words for n in _numbers(value) if (words := _range_around(n, bounds))), "")
+
+
+def _numbers(value: Any) -> Iterator[int | float]:
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, Mapping):
+        yield from _numbers([*value.values()])
+
+
+_Bound = tuple[str, Callable[[Any, Any], bool], Any]
+"""How a bound reads, whether a number keeps it, and its limit."""
+
+
+def _bounds(marks: Iterable[Any]) -> Iterator[_Bound]:
+    for mark in marks:
+        match mark:
+            case Ge(ge=limit):
+                yield "at least", operator.ge, limit
+            case Gt(gt=limit):
+                yield "above", operator.gt, limit
+            case Le(le=limit):
+                yield "at most", operator.le, limit
+            case Lt(lt=limit):
+                yield "below", operator.lt, limit
+
+
+def _range_around(number: float, bounds: Sequence[_Bound]) -> str:
+    """The range of a field in words, where ``number`` is outside; else empty."""
+    most = math.inf if isinstance(number, float) else _LARGE
+    words = {word for word, *_ in bounds}
+    implied: list[_Bound] = []
+    if not words & {"at least", "above"}:
+        implied.append(("above", operator.gt, -most))
+    if not words & {"at most", "below"}:
+        implied.append(("below", operator.lt, most))
+    broken = {word: limit for word, keeps, limit in (*bounds, *implied) if not keeps(number, limit)}
+    if not broken:
+        return ""
+    shown = {word: limit for word, _, limit in bounds if limit != math.inf}
+    if shown.keys() == {"at least", "at most"}:
+        return f"{_figure(shown['at least'])} to {_figure(shown['at most'])}"
+    parts = [
+        "finite" if math.isinf(limit) else f"{word} {_figure(limit)}"
+        for word, limit in {**shown, **broken}.items()
+    ]
+    return " and ".join(dict.fromkeys(parts))
+
+
+def _figure(limit: float) -> str:
+    """4096 and 0.5 as they are, what no run reaches as a power of 2."""
+    if isinstance(limit, float):
+        return f"{limit:g}"
+    power = abs(limit).bit_length() - 1
+    return f"{'-' if limit < 0 else ''}2^{power}" if abs(limit) >= _LARGE else str(limit)
+
+
+def _holds(value: Any, inner: tuple[Any, ...]) -> bool:
+    """Whether the elements of a container fit their types."""
+    if isinstance(value, tuple) and inner and inner[-1] is not Ellipsis:
+        return len(value) == len(inner) and all(map(fits, value, inner))
+    if isinstance(value, Mapping) and len(inner) == 2:
+        return all(
+            fits(key, inner[0]) and fits(element, inner[1]) for key, element in value.items()
+        )
+    if isinstance(value, Sequence) and inner:
+        return all(fits(element, inner[0]) for element in value)
+    return True
+
+
+def _describe(hint: Any) -> str:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _describe(inner[0])
+    if origin in (Union, UnionType):
+        return " or ".join(dict.fromkeys(_describe(member) for member in inner))
+    if origin is Literal:
+        return f"one of {', '.join(map(str, inner))}"
+    if origin is tuple and inner[-1:] == (Ellipsis,):
+        return f"a list, each entry {_describe(inner[0])}"
+    if origin is tuple:
+        return f"a list of {len(inner)}, {', '.join(map(_describe, inner))}"
+    if dataclasses.is_dataclass(hint) or (origin is not None and issubclass(origin, Mapping)):
+        return "an object"
+    return _WORDS.get(origin or hint, getattr(hint, "__name__", str(hint)))
