@@ -1,4 +1,4 @@
-"""Credit, losses and the learner. Algorithms are data; torch is imported on first use."""
+"""Credit, losses and the learner. Choices are data; torch is imported when it is needed."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ __all__ = [
 _NEED_TORCH = {"Learner": "learner", "TrainableModel": "logprobs"} | dict.fromkeys(
     ("Terms", "surrogate", "token_ratio"), "surrogates"
 )
-"""Name -> the module that is imported on first use."""
+"""Name -> its module, which is imported when it is asked for."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,7 @@
-"""Basic types: problems, prompts, completions, trajectories, and user errors.
+"""The types everything else is written in: problems, prompts, completions, trajectories.
 
-They are small frozen dataclasses and protocols.
+Small frozen records and one-method protocols, and how a mistake is refused; nothing here computes,
+loads or waits.
 """
 
 from coterie.datatypes.errors import (

@@ -1,8 +1,8 @@
-"""Multi-agent environments.
+"""Multi-agent environments, by name.
 
-``make(name)`` builds an environment, and ``check_env(env)`` tests it against the contract.
-Importing this package registers every environment with ``pettingzoo.make`` as well. Derive custom
-environments from :class:`ConversationEnv`.
+``make(name)`` builds one, ``check_env(env)`` says whether an environment keeps the contract, and
+importing this package makes every environment known to ``pettingzoo.make`` as well. An environment
+of your own is a :class:`ConversationEnv`.
 """
 
 from importlib import import_module

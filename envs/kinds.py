@@ -1,4 +1,4 @@
-"""Environments of the kinds that extras register: ``KIND:ID``.
+"""Environments of a kind that an extra registers: ``KIND:ID``.
 
 Options of a kind follow a question mark (``pettingzoo:classic/rps_v2?max_cycles=3``). A kind is
 imported on first use.
@@ -14,7 +14,7 @@ from coterie.envs.registry import EnvSpec
 
 
 def kinds() -> dict[str, EnvironmentKind]:
-    """Return the kinds by name, the part before the colon."""
+    """What may stand before the colon of a name."""
     return {name: kind for extra in extras() for name, kind in extra.environments.items()}
 
 

@@ -1,4 +1,4 @@
-"""Policies for expert roles: servers, other models, scripts."""
+"""Policies that play expert roles: servers, other models, scripts."""
 
 from coterie.experts.cache import CachedPolicy
 from coterie.experts.naming import build_expert

@@ -1,4 +1,4 @@
-"""Rollouts: episodes of environments, played by asynchronous policies."""
+"""Playing episodes: environments against asynchronous policies."""
 
 from coterie.rollouts.collect import Collector, Task, tasks_for
 from coterie.rollouts.play import Deadlines, TokenEnvironment, play

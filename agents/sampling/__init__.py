@@ -1,4 +1,4 @@
-"""Batched sampling in this process: one loop and two decoders (fused, and generic)."""
+"""Batched sampling in this process: one loop, two decoders (fused, and any model's own)."""
 
 from coterie.agents.sampling.sample import Sampler, SamplingRequest, copies
 

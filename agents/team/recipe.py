@@ -1,4 +1,4 @@
-"""The recipe for a run's environments, which other processes can use, too."""
+"""The recipe of a run's environments, for this process and for others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from coterie.problems.source import ProblemSource
 
 @dataclass(frozen=True)
 class EnvRecipe:
-    """Builds the environments of a run in any process."""
+    """Builds the environments of a run, wherever they are played."""
 
     env: str
     settings: Any
@@ -22,11 +22,11 @@ class EnvRecipe:
     scoring: ScoringSettings
 
     def make(self, scorer: Scorer) -> Any:
-        """Build an environment with the team's codecs."""
+        """An environment that speaks the team's vocabularies."""
         return envs.make(
             self.env,
             settings=self.settings,
-            # Environments without settings have fixed roles.
+            # An environment from elsewhere has the roles that it has.
             roles=self.roles if self.settings is not None else None,
             codecs=self.codecs,
             scorer=scorer,

@@ -1,4 +1,4 @@
-"""Policies whose tokens vLLM engines sample, in processes of their own.
+"""Policies whose tokens a vLLM engine samples, in a process of its own.
 
-vLLM is imported only when an engine starts, so that everything else can be checked before.
+Nothing here imports vLLM before an engine starts, so that everything else can be checked first.
 """
