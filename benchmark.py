@@ -75,7 +75,7 @@ def _usage(program: str, command: str) -> str:
     return _USAGE.format(program=program, command=command, more=more)
 
 
-if __name__ == "__mp_main__":  # in processes that a comparison starts
+if __name__ == "__mp_main__":  # what the processes that a comparison starts call this module
     from coterie.agents.vllm.processes import end_with_parent
 
     end_with_parent()

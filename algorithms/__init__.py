@@ -57,7 +57,7 @@ __all__ = [
 _NEED_TORCH = {"Learner": "learner", "TrainableModel": "logprobs"} | dict.fromkeys(
     ("Terms", "surrogate", "token_ratio"), "surrogates"
 )
-"""Name -> the module that is imported on first use."""
+"""Name -> its module, which is imported when it is asked for."""
 
 
 def __getattr__(name: str) -> Any:
