@@ -131,7 +131,7 @@ def _over(run_plan: Plan) -> int:
     return sum(max(_beyond(device), 0) for device in run_plan.devices)
 
 
-def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
+def check_plan(settings: TrainSettings) -> None:
     """Refuse a run that cannot fit, before its models are loaded. If this cannot be known, print
     so and continue.
 
@@ -139,7 +139,7 @@ def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
         UserError: the run does not fit; the message names the flags that would make it fit.
     """
     try:
-        run_plan = plan(settings, None, prompt)
+        run_plan = plan(settings)
     except UserError as unknown:
         print(f"Unknown whether the run fits: {unknown}")
         return

@@ -16,8 +16,8 @@ import torch
 from coterie.agents.models.blocks import compute_in
 from coterie.agents.models.lora import add_adapter
 from coterie.agents.models.spec import LoraSpec
-from coterie.extras.ops.doctor.memory import most_taken
 from gpu.arithmetic import ceiling
+from gpu.peak import most_taken
 from gpu.shapes import device, make, settle
 from gpu.update import ours, rows, trl
 

@@ -18,11 +18,11 @@ import torch
 
 from coterie.agents.models.forward.packed import pack
 from coterie.cli.command_line import parse
-from coterie.extras.ops.doctor.memory import most_taken
 from coterie.extras.ops.plan import DevicePlan, plan
 from coterie.training.config.preflight import preflight
 from coterie.training.session import Session, open_session
 from gpu.arithmetic import ceiling, operations
+from gpu.peak import most_taken
 from gpu.shapes import WORK, checkpoint, device, settle
 
 GIB = 2**30

@@ -16,7 +16,6 @@ from coterie.agents.team.trained_role import TrainedRole
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.extras.ops.doctor.finding import Finding, judge
-from coterie.extras.ops.doctor.memory import most_taken
 from coterie.extras.ops.doctor.rescore import rescore
 
 Floats = npt.NDArray[np.float64]
@@ -57,8 +56,6 @@ class Moved:
     """Mean |change| of the log-probabilities of the trained tokens."""
     movement: Movement
     """Effect of the first update on the weights."""
-    took: int | None = None
-    """Peak bytes of the first update beside the loaded model; None if unknown."""
 
 
 Weights = Mapping[str, torch.Tensor]
@@ -130,20 +127,17 @@ def learn(
     before = rescore(handle, rows, temperature=temperature, budget=budget)
     if before is None:
         return None
-    updates, mean, movement, took = 0, 0.0, None, None
+    updates, mean, movement = 0, 0.0, None
     try:
         # NaN, from weights that are no longer finite, ends the loop too.
         while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
             lr = settings.lr * _FACTOR**updates
             learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
             updates += 1
-            with most_taken(handle.device) as taken:
-                try:
-                    learner.update(rows, made_up(advantage_B))
-                except NotFinite:
-                    mean = np.nan
-            # The first update allocates the moments.
-            took = took if updates > 1 else max(taken, default=None)
+            try:
+                learner.update(rows, made_up(advantage_B))
+            except NotFinite:
+                mean = np.nan
             movement = movement or measure_movement(trained_role, start, lr=lr)
             if np.isnan(mean):
                 break
@@ -151,7 +145,7 @@ def learn(
             assert after is not None
             mean = float(np.abs(after.learner_N - before.learner_N).mean())
         assert movement is not None
-        return Moved(updates, learner.settings.lr, mean, movement, took)
+        return Moved(updates, learner.settings.lr, mean, movement)
     finally:
         learner.settings = settings
 
