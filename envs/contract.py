@@ -2,7 +2,7 @@
 
 Each gives a sentence that says what is broken and the way out, or an empty one.
 
-The check, the guard of other people's environments, conversations and the doctor all ask here.
+The check, the guard of other people's environments and conversations all ask here.
 """
 
 import json
