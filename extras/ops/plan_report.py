@@ -99,13 +99,7 @@ def why_not(settings: TrainSettings, run_plan: Plan, card: float | None = None) 
 
 def make_fit(settings: TrainSettings, card: float | None, run_plan: Plan) -> tuple[list[str], int]:
     """(flags that make a run fit, bytes on its fullest device with them); the list is empty if no
-    flags are enough.
-
-    Args:
-        settings: settings of the run.
-        card: GiB of every GPU; None: this machine's devices.
-        run_plan: the plan of these settings.
-    """
+    flags are enough. ``run_plan`` is the plan of ``settings`` for ``card``."""
     chosen: dict[str, str] = {}
     while not run_plan.fits:
         # The mildest flag that is enough, or else the flag that saves most.

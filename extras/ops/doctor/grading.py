@@ -16,13 +16,7 @@ _NO_ANSWER = "I am not sure."
 def check_checker(
     scorer: Scorer, settings: ScoringSettings, problems: Sequence[Problem]
 ) -> Finding:
-    """Grade a right and a wrong answer to the first problem whose answers are compared.
-
-    Args:
-        scorer: the run's scorer.
-        settings: the settings that name its checker.
-        problems: the problems of a step.
-    """
+    """Grade a right and a wrong answer to the first problem whose answers are compared."""
     name = f"--scoring.checker {settings.checker}"
     judged = judged_kinds(settings)
     compared = [p for p in problems if p.kind in judged or p.kind not in UNGRADED]

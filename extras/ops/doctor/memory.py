@@ -22,12 +22,8 @@ def free_by_device(devices: Iterable[torch.device]) -> dict[str, int | None]:
 
 
 def check_memory(device: DevicePlan, free: int | None) -> Finding:
-    """Compare what a training step adds to the loaded models with free memory.
-
-    Args:
-        device: the plan of the device.
-        free: its free bytes once the models are loaded; None if unknown.
-    """
+    """Compare what a training step adds to the loaded models with ``free`` bytes; None if these are
+    unknown."""
     added: dict[str, int] = {}
     for part in device.parts:
         added[part.kind] = added.get(part.kind, 0) + part.added

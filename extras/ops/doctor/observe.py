@@ -77,13 +77,7 @@ async def observe(
     session: Examined, problems: Sequence[Problem], policies: Mapping[str, Policy], *, name: str
 ) -> Observed:
     """Play the first of ``problems``, a few times each; at most what a training step plays.
-
-    Args:
-        session: the opened session.
-        problems: the problems of a step.
-        policies: role -> policy.
-        name: seeds the sampling, so that each round of episodes has its own samples.
-    """
+    ``name`` seeds the sampling, so that each round of episodes has its own samples."""
     rollout, runtime = session.settings.rollout, session.runtime
     recorded = {role: RecordedPolicy(policy) for role, policy in policies.items()}
     collector = Collector(

@@ -26,14 +26,8 @@ def is_served(agent: AgentSettings) -> bool:
 async def check_expert(
     role: str, team: Team, sampling: Sampling, *, deadline_s: float | None
 ) -> list[Finding]:
-    """Ask every expert of a role one short question.
-
-    Args:
-        role: a role that a server or a pool plays.
-        team: the team with the role's policy.
-        sampling: the run's sampling settings.
-        deadline_s: time limit of a call in seconds; None: 30.
-    """
+    """Ask every expert of a role one short question. ``deadline_s`` limits the call, in seconds;
+    None: 30."""
     limit_s = deadline_s or _PATIENCE_S
     policy = team.policies[role]
     seats: Mapping[str, Policy] = policy.experts if isinstance(policy, ExpertPool) else {"": policy}

@@ -9,13 +9,7 @@ _LOOK = "docs/tiny-team.md says what the tiny models read"
 
 
 def check_answers(observed: Observed, role: str, *, served: bool) -> Finding:
-    """Check that a role answered every request.
-
-    Args:
-        observed: the played episodes.
-        role: the role.
-        served: whether a server or a pool plays it.
-    """
+    """Check that a role answered every request. A server or a pool plays it if ``served``."""
     rows = observed.rows(role)
     failed = Counter(row.status for row in rows if row.status != "ok")
     measured = f"{len(rows) - failed.total()} of {len(rows)} rows"
@@ -31,14 +25,8 @@ def check_answers(observed: Observed, role: str, *, served: bool) -> Finding:
 
 
 def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> Finding:
-    """Check the rewards of a role, and in how many groups they differ.
-
-    Args:
-        observed: episodes of several problems, with several replicas of each.
-        role: the role.
-        key: the grouping whose groups are compared.
-        trained: whether the role learns; it is then an error if it never acts.
-    """
+    """Check the rewards of a role, and in how many groups under ``key`` they differ. A role that is
+    ``trained`` must act."""
     # An agent has one reward, however many rows its contexts made.
     agents = {(row.member, row.agent): row for row in observed.rows(role)}
     if not agents:

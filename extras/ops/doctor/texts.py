@@ -39,11 +39,7 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> l
     not matter in training. Other tokens behind an ordinary answer are wrong: no model was trained
     on them.
 
-    Args:
-        role: the role of the codec.
-        codec: the codec that writes contexts.
-        tokenizer: the model's tokenizer.
-        chat: the role's chat setting; ``plain`` uses no template, and can append anything.
+    ``chat`` is the role's setting: ``plain`` uses no template, and can append anything.
     """
     if chat == "plain" or not tokenizer.chat_template:
         why = "--agents.*.chat plain" if chat == "plain" else "the tokenizer has none"
@@ -66,13 +62,7 @@ def check_template(role: str, codec: HFCodec, tokenizer: Any, *, chat: str) -> l
 
 
 def check_round_trip(role: str, codec: HFCodec, text: str) -> Finding:
-    """Check that text of an environment survives encoding and decoding.
-
-    Args:
-        role: the role that reads the text.
-        codec: the role's codec.
-        text: a context, or part of it.
-    """
+    """Check that text of an environment survives encoding and decoding."""
     lost = codec.unknown_tokens(text)
     same = codec.decode(codec.extend(text)) == text
     measured = f"{len(text)} characters, unchanged"
@@ -105,14 +95,7 @@ def _through(tokens: Tokens, stop: str, decode: Callable[[Tokens], str]) -> int:
 async def check_stops(
     role: str, policy: Policy, codec: TokenCodec, calls: Sequence[PolicyCall]
 ) -> Finding:
-    """Sample an answer again with the same seed and a stop string from its middle.
-
-    Args:
-        role: the role.
-        policy: the role's policy.
-        codec: the role's codec.
-        calls: its answered calls.
-    """
+    """Sample an answer again with the same seed and a stop string from its middle."""
     for call in calls:
         tokens = call.completion.tokens
         stop = _middle(codec.decode(tokens))

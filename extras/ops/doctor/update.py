@@ -109,17 +109,9 @@ def learn(
     temperature: float,
     least: float,
 ) -> Moved | None:
-    """Update until log-probabilities have moved by ``least``, so that stale weights would show.
+    """Update until log-probabilities have moved by ``least`` nats: stale weights would then show.
     The first update has the run's learning rate after warm-up, later ones have higher rates.
     Returns None without rows.
-
-    Args:
-        trained_role: the role that learns.
-        rows: the role's rows.
-        advantage_B: advantages of the rows, shape (B,).
-        start: the current weights by name.
-        temperature: sampling temperature of the rows.
-        least: sufficient mean change, in nats.
     """
     learner, handle = trained_role.learner, trained_role.loaded.handle
     settings = learner.settings
@@ -158,32 +150,21 @@ _CHECK = "weights that move"
 def measure_movement(
     trained_role: TrainedRole, start: Mapping[str, torch.Tensor], *, lr: float
 ) -> Movement:
-    """Compare a role's weights with those before its newest update.
-
-    Args:
-        trained_role: the role.
-        start: weights before the update, by name.
-        lr: the learning rate of the update.
-    """
-    parameters = trained_role.loaded.handle.parameters()
+    """Compare a role's weights with ``start``, those before its newest update at ``lr``."""
+    weights = parameters(trained_role)
     reached, moved, size = 0, 0, 0.0
     for name, reached_by in trained_role.learner.reached():
-        now = parameters[name].detach()
+        now = weights[name].detach()
         before = start[name].to(now.device)
         reached += int(reached_by.sum())
         moved += int(((now != before) & reached_by).sum())
         size += float((before.abs() * reached_by).sum(dtype=torch.float64))
-    dtype = next(iter(parameters.values())).dtype
+    dtype = next(iter(weights.values())).dtype
     return Movement(reached, moved, size / max(reached, 1), lr, dtype)
 
 
 def check_movement(role: str, movement: Movement) -> Finding:
-    """Check that at least half of the weights with a gradient move.
-
-    Args:
-        role: the role that learns.
-        movement: effect of one update at the run's learning rate.
-    """
+    """Check that at least half of the weights with a gradient move at the run's learning rate."""
     if not movement.reached:
         return Finding(_CHECK, role, "no weight has a gradient", "not measured")
     kind = str(movement.dtype).rpartition(".")[2]
