@@ -1,7 +1,7 @@
 """The rules of the environment contract (docs/architecture.md).
 
 Each ``why_...`` function returns a sentence that says what is wrong and how to fix it, or "". The
-check, the guard, conversations and the doctor all use these functions.
+check, the guard and conversations all use these functions.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""How many bytes one model takes, by its ``config.json`` alone.
+"""Bytes that one model takes, from its ``config.json`` alone.
 
-It is put together on torch's ``meta`` device, where tensors have shapes and formats and no numbers,
-and a micro-batch goes forward and backward there by the learner's own code; what lives at once is
-added up. So no architecture needs a formula, and a change of that code changes the plan.
+The model is built on torch's ``meta`` device, where tensors have shapes and no numbers. The
+learner's own code runs a micro-batch forward and backward there, and the bytes that live at once
+are added up. So no architecture needs a formula, and a change of that code changes the plan.
 """
 
 import json
@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -36,14 +35,14 @@ from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.algorithms.logprobs import positions_at_once, score
 
 _SHALLOW, _DEEPER = 2, 3
-"""Layers that are measured; what one more of them adds, all others add."""
+"""Layers of the models that are measured; their difference is what each further layer adds."""
 _CHUNKS = 3
 """Chunks of logits that are measured; all others are like them."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """The micro-batch that takes most: rows of the longest kind, side by side."""
+    """The largest micro-batch: as many of the longest rows as fit."""
 
     tokens: int
     """The learner's ``micro_batch_tokens``."""
@@ -54,23 +53,23 @@ class Load:
     entropy: bool = False
     """Whether the loss has an entropy term."""
     most: int = 1 << 20
-    """Rows that an update has."""
+    """Rows of an update."""
     prompt: int = 0
-    """Tokens at the start of a row that others may share."""
+    """Tokens at the start of a row that other rows may share."""
     starts: float = 1.0
-    """Different starts a row: 1/8 where each is that of eight rows."""
+    """Different starts per row: 1/8 where eight rows share each."""
 
     @property
     def rows(self) -> int:
         row_tokens = self.longest - self.prompt + self.starts * self.prompt
         fit = int(self.tokens // row_tokens)
         while self._of(fit) > self.tokens:
-            fit -= 1  # the last start is that of fewer rows
+            fit -= 1  # fewer rows may share the last start
         return max(1, min(fit, self.most))
 
     @property
     def computed(self) -> int:
-        """Tokens of these rows; what they share counts once."""
+        """Tokens of these rows; shared ones count once."""
         return self._of(self.rows)
 
     def _of(self, rows: int) -> int:
@@ -79,109 +78,111 @@ class Load:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes, by what for."""
+    """Sizes of one model, in bytes unless noted."""
 
     parameters: int
-    """Numbers, not bytes; of the base alone."""
+    """Number of weights of the base model."""
     weights: int
-    """Bytes of the base model's weights as they are stored."""
-    trained: int
-    """Bytes of the weights that learn: all of them, or an adapter; 0 for a frozen role."""
-    moments: int
-    gradients: int
-    update: int
-    """Most that a micro-batch takes besides, forward or backward."""
-    recomputes: bool
-    """Whether that is with activations computed twice."""
-    cache_per_token: int
-    """Keys and values of one token in this process's sampler, or in an engine."""
+    """The base model's weights as they are stored."""
     layers: int
-    """Bytes of the decoder blocks' weights."""
+    """The part of them in decoder blocks."""
+    trained: int
+    """The weights that learn: all of them, or an adapter; 0 for a frozen role. Their gradients take
+    as much again."""
+    activations: int
+    """Peak of a micro-batch beside weights and gradients: activations and logits."""
+    recomputes: bool
+    """Whether activations are computed twice."""
+    cache_per_token: int
+    """Keys and values of one token, in this process's sampler or in an engine."""
     fused: bool
-    """Whether this process samples from a fused copy of them."""
+    """Whether this process samples from a fused copy of the weights."""
+
+    @property
+    def learning(self) -> int:
+        """Peak of an update beside the weights: gradients, activations and logits."""
+        return self.trained + self.activations
+
+
+_MEASURED: dict[tuple[str, ModelSpec, Load | None, torch.dtype], Footprint] = {}
+"""A plan is made again for each flag that might make the run fit."""
 
 
 def footprint(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtype) -> Footprint:
-    """What a model with this configuration takes.
+    """Measure a model with this configuration.
 
     Args:
-        config: of transformers.
-        spec: how it is held.
+        config: configuration of transformers.
+        spec: how the model is loaded.
         load: what it learns from; None for a frozen role.
-        dtype: what it computes in.
+        dtype: the format of its computations.
 
     Raises:
-        UserError: transformers cannot build it.
+        UserError: transformers cannot build the model.
     """
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
 
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        # Of a model that also sees, the decoder of text.
+        # A model that also sees has its decoder's configuration inside.
         config = config.get_text_config()
-    plain = json.dumps(config.to_dict(), sort_keys=True, default=str)
-    return _footprint(plain, _Key(config), spec, load, dtype)
+    key = json.dumps(config.to_dict(), sort_keys=True, default=str), spec, load, dtype
+    if key not in _MEASURED:
+        _MEASURED[key] = _measured(config, spec, load, dtype)
+    return _MEASURED[key]
 
 
-class _Key:
-    """A configuration that is told apart by its JSON beside it."""
-
-    def __init__(self, config: Any) -> None:
-        self.config = config
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=256)
-def _footprint(
-    _: str, key: _Key, spec: ModelSpec, load: Load | None, dtype: torch.dtype
-) -> Footprint:
-    text = key.config.get_text_config()
-    handle = _handle(key.config, spec, load is not None, dtype)
-    base = [p for name, p in handle.module.named_parameters() if ".lora_" not in name]
-    own = list(handle.parameters().values())
-    learned = sum(p.nbytes for p in own)
-    update, recomputes = 0, False
+def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtype) -> Footprint:
+    text = config.get_text_config()
+    handle = _handle(config, spec, load is not None, dtype)
+    base = {name: p for name, p in handle.module.named_parameters() if ".lora_" not in name}
+    parameters = list(handle.module.named_parameters())
+    activations, recomputes = 0, False
     if load is not None:
         if not handle.packs:
             load = replace(load, starts=1.0)  # padded rows share nothing
         recomputes = handle.recomputes(load.computed)
         fixed = replace(spec, recompute="always" if recomputes else "never")
-        depth = text.num_hidden_layers
-        shallow, deeper = min(_SHALLOW, depth), min(_DEEPER, depth)
         try:
-            update = measure(with_layers(key.config, shallow), fixed, load, dtype)
-            if deeper > shallow:
-                more = measure(with_layers(key.config, deeper), fixed, load, dtype) - update
-                update += more * (depth - shallow)
+            activations = _all_layers(config, fixed, load, dtype)
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
-            # Code that looks at numbers, which are not there: a formula for any decoder.
-            tokens = load.computed
-            update = activation_bytes(text, tokens, dtype.itemsize)
-            if recomputes:
-                update = update // depth + tokens * depth * text.hidden_size * dtype.itemsize
-            positions = min(positions_at_once(text.vocab_size, on_cpu=False), load.longest)
-            update += 16 * positions * text.vocab_size
-    blocks = sum(p.nbytes for name, p in handle.module.named_parameters() if ".layers." in name)
+            # The model's code reads numbers, which the meta device does not have.
+            activations = _by_formula(text, load, recomputes=recomputes, itemsize=dtype.itemsize)
     return Footprint(
-        parameters=sum(p.numel() for p in base),
-        weights=sum(p.nbytes for p in base),
-        trained=learned,
-        moments=2 * learned,
-        gradients=learned,
-        update=update,
+        parameters=sum(p.numel() for p in base.values()),
+        weights=sum(p.nbytes for p in base.values()),
+        layers=sum(p.nbytes for name, p in parameters if ".layers." in name),
+        trained=sum(p.nbytes for p in handle.parameters().values()),
+        activations=activations,
         recomputes=recomputes,
         cache_per_token=text.num_hidden_layers * cache_width(text) * dtype.itemsize,
-        layers=blocks,
         fused=is_llama_like(handle.causal_lm),
     )
 
 
+def _all_layers(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int:
+    """The peak of the whole model, from two that have few of its layers."""
+    depth = config.get_text_config().num_hidden_layers
+    shallow, deeper = min(_SHALLOW, depth), min(_DEEPER, depth)
+    peak = measure(with_layers(config, shallow), spec, load, dtype)
+    if deeper > shallow:
+        layer = measure(with_layers(config, deeper), spec, load, dtype) - peak
+        peak += layer * (depth - shallow)
+    return peak
+
+
+def _by_formula(text: Any, load: Load, *, recomputes: bool, itemsize: int) -> int:
+    """A peak for any decoder."""
+    tokens, depth = load.computed, text.num_hidden_layers
+    peak = activation_bytes(text, tokens, itemsize)
+    if recomputes:
+        # One block at a time, and the input of each.
+        peak = peak // depth + tokens * depth * text.hidden_size * itemsize
+    positions = min(positions_at_once(text.vocab_size, on_cpu=False), load.longest)
+    return peak + 16 * positions * text.vocab_size
+
+
 def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> ModelHandle:
-    """A model without numbers, held as :func:`coterie.agents.models.loading.load_team` holds it."""
+    """A model without numbers, as :func:`coterie.agents.models.loading.load_team` loads it."""
     from transformers import AutoModelForCausalLM
 
     adapter = "role-planned" if spec.lora is not None else None
@@ -211,7 +212,7 @@ def _handle(config: Any, spec: ModelSpec, learns: bool, dtype: torch.dtype) -> M
 
 
 def _without_weights(lora: LoraSpec | None) -> Any:
-    """A new adapter of the same size as one that is there."""
+    """A new adapter of the size of a stored one."""
     if lora is None or lora.adapter is None:
         return lora
     from peft import LoraConfig
@@ -221,9 +222,8 @@ def _without_weights(lora: LoraSpec | None) -> Any:
 
 
 def with_layers(config: Any, count: int) -> Any:
-    """``config`` with ``count`` decoder blocks, or fewer where it has fewer."""
-    plain = config.to_dict()
-    less = type(config).from_dict(plain)
+    """``config`` with ``count`` decoder blocks."""
+    less = type(config).from_dict(config.to_dict())
     text = less.get_text_config()
     if isinstance(kinds := getattr(text, "layer_types", None), list):
         text.layer_types = kinds[:count]
@@ -232,12 +232,12 @@ def with_layers(config: Any, count: int) -> Any:
 
 
 def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int:
-    """Most bytes that one micro-batch takes beside weights, gradients and moments."""
+    """Peak bytes of one micro-batch beside weights, gradients and moments."""
     handle = _handle(config, spec, True, dtype)
     own = list(handle.parameters().values())
     several = load.most > load.rows
     for parameter in own if several else ():
-        # Left by the micro-batch before; of a first one, what is added up becomes the gradient.
+        # The micro-batch before left gradients. A first one makes them, which is subtracted below.
         parameter.grad = torch.zeros_like(parameter)
     random = np.random.default_rng(0)
     ids_BT = torch.from_numpy(random.integers(0, handle.vocab_size, (load.rows, load.longest)))
@@ -245,7 +245,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
     ids_BT[:, : load.prompt] = ids_BT[[starts.index(start) for start in starts], : load.prompt]
     answer = min(load.answer, load.longest - 1)
     if handle.packs and not (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
-        # Rows end to end take what two long ones do, and these are soon measured.
+        # Packed rows take what two long ones take, which are faster to measure.
         several_rows = 2 if load.rows % 2 == 0 else 1
         ids_BT = torch.from_numpy(
             random.integers(0, handle.vocab_size, (several_rows, load.computed // several_rows))
@@ -269,7 +269,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
             head_learns=handle.head_learns,
         )
         (scored.logp_N.sum() + scored.entropy_N.sum()).backward()
-    # The gradients of the chunks that were left out, until they are put together.
+    # Chunks that were left out have gradients too, until all are concatenated.
     most = living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
     return most if several else max(0, most - sum(p.nbytes for p in own))
 
@@ -277,7 +277,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
 def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
     """:meth:`ModelHandle.scored_states` for a model whose rows are not packed."""
     ids = ids_BT.to("meta")
-    # Numbers: masks are made by them.
+    # Real numbers, not meta: transformers builds masks from them.
     position_BT = torch.arange(ids.shape[1]).expand(ids.shape)
     with handle.backward_pass(ids.numel()):
         states = handle.backbone(ids, None, position_BT)[:, :-1]
@@ -286,8 +286,8 @@ def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tens
 
 
 class _Living(TorchDispatchMode):
-    """Adds up the bytes of what operations make, as long as it lives. What meets a tensor of the
-    ``meta`` device is moved there."""
+    """Counts the bytes of the tensors that operations make, while they live. Tensors that meet one
+    of the ``meta`` device are moved there."""
 
     def __init__(self, known: list[Tensor]) -> None:
         super().__init__()
@@ -297,7 +297,7 @@ class _Living(TorchDispatchMode):
         self.ignore(known)
 
     def ignore(self, known: Iterator[Tensor] | list[Tensor]) -> None:
-        """What is there already."""
+        """Do not count these."""
         self._seen.update(tensor.untyped_storage()._cdata for tensor in known)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -329,9 +329,9 @@ def _on_meta(tensor: Tensor) -> Tensor:
 
 
 def _attention_without_scores() -> AbstractContextManager[None]:
-    """While open, attention keeps what the kernels of CPUs and GPUs keep for a backward pass; on
-    the ``meta`` device torch would take the one that keeps every score."""
-    # A mode of torch would be closed where a backward pass computes once more.
+    """While open, attention keeps for the backward pass what fused kernels keep. On the ``meta``
+    device torch would choose the kernel that keeps every score."""
+    # Recomputation in a backward pass would leave a mode of torch.
     return replaced(torch.nn.functional, "scaled_dot_product_attention", _attend)
 
 

@@ -5,7 +5,7 @@ the longest allowed prompt, and answers of maximum length.
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,8 +21,8 @@ from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import capped_budget
-from coterie.extras.ops.doctor.memory import card_bytes, optimiser_bytes
 from coterie.extras.ops.footprint import Load, footprint
+from coterie.extras.ops.machine import card_bytes
 from coterie.extras.ops.plan_hours import EvaluationPlan, RolePlan, evaluations, hours, rows_of
 from coterie.training.config.run_settings import MAX_NEW_TOKENS
 from coterie.training.config.train_settings import TrainSettings
@@ -33,10 +33,12 @@ GIB = 2**30
 
 PROMPT = 512
 """Tokens of a prompt if the settings have no limit."""
-_PROGRAM = {"cpu": int(0.6 * GIB), "cuda": int(0.6 * GIB)}
+_PROGRAM = int(0.6 * GIB)
 """Bytes of Python with torch and transformers, or of CUDA's context."""
 _SPARE = 0.95
 """Usable share of a card: allocators leave gaps."""
+_MOMENTS = {"float32": 2.0, "8bit": 0.5}
+"""Bytes of AdamW's moments per byte of weights; paged ones need not be on the device."""
 _CPU_CACHE, _LOGITS = 2 << 30, 1 << 29
 """Limits of the sampler in this process, in bytes: :mod:`coterie.agents.sampling`."""
 _PREFILL = 1 << 14
@@ -51,10 +53,25 @@ _KERNELS_16 = 450 << 20
 class MemoryPart:
     """One line of a device's plan."""
 
-    what: str
+    kind: str
+    """What the memory is for, such as ``weights``."""
+    whose: str
+    """The roles; empty for the program's own memory."""
     size: int
     """Bytes."""
     when: When = "always"
+    loaded: int = 0
+    """Bytes of it that are there before the first step, once models and engines are loaded."""
+
+    @property
+    def what(self) -> str:
+        """The line's text."""
+        return f"{self.kind}, {self.whose}" if self.whose else self.kind
+
+    @property
+    def added(self) -> int:
+        """Bytes that a training step adds."""
+        return self.size - self.loaded
 
 
 @dataclass(frozen=True)
@@ -69,17 +86,25 @@ class DevicePlan:
     @property
     def most(self) -> int:
         """Peak memory in bytes, over sampling and learning."""
-        always, *moments = (
-            sum(part.size for part in self.parts if part.when == when)
-            for when in ("always", "sampling", "learning")
-        )
-        return always + max(moments)
+        return _peak((part.when, part.size) for part in self.parts)
+
+    @property
+    def added(self) -> int:
+        """Peak in bytes beside what is loaded before the first step."""
+        return _peak((part.when, part.added) for part in self.parts)
 
     @property
     def fits(self) -> bool:
         """Whether the peak fits. On a CPU no share is spared for gaps; the system can fill them."""
         spare = 1.0 if self.device == "cpu" else _SPARE
         return self.card is None or self.most <= spare * self.card
+
+
+def _peak(sizes: Iterable[tuple[When, int]]) -> int:
+    total = {"always": 0, "sampling": 0, "learning": 0}
+    for when, size in sizes:
+        total[when] += size
+    return total["always"] + max(total["sampling"], total["learning"])
 
 
 @dataclass(frozen=True)
@@ -146,24 +171,22 @@ def _role(
     import torch
 
     spec = model_spec(agent)
-    device = place(agent.device, card)
+    device = _resolve(agent.device, card)
     cpu = device == "cpu"
-    devices = 1 if cpu else agent.learner_devices  # on a CPU, all shards are in the same memory
-    owner = spec.model if spec.lora else role
+    shards = 1 if cpu else agent.learner_devices  # on a CPU, all shards are in the same memory
     dtype = getattr(torch, number_format_of(dataclasses.replace(spec, device=device)).name)
     config = config_of(spec)
-    most = getattr(config.get_text_config(), "max_position_embeddings", None) or 1 << 20
+    text = config.get_text_config()
     prompt = prompt or settings.rollout.max_prompt_tokens or PROMPT
     answer = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
-    read = prompt + getattr(settings.env, "read_tokens", 0)
-    longest = min(agent.context or most, read + answer)
+    context = agent.context or getattr(text, "max_position_embeddings", None) or 1 << 20
+    longest = min(context, prompt + getattr(settings.env, "read_tokens", 0) + answer)
     rows, starts = rows_of(settings, role)
     load = None
     if agent.trained:
         tokens = settings.learner.micro_batch_tokens
         if cpu and spec.recompute == "auto":
-            keeps = tokens_kept(config.get_text_config(), dtype.itemsize)
-            tokens = capped_budget(tokens, longest, keeps)
+            tokens = capped_budget(tokens, longest, tokens_kept(text, dtype.itemsize))
         load = Load(
             tokens,
             longest,
@@ -177,19 +200,27 @@ def _role(
     if cpu:
         gaps = _GAPS["an adapter"] * (spec.lora is not None)
         gaps += _GAPS["16 bits"] * (dtype.itemsize == 2)
-        memory = dataclasses.replace(memory, update=int((1 + gaps) * memory.update))
-    device = device if devices == 1 else f"each of {devices} GPUs of {owner}"
+        memory = dataclasses.replace(memory, activations=int((1 + gaps) * memory.activations))
+    owner = spec.model if spec.lora else role
     imitates = agent.trained and agent.warmup != NOBODY and settings.warmup.steps > 0
     return RolePlan(
-        *(rows, prompt, longest, answer, memory, device, spec, agent.trained),
-        devices=devices,
-        bits=8 * dtype.itemsize,
+        rows=rows,
+        prompt=prompt,
+        longest=longest,
+        answer=answer,
+        memory=memory,
+        config=text,
+        device=device if shards == 1 else f"each of {shards} GPUs of {owner}",
+        spec=spec,
+        trained=agent.trained,
+        shards=shards,
+        itemsize=dtype.itemsize,
         imitated=imitates * settings.warmup.problems_per_step,
     )
 
 
-def place(device: str, card: float | None) -> str:
-    """Resolve ``device``, for this machine or for one with a card of ``card`` GiB."""
+def _resolve(device: str, card: float | None) -> str:
+    """Resolve ``auto`` for this machine, or for one with a card of ``card`` GiB."""
     if device == "auto":
         import torch
 
@@ -200,165 +231,158 @@ def place(device: str, card: float | None) -> str:
 def _devices(
     settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
 ) -> Iterator[DevicePlan]:
-    engines = _engine_devices(settings, roles, card)
-    for device in sorted({model.device for model in roles.values()} | set(engines.values())):
+    engines = _engines(settings, roles, card) if settings.run.engine == "vllm" else []
+    names = {model.device for model in roles.values()} | {device for device, _ in engines}
+    for device in sorted(names):
         size = card_bytes(device) if card is None or device == "cpu" else int(card * GIB)
-        mine = {role: model for role, model in roles.items() if model.device == device}
-        parts = [MemoryPart("Python, torch" if device == "cpu" else "CUDA", _program(device))]
-        if device == "cpu" and any(model.bits == 16 for model in mine.values()):
-            parts.append(MemoryPart("kernels of 16 bits", _KERNELS_16))
-        parts += _models(settings, mine)
-        apart = device.startswith("each of")
-        if settings.run.engine != "local":
-            parts += _engines(settings, roles, engines, device, size)
-        elif not apart:
-            parts += _sampler(mine, size, sum(part.size for part in parts))
+        here = {role: model for role, model in roles.items() if model.device == device}
+        parts = [*_program(device, here), *_learned(settings, here)]
+        sharded = device.startswith("each of")
+        if settings.run.engine == "vllm":
+            served = [names for place, names in engines if place == device]
+            parts += _served(settings, roles, served, device, size)
+        elif not sharded:
+            parts += _sampled(here, size, sum(part.size for part in parts))
         yield DevicePlan(device, size, tuple(parts))
-        if apart:
-            yield _engine_apart(settings, mine, size)
+        if sharded:
+            yield _engine_of_shards(settings, here, size)
 
 
-def _engine_apart(
-    settings: TrainSettings, mine: Mapping[str, RolePlan], card: int | None
+def _engine_of_shards(
+    settings: TrainSettings, here: Mapping[str, RolePlan], card: int | None
 ) -> DevicePlan:
     """The engine of roles with a sharded learner: it holds the whole model on a separate GPU."""
     frozen = {
-        role: dataclasses.replace(model, trained=False, devices=1) for role, model in mine.items()
+        role: dataclasses.replace(model, trained=False, shards=1) for role, model in here.items()
     }
-    parts = [MemoryPart("CUDA", _program("cuda")), *_models(settings, frozen)]
-    parts += _sampler(frozen, card, sum(part.size for part in parts))
-    return DevicePlan(f"GPU of the engine of {' and '.join(mine)}", card, tuple(parts))
+    parts = [*_program("cuda", {}), *_learned(settings, frozen)]
+    parts += _sampled(frozen, card, sum(part.size for part in parts))
+    return DevicePlan(f"GPU of the engine of {' and '.join(here)}", card, tuple(parts))
 
 
-def _program(device: str) -> int:
-    return _PROGRAM["cpu" if device == "cpu" else "cuda"]
+def _program(device: str, here: Mapping[str, RolePlan]) -> Iterator[MemoryPart]:
+    """Memory of Python, torch and CUDA."""
+    kind = "Python, torch" if device == "cpu" else "CUDA"
+    yield MemoryPart(kind, "", _PROGRAM, loaded=_PROGRAM)
+    if device == "cpu" and any(model.itemsize == 2 for model in here.values()):
+        yield MemoryPart("kernels of 16 bits", "", _KERNELS_16)
 
 
-def _models(settings: TrainSettings, mine: Mapping[str, RolePlan]) -> Iterator[MemoryPart]:
-    """Memory of the roles' models in this process, and of their training."""
+def _learned(settings: TrainSettings, here: Mapping[str, RolePlan]) -> Iterator[MemoryPart]:
+    """Weights of the roles' models in this process, and what their training adds."""
     bases: set[Any] = set()
-    for role, model in mine.items():
-        memory, lora = model.memory, model.spec.lora
+    for role, model in here.items():
+        memory, lora, shards = model.memory, model.spec.lora, model.shards
         if settings.run.engine == "vllm" and not model.trained:
             continue  # Only its engine holds the weights.
-        key = (model.spec.model, model.spec.revision, model.spec.dtype) if lora else role
-        if key not in bases:
-            yield MemoryPart(f"weights, {role}", memory.weights // model.devices)
-        bases.add(key)
+        base = (model.spec.model, model.spec.revision, model.spec.dtype) if lora else role
+        if base not in bases:
+            size = memory.weights // shards
+            yield MemoryPart("weights", role, size, loaded=size)
+        bases.add(base)
         if lora:
-            yield MemoryPart(f"adapter, {role}", memory.trained // model.devices)
+            size = memory.trained // shards
+            yield MemoryPart("adapter", role, size, loaded=size)
         if model.trained:
-            moments = optimiser_bytes(memory.trained, settings.learner.moments)["moments"]
-            yield MemoryPart(f"moments, {role}", moments // model.devices)
-            new = lora is not None and lora.adapter is None
-            copies = settings.algo.needs_reference and not new
-            reads = settings.algo.distillation
-            copies += bool(reads.beta and reads.reader == "average")
-            if copies:
-                yield MemoryPart(
-                    f"earlier weights, {role}", copies * memory.trained // model.devices
-                )
-    learners = {role: model.memory for role, model in mine.items() if model.trained}
-    if learners:
+            moments = int(_MOMENTS.get(settings.learner.moments, 0.0) * memory.trained)
+            yield MemoryPart("moments", role, moments // shards)
+            if earlier := _earlier_copies(settings, model):
+                size = earlier * memory.trained // shards
+                yield MemoryPart("earlier weights", role, size, loaded=size)
+    if learners := [role for role, model in here.items() if model.trained]:
         # Learners take turns.
-        most = max(learners, key=lambda role: learners[role].gradients + learners[role].update)
-        memory = learners[most]
-        recomputed = " (recomputed)" if memory.recomputes else ""
-        ranks = mine[most].devices
-        yield MemoryPart(f"gradients, {most}", memory.gradients // ranks, "learning")
-        if ranks > 1:
-            yield MemoryPart(f"gathered from all, {most}", _gathered(mine[most]), "learning")
-        yield MemoryPart(f"activations and logits, {most}{recomputed}", memory.update, "learning")
+        role = max(learners, key=lambda role: here[role].memory.learning)
+        memory, shards = here[role].memory, here[role].shards
+        yield MemoryPart("gradients", role, memory.trained // shards, "learning")
+        if shards > 1:
+            yield MemoryPart("gathered from all", role, _gathered(here[role]), "learning")
+        kind = "activations and logits"
+        whose = f"{role} (recomputed)" if memory.recomputes else role
+        yield MemoryPart(kind, whose, memory.activations, "learning")
+
+
+def _earlier_copies(settings: TrainSettings, model: RolePlan) -> int:
+    """Copies of earlier weights: a reference, and a reader that averages."""
+    lora, distillation = model.spec.lora, settings.algo.distillation
+    # Without a new adapter, the base has the weights from before training.
+    is_new = lora is not None and lora.adapter is None
+    reference = settings.algo.needs_reference and not is_new
+    return reference + bool(distillation.beta and distillation.reader == "average")
 
 
 def _gathered(model: RolePlan) -> int:
     """Bytes that a rank gathers unsharded: weights outside the blocks, two blocks, a gradient."""
-    memory, text = model.memory, config_of(model.spec).get_text_config()
-    size_all = memory.weights + memory.trained * (model.spec.lora is not None)
-    size = size_all - memory.layers + 3 * memory.layers // text.num_hidden_layers
+    memory = model.memory
+    size = memory.weights + memory.trained * (model.spec.lora is not None)
+    size += 3 * memory.layers // model.config.num_hidden_layers - memory.layers
     if model.spec.lora:
         return size
-    return size * _itemsize(model) * memory.parameters // memory.weights
+    return size * model.itemsize * memory.parameters // memory.weights
 
 
-def _sampler(mine: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[MemoryPart]:
+def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[MemoryPart]:
     """Memory that this process needs to sample from these models."""
-    most, whose = 0, ""
-    for role, model in mine.items():
-        memory = model.memory
-        copy = memory.parameters * model.bits // 8
+    batches: dict[str, int] = {}
+    for role, model in here.items():
+        memory, config = model.memory, model.config
+        copy = memory.parameters * model.itemsize
         if memory.fused and copies(copy, None if model.device == "cpu" else card):
             # Learning makes the copy of a role that learns stale, and gets its memory.
             when: When = "sampling" if model.trained else "always"
             layers = memory.layers * copy // memory.weights
-            yield MemoryPart(f"sampler's weights, {role}", layers, when)
+            yield MemoryPart("sampler's weights", role, layers, when)
         limit = _CPU_CACHE
         if model.device != "cpu" and card is not None:
             limit = max(card - taken, 0) // 4
-        config = config_of(model.spec).get_text_config()
-        rows = min(model.rows, max(1, _LOGITS // (16 * config.vocab_size)))
+        logits = 16 * config.vocab_size
+        rows = min(model.rows, max(1, _LOGITS // logits))
         cache = min(limit, rows * model.longest * memory.cache_per_token)
         read = min(_PREFILL, rows * model.prompt)
-        wide = 4 * config.hidden_size + 3 * (getattr(config, "intermediate_size", None) or 0)
-        size = cache + rows * 16 * config.vocab_size + read * wide * _itemsize(model)
-        if size > most:
-            most, whose = size, role
-    if most:
-        yield MemoryPart(f"cache and logits of a batch, {whose}", most, "sampling")
-
-
-def _itemsize(model: RolePlan) -> int:
-    auto = 4 if model.device == "cpu" else 2
-    return {"auto": auto, "float32": 4}.get(model.spec.dtype, 2)
-
-
-def _engine_devices(
-    settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
-) -> dict[str, str]:
-    """Role -> device of its engine; empty without engines."""
-    if settings.run.engine != "vllm":
-        return {}
-    named = {role: settings.agents[role].engine_device for role in roles if role in settings.agents}
-    return {
-        role: model.device if named.get(role, "auto") == "auto" else place(named[role], card)
-        for role, model in roles.items()
-    }
-
-
-def engine_keys(
-    roles: Mapping[str, RolePlan], engines: Mapping[str, str]
-) -> dict[tuple[Any, ...], list[str]]:
-    """Engine key -> roles that it serves; frozen roles and adapters share a base."""
-    served: dict[tuple[Any, ...], list[str]] = {}
-    for role, device in engines.items():
-        spec = roles[role].spec
-        own = role if roles[role].trained and spec.lora is None else None
-        key = (own, device, spec.model, spec.revision, spec.dtype, spec.context)
-        served.setdefault(key, []).append(role)
-    return served
+        width = 4 * config.hidden_size + 3 * (getattr(config, "intermediate_size", None) or 0)
+        batches[role] = cache + rows * logits + read * width * model.itemsize
+    role = max(batches, key=batches.__getitem__, default="")
+    if batches.get(role):
+        yield MemoryPart("cache and logits of a batch", role, batches[role], "sampling")
 
 
 def _engines(
+    settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
+) -> list[tuple[str, list[str]]]:
+    """(device, roles) of each engine; frozen roles and adapters share a base."""
+    served: dict[tuple[Any, ...], list[str]] = {}
+    for role, model in roles.items():
+        agent, spec = settings.agents.get(role), model.spec
+        named = "auto" if agent is None else agent.engine_device
+        device = model.device if named == "auto" else _resolve(named, card)
+        own = role if model.trained and spec.lora is None else None
+        key = (device, own, spec.model, spec.revision, spec.dtype, spec.context)
+        served.setdefault(key, []).append(role)
+    return [(key[0], names) for key, names in served.items()]
+
+
+def _served(
     settings: TrainSettings,
     roles: Mapping[str, RolePlan],
-    engines: Mapping[str, str],
+    engines: Sequence[Sequence[str]],
     device: str,
     card: int | None,
 ) -> Iterator[MemoryPart]:
     """Memory that vLLM takes: its share of a GPU, or weights and cache on a CPU."""
-    vllm, here = settings.vllm, []
-    for key, names in engine_keys(roles, engines).items():
-        if key[1] != device:
-            continue
-        model = roles[names[0]]
-        weights = model.memory.parameters * _itemsize(model)
-        room = int(vllm.gpu_memory * card) if card is not None else weights
-        if device == "cpu":
-            room = weights + vllm.cpu_cache_gb * GIB + _program("cpu")
-        least = weights + model.longest * model.memory.cache_per_token
-        here.append((", ".join(names), max(room, least)))
+    vllm = settings.vllm
     when: When = "sampling" if vllm.sleep_level else "always"
-    if vllm.time_share and here:
-        here = [max(here, key=lambda pair: pair[1])]
-    for names, size in here:
-        yield MemoryPart(f"engine, {names}", size, when)
+    parts = []
+    for names in engines:
+        model = roles[names[0]]
+        weights = model.memory.parameters * model.itemsize
+        cache = model.longest * model.memory.cache_per_token
+        if device == "cpu":
+            # The cache is allocated as the engine samples.
+            loaded = weights + _PROGRAM
+            size = max(loaded + vllm.cpu_cache_gb * GIB, weights + cache)
+        else:
+            share = int(vllm.gpu_memory * card) if card is not None else weights
+            size = loaded = max(share, weights + cache)
+        parts.append(MemoryPart("engine", ", ".join(names), size, when, loaded))
+    if vllm.time_share and parts:
+        parts = [max(parts, key=lambda part: part.size)]
+    yield from parts

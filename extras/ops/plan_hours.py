@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from coterie import envs
 from coterie.agents.models.spec import ModelSpec
@@ -43,14 +44,16 @@ class RolePlan:
     answer: int
     """Maximum tokens of an answer."""
     memory: Footprint
+    config: Any
+    """The decoder's configuration."""
     device: str
     spec: ModelSpec
     trained: bool
-    devices: int = 1
+    shards: int
     """GPUs over which its learner is sharded."""
-    bits: int = 32
-    """Bits per number in its computations."""
-    imitated: int = 0
+    itemsize: int
+    """Bytes per number in its computations."""
+    imitated: int
     """Worked solutions per warm-up step."""
 
 
@@ -76,7 +79,7 @@ def hours(
             once = 2 + 2 + 2 * (model.spec.lora is None) + 2 * memory.recomputes
             each = once * settings.learner.epochs + 2 * _readings(settings)
             work = model.rows * model.longest * each * memory.parameters
-            speed = _OF_PEAK * peak * model.devices
+            speed = _OF_PEAK * peak * model.shards
             learning += work / speed
             # A worked solution is at most as long as an answer, and is read once.
             imitating += model.imitated * model.longest * once * memory.parameters / speed

@@ -99,13 +99,7 @@ def why_not(settings: TrainSettings, run_plan: Plan, card: float | None = None) 
 
 def make_fit(settings: TrainSettings, card: float | None, run_plan: Plan) -> tuple[list[str], int]:
     """(flags that make a run fit, bytes on its fullest device with them); the list is empty if no
-    flags are enough.
-
-    Args:
-        settings: settings of the run.
-        card: GiB of every GPU; None: this machine's devices.
-        run_plan: the plan of these settings.
-    """
+    flags are enough. ``run_plan`` is the plan of ``settings`` for ``card``."""
     chosen: dict[str, str] = {}
     while not run_plan.fits:
         # The mildest flag that is enough, or else the flag that saves most.
@@ -131,7 +125,7 @@ def _over(run_plan: Plan) -> int:
     return sum(max(_beyond(device), 0) for device in run_plan.devices)
 
 
-def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
+def check_plan(settings: TrainSettings) -> None:
     """Refuse a run that cannot fit, before its models are loaded. If this cannot be known, print
     so and continue.
 
@@ -139,7 +133,7 @@ def check_plan(settings: TrainSettings, prompt: int | None = None) -> None:
         UserError: the run does not fit; the message names the flags that would make it fit.
     """
     try:
-        run_plan = plan(settings, None, prompt)
+        run_plan = plan(settings)
     except UserError as unknown:
         print(f"Unknown whether the run fits: {unknown}")
         return

@@ -17,10 +17,10 @@ import torch
 
 from coterie.agents.models.forward.packed import pack
 from coterie.cli.command_line import parse
-from coterie.extras.ops.doctor.memory import most_taken
 from coterie.extras.ops.plan import DevicePlan, plan
 from coterie.training.config.preflight import preflight
 from coterie.training.session import Session, open_session
+from gpu.peak import most_taken
 from gpu.shapes import WORK, ceiling, checkpoint, device, operations, settle
 
 GIB = 2**30

@@ -24,7 +24,7 @@ from coterie.agents.models.lora import add_adapter
 from coterie.agents.models.spec import LoraSpec
 from coterie.algorithms import Learner, LearnerSettings, get
 from coterie.datatypes import Trajectory
-from coterie.extras.ops.doctor.memory import most_taken
+from gpu.peak import most_taken
 from gpu.shapes import ceiling, device, make, settle
 
 SETTINGS = LearnerSettings(micro_batch_tokens=1 << 30, importance_correction="none")

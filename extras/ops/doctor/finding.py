@@ -17,21 +17,15 @@ class Finding:
 
     check: str
     role: str
+    """A role, a device, or ``all``."""
     measured: str
     verdict: Verdict
     way_out: str = ""
+    """What the user can do."""
 
 
 def judge(check: str, role: str, measured: str, *, wrong: bool, way_out: str) -> Finding:
-    """A finding with verdict ``wrong`` and its way out, or ``ok`` without.
-
-    Args:
-        check: name of the check.
-        role: the role, or ``all``.
-        measured: what was measured, in words.
-        wrong: the verdict.
-        way_out: what the user can do, shown where it is wrong.
-    """
+    """A finding with verdict ``wrong`` and its way out, or ``ok`` without."""
     if wrong:
         return Finding(check, role, measured, "wrong", way_out)
     return Finding(check, role, measured, "ok")

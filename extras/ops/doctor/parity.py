@@ -15,7 +15,9 @@ from coterie.extras.ops.doctor.rescore import TokenScores
 Floats = npt.NDArray[np.float64]
 
 _FEWEST_NATS2 = 20.0
+"""Variance of log-probabilities below which z says nothing."""
 _LIMIT = 4.0
+"""Standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,13 @@ def tolerance(dtype: torch.dtype) -> float:
 
 
 def check_parity(
-    check: str, role: str, scored: TokenScores, limit: float, *, way_out: str
+    check: str, role: str, scored: TokenScores | None, limit: float, *, way_out: str
 ) -> Finding:
-    """Compare sampler and learner, which should have the same weights.
-
-    Args:
-        check: name of the check.
-        role: the role.
-        scored: log-probabilities of both, (N,) each.
-        limit: largest acceptable mean difference (nats).
-        way_out: what the user can do.
-    """
+    """Compare sampler and learner, which should have the same weights. ``limit`` is the largest
+    acceptable mean difference, in nats."""
+    if scored is None:
+        why = "nothing to compare: no tokens, or weights that only an engine holds"
+        return Finding(check, role, why, "not measured")
     difference = parity(scored.sampler_N, scored.learner_N)
     if difference is None:
         return Finding(
@@ -96,13 +94,8 @@ def surplus_z(logp_N: Floats, entropy_N: Floats, variance_N: Floats) -> float:
 
 
 def check_neutrality(role: str, scored: TokenScores, *, filtered: bool) -> Finding:
-    """Check that tokens are as likely as draws from the learner's distribution.
-
-    Args:
-        role: the role of the tokens.
-        scored: the learner's scores, at the sampling temperature.
-        filtered: whether top-p or top-k is on.
-    """
+    """Check that tokens are as likely as draws from the learner's distribution. ``filtered`` says
+    that top-p or top-k is on."""
     check = "neutral sampling"
     if filtered:
         return Finding(

@@ -1,4 +1,4 @@
-"""Check that all roles played by a server or a pool answer."""
+"""Check that every expert of a server or a pool answers."""
 
 import asyncio
 import time
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from coterie.agents.team.players import player_counters
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import Team
 from coterie.datatypes import Policy, PolicyFailure, Problem, Prompt, Sampling
@@ -14,47 +13,41 @@ from coterie.experts import ExpertPool
 from coterie.experts.naming import POOL, SERVER
 from coterie.extras.ops.doctor.finding import Finding, judge
 
-QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
-_CHECK = "expert"
-# The doctor waits less long than a run may.
+_QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
 _PATIENCE_S = 30.0
+"""Limit of a call where the run has none."""
 
 
-def asked_experts(agents: Mapping[str, AgentSettings]) -> list[str]:
-    """Roles played by a server or a pool."""
-    return [role for role, agent in agents.items() if agent.model.startswith((SERVER, POOL))]
+def is_served(agent: AgentSettings) -> bool:
+    """Whether a server or a pool plays the role."""
+    return agent.model.startswith((SERVER, POOL))
 
 
 async def check_expert(
     role: str, team: Team, sampling: Sampling, *, deadline_s: float | None
 ) -> list[Finding]:
-    """Ask every expert of a role one short question.
-
-    Args:
-        role: a role of :func:`asked_experts`.
-        team: the team with the role's policy.
-        sampling: the run's sampling settings.
-        deadline_s: time limit of a call in seconds; None: the doctor's default.
-    """
+    """Ask every expert of a role one short question. ``deadline_s`` limits the call, in seconds;
+    None: 30."""
+    limit_s = deadline_s or _PATIENCE_S
     policy = team.policies[role]
     seats: Mapping[str, Policy] = policy.experts if isinstance(policy, ExpertPool) else {"": policy}
-    tokens = np.asarray(team.codecs[role].open(QUESTION.question), np.int64)
+    tokens = np.asarray(team.codecs[role].open(_QUESTION.question), np.int64)
     findings = []
     for seat, expert in seats.items():
         name = f"{role}|{seat}" if seat else role
-        prompt = Prompt(tokens, QUESTION.question, f"{role}_{seat or 0}", 0, QUESTION)
+        prompt = Prompt(tokens, _QUESTION.question, f"{role}_{seat or 0}", 0, _QUESTION)
         start = time.perf_counter()
         try:
-            async with asyncio.timeout(deadline_s or _PATIENCE_S):
+            async with asyncio.timeout(limit_s):
                 answer = await expert(prompt, sampling)
             said, failed = f"{len(answer.tokens)} tokens", False
         except PolicyFailure as failure:
             said, failed = f"no answer: {failure}", True
         except TimeoutError:
-            said, failed = f"no answer within {deadline_s or _PATIENCE_S:g} s", True
+            said, failed = f"no answer within {limit_s:g} s", True
         findings.append(
             judge(
-                _CHECK,
+                "expert",
                 name,
                 f"{said}, {time.perf_counter() - start:.1f} s",
                 wrong=failed,
@@ -63,24 +56,3 @@ async def check_expert(
             )
         )
     return findings
-
-
-def check_calls(role: str, team: Team) -> Finding:
-    """Count the failed calls during the episodes, by kind."""
-    counted = player_counters({role: team.policies[role]})
-    failed = {
-        name.removeprefix(f"player/{role}/"): int(n)
-        for name, n in counted.items()
-        if "failed/" in name and n
-    }
-    calls = int(sum(n for name, n in counted.items() if name.endswith("/calls")))
-    measured = f"{calls} calls, none failed"
-    if failed:
-        measured = f"{calls} calls; " + ", ".join(f"{name}: {n}" for name, n in failed.items())
-    return judge(
-        "expert's calls",
-        role,
-        measured,
-        wrong=bool(failed),
-        way_out="docs/experts.md lists the kinds of failure; a run counts them and goes on",
-    )

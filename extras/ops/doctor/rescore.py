@@ -37,15 +37,8 @@ class TokenScores:
 def rescore(
     handle: ModelHandle, rows: Sequence[Trajectory], *, temperature: float, budget: int
 ) -> TokenScores | None:
-    """Run the learner's forward pass over ``rows``, in an order that depends on lengths only.
-    Returns None if no token was sampled.
-
-    Args:
-        handle: the role's model.
-        rows: the role's rows.
-        temperature: sampling temperature of the rows.
-        budget: tokens per forward pass.
-    """
+    """Run the learner's forward pass over a role's ``rows``, which were sampled at ``temperature``,
+    with ``budget`` tokens at once. Returns None if no token was sampled."""
     use = [row for row in rows if row.trainable and scored_tokens(row)]
     if not use:
         return None

@@ -16,7 +16,6 @@ from coterie.agents.team.trained_role import TrainedRole
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.extras.ops.doctor.finding import Finding, judge
-from coterie.extras.ops.doctor.memory import most_taken
 from coterie.extras.ops.doctor.rescore import rescore
 
 Floats = npt.NDArray[np.float64]
@@ -57,8 +56,6 @@ class Moved:
     """Mean |change| of the log-probabilities of the trained tokens."""
     movement: Movement
     """Effect of the first update on the weights."""
-    took: int | None = None
-    """Peak bytes of the first update beside the loaded model; None if unknown."""
 
 
 Weights = Mapping[str, torch.Tensor]
@@ -112,17 +109,9 @@ def learn(
     temperature: float,
     least: float,
 ) -> Moved | None:
-    """Update until log-probabilities have moved by ``least``, so that stale weights would show.
+    """Update until log-probabilities have moved by ``least`` nats: stale weights would then show.
     The first update has the run's learning rate after warm-up, later ones have higher rates.
     Returns None without rows.
-
-    Args:
-        trained_role: the role that learns.
-        rows: the role's rows.
-        advantage_B: advantages of the rows, shape (B,).
-        start: the current weights by name.
-        temperature: sampling temperature of the rows.
-        least: sufficient mean change, in nats.
     """
     learner, handle = trained_role.learner, trained_role.loaded.handle
     settings = learner.settings
@@ -130,20 +119,17 @@ def learn(
     before = rescore(handle, rows, temperature=temperature, budget=budget)
     if before is None:
         return None
-    updates, mean, movement, took = 0, 0.0, None, None
+    updates, mean, movement = 0, 0.0, None
     try:
         # NaN, from weights that are no longer finite, ends the loop too.
         while updates < _ATTEMPTS and not (mean >= least or np.isnan(mean)):
             lr = settings.lr * _FACTOR**updates
             learner.settings = replace(settings, lr=lr, warmup=0.0, schedule="constant")
             updates += 1
-            with most_taken(handle.device) as taken:
-                try:
-                    learner.update(rows, made_up(advantage_B))
-                except NotFinite:
-                    mean = np.nan
-            # The first update allocates the moments.
-            took = took if updates > 1 else max(taken, default=None)
+            try:
+                learner.update(rows, made_up(advantage_B))
+            except NotFinite:
+                mean = np.nan
             movement = movement or measure_movement(trained_role, start, lr=lr)
             if np.isnan(mean):
                 break
@@ -151,7 +137,7 @@ def learn(
             assert after is not None
             mean = float(np.abs(after.learner_N - before.learner_N).mean())
         assert movement is not None
-        return Moved(updates, learner.settings.lr, mean, movement, took)
+        return Moved(updates, learner.settings.lr, mean, movement)
     finally:
         learner.settings = settings
 
@@ -164,32 +150,21 @@ _CHECK = "weights that move"
 def measure_movement(
     trained_role: TrainedRole, start: Mapping[str, torch.Tensor], *, lr: float
 ) -> Movement:
-    """Compare a role's weights with those before its newest update.
-
-    Args:
-        trained_role: the role.
-        start: weights before the update, by name.
-        lr: the learning rate of the update.
-    """
-    parameters = trained_role.loaded.handle.parameters()
+    """Compare a role's weights with ``start``, those before its newest update at ``lr``."""
+    weights = parameters(trained_role)
     reached, moved, size = 0, 0, 0.0
     for name, reached_by in trained_role.learner.reached():
-        now = parameters[name].detach()
+        now = weights[name].detach()
         before = start[name].to(now.device)
         reached += int(reached_by.sum())
         moved += int(((now != before) & reached_by).sum())
         size += float((before.abs() * reached_by).sum(dtype=torch.float64))
-    dtype = next(iter(parameters.values())).dtype
+    dtype = next(iter(weights.values())).dtype
     return Movement(reached, moved, size / max(reached, 1), lr, dtype)
 
 
 def check_movement(role: str, movement: Movement) -> Finding:
-    """Check that at least half of the weights with a gradient move.
-
-    Args:
-        role: the role that learns.
-        movement: effect of one update at the run's learning rate.
-    """
+    """Check that at least half of the weights with a gradient move at the run's learning rate."""
     if not movement.reached:
         return Finding(_CHECK, role, "no weight has a gradient", "not measured")
     kind = str(movement.dtype).rpartition(".")[2]

@@ -52,7 +52,7 @@ def test_weights_are_counted_from_the_configuration(name: str, count: int) -> No
     config = AutoConfig.for_model(**CONFIGS[name])
     memory = footprint(config, ModelSpec(name), None, torch.bfloat16)
     assert (memory.parameters, memory.weights) == (count, 2 * count)
-    assert memory.moments == memory.gradients == memory.update == 0
+    assert memory.trained == memory.activations == 0
 
 
 def test_learning_takes_sixteen_bytes_a_weight_or_an_adapter() -> None:
@@ -61,12 +61,11 @@ def test_learning_takes_sixteen_bytes_a_weight_or_an_adapter() -> None:
     # 3 x 384 x 128, norms 128 + 128 + 32 + 32; the last norm 128.
     count = 4096 * 128 + 8 * (2 * 128**2 + 2 * 64 * 128 + 3 * 384 * 128 + 320) + 128
     full = footprint(config, ModelSpec("x"), load, torch.bfloat16)
-    assert (full.parameters, full.weights, full.gradients) == (count, 4 * count, 4 * count)
-    assert full.moments == 8 * count
+    assert (full.parameters, full.weights, full.trained) == (count, 4 * count, 4 * count)
     # Rank 4 on q, k, v, o, gate, up, down: 4 numbers for each input and each output.
     rank = 4 * (256 + 192 + 192 + 256 + 3 * 512) * 8
     lora = footprint(config, ModelSpec("x", lora=LoraSpec(4)), load, torch.bfloat16)
-    assert (lora.weights, lora.trained, lora.moments) == (2 * count, 4 * rank, 8 * rank)
+    assert (lora.weights, lora.trained) == (2 * count, 4 * rank)
     # 8 layers of keys and values, 2 heads of 32 numbers each, two bytes a number.
     assert lora.cache_per_token == 8 * 2 * 2 * 32 * 2
 
@@ -82,7 +81,7 @@ def test_a_start_that_rows_share_counts_once() -> None:
     assert (apart.rows, apart.computed) == (8, 11_432)
     config = AutoConfig.for_model(**SHAPE)
     spec = ModelSpec("x", recompute="never")
-    taken = [footprint(config, spec, load, torch.bfloat16).update for load in (step, apart)]
+    taken = [footprint(config, spec, load, torch.bfloat16).activations for load in (step, apart)]
     # Activations go with the tokens that are computed, logits with those that are scored.
     assert 1765 / 11_432 < taken[0] / taken[1] < 0.3
 
@@ -115,7 +114,7 @@ def test_recomputing_takes_less_and_more_layers_take_more() -> None:
     def update(layers: int, recompute: str) -> int:
         config = AutoConfig.for_model(**{**SHAPE, "num_hidden_layers": layers})
         spec = ModelSpec("x", recompute=recompute)  # type: ignore[arg-type]
-        return footprint(config, spec, load, torch.bfloat16).update
+        return footprint(config, spec, load, torch.bfloat16).activations
 
     assert update(8, "always") < update(8, "never") / 2
     # A block's input is kept, and nothing else: 128 numbers of two bytes of 1,024 tokens, but for
@@ -194,11 +193,12 @@ def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
 def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", weights=False)
     full = [*flags(folder, "--agents.alice.tuning", "full")]
-    sizes = {
-        moments: [p.size for p in plan(parse([*full, *given]), 24).devices[0].parts][2]
-        for moments, given in {"float32": (), "8bit": ("--learner.moments", "8bit")}.items()
-    }
-    assert sizes["float32"] == 4 * sizes["8bit"] > 0
+    for given, share in (((), 2), (("8bit",), 0.5), (("paged-8bit",), 0)):
+        more = [word for kind in given for word in ("--learner.moments", kind)]
+        sizes = {p.kind: p.size for p in plan(parse([*full, *more]), 24).devices[0].parts}
+        # Float32 weights, with gradients of their size.
+        assert sizes["moments"] == share * sizes["gradients"]
+        assert sizes["gradients"] == sizes["weights"] > 0
     assert "--learner.moments 8bit" in [flag for flag, _ in ways_out(parse(full))]
 
 
@@ -349,7 +349,7 @@ def test_frequencies_that_depend_on_the_length_are_fixed_as_for_a_run() -> None:
     )
     # 32 blocks' inputs: 8,190 tokens of 3,072 numbers of two bytes, and something above them.
     inputs = 32 * 8190 * 3072 * 2
-    assert inputs < memory.update < 2.5 * inputs
+    assert inputs < memory.activations < 2.5 * inputs
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ from coterie.agents.sampling.policy import LocalPolicy
 from coterie.cli.command_line import read_run
 from coterie.datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
 from coterie.extras.ops.doctor import examine
-from coterie.extras.ops.doctor.contract import check_answers, check_contract
 from coterie.extras.ops.doctor.finding import Finding
-from coterie.extras.ops.doctor.observe import Examined, Observed, observe
+from coterie.extras.ops.doctor.observe import Examined, observe
 from coterie.extras.ops.doctor.texts import check_stops
 from coterie.extras.ops.doctor.update import learn, starting_weights
 from coterie.training.session import Session
@@ -135,7 +133,7 @@ def test_an_expert_that_nobody_serves(
     assert train.main([*flags, "--doctor"]) == 1
     said = capsys.readouterr().out
     assert "no answer: server cannot be reached" in said
-    assert "1 calls; failed/connect: 1" in said
+    assert "1 wrong." in said
     assert "docs/experts.md" in said
 
 
@@ -152,6 +150,10 @@ def test_everything_is_put_back(opened: Opened) -> None:
     before = state(session)
     findings = examine.checkup(session, PROBLEMS)
     assert not wrong(findings)
+    (memory,) = [f for f in findings if f.check == "memory"]
+    assert memory.role == "cpu"
+    # What the run has loaded is no more needed.
+    assert "MiB more (moments 2 MiB, gradients 1 MiB, activations and logits" in memory.measured
     (updates,) = [f for f in findings if (f.check, f.role) == ("weight version", "alice")]
     # 1e-5 moves little: the rate is raised until an old copy of the weights would show.
     assert "updates up to" in updates.measured
@@ -276,7 +278,7 @@ def test_a_role_that_never_answers(opened: Opened) -> None:
     assert wrong(findings) == {("answers", "bob")}
     assert "not today" in next(f.measured for f in findings if f.verdict == "wrong")
     unmeasured = {f.check for f in findings if f.role == "bob" and f.verdict == "not measured"}
-    assert {"trajectories", "parity", "stop strings", "parity after an update"} <= unmeasured
+    assert {"parity", "stop strings", "parity after an update"} <= unmeasured
 
 
 def test_a_group_key_that_compares_nobody_and_a_filter(opened: Opened) -> None:
@@ -307,75 +309,10 @@ def test_stop_strings(opened: Opened, change: Change | None, verdict: str) -> No
     observed = session.ask(observe(session, PROBLEMS[:2], policies, name="x"))
     policy = policies["alice"] if change is None else Changed(policies["alice"], change)
     codec = session.team.loaded["alice"].codec
-    finding = session.ask(check_stops("alice", policy, codec, observed.asked["alice"]))
+    finding = session.ask(check_stops("alice", policy, codec, observed.calls["alice"]))
     assert finding.verdict == verdict
     finding = session.ask(check_stops("alice", policy, codec, ()))
     assert finding.verdict == "not measured"
-
-
-BREACHES: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "the mask is not": lambda row: {"mask": np.roll(row.mask, 1)},
-    "not sampled": lambda row: {"logprobs": np.where(row.mask, row.logprobs, -1.0)},
-    "not finite": lambda row: {"logprobs": np.where(row.mask, np.nan, row.logprobs)},
-    "above 0": lambda row: {"logprobs": np.where(row.mask, 0.5, row.logprobs)},
-    "is not what the policy was asked": lambda row: {
-        "tokens": np.where(row.mask, row.tokens, row.tokens + 1)
-    },
-    "differ in length": lambda row: {"mask": row.mask[1:]},
-    "outside the row": lambda row: {"turns": ((0, len(row.tokens) + 1),)},
-    "without a finish reason": lambda row: {"finish": ()},
-    "sum to the reward": lambda row: {"reward": row.reward + 1},
-}
-
-
-def test_every_breach_of_the_contract_is_named(opened: Opened) -> None:
-    session = opened()
-    observed = session.ask(observe(session, PROBLEMS[:1], session.team.policies, name="x"))
-    assert check_contract(observed, "alice", blind=False).verdict == "ok"
-    assert check_answers(observed, "alice").verdict == "ok"
-    for name, change in BREACHES.items():
-        episode = observed.episodes[0]
-        rows = [dataclasses.replace(row, **change(row)) for row in episode.trajectories]
-        bad = dataclasses.replace(episode, trajectories=tuple(rows))
-        finding = check_contract(
-            dataclasses.replace(observed, episodes=[bad]), "alice", blind=False
-        )
-        assert finding.verdict == "wrong", name
-        assert name in finding.measured
-    again = dataclasses.replace(observed, broken=["alice_0", "alice_1"])
-    assert "continue the one before (2)" in check_contract(again, "alice", blind=False).measured
-    assert check_contract(Observed([], {}, []), "alice", blind=False).verdict == "not measured"
-
-
-def test_a_context_that_is_rewritten_is_noticed(opened: Opened) -> None:
-    session = opened()
-    env = session.make_env()
-
-    class Rewriting:
-        agents: tuple[str, ...] = ()
-
-        def reset(self, **kwargs: Any) -> Any:
-            observations, infos = env.reset(**kwargs)
-            self.agents = env.agents
-            return observations, infos
-
-        def step(self, actions: Any) -> Any:
-            observations, *rest = env.step(actions)
-            self.agents = env.agents
-            for agent, seen in observations.items():
-                if agent == "bob_0":
-                    seen["tokens"] = seen["tokens"][1:]
-            return observations, *rest
-
-    fake: Any = SimpleNamespace(
-        settings=session.settings, replicas=session.replicas, make_env=Rewriting
-    )
-    observed = session.ask(observe(fake, PROBLEMS[:1], session.team.policies, name="x"))
-    assert set(observed.broken) == {"bob_0"}
-    # An environment that says that it rewrites contexts may do so.
-    fake.make_env = lambda: type("Own", (Rewriting,), {"append_only": False})()
-    observed = session.ask(observe(fake, PROBLEMS[:1], session.team.policies, name="x"))
-    assert not observed.broken
 
 
 @pytest.mark.gpu

@@ -3,8 +3,6 @@
 import dataclasses
 import io
 import math
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +11,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from coterie.extras.ops.doctor import memory
+from coterie.extras.ops import machine
 from coterie.extras.ops.doctor.finding import Finding, judge, table
+from coterie.extras.ops.doctor.memory import check_memory, free_by_device
 from coterie.extras.ops.doctor.parity import (
     check_neutrality,
     check_parity,
@@ -24,9 +23,8 @@ from coterie.extras.ops.doctor.parity import (
 )
 from coterie.extras.ops.doctor.rescore import TokenScores, variance
 from coterie.extras.ops.doctor.update import Movement, check_movement, made_up
-from coterie.extras.ops.footprint import Footprint
+from coterie.extras.ops.plan import DevicePlan, MemoryPart
 
-ROOT = Path(__file__).parents[4]
 LN2 = math.log(2)
 NAN = math.nan
 
@@ -56,8 +54,8 @@ def test_parity_is_wrong_above_the_tolerance_of_the_number_format() -> None:
         assert check_parity("parity", "a", pair, limit, way_out="x").verdict == verdict
     lost = scored([-1.0], [NAN])
     assert check_parity("parity", "a", lost, 1.0, way_out="x").verdict == "wrong"
-    blind = scored([NAN], [-1.0])
-    assert check_parity("parity", "a", blind, 1.0, way_out="x").verdict == "not measured"
+    for nothing in (scored([NAN], [-1.0]), None):
+        assert check_parity("parity", "a", nothing, 1.0, way_out="x").verdict == "not measured"
 
 
 def test_the_surplus_of_four_likeliest_tokens() -> None:
@@ -97,69 +95,33 @@ def test_made_up_advantages_replace_those_that_do_not_differ() -> None:
     assert made_up(np.array([0.0, 0.5])).tolist() == [0.0, 0.5]
 
 
-def test_what_a_step_takes() -> None:
-    config = SimpleNamespace(
-        num_hidden_layers=2,
-        hidden_size=8,
-        vocab_size=10,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-    )
-    config.get_text_config = lambda: config
-    assert memory.optimiser_bytes(100) == {"gradients": 100, "moments": 200}
-    assert memory.optimiser_bytes(100, "8bit") == {"gradients": 100, "moments": 50}
-    assert memory.optimiser_bytes(100, "paged-8bit") == {"gradients": 100, "moments": 0}
-    # 5 rows * 7 tokens * 2 layers * 8 numbers (keys and values of 2 heads of 8 / 4) * 2 bytes
-    assert memory.cache_bytes(config, 5, 7, 2) == 1120
-    assert memory.engine_needs(["cpu", "cuda:0", "cpu"], 3) == 6 * 2**30
-
-
-def test_a_probe_corrects_the_plan() -> None:
-    gib = 2**30
-    # Planned: 1 GiB of gradients, 2 of moments, 4 of activations. It took 9, so these were 6.
-    probe = Footprint(0, 0, 0, 2 * gib, gib, 4 * gib, False, 0, 0, False)
-    assert memory.corrected(10 * gib, probe, 9 * gib) == 15 * gib
-    assert memory.corrected(10 * gib, probe, None) == 10 * gib
-    assert memory.corrected(10 * gib, probe, 3 * gib) == 5 * gib  # never below a half
-    small = Footprint(0, 0, 0, 0, 0, 2**20, False, 0, 0, False)
-    assert memory.corrected(10 * gib, small, 3 * gib) == 10 * gib
-
-
-def test_what_a_block_of_code_takes_is_measured() -> None:
-    with memory.most_taken(torch.device("cpu")) as taken:
-        torch.ones(64 << 20)
-    # 64 Mi numbers of 4 bytes.
-    assert taken == [pytest.approx(256 << 20, rel=0.1)]
-
-
-@pytest.mark.slow
-def test_memory_that_was_kept_counts_as_taken() -> None:
-    code = """import torch; from coterie.cli.commands import run_command
-from coterie.extras.ops.doctor import memory
-def command():
-    for _ in range(8): torch.ones(64 << 20)
-    with memory.most_taken(torch.device("cpu")) as taken: torch.ones(64 << 20)
-    print(*taken); return 0
-run_command(command, program="p", interrupted="")"""
-    command = [sys.executable, "-c", code]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert int(process.stdout) == pytest.approx(256 << 20, rel=0.1)
-
-
 def test_memory_that_is_not_there_is_wrong() -> None:
-    needed = {"gradients": 3 * 2**30, "moments": 0}
-    finding = memory.check_memory("cpu", needed, 2 * 2**30)
+    gib = 2**30
+    parts = (
+        MemoryPart("weights", "alice", 8 * gib, loaded=8 * gib),
+        MemoryPart("moments", "alice", gib),
+        MemoryPart("gradients", "alice", 2 * gib, "learning"),
+        MemoryPart("cache", "alice", 2**20, "sampling"),
+    )
+    device = DevicePlan("cpu", None, parts)
+    assert (device.most, device.added) == (11 * gib, 3 * gib)
+    finding = check_memory(device, 2 * gib)
     assert finding.verdict == "wrong"
-    assert finding.measured == "3.0 GiB more (gradients 3.0 GiB) of 2.0 GiB free"
-    assert memory.check_memory("cpu", needed, 4 * 2**30).verdict == "ok"
-    assert memory.check_memory("cpu", needed, None).verdict == "not measured"
+    assert finding.measured == (
+        "3.0 GiB more (moments 1.0 GiB, gradients 2.0 GiB, cache 1 MiB) of 2.0 GiB free"
+    )
+    assert check_memory(device, 4 * gib).verdict == "ok"
+    assert check_memory(device, None).verdict == "not measured"
 
 
-def test_free_memory_is_read_where_linux_says_it(tmp_path: Path) -> None:
-    info = tmp_path / "meminfo"
-    info.write_text("MemTotal:  9 kB\nMemAvailable:    3 kB\n")
-    assert memory.available(info) == 3072
-    assert memory.available(tmp_path / "missing") is None
+def test_memory_is_read_where_linux_says_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "_MEMINFO", tmp_path / "meminfo")
+    assert machine.card_bytes("cpu") is None
+    (tmp_path / "meminfo").write_text("MemTotal:  9 kB\nMemAvailable:    3 kB\n")
+    assert machine.card_bytes("cpu") == 9216
+    assert free_by_device([torch.device("cpu")]) == {"cpu": 3072}
 
 
 def test_a_card_is_told_by_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,12 +133,11 @@ def test_a_card_is_told_by_its_driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("subprocess.run", run)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    assert memory.card_bytes("cuda:1") == 24564 << 20
-    assert memory.card_bytes("cuda:7") == 24564 << 20
+    assert machine.card_bytes("cuda:1") == 24564 << 20
+    assert machine.card_bytes("cuda:7") == 24564 << 20
     assert asked == ["--id=5", "--id=7"]
     monkeypatch.setattr("subprocess.run", lambda *_, **__: SimpleNamespace(stdout=""))
-    assert memory.card_bytes("cuda:0") is None
-    assert memory.card_bytes("cpu") == memory.available(Path("/proc/meminfo"), "MemTotal")
+    assert machine.card_bytes("cuda:0") is None
 
 
 def test_the_table_shows_what_a_server_wrote_as_it_is() -> None:
