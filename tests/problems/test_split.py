@@ -69,7 +69,7 @@ def test_impossible_wishes_are_refused():
         hold_out(source, source, 5)
     with pytest.raises(UserError, match="5 different problems, so holding out 512"):
         hold_out(source, source)
-    with pytest.raises(UserError, match="held-out is 0"):
+    with pytest.raises(UserError, match="held_out is 0"):
         ProblemSettings(held_out=0)
     narrow = ChainSource(ChainSettings(mix=(1, 0, 0), min_length=1, max_length=1))
     with pytest.raises(UserError, match="only 200 different problems"):
