@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coterie.extras.gateway import http, places
+from coterie.extras.gateway import http
 from coterie.extras.gateway.http import Asked, Reply, Server
 
 Send = Callable[..., bytes]
@@ -144,11 +144,6 @@ def test_refusals_close_the_connection(
     assert got.startswith(b"HTTP/1.1 %d " % status)
     assert says in got
     assert got.endswith(b"<closed>")
-
-
-def test_who_asks_when_all_places_are_taken(send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "MOST_CONNECTIONS", 0)
-    assert send(b"GET /a HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 429 ")
 
 
 def test_a_reply_was_sent_only_where_somebody_listens() -> None:

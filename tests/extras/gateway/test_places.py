@@ -217,16 +217,15 @@ def test_a_fault_of_the_gateway_is_a_500_and_nobody_waits(connect: Any) -> None:
     assert client.read() == b""
 
 
-@pytest.mark.parametrize(("soft", "most"), [("256", 64), ("512", 128)])
-def test_there_are_fewer_connections_than_files_may_be_open(soft: str, most: int) -> None:
+def test_there_are_fewer_connections_than_files_may_be_open() -> None:
     """A limit that may be raised is; one that may not bounds the connections."""
     code = "from coterie.extras.gateway.places import Places; print(Places()._most)"
     run = [sys.executable, "-c", code]
     hard = subprocess.run(
-        ["sh", "-c", f'ulimit -n {soft}; exec "$@"', "sh", *run], capture_output=True, text=True
+        ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh", *run], capture_output=True, text=True
     )
-    assert hard.stdout.strip() == str(most), hard.stderr
+    assert hard.stdout.strip() == "64", hard.stderr
     raised = subprocess.run(
-        ["sh", "-c", f'ulimit -Sn {soft}; exec "$@"', "sh", *run], capture_output=True, text=True
+        ["sh", "-c", 'ulimit -Sn 256; exec "$@"', "sh", *run], capture_output=True, text=True
     )
-    assert int(raised.stdout) >= most
+    assert int(raised.stdout) >= 64
