@@ -18,7 +18,7 @@ def weights(folder: Path) -> int:
         return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
 
-def test_the_page_counts_and_names_every_one_of_them() -> None:
+def test_the_page_counts_and_names_every_shipped_model() -> None:
     folders = [path.parent for path in TINY.glob("*/config.json")]
     ((count, *sizes),) = re.findall(r"\n(\w+) models of ([\d.]+) to ([\d.]+) million", PAGE)
     assert count.lower() == NUMBERS[len(folders)]

@@ -63,7 +63,7 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
 
 
 @pytest.mark.parametrize(("kind", "most"), [("CPU", os.cpu_count()), ("GPU", 1)])
-def test_what_this_machine_lacks_is_refused(
+def test_more_ranks_than_this_machine_has_are_refused(
     monkeypatch: pytest.MonkeyPatch, kind: str, most: int
 ) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)

@@ -51,7 +51,7 @@ def too_long(codec: Any, *messages: Message, **more: Any) -> str:
         {"calls": (ToolCall("1", "f", '{"a": "' + "x" * 3_000_000 + '"}'),)},
     ],
 )
-def test_what_no_context_holds_is_refused_before_it_is_tokens(said: Any) -> None:
+def test_a_request_longer_than_the_context_is_refused_before_it_is_encoded(said: Any) -> None:
     codec = Small()
     sentence = too_long(codec, Message("assistant", **said), Message("user", "so?"))
     assert sentence.startswith("400 ")
@@ -66,7 +66,7 @@ def test_tools_and_many_messages_count() -> None:
     assert "more than the 20,000" in too_long(Small(), Message("user", "u"), tools=(tool,))
 
 
-def test_what_may_fit_is_not_refused() -> None:
+def test_a_request_that_may_fit_is_not_refused() -> None:
     assert too_long(Small(), Message("user", "x" * 19_990)) == ""
     # Templates leave out blanks around a message.
     assert too_long(Small(), Message("user", " " * 90_000 + "x")) == ""
@@ -92,7 +92,7 @@ def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
     assert episode.info["refused"] == 3.0
 
 
-def test_an_answer_is_gone_on_with_by_a_key_of_its_role_alone(make: Make) -> None:
+def test_only_the_key_of_its_role_continues_a_response(make: Make) -> None:
     seen: list[tuple[str, int]] = []
 
     async def program(endpoints: Any, problem: Any) -> float:
@@ -133,7 +133,7 @@ def test_numbers_of_any_size_are_arguments(make: Make) -> None:
         ([user("x"), {"role": "assistant", "content": "The"}], "answers cannot be begun for it"),
     ],
 )
-def test_requests_that_nothing_can_answer(make: Make, messages: Any, words: str) -> None:
+def test_a_request_without_a_question_is_refused(make: Make, messages: Any, words: str) -> None:
     said: list[str] = []
 
     async def program(endpoints: Any, problem: Any) -> float:
@@ -193,7 +193,7 @@ def sleeps(endpoints, problem):
     ["harness:hanging:waits", "harness:hanging:calls", "harness:hanging:sleeps",
      "command:sleep 61", "command:sh -c 'setsid sleep 62 & sleep 62'"],
 )  # fmt: skip
-def test_a_gateway_that_is_closed_while_a_program_hangs_says_nothing(
+def test_closing_a_gateway_while_a_program_hangs_prints_nothing(
     program: str, tmp_path: Path
 ) -> None:
     (tmp_path / "hanging.py").write_text(HANGING)
@@ -209,7 +209,7 @@ def test_a_gateway_that_is_closed_while_a_program_hangs_says_nothing(
     assert (done.stderr, done.returncode) == ("", 3)
 
 
-def test_a_gateway_whose_loop_is_held_ends_too(tmp_path: Path) -> None:
+def test_a_gateway_whose_loop_is_blocked_ends_too(tmp_path: Path) -> None:
     (tmp_path / "hanging.py").write_text(HANGING)
     root = Path(__file__).parents[3]
     quick = CLOSING.replace(

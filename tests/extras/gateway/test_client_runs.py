@@ -89,7 +89,7 @@ def recorded(run: Path) -> list[Turn]:
 
 
 @pytest.mark.parametrize("name", CLIENTS)
-def test_what_is_recorded_is_what_was_sampled(name: str, models: Models, tmp_path: Path) -> None:
+def test_the_log_records_what_was_sampled(name: str, models: Models, tmp_path: Path) -> None:
     client = needed(name)
     flags = ("--env", client.env, "--roles", *client.roles)
     assert main([*flags, *SMALL, "--run-dir", str(tmp_path)]) == 0

@@ -103,7 +103,7 @@ def test_without_tools_nothing_is_a_call(contexts: Contexts) -> None:
     assert answer(contexts, ask(says("a")), sampled(written)).text == written
 
 
-def test_what_stands_behind_a_stop_is_not_said_and_stays_in_the_context(contexts: Contexts) -> None:
+def test_text_after_a_stop_string_is_withheld_and_stays_in_the_context(contexts: Contexts) -> None:
     request = ask(says("a"), stop=("!",))
     reply = answer(contexts, request, sampled("b! c", ended=False))
     assert reply.text == "b"
@@ -117,7 +117,7 @@ def test_an_answer_that_a_limit_cut_says_so(contexts: Contexts) -> None:
         assert contexts.close(request, opened, ids, limit=3).cut is cut
 
 
-def test_a_twin_that_nobody_went_on_with(contexts: Contexts) -> None:
+def test_an_abandoned_twin_is_recognised(contexts: Contexts) -> None:
     request = ask(says("a"))
     answer(contexts, request, sampled("b"))
     kept = answer(contexts, request, sampled("c"))
@@ -156,7 +156,7 @@ class ChatCodec(BytesCodec):
         ([Message("tool", "refuse")], True, "ab|<tool_response>\nrefuse\n</tool_response>"),
     ],
 )
-def test_what_follows_an_answer_is_written_by_the_template(
+def test_the_template_writes_what_follows_an_answer(
     behind: list[Message], ended: bool, written: str
 ) -> None:
     contexts = Contexts(ChatCodec())
@@ -196,7 +196,7 @@ class Opening(BytesCodec):
         return [*super().open(message), *b"<think>\n"]
 
 
-def test_an_id_that_is_nothing_ends_no_answer() -> None:
+def test_an_unknown_id_ends_no_answer() -> None:
     contexts = Contexts(Opening())
     request = ask(says("a"))
     opened = contexts.open(request)
@@ -250,7 +250,9 @@ MARKS = ['{"t": "}</tool_call> x"}', '{"t": "<tool_call>{}</tool_call>"}']
         ("q", f"<tool_call>{{oops</tool_call>{DRAFT}", "<tool_call>{oops</tool_call>", ["{}"]),
     ],
 )
-def test_which_calls_are_read(before: str, said: str, left: str, arguments: list[str]) -> None:
+def test_calls_are_read_outside_of_thoughts_only(
+    before: str, said: str, left: str, arguments: list[str]
+) -> None:
     contexts = Contexts(BytesCodec())
     reply = answer(contexts, ask(says(before), tools=(TOOL,)), sampled(said))
     # An introduction of the tools stands before the question.
@@ -292,7 +294,9 @@ def test_a_call_that_cannot_be_read_stays_text(contexts: Contexts, call: str) ->
         ('"name": "add", "arguments": null', "{}"),
     ],
 )
-def test_arguments_in_other_words(contexts: Contexts, given: str, arguments: str) -> None:
+def test_arguments_are_read_under_other_names(
+    contexts: Contexts, given: str, arguments: str
+) -> None:
     text = f"<tool_call>{{{given}}}</tool_call>"
     reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
     assert (reply.text, [call.arguments for call in reply.calls]) == ("", [arguments])

@@ -136,7 +136,7 @@ def test_a_program_trains_like_the_same_conversation(module: str, tmp_path: Path
         ("command:python 'unclosed", "env 'command:"),
     ],
 )
-def test_what_is_no_program_is_refused(module: str, name: str, words: str) -> None:
+def test_an_invalid_program_is_refused(module: str, name: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         spec(name)
 
@@ -150,7 +150,7 @@ def test_what_is_no_program_is_refused(module: str, name: str, words: str) -> No
         (["--env.turns", "twice_program:no_function"], "no function"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(
+def test_invalid_settings_are_refused(
     module: str, capsys: pytest.CaptureFixture[str], flags: list[str], words: str
 ) -> None:
     assert main(["--env", f"harness:{module}:run", *flags]) == 2
@@ -165,7 +165,7 @@ def test_it_is_made_by_its_name(module: str) -> None:
     check_env(env)
 
 
-def test_an_episode_in_which_nobody_is_asked_keeps_no_other_waiting(make: Make) -> None:
+def test_an_episode_without_calls_delays_no_other(make: Make) -> None:
     """None is waited for after its end."""
     env = make(lambda endpoints, problem: 1.0)
 

@@ -61,7 +61,7 @@ def test_a_program_that_appends_is_the_same_as_a_conversation(make: Make, policy
         assert getattr(row, name) == getattr(other, name), name
 
 
-def test_a_role_that_comes_back_to_a_conversation_goes_on_with_its_row(make: Make) -> None:
+def test_a_role_that_returns_to_a_conversation_continues_its_row(make: Make) -> None:
     async def program(endpoints: Any, problem: Any) -> float:
         async with client(endpoints) as to:
             main = [user("plan")]
@@ -116,7 +116,7 @@ def test_a_text_is_graded(make: Make) -> None:
         ({3: 1.0}, "by role"),
     ],
 )
-def test_a_result_that_pays_nobody_fails_its_episode(make: Make, result: Any, words: str) -> None:
+def test_an_unreadable_result_fails_its_episode(make: Make, result: Any, words: str) -> None:
     async def program(endpoints: Any, problem: Any) -> Any:
         async with client(endpoints) as to:
             await chat(to, [user("x")])
@@ -131,7 +131,7 @@ def test_a_result_that_pays_nobody_fails_its_episode(make: Make, result: Any, wo
     assert row.reward == 0.0
 
 
-def test_an_episode_in_which_nobody_is_asked_fails(make: Make) -> None:
+def test_an_episode_without_calls_fails(make: Make) -> None:
     episode = run(make(lambda endpoints, problem: 1.0), {"alice": saying("y")})
     assert episode.trajectories == ()
     assert episode.info["failure"] == "the program asked no role anything"
@@ -142,7 +142,7 @@ def test_an_episode_in_which_nobody_is_asked_fails(make: Make) -> None:
     ("episodes", "unpaid", "stops"),
     [(1, 1, True), (4, 1, False), (4, 2, True), (64, 6, False), (64, 7, True)],
 )
-def test_a_tenth_of_episodes_that_pay_nobody_stops_a_run(
+def test_a_run_stops_when_a_tenth_of_its_episodes_is_unpaid(
     episodes: int, unpaid: int, stops: bool
 ) -> None:
     def episode(place: int) -> Episode:
@@ -173,7 +173,7 @@ def test_a_function_that_is_no_coroutine(make: Make) -> None:
     ("settings", "learned"),
     [({}, [0, 1, 2]), ({"train_turns": "last"}, [2]), ({"turns": "a_function:odd"}, [1])],
 )
-def test_which_turns_are_learned(
+def test_the_chosen_turns_are_learned(
     make: Make, monkeypatch: pytest.MonkeyPatch, settings: Any, learned: list[int]
 ) -> None:
     def odd(played: Played) -> bool:

@@ -146,7 +146,7 @@ def test_refusals_close_the_connection(
     assert got.endswith(b"<closed>")
 
 
-def test_a_reply_was_sent_only_where_somebody_listens() -> None:
+def test_a_reply_counts_as_sent_only_to_a_client_that_still_listens() -> None:
     """``sent`` is what tells a delivered answer from a lost one."""
     delivered: list[str] = []
 

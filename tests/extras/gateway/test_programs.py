@@ -181,7 +181,7 @@ LEAVING = {
 
 @LINUX
 @pytest.mark.parametrize("how", LEAVING)
-def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
+def test_background_processes_of_a_command_end_with_it(how: str) -> None:
     mark = f"4{time.time_ns() % 10**8}"
     assert played(LEAVING[how].format(mark=mark)) == Ended("7")
     assert processes(mark) == []
@@ -221,7 +221,7 @@ asyncio.run(main())
 
 
 @LINUX
-def test_where_the_trainer_is_killed_its_commands_end_and_leave_no_folder(tmp_path: Path) -> None:
+def test_commands_of_a_killed_trainer_end_and_leave_no_folder(tmp_path: Path) -> None:
     mark, note = f"6{time.time_ns() % 10**8}", tmp_path / "note"
     shell = f"dirname $COTERIE_ANSWER > {note}.part; mv {note}.part {note}; setsid sleep {mark}"
     command = f"sh -c {shlex.quote(shell)}"

@@ -249,7 +249,7 @@ def test_a_reward_that_is_no_number_fails_its_episode_alone(tmp_path: Path) -> N
         ("harness:planner:asks_bob", "asked a role that learns (alice)"),
     ],
 )
-def test_a_program_that_asks_nobody_who_learns_is_one_sentence(
+def test_a_program_that_calls_no_trained_role_is_refused_in_one_sentence(
     env: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--env", env, "--roles", "alice", "bob", "--agents.bob.no-trained", *SMALL]

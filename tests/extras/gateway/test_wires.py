@@ -90,7 +90,7 @@ def test_a_conversation_reads_the_same_on_every_wire() -> None:
     assert first.stop == two.stop == ("x",)
 
 
-def test_what_is_written_is_read_as_what_was_answered() -> None:
+def test_a_written_answer_is_read_back_unchanged() -> None:
     message = chat.write(ANSWER, "m")["choices"][0]["message"]
     body = {"model": "m", "messages": [{"role": "user", "content": "u"}, message]}
     assert chat.read(body).messages[-1] == ANSWER.message()
@@ -149,7 +149,7 @@ def test_no_tools_where_none_may_be_called() -> None:
 
 
 @pytest.mark.parametrize("read", [chat.read, anthropic.read, responses.read])
-def test_what_a_program_says_of_sampling_is_read(read: Any) -> None:
+def test_sampling_settings_of_a_program_are_read(read: Any) -> None:
     body = {"model": "m", "messages": [{"role": "user", "content": "u"}], "input": "u"}
     assert read({**body, "temperature": 0}).sampling == {"temperature": 0.0}
     assert read({**body, "top_p": 0.5, "temperature": None}).sampling == {"top_p": 0.5}
@@ -176,7 +176,7 @@ def usual(**more: Any) -> dict[str, Any]:
         (anthropic, {"max_tokens": None}, None),
     ],
 )
-def test_the_lowest_limit_that_is_named_holds(wire: Any, body: Any, most: int | None) -> None:
+def test_the_lowest_limit_applies(wire: Any, body: Any, most: int | None) -> None:
     assert wire.read(usual(**body)).max_tokens == most
 
 
@@ -187,13 +187,13 @@ def fields_of(wire: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("wire", [chat, anthropic, responses])
-def test_null_is_as_if_a_field_were_not_there(wire: Any) -> None:
+def test_null_counts_as_an_absent_field(wire: Any) -> None:
     read = wire.read(usual())
     for name in [*fields_of(wire), "no_such_field"]:
         assert wire.read(usual(**{name: None})) == read, name
 
 
-def test_null_inside_of_messages_and_tools_is_nothing() -> None:
+def test_null_inside_messages_and_tools_counts_as_absent() -> None:
     function = {"name": "add", "description": None, "parameters": None}
     call = {"id": None, "type": None, "function": {"name": "add", "arguments": None}}
     talk = [
@@ -235,7 +235,7 @@ def test_a_setting_of_sampling_that_is_not_obeyed_is_counted(wire: Any) -> None:
     assert not wire.read(usual()).ignored
 
 
-def test_settings_that_ask_for_nothing_are_not_counted() -> None:
+def test_settings_without_effect_are_not_counted() -> None:
     nothing = {"frequency_penalty": 0.0, "presence_penalty": 0, "repetition_penalty": 1.0,
                "top_k": -1, "min_p": 0, "verbosity": "medium"}  # fmt: skip
     assert not chat.read(usual(**nothing)).ignored

@@ -21,7 +21,7 @@ from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.eapo_figures import mean_of_sets, measure_responses
 
 
-def test_every_row_without_sampling_twice(
+def test_a_comparison_has_every_row_and_samples_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, distilled = tmp_path / "out", tmp_path / "distilled"
@@ -105,7 +105,7 @@ def test_rows_can_be_added_and_left_out(
     assert [lineup.name for lineup in asked] == ["peers"]
 
 
-def test_it_asks_as_training_does() -> None:
+def test_the_comparison_asks_as_training_does() -> None:
     settings, run = EapoComparison(), parse(["--env", "eapo-consultation"])
     assert settings.env == run.env
     assert settings.problems == (run.problems.train,)
