@@ -111,12 +111,6 @@ def test_resume_shows_the_settings_that_may_change(
         assert flag in shown
 
 
-def test_a_file_of_settings(tmp_path: Path) -> None:
-    file = tmp_path / "run.toml"
-    file.write_text('[cluster]\naddress = "local"\n')
-    assert parse(["--config", str(file)]) == parse(["--cluster.address", "local"])
-
-
 def test_sections_are_typed() -> None:
     settings = parse(["--cluster.cpus", "0.5"])
     assert settings.section(ClusterSettings) == ClusterSettings(cpus=0.5)
