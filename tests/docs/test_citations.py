@@ -121,12 +121,3 @@ def test_where_presets_say_that_they_stand_exists(module: object, paper: str) ->
         for place in places(f"{departure.paper}; {departure.why}"):
             assert place in OUTLINES[paper], departure
     assert cited > 10
-
-
-def test_a_place_that_does_not_exist_is_noticed() -> None:
-    cited = "section 2.4, table 3; eqs. 9, 10; equations 11; appendices F, G; tables 5 to 7"
-    assert list(places(cited)) == [
-        *("section 2.4", "table 3", "eq. 9", "eq. 10", "eq. 11", "appendix F", "appendix G"),
-        *("table 5", "table 6", "table 7"),
-    ]
-    assert "section 2.4" not in OUTLINES[EAPO]

@@ -1,8 +1,6 @@
-"""What the site does to the pages: tables of settings, links, formulas, names."""
+"""What the site does to the pages: tables, links, formulas, names."""
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -10,59 +8,6 @@ from typing import Any
 import pytest
 
 Hook = Callable[[str], ModuleType]
-
-
-@dataclass(frozen=True)
-class Inner:
-    depth: int = 3
-    """How deep."""
-
-
-@dataclass(frozen=True)
-class Outer:
-    learning_rate: float = 0.0003
-    """How fast,
-    per step."""
-    on: bool = False
-    undocumented: str | None = None
-    inner: Inner = Inner()
-    """Said of each of its fields instead."""
-    ab: str = "a|b"
-    """This or that."""
-
-
-def test_a_row_is_a_flag_its_value_and_its_help(hook: Hook) -> None:
-    tables = hook("tables")
-    names = [field.name for field in dataclasses.fields(Outer)]
-    assert tables._fields(Outer(), names) == [
-        ("learning-rate", "0.0003", "How fast, per step."),
-        ("on", "off", ""),
-        ("undocumented", "none", ""),
-        ("inner.depth", "3", "How deep."),
-        ("ab", "a|b", "This or that."),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (True, "on"),
-        (1.0, "1"),
-        (2e-5, "2e-05"),
-        ((), "none"),
-        ((0.5, 1.0), "0.5 1"),
-        (("a", "b"), "a b"),
-        ((1, 2, 3, 4, 5), "1 ... 5"),
-        (7, "7"),
-    ],
-)
-def test_values_stand_as_they_are_typed(hook: Hook, value: Any, shown: str) -> None:
-    assert hook("tables")._value(value) == shown
-
-
-def test_a_bar_in_a_cell_is_no_column(hook: Hook) -> None:
-    markdown = hook("tables")._markdown(("flag", ""), [("a|b", "c")])
-    assert markdown == "| flag |  |\n| --- | --- |\n| a\\|b | c |"
 
 
 PAGE = "# T\n<!-- table: algo-flags -->\nold\n<!-- end of table -->\nrest <!-- table: x -->\n"
@@ -77,11 +22,6 @@ def test_a_table_is_written_between_its_marks_and_nowhere_else(hook: Hook) -> No
     assert rest.endswith(" |\n\n<!-- end of table -->\nrest <!-- table: x -->\n")
     assert "old" not in page
     assert tables.filled(page) == page
-
-
-def test_an_unknown_table_is_named(hook: Hook) -> None:
-    with pytest.raises(ValueError, match="no table is called env x y"):
-        hook("tables").table("env", "x", "y")
 
 
 def test_the_script_writes_the_pages_that_have_changed(

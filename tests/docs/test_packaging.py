@@ -1,4 +1,4 @@
-"""Containers, citation and issue templates agree with the project that they are of."""
+"""Containers and citation agree with the project."""
 
 import re
 import tomllib
@@ -11,7 +11,6 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
-FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
 
 
 @pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.stem)
@@ -48,14 +47,3 @@ def test_the_citation_is_of_this_version() -> None:
     assert str(citation["version"]) == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
     assert citation["abstract"] == PROJECT["description"]
-
-
-@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_an_issue_template_is_one(path: Path) -> None:
-    form = yaml.safe_load(path.read_text())
-    assert {"name", "description", "body"} <= form.keys()
-    ids = [part["id"] for part in form["body"]]
-    assert len(set(ids)) == len(ids)
-    for part in form["body"]:
-        assert part["type"] in ("textarea", "input", "dropdown", "checkboxes")
-        assert part["attributes"]["label"]

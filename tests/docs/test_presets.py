@@ -105,12 +105,6 @@ def test_every_departure_stands_in_a_table(paper: str) -> None:
             assert setting.departs in listed
 
 
-def test_the_presets_page_names_numbers_in_tables_only() -> None:
-    prose = re.sub(r"```.*?```", "", TABLE.sub("", PAGE), flags=re.DOTALL)
-    prose = re.sub(r"`[^`\n]*`|arXiv:[\d.]+|SD-E²", "", prose)
-    assert re.findall(r".*\d.*", prose) == []
-
-
 def value_of(text: str) -> float:
     return float(text.replace("−", "-").rstrip(".,"))
 

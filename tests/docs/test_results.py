@@ -36,9 +36,3 @@ def test_a_measured_number_stands_in_a_dated_file(name: str) -> None:
     said = numbers(measured_part(name))
     assert len(said) > 5
     assert sorted(said - numbers(MEASURED)) == []
-
-
-def test_a_changed_number_is_noticed() -> None:
-    known = numbers(MEASURED)
-    assert numbers("+.399 [+.372, +.426], 1,908 pairs, −.528") <= known
-    assert numbers("+.398 [+.372, +.426]") - known == {".398"}

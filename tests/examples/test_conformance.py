@@ -27,13 +27,13 @@ each_example = pytest.mark.parametrize("name", NAMES)
 
 @each_example
 @pytest.mark.parametrize("view", ["token", "text", "padded"])
-def test_pettingzoos_own(name: str, view: Any) -> None:
+def test_the_tests_of_pettingzoo(name: str, view: Any) -> None:
     parallel_api_test(envs.make(name, view=view), num_cycles=20)
     parallel_seed_test(lambda: envs.make(name, view=view), num_cycles=20)
 
 
 @pytest.mark.parametrize("name", NAMES[:2])
-def test_pettingzoos_own_in_turns(name: str) -> None:
+def test_the_tests_of_pettingzoo_in_turns(name: str) -> None:
     api_test(parallel_to_aec(envs.make(name)), num_cycles=20)
 
 
@@ -45,7 +45,7 @@ def test_the_plain_environment_is_one_of_pettingzoos() -> None:
 
 
 @each_example
-def test_ours(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_check_of_this_project(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert check([name]) == 0
     assert capsys.readouterr().out.startswith(f"{name} keeps the contract. Its roles: ")
 

@@ -66,7 +66,7 @@ def test_the_judge_can_spoil_it(problem: Problem) -> None:
     assert rewards == {"alice_0": 0.25, "bob_0": 0.25, "judge_0": 0.0}
 
 
-def test_who_fails_to_answer_is_not_heard(problem: Problem) -> None:
+def test_a_debater_without_an_answer_is_not_heard(problem: Problem) -> None:
     env = debate(rounds=2, show_answers=True)
     env.reset(seed=0, options={"problem": problem})
     observations, *_ = env.step({"alice_0": "\\boxed{2}"})
@@ -80,7 +80,7 @@ def test_who_fails_to_answer_is_not_heard(problem: Problem) -> None:
     assert "correct" not in infos["bob_0"]
 
 
-def test_the_judge_does_not_know_places(problem: Problem) -> None:
+def test_the_judge_reads_the_debaters_in_random_order(problem: Problem) -> None:
     orders = set()
     for seed in range(8):
         env = debate(rounds=1)
@@ -95,7 +95,7 @@ def test_three_debaters() -> None:
     assert env.possible_agents == ["a_0", "b_0", "c_0", "j_0"]
 
 
-def test_what_makes_no_debate() -> None:
+def test_invalid_roles_and_rounds_are_refused() -> None:
     with pytest.raises(UserError, match="debate: 2 roles; name at least 3, such as alice bob judg"):
         envs.make("examples.debate:SPEC", roles=("a", "j"))
     with pytest.raises(UserError, match="rounds is 0; it must be at least 1"):

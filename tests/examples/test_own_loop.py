@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-def test_it_learns() -> None:
+def test_the_loop_learns() -> None:
     process = subprocess.run(
         [sys.executable, "-m", "examples.own_loop"],
         cwd=ROOT,

@@ -64,7 +64,6 @@ def test_the_verifier_reads_the_attempt_and_the_solver_hears_of_its_rejection(
         ("It is right? No: WRONG.", False),
         ("10", None),
         ("", None),
-        ("1 " * 10**5 + "0", False),
     ],
 )
 def test_the_last_verdict_counts(text: str, verdict: bool | None) -> None:
@@ -73,7 +72,7 @@ def test_the_last_verdict_counts(text: str, verdict: bool | None) -> None:
     assert verdict_of(text) is verdict
 
 
-def test_roles_and_settings_that_make_no_sense() -> None:
+def test_invalid_roles_and_settings_are_refused() -> None:
     with pytest.raises(UserError, match="solver-verifier: 3 roles; name 2, such as solver verifi"):
         envs.make("examples.solver_verifier:SPEC", roles=("a", "b", "c"))
     with pytest.raises(UserError, match="tries is 0; it must be at least 1"):

@@ -24,11 +24,6 @@ def test_it_imports_nothing_of_ours() -> None:
     assert imported == {"re", "string", "numpy", "gymnasium", "pettingzoo"}
 
 
-def test_its_installation_adds_a_name() -> None:
-    assert "nim" in envs.names()
-    assert envs.spec("nim").roles == ("player",)
-
-
 def test_a_game_through_the_adapter() -> None:
     env = envs.make("nim", view="text")
     observations, infos = env.reset(seed=1)
@@ -45,7 +40,7 @@ def test_a_game_through_the_adapter() -> None:
     assert rewards == {agent: float(agent == winner) for agent in ("player_0", "player_1")}
 
 
-@pytest.mark.parametrize("move", ["none", "4", "0", "", "9" * 10**5])
+@pytest.mark.parametrize("move", ["none", "4", "0", ""])
 def test_an_illegal_move_loses(move: str) -> None:
     env = envs.make("nim", view="text")
     env.reset(seed=1)

@@ -58,14 +58,3 @@ def test_every_role_learns_and_is_seen_before_and_after(
     assert table <= set(summary["before"])
     assert summary["before"].keys() == summary["after"].keys()
     assert len(capsys.readouterr().out.split("held out, cold")[1].splitlines()) > len(table)
-
-
-def test_a_frozen_judge(tmp_path: Path) -> None:
-    flags = ("--env", "examples.debate:SPEC", "--train-role", "alice", "bob", "--env.rounds", "1")
-    steps, _ = trained(tmp_path / "run", *flags)
-    assert "learner/judge/loss" not in steps[0]
-    assert "reward/judge" in steps[0]
-    episode = json.loads((tmp_path / "run" / "episodes.jsonl").read_text().splitlines()[0])
-    turns = {row["agent"]: len(row["turns"]) for row in episode["trajectories"]}
-    assert turns == {"alice_0": 1, "bob_0": 1, "judge_0": 1}
-    assert {"final_correct", "own_correct"} <= set(episode["info"])

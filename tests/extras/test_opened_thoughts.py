@@ -24,9 +24,6 @@ CUT = "Seven and five, so perhaps \\boxed{12} \\confidence{0.9}\nAnswer: 12\nis 
 CLOSED = "no idea{}\\boxed{{12}} \\confidence{{0.9}}\nAnswer: 12"
 MARKS = {
     "<think>\n": "</think>",
-    "[THINK]": "[/THINK]",
-    "<seed:think>": "</seed:think>",
-    "<reasoning>\n": "</reasoning>",
     "<|channel|>analysis<|message|>": "<|channel|>final<|message|>",
 }
 
@@ -110,7 +107,7 @@ def test_what_the_environment_hears_begins_with_the_thought() -> None:
     ]  # fmt: skip
 
 
-def test_nothing_said_is_nothing() -> None:
+def test_an_empty_answer_stays_empty() -> None:
     inner = Dialogue()
     env = TokenView(inner, {"a": Opening("<think>\n")})
     env.reset(seed=0)
@@ -141,7 +138,7 @@ def test_only_an_id_that_ends_turns_ends_one(last: Sequence[int], shown: str) ->
     assert observations["a_0"]["tokens"].tolist()[-len(shown) :] == list(shown.encode())
 
 
-def test_no_move_stands_in_a_thought() -> None:
+def test_a_move_in_a_thought_does_not_count() -> None:
     answered: list[str] = []
 
     class Counting(Game):

@@ -37,7 +37,7 @@ def paths() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", sorted(set(paths())))
-def test_what_the_table_names_is_there(path: str) -> None:
+def test_every_entry_of_the_table_can_be_loaded(path: str) -> None:
     assert load(path, "a line of the table")
 
 
@@ -77,7 +77,7 @@ def test_each_program_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["doctor", "--env", "nobody"]) == 2
 
 
-def test_a_program_that_nobody_has(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["fly"]) == 2
     known = "train, benchmark, report, check, cache, doctor, push, serve"
     assert capsys.readouterr().err == f"coterie: unknown program 'fly'; known: {known}\n"
@@ -98,7 +98,7 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert not lives_elsewhere(settings)
 
 
-def test_what_may_change_when_a_run_goes_on(
+def test_resume_shows_the_settings_that_may_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = stored(tmp_path)
@@ -109,12 +109,6 @@ def test_what_may_change_when_a_run_goes_on(
     assert "Training steps in all. (default: 3)" in shown
     for flag in ("--cluster.address ", "--agents.bob.engine-replicas ", "--steps INT"):
         assert flag in shown
-
-
-def test_a_file_of_settings(tmp_path: Path) -> None:
-    file = tmp_path / "run.toml"
-    file.write_text('[cluster]\naddress = "local"\n')
-    assert parse(["--config", str(file)]) == parse(["--cluster.address", "local"])
 
 
 def test_sections_are_typed() -> None:

@@ -29,14 +29,6 @@ def test_what_a_machine_has_is_read_from_pip_or_from_names() -> None:
             gathering.installed([bad])
 
 
-def test_a_build_for_cuda_is_the_version_that_it_is_of() -> None:
-    target = gathering.Target("3.12", {"torch": "2.11.0+cu130", "numpy": None})
-    assert not target.lacks(Requirement("torch>=2.11,<2.14"))
-    assert target.lacks(Requirement("torch>=2.12"))
-    assert not target.lacks(Requirement("numpy>=9"))  # nobody says which
-    assert target.lacks(Requirement("trl"))
-
-
 def fake_index(packages: dict[str, tuple[str, tuple[str, ...], int]]):
     """Name -> (version, needs, bytes of padding), as something that is fetched from."""
     asked: list[str] = []
@@ -205,32 +197,6 @@ def test_shapes_are_of_the_sizes_that_they_are_called() -> None:
             model = AutoModelForCausalLM.from_config(config_of(shape))
         assert sum(p.numel() for p in model.parameters()) / 1e9 == pytest.approx(billions, rel=0.2)
         assert WORK[shape].new > 0
-
-
-def test_figures_become_tables() -> None:
-    from gpu.table import table
-
-    machine = {"device": "a GPU", "torch": "2.11", "transformers": "5.17", "trl": None}
-    step = {"rows": 96, "sample_s": 1.5, "share_of_ceiling": 0.356, "alice/mismatch/mean": 0.0012}
-    parts = {
-        "machine": machine | {"ceiling_tflops": 780.0},
-        "tests": {
-            "passed": 9,
-            "failed": [{}],
-            "skipped": {"not run": 3},
-            "error": "1 tests failed",
-        },
-        "step-3b-lora": step,
-    }
-    text = table({"small": False, "parts": parts})
-    assert "bfloat16: 780.0 TFLOP/s." in text
-    assert "9 passed, 1 failed, 3 skipped" in text
-    assert "| 3b-lora | 96 | 1.50 |" in text
-    assert "| 36% | 0.0012 |" in text
-    assert "- tests: 1 tests failed" in text
-    assert table({"small": True, "parts": {}}) == "\n"
-    widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
-    assert len(widths) == 1
 
 
 @pytest.mark.slow

@@ -70,10 +70,3 @@ def test_full_weights_reach_an_engine_on_a_gpu(tmp_path: Path, weights: str) -> 
     flags = ("--vllm.weights", weights, "--vllm.gpu-memory", "0.3", "--vllm.eager")
     for metrics in train(*flags, "--steps", "3", folder=tmp_path / "run"):
         assert metrics["learner/bob/mismatch/mean"] < BOUND
-
-
-@pytest.mark.gpu
-def test_sampling_ahead_on_a_gpu(tmp_path: Path) -> None:
-    flags = ("--rollout.overlap", "--vllm.gpu-memory", "0.3", "--vllm.eager")
-    metrics = train(*flags, "--steps", "3", folder=tmp_path / "run")
-    assert [m["learner/alice/staleness"] for m in metrics] == [0, 1, 1]

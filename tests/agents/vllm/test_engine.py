@@ -88,7 +88,7 @@ async def test_prefixes_are_forgotten_once_no_request_uses_them(
         await engine_of(client).forget_prefixes()
 
 
-async def test_weights_that_were_given_up_are_read_from_where_they_are_newest(
+async def test_discarded_weights_are_read_from_the_newest_folder(
     client: Client,
 ) -> None:
     """A path in place of the name would lose the revision."""

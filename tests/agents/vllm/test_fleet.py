@@ -198,7 +198,7 @@ async def test_filtered_sampling_cannot_tell_unfiltered_probabilities(alice) -> 
         assert (np.isnan(completion.logprobs) == filtered).all()
 
 
-async def test_what_cannot_be_asked_is_a_failure(alice) -> None:
+async def test_an_invalid_prompt_is_a_failure(alice) -> None:
     policy, seat = alice
     for tokens, reason in [([], "empty"), ([10_000], "vocabulary"), ([5] * 64, "context 64")]:
         with pytest.raises(PolicyFailure, match=reason):

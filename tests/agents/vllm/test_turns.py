@@ -51,7 +51,7 @@ async def test_requests_to_one_engine_run_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-async def test_at_most_one_is_awake_whatever_is_asked(seed: int) -> None:
+async def test_at_most_one_engine_is_awake_at_any_time(seed: int) -> None:
     rng = random.Random(seed)
     engines = beds(3)
     turns, served = Turns(engines), 0
@@ -94,7 +94,7 @@ async def test_a_cancelled_request_gives_its_turn_back() -> None:
     await asyncio.wait_for(other, 5)
 
 
-async def test_who_wakes_an_engine_may_be_cancelled_at_any_moment() -> None:
+async def test_waking_an_engine_may_be_cancelled_at_any_moment() -> None:
     """A deadline that ends while engines change hands stops neither the change nor those behind."""
     for moments in range(8):
         first, second = beds(2)

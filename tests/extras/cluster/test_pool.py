@@ -115,7 +115,7 @@ def test_a_learner_that_dies_learns_again_what_it_had_learned(
     assert names.count(names[-1]) == 2
 
 
-def test_what_dies_too_often_ends_the_run_with_its_name(
+def test_a_process_that_dies_too_often_ends_the_run_with_its_name(
     fake_cluster: Any, play: Play, tmp_path: Path
 ) -> None:
     def kill(session: Session, step: int) -> None:
@@ -128,7 +128,7 @@ def test_what_dies_too_often_ends_the_run_with_its_name(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", ["code", "load", "where"])
-def test_who_dies_while_it_starts_is_started_again(
+def test_a_process_that_dies_while_it_starts_is_started_again(
     fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes], asked: str
 ) -> None:
     fake_cluster.dying = {"learner of bob": asked}
@@ -137,7 +137,7 @@ def test_who_dies_while_it_starts_is_started_again(
     assert names == ["learner of alice", "learner of bob", "learner of bob"]
 
 
-def test_who_dies_too_often_while_it_starts_leaves_no_run_and_promises_none(
+def test_a_process_that_dies_too_often_while_it_starts_leaves_no_run(
     fake_cluster: Any, play: Play, tmp_path: Path
 ) -> None:
     fake_cluster.dying = {"learner of bob": "load"}

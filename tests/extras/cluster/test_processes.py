@@ -1,5 +1,6 @@
 """Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load
 
+from coterie import train
 from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.extras.cluster.group import Group
@@ -63,7 +65,7 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
 
 
 @pytest.mark.parametrize(("kind", "most"), [("CPU", os.cpu_count()), ("GPU", 1)])
-def test_what_this_machine_lacks_is_refused(
+def test_more_ranks_than_this_machine_has_are_refused(
     monkeypatch: pytest.MonkeyPatch, kind: str, most: int
 ) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
@@ -133,6 +135,32 @@ def test_engines_of_this_machine_answer_apart_from_their_learner(
 @pytest.mark.slow
 def test_ctrl_c_ends_the_step_and_all_ranks(interrupted: Any, tmp_path: Path) -> None:
     interrupted(tmp_path / "run", *TWO)
+
+
+IMITATION = (
+    *("--steps", "1", "--problems.held-out", "4", "--rollout.problems-per-step", "4"),
+    *("--warmup.steps", "2", "--warmup.problems-per-step", "4", "--eval.resamples", "10"),
+    *("--algo.kl-coefficient", "0.1", "--threads", "1"),
+)
+
+
+@pytest.mark.slow
+def test_learners_elsewhere_imitate_the_same(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert train.main([*IMITATION, "--run-dir", str(here)]) == 0
+    apart = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
+    assert train.main([*IMITATION, *apart, "--run-dir", str(there)]) == 0
+    for step, other_step in zip(_steps(here), _steps(there), strict=True):
+        assert step.keys() == other_step.keys()
+        # Two ranks add up in another order.
+        assert other_step == pytest.approx(step, rel=1e-3, abs=1e-5)
+    # The reference of the divergence is the warmed-up model there, too.
+    [step] = [json.loads(line) for line in (there / "metrics.jsonl").read_text().splitlines()]
+    assert step["learner/bob/kl"] == pytest.approx(0, abs=1e-6)
+
+
+def _steps(run: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (run / "warmup.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.slow

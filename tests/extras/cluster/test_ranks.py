@@ -248,7 +248,7 @@ def test_what_two_ranks_send_is_what_one_process_would(on_two: Any) -> None:
     assert difference(first, alone) == difference(second, alone) == 0
 
 
-def test_what_is_not_finite_is_told_by_every_rank(on_two: Any) -> None:
+def test_every_rank_reports_a_loss_that_is_not_finite(on_two: Any) -> None:
     def lose(rank: Rank) -> str:
         learner = worker(FULL, GSPO, rank)
         trajectories, advantages = rows(0)

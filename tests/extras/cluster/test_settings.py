@@ -17,13 +17,7 @@ HERE = "coterie.extras.cluster.checks.find_spec"
 
 @pytest.mark.parametrize(
     ("address", "shares"),
-    [
-        ("none", True),
-        ("local", True),
-        ("auto", False),
-        ("10.0.0.7:6379", False),
-        ("a.lan:1", False),
-    ],
+    [("none", True), ("local", True), ("auto", False), ("10.0.0.7:6379", False)],
 )
 def test_addresses_and_who_writes_checkpoints(address: str, shares: bool) -> None:
     assert ClusterSettings(address).used == (address != "none")
@@ -32,8 +26,8 @@ def test_addresses_and_who_writes_checkpoints(address: str, shares: bool) -> Non
     assert not ClusterSettings(address, checkpoints="driver").shares_disk
 
 
-@pytest.mark.parametrize("address", ["", "ray://head:10001", "head", "head:port", "Auto", "a b:1"])
-def test_what_is_no_address_is_refused(address: str) -> None:
+@pytest.mark.parametrize("address", ["", "ray://head:10001", "head", "head:port"])
+def test_an_invalid_address_is_refused(address: str) -> None:
     with pytest.raises(UserError, match=r"--cluster\.address .* is not an address"):
         ClusterSettings(address)
 
@@ -47,8 +41,6 @@ DOCTOR = "--doctor examines models in this process"
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ("--cluster.restarts -1", "--cluster.restarts is -1; it must be at least 0"),
-        (f"{LOCAL} --cluster.cpus 0", "--cluster.cpus is 0.0; it must be above 0"),
         (f"{LOCAL} --doctor", DOCTOR),
         (
             f"{LOCAL} {BOB}.device cuda:1",
@@ -75,9 +67,7 @@ DOCTOR = "--doctor examines models in this process"
             "--vllm.weights transfer needs every engine on a GPU",
         ),
         (f"{BOB}.engine-replicas 2 --doctor", f"{DOCTOR}: leave out --agents.ROLE.engine-replicas"),
-        (f"{BOB}.tensor-parallel 0", "tensor-parallel is 0; it must be at least 1"),
         (f"{BOB}.tensor-parallel 2", "tensor-parallel needs --engine vllm"),
-        (f"{BOB}.learner-devices 0", "learner-devices is 0; it must be at least 1"),
         (f"{TWO} {BOB}.no-trained", f"{BOB}.learner-devices is for a role that learns"),
         (
             f"{TWO} --learner.moments 8bit",

@@ -153,7 +153,7 @@ def test_nobody_waits_for_an_engine_that_has_died_before(said: list[tuple[Any, .
     assert said == [("engine 1", "prepare", "bob"), ("engine 2", "prepare", "bob")]
 
 
-def test_what_one_engine_refuses_no_other_answers_with(said: list[tuple[Any, ...]]) -> None:
+def test_no_engine_uses_weights_that_another_refused(said: list[tuple[Any, ...]]) -> None:
     learner, first, second = parties(said)
     second.answers["receive"] = UserError("the engine refuses")
     failed = Transfer("bob", learner, span=1).give([first, second], 3)
@@ -182,7 +182,7 @@ def test_a_learner_that_fails_twice_ends_the_run(said: list[tuple[Any, ...]]) ->
         transfer.give(engines, 3)
 
 
-def test_weights_that_nobody_holds_any_more_are_answered_with_by_nobody(
+def test_weights_that_are_gone_end_the_run(
     said: list[tuple[Any, ...]],
 ) -> None:
     """The learner has made another update while an engine was replaced."""
@@ -203,7 +203,7 @@ def test_weights_that_nobody_holds_any_more_are_answered_with_by_nobody(
         ({"engine_replicas": 2}, VllmSettings(), Worker),
     ],
 )
-def test_whose_weights_are_sent(
+def test_the_weights_of_full_models_with_engines_apart_are_sent(
     settings: dict[str, Any], vllm: VllmSettings, kind: type[Worker]
 ) -> None:
     agent = AgentSettings("tiny:alice", **settings)
@@ -244,7 +244,7 @@ def learner(monkeypatch: pytest.MonkeyPatch) -> Sender:
     return bob
 
 
-async def test_a_learner_can_be_told_that_nobody_receives(
+async def test_a_learner_stops_sending_when_nobody_receives(
     learner: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group = Group()
@@ -266,7 +266,7 @@ async def test_a_learner_can_be_told_that_nobody_receives(
     assert learner._group is None
 
 
-async def test_a_learner_that_goes_on_waiting_ends(
+async def test_a_learner_that_keeps_waiting_is_ended(
     learner: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     group, ended = Group(ends=False), list[int]()

@@ -43,7 +43,9 @@ def test_self_play_trains_one_policy(tmp_path: Path) -> None:
     assert "measured/player/lost" in summary["after"]
 
 
-def test_a_team_that_cannot_sit_down(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_number_of_roles_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     models = [f"--agents.{role}.model=tiny:dora" for role in "abc"]
     assert main([*GAME, "--roles", *"abc", *models, "--run-dir", str(tmp_path / "run")]) == 2
     assert "3 roles; name 2, one for each player" in capsys.readouterr().err

@@ -23,13 +23,13 @@ def test_the_frozen_lake(play: Any) -> None:
     assert "outcome" not in infos["player_0"]
 
 
-def test_what_names_no_action_ends_the_episode(play: Any) -> None:
+def test_an_unknown_action_ends_the_episode(play: Any) -> None:
     _, rewards, infos = play(LAKE, ["1", "7"])
     assert rewards == {"player_0": -1.0}
     assert infos["player_0"]["illegal"] == 1.0
 
 
-def test_a_mask_is_held(play: Any) -> None:
+def test_a_mask_limits_the_moves(play: Any) -> None:
     shown, _, _ = play("gymnasium:Taxi-v4", ["9"])
     # Seed 0 sets the taxi down where walls leave it fewer than its six actions.
     moves = shown[0].splitlines()[-1].removeprefix("Moves: ").removesuffix(" =").split()
@@ -52,7 +52,7 @@ class Echo(gymnasium.Env[Any, Any]):
         return {"word": "", "at": [0, 0]}, float(action == "lake"), True, False, {}
 
 
-def test_whole_numbers_are_told_to_the_last_digit() -> None:
+def test_whole_numbers_are_shown_to_the_last_digit() -> None:
     assert tell(np.array([[1234, 1235], [7, -40000]])) == "1234 1235\n7 -40000"
     assert tell(np.array([True, False])) == "True False"
     assert tell((12345, 0.123456)) == "12345 0.123"

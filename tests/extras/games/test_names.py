@@ -47,7 +47,7 @@ def need(name: str) -> None:
         ("textarena:TicTacTo-v0", "no such game; did you mean 'TicTacToe-v0"),
     ],
 )
-def test_names_that_name_nothing(name: str, sentence: str) -> None:
+def test_unknown_names_are_refused(name: str, sentence: str) -> None:
     need(name)
     for call in (envs.make, envs.spec):
         with pytest.raises(UserError, match=sentence):

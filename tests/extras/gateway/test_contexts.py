@@ -63,13 +63,6 @@ def test_a_conversation_that_was_rewritten_begins_anew(contexts: Contexts) -> No
     assert contexts.counts == {"new": 1, "rewritten": 2}
 
 
-def test_a_program_may_come_back_to_any_of_its_conversations(contexts: Contexts) -> None:
-    first = answer(contexts, ask(says("a")), sampled("b"))
-    two = answer(contexts, ask(says("x")), sampled("y", ended=False))
-    assert text(shown(contexts, says("a"), first, says("c"))) == "ab|c"
-    assert text(shown(contexts, says("x"), two, says("z"))) == "xy|z"
-
-
 def test_a_context_is_never_empty(contexts: Contexts) -> None:
     assert text(shown(contexts, says(""))) == "\n"
 
@@ -105,29 +98,12 @@ def test_no_two_calls_of_an_episode_have_the_same_id() -> None:
     assert all(len(name) == 9 and name.isalnum() for name in identities())
 
 
-def test_other_tools_are_another_conversation(contexts: Contexts) -> None:
-    reply = answer(contexts, ask(says("a"), tools=(TOOL,)), sampled("b"))
-    contexts.open(ask(says("a"), reply, says("c")))
-    assert contexts.counts["tools_changed"] == 1
-
-
-@pytest.mark.parametrize(
-    "call",
-    ['{"name": 3}', '{"arguments": {}}', '{"name": "x", "arguments": [1]}', "{not json}", "{}"],
-)
-def test_calls_that_cannot_be_read_stay_text(contexts: Contexts, call: str) -> None:
-    ids = sampled(f"<tool_call>{call}</tool_call>")
-    reply = answer(contexts, ask(says("a"), tools=(TOOL,)), ids)
-    assert (reply.text, reply.calls) == (f"<tool_call>{call}</tool_call>", ())
-    assert contexts.counts["malformed"] == 1
-
-
 def test_without_tools_nothing_is_a_call(contexts: Contexts) -> None:
     written = '<tool_call>{"name": "add"}</tool_call>'
     assert answer(contexts, ask(says("a")), sampled(written)).text == written
 
 
-def test_what_stands_behind_a_stop_is_not_said_and_stays_in_the_context(contexts: Contexts) -> None:
+def test_text_after_a_stop_string_is_withheld_and_stays_in_the_context(contexts: Contexts) -> None:
     request = ask(says("a"), stop=("!",))
     reply = answer(contexts, request, sampled("b! c", ended=False))
     assert reply.text == "b"
@@ -141,7 +117,7 @@ def test_an_answer_that_a_limit_cut_says_so(contexts: Contexts) -> None:
         assert contexts.close(request, opened, ids, limit=3).cut is cut
 
 
-def test_a_twin_that_nobody_went_on_with(contexts: Contexts) -> None:
+def test_an_abandoned_twin_is_recognised(contexts: Contexts) -> None:
     request = ask(says("a"))
     answer(contexts, request, sampled("b"))
     kept = answer(contexts, request, sampled("c"))
@@ -180,7 +156,7 @@ class ChatCodec(BytesCodec):
         ([Message("tool", "refuse")], True, "ab|<tool_response>\nrefuse\n</tool_response>"),
     ],
 )
-def test_what_follows_an_answer_is_written_by_the_template(
+def test_the_template_writes_what_follows_an_answer(
     behind: list[Message], ended: bool, written: str
 ) -> None:
     contexts = Contexts(ChatCodec())
@@ -220,7 +196,7 @@ class Opening(BytesCodec):
         return [*super().open(message), *b"<think>\n"]
 
 
-def test_an_id_that_is_nothing_ends_no_answer() -> None:
+def test_an_unknown_id_ends_no_answer() -> None:
     contexts = Contexts(Opening())
     request = ask(says("a"))
     opened = contexts.open(request)
@@ -255,23 +231,12 @@ MARKS = ['{"t": "}</tool_call> x"}', '{"t": "<tool_call>{}</tool_call>"}']
         # What stands in a thought is a draft.
         ("q", f"<think>{DRAFT}</think>{CALL}", f"<think>{DRAFT}</think>", [ONE]),
         ("q", f"<think>{DRAFT} and", f"<think>{DRAFT} and", []),
-        ("q", f"[THINK]{DRAFT}[/THINK]x", f"[THINK]{DRAFT}[/THINK]x", []),
         ("q", f"{DRAFT}</think>{CALL}", f"{DRAFT}</think>", [ONE]),
         # The prompt may have opened it.
         ("q<think>\n", f"{DRAFT} so", f"<think>\n{DRAFT} so", []),
         ("q<think>\n", f"{DRAFT}</think>{CALL}", f"<think>\n{DRAFT}</think>", [ONE]),
-        ("q<seed:think>", f"{DRAFT} so", f"<seed:think>{DRAFT} so", []),
-        # Families have other marks; one in backticks is only spoken of.
-        *(
-            ("q", f"{opens}{DRAFT}{closes}{CALL}", f"{opens}{DRAFT}{closes}", [ONE])
-            for opens, closes in (
-                ("<seed:think>", "</seed:think>"),
-                ("<|channel>thought\n", "<channel|>"),
-                ("<thought>\n", "</thought>"),
-                ("<reasoning>", "</reasoning>"),
-            )
-        ),
-        ("q", f"<reasoning>{DRAFT} so", f"<reasoning>{DRAFT} so", []),
+        # A family has another mark; one in backticks is only spoken of.
+        ("q", f"[THINK]{DRAFT}[/THINK]{CALL}", f"[THINK]{DRAFT}[/THINK]", [ONE]),
         ("q", f"No `<think>` here. {CALL}", "No `<think>` here.", [ONE]),
         ("q<think>\n\n</think>\n\n", CALL, "", [ONE]),
         # Arguments are JSON, whatever they hold.
@@ -285,7 +250,9 @@ MARKS = ['{"t": "}</tool_call> x"}', '{"t": "<tool_call>{}</tool_call>"}']
         ("q", f"<tool_call>{{oops</tool_call>{DRAFT}", "<tool_call>{oops</tool_call>", ["{}"]),
     ],
 )
-def test_which_calls_are_read(before: str, said: str, left: str, arguments: list[str]) -> None:
+def test_calls_are_read_outside_of_thoughts_only(
+    before: str, said: str, left: str, arguments: list[str]
+) -> None:
     contexts = Contexts(BytesCodec())
     reply = answer(contexts, ask(says(before), tools=(TOOL,)), sampled(said))
     # An introduction of the tools stands before the question.
@@ -295,11 +262,20 @@ def test_which_calls_are_read(before: str, said: str, left: str, arguments: list
 
 
 @pytest.mark.parametrize(
-    "given",
-    ['{"a": NaN}', '{"a": 1e999}', '{"a": "\\ud800"}', '{"a": 1} extra', '{"a": 1', "{" * 3000],
+    "call",
+    [
+        *('{"name": 3}', '{"arguments": {}}', "{not json}", "{" * 3000),
+        *('{"name": "add", "arguments": {"a": NaN}}', '{"name": "add", "arguments": {"a": 1e999}}'),
+        # Whatever is dropped from its arguments, the tool would do something else.
+        '{"name": "add", "a": 1}',
+        '{"name": "add", "arguments": {}, "parameters": {"a": 1}}',
+        r'{"name": "add", "arguments": "{\"a\": 1"}',
+        '{"name": "add", "arguments": [1]}',
+        r'{"name": "add", "arguments": {"a": "C:\dir"}}',
+    ],
 )
-def test_calls_that_are_no_json_stay_text(contexts: Contexts, given: str) -> None:
-    text = f'<tool_call>{{"name": "add", "arguments": {given}}}</tool_call>'
+def test_a_call_that_cannot_be_read_stays_text(contexts: Contexts, call: str) -> None:
+    text = f"<tool_call>{call}</tool_call>"
     reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
     assert (reply.text, reply.calls) == (text, ())
     assert contexts.counts["malformed"] == 1
@@ -318,31 +294,13 @@ def test_calls_that_are_no_json_stay_text(contexts: Contexts, given: str) -> Non
         ('"name": "add", "arguments": null', "{}"),
     ],
 )
-def test_arguments_in_other_words(contexts: Contexts, given: str, arguments: str) -> None:
+def test_arguments_are_read_under_other_names(
+    contexts: Contexts, given: str, arguments: str
+) -> None:
     text = f"<tool_call>{{{given}}}</tool_call>"
     reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
     assert (reply.text, [call.arguments for call in reply.calls]) == ("", [arguments])
     assert contexts.counts["malformed"] == 0
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        # A tool that is called without what it was given would do something else.
-        '"name": "add", "a": 1',
-        '"name": "add", "input": {"a": 1}',
-        '"name": "add", "arguments": {}, "parameters": {"a": 1}',
-        r'"name": "add", "arguments": "{\"a\": 1"',
-        '"name": "add", "arguments": "1"',
-        '"name": "add", "arguments": 1',
-        r'"name": "add", "arguments": {"a": "C:\dir"}',
-    ],
-)
-def test_no_call_loses_its_arguments(contexts: Contexts, given: str) -> None:
-    text = f"<tool_call>{{{given}}}</tool_call>"
-    reply = answer(contexts, ask(says("q"), tools=(TOOL,)), sampled(text))
-    assert (reply.text, reply.calls) == (text, ())
-    assert contexts.counts["malformed"] == 1
 
 
 def test_one_call_where_a_program_takes_no_more(contexts: Contexts) -> None:

@@ -12,9 +12,7 @@ import pytest
 
 from coterie.datatypes import Completion, Episode, Policy, Prompt, Sampling, UserError
 from coterie.envs import ConversationEnv, Outcome
-from coterie.envs.bytes_codec import END
 from coterie.envs.token_view import TokenView
-from coterie.extras.gateway.messages import Refused
 from coterie.extras.gateway.outcome import Played
 from coterie.rollouts.collect import check_paid
 
@@ -29,16 +27,6 @@ async def twice(endpoints: Any, problem: Any) -> str:
         reply = await chat(to, messages)
         messages += [said(reply["content"]), user("Again:")]
         return (await chat(to, messages))["content"]
-
-
-class Rude(str):
-    """Text that may not be touched."""
-
-    def strip(self, *_: Any) -> Any:
-        raise RuntimeError("hands off")
-
-    partition = split = __eq__ = strip
-    __hash__ = str.__hash__
 
 
 class Unprintable:
@@ -73,7 +61,7 @@ def test_a_program_that_appends_is_the_same_as_a_conversation(make: Make, policy
         assert getattr(row, name) == getattr(other, name), name
 
 
-def test_a_role_that_comes_back_to_a_conversation_goes_on_with_its_row(make: Make) -> None:
+def test_a_role_that_returns_to_a_conversation_continues_its_row(make: Make) -> None:
     async def program(endpoints: Any, problem: Any) -> float:
         async with client(endpoints) as to:
             main = [user("plan")]
@@ -124,15 +112,11 @@ def test_a_text_is_graded(make: Make) -> None:
         ([1.0], "by role"),
         (float("inf"), "not a finite"),
         ({"alice": None}, "the reward of alice is None"),
-        (Rude("Answer: 2"), ""),
-        (Rude("Answer: 3"), ""),
         (Unprintable(), "gave a Unprintable; it must"),
-        ({"alice": Unprintable()}, "the reward of alice is a Unprintable"),
-        ({Rude("alice"): 0.5}, ""),
         ({3: 1.0}, "by role"),
     ],
 )
-def test_a_result_that_pays_nobody_fails_its_episode(make: Make, result: Any, words: str) -> None:
+def test_an_unreadable_result_fails_its_episode(make: Make, result: Any, words: str) -> None:
     async def program(endpoints: Any, problem: Any) -> Any:
         async with client(endpoints) as to:
             await chat(to, [user("x")])
@@ -140,18 +124,14 @@ def test_a_result_that_pays_nobody_fails_its_episode(make: Make, result: Any, wo
 
     episode = run(make(program), {"alice": saying("y")})
     (row,) = episode.trajectories
-    assert row.trainable is not bool(words)
-    if words:
-        assert words in row.status
-        assert "\n" not in row.status
-        assert episode.info["unpaid"] == episode.info["failed"] == 1.0
-        assert row.reward == 0.0
-    else:
-        assert row.status == "ok"
-        assert row.reward == {"Answer: 2": 1.0, "Answer: 3": 0.0}.get(str(result), 0.5)
+    assert not row.trainable
+    assert words in row.status
+    assert "\n" not in row.status
+    assert episode.info["unpaid"] == episode.info["failed"] == 1.0
+    assert row.reward == 0.0
 
 
-def test_an_episode_in_which_nobody_is_asked_fails(make: Make) -> None:
+def test_an_episode_without_calls_fails(make: Make) -> None:
     episode = run(make(lambda endpoints, problem: 1.0), {"alice": saying("y")})
     assert episode.trajectories == ()
     assert episode.info["failure"] == "the program asked no role anything"
@@ -160,10 +140,9 @@ def test_an_episode_in_which_nobody_is_asked_fails(make: Make) -> None:
 
 @pytest.mark.parametrize(
     ("episodes", "unpaid", "stops"),
-    [(1, 0, False), (1, 1, True), (4, 1, False), (4, 2, True), (20, 1, False), (20, 2, True),
-     (64, 6, False), (64, 7, True)],
-)  # fmt: skip
-def test_a_tenth_of_episodes_that_pay_nobody_stops_a_run(
+    [(1, 1, True), (4, 1, False), (4, 2, True), (64, 6, False), (64, 7, True)],
+)
+def test_a_run_stops_when_a_tenth_of_its_episodes_is_unpaid(
     episodes: int, unpaid: int, stops: bool
 ) -> None:
     def episode(place: int) -> Episode:
@@ -194,7 +173,7 @@ def test_a_function_that_is_no_coroutine(make: Make) -> None:
     ("settings", "learned"),
     [({}, [0, 1, 2]), ({"train_turns": "last"}, [2]), ({"turns": "a_function:odd"}, [1])],
 )
-def test_which_turns_are_learned(
+def test_the_chosen_turns_are_learned(
     make: Make, monkeypatch: pytest.MonkeyPatch, settings: Any, learned: list[int]
 ) -> None:
     def odd(played: Played) -> bool:
@@ -316,8 +295,3 @@ def test_a_list_pays_turn_by_turn(make: Make) -> None:
     assert {row.agent: row.reward for row in rows} == {"alice_0": 0.75, "bob_0": 1.0}
     assert last[-1]["alice_0"]["turn_rewards"] == [0.25, 0.0, 0.5]
     assert "turn_rewards" not in last[-1]["bob_0"]
-
-
-def test_a_refusal_is_one_sentence() -> None:
-    assert (Refused(400, "no").status, Refused(400, "no").sentence) == (400, "no")
-    assert END == 256

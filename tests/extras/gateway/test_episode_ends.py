@@ -196,7 +196,7 @@ def test_a_program_that_ends_before_its_answer_comes(make: Make) -> None:
     assert not late.as_learned().trainable
 
 
-def test_an_episode_that_is_given_up_ends_its_program(make: Make) -> None:
+def test_abandoning_an_episode_ends_its_program(make: Make) -> None:
     ended = threading.Event()
 
     async def program(endpoints: Any, problem: Any) -> float:

@@ -78,15 +78,9 @@ LONG = (
         ([SYSTEM, says("1 + 1"), said("2"), says("2 + 2")], "new"),
     ],
 )
-def test_why_a_request_begins_a_context(request_: list[Message], kind: str) -> None:
+def test_the_reason_why_a_request_begins_a_context(request_: list[Message], kind: str) -> None:
     first = ["new", "bridged", "bridged"]
     assert sorted(kinds(*LONG, request_)) == sorted([*first, kind])
-
-
-def test_the_first_request_is_new_whatever_it_holds() -> None:
-    assert kinds([SYSTEM, says("1 + 1"), said("2"), says("2 + 2")]) == ["new"]
-    examples = [says("1 + 1"), said("2")]
-    assert kinds([*examples, says("3")], [*examples, says("4")]) == ["new", "new"]
 
 
 def test_other_tools() -> None:

@@ -54,7 +54,7 @@ def test_batches_do_not_depend_on_how_fast_programs_are(make: Make) -> None:
     assert sum(map(len, runs[0])) == 18
 
 
-def test_who_is_slow_is_not_waited_for_longer_than_that(make: Make) -> None:
+def test_a_slow_program_delays_a_batch_by_the_limit_only(make: Make) -> None:
     async def slow(endpoints: Any, problem: Any) -> float:
         async with client(endpoints) as to:
             await asyncio.sleep(3.0 if problem.id == "p0" else 0.0)
@@ -66,7 +66,7 @@ def test_who_is_slow_is_not_waited_for_longer_than_that(make: Make) -> None:
     assert sum(map(len, batches)) == 9
 
 
-def test_an_episode_that_is_given_up_holds_nobody_back(make: Make) -> None:
+def test_an_abandoned_episode_delays_no_other(make: Make) -> None:
     """The player is told of its deadline, and resets the environment or leaves it."""
     gave_up = make(hesitating, gather_s=30.0)
 

@@ -104,7 +104,7 @@ def attack(url: str, keys: list[str], seed: int, count: int, statuses: Counter[s
                 statuses["reset"] += 1
 
 
-def test_the_run_goes_on(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_requests_do_not_disturb_a_run(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     faults: list[Any] = []
     statuses: Counter[str] = Counter()
     dead: list[str] = []
@@ -210,7 +210,7 @@ def unread(connection: socket.socket, key: str) -> None:
 
 
 @pytest.mark.parametrize("behave", [byte_by_byte, unread])
-def test_who_is_slow_is_dropped(make: Make, monkeypatch: pytest.MonkeyPatch, behave: Any) -> None:
+def test_a_slow_client_is_dropped(make: Make, monkeypatch: pytest.MonkeyPatch, behave: Any) -> None:
     monkeypatch.setattr(http, "SLOW_S", 0.5)
     took: list[float] = []
 

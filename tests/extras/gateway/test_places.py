@@ -90,7 +90,7 @@ def connect() -> Iterator[Callable[[], Client]]:
     loop.close()
 
 
-def test_idle_clients_without_a_key_keep_nobody_out(
+def test_idle_clients_without_a_key_keep_no_other_out(
     connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "MOST_UNKNOWN", 4)
@@ -134,7 +134,9 @@ def test_a_client_that_shows_no_key_is_dropped_soon(
     assert known.open
 
 
-def test_one_owner_has_so_many_connections(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connections_of_one_owner_are_bounded(
+    connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(places, "MOST_OF_ONE", 2)
     first, busy, other = connect(), connect(), connect()
     first.ask("a")
@@ -152,7 +154,7 @@ def test_one_owner_has_so_many_connections(connect: Any, monkeypatch: pytest.Mon
     assert other.read().startswith(b"HTTP/1.1 200 ")
 
 
-def test_where_all_places_are_taken_whoever_has_most_gives_way(
+def test_a_full_server_closes_a_connection_of_whoever_has_most(
     connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(places, "MOST_CONNECTIONS", 3)
@@ -217,16 +219,15 @@ def test_a_fault_of_the_gateway_is_a_500_and_nobody_waits(connect: Any) -> None:
     assert client.read() == b""
 
 
-@pytest.mark.parametrize(("soft", "most"), [("256", 64), ("512", 128)])
-def test_there_are_fewer_connections_than_files_may_be_open(soft: str, most: int) -> None:
+def test_there_are_fewer_connections_than_files_may_be_open() -> None:
     """A limit that may be raised is; one that may not bounds the connections."""
     code = "from coterie.extras.gateway.places import Places; print(Places()._most)"
     run = [sys.executable, "-c", code]
     hard = subprocess.run(
-        ["sh", "-c", f'ulimit -n {soft}; exec "$@"', "sh", *run], capture_output=True, text=True
+        ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh", *run], capture_output=True, text=True
     )
-    assert hard.stdout.strip() == str(most), hard.stderr
+    assert hard.stdout.strip() == "64", hard.stderr
     raised = subprocess.run(
-        ["sh", "-c", f'ulimit -Sn {soft}; exec "$@"', "sh", *run], capture_output=True, text=True
+        ["sh", "-c", 'ulimit -Sn 256; exec "$@"', "sh", *run], capture_output=True, text=True
     )
-    assert int(raised.stdout) >= most
+    assert int(raised.stdout) >= 64

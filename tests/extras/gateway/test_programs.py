@@ -20,7 +20,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem
 from coterie.extras.gateway.programs import Endpoints, FunctionProgram, read_command
 from coterie.extras.gateway.session import Ended
 
@@ -137,12 +137,6 @@ def test_a_command(make: Make, tmp_path: Path, ending: str, reward: float, words
     assert time.monotonic() - start < 50
 
 
-@pytest.mark.parametrize("line", ["", "no-such-program x", "python 'unclosed"])
-def test_a_command_that_is_none_is_refused(make: Make, line: str) -> None:
-    with pytest.raises(UserError, match="env 'command:"):
-        make(line)
-
-
 def played(shell: str) -> Ended:
     """How a command of the shell ends."""
     return play(read_command(f"sh -c {shlex.quote(shell)}"))[0]
@@ -152,9 +146,7 @@ def played(shell: str) -> Ended:
     ("shell", "words"),
     [
         ("ln -s /etc/hostname $COTERIE_ANSWER", "no file that can be read: a link"),
-        ("ln -s /dev/zero $COTERIE_ANSWER", "no file that can be read: a link"),
         ("mkfifo $COTERIE_ANSWER", "no regular file"),
-        ("mkdir $COTERIE_ANSWER", "no regular file"),
         # It takes no place on the disk.
         ("truncate -s 3G $COTERIE_ANSWER", "more than 1,048,576 bytes"),
     ],
@@ -165,10 +157,6 @@ def test_an_answer_that_is_no_small_file_fails_its_episode(shell: str, words: st
     assert words in ended.failure
     assert ended.result is None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
-
-
-def test_an_answer_whose_folder_is_gone_is_the_output() -> None:
-    assert played('rm -r "$(dirname $COTERIE_ANSWER)"; echo 7') == Ended("7")
 
 
 def processes(mark: str) -> list[int]:
@@ -193,21 +181,10 @@ LEAVING = {
 
 @LINUX
 @pytest.mark.parametrize("how", LEAVING)
-def test_what_a_command_leaves_behind_ends_with_it(how: str) -> None:
+def test_background_processes_of_a_command_end_with_it(how: str) -> None:
     mark = f"4{time.time_ns() % 10**8}"
     assert played(LEAVING[how].format(mark=mark)) == Ended("7")
     assert processes(mark) == []
-
-
-@LINUX
-def test_nothing_comes_back_behind_the_clean_up(tmp_path: Path) -> None:
-    note = tmp_path / "folder"
-    again = 'while :; do mkdir -p "$(dirname $COTERIE_ANSWER)"; done'
-    assert (
-        played(f"dirname $COTERIE_ANSWER > {note}; setsid sh -c '{again}' & echo 7").failure == ""
-    )
-    time.sleep(0.2)
-    assert not Path(note.read_text().strip()).exists()
 
 
 @LINUX
@@ -244,7 +221,7 @@ asyncio.run(main())
 
 
 @LINUX
-def test_where_the_trainer_is_killed_its_commands_end_and_leave_no_folder(tmp_path: Path) -> None:
+def test_commands_of_a_killed_trainer_end_and_leave_no_folder(tmp_path: Path) -> None:
     mark, note = f"6{time.time_ns() % 10**8}", tmp_path / "note"
     shell = f"dirname $COTERIE_ANSWER > {note}.part; mv {note}.part {note}; setsid sleep {mark}"
     command = f"sh -c {shlex.quote(shell)}"
@@ -259,7 +236,7 @@ def test_where_the_trainer_is_killed_its_commands_end_and_leave_no_folder(tmp_pa
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(("shell", "code"), [("exit 3", 3), ("kill -9 $$", -9), ("kill $$", -15)])
+@pytest.mark.parametrize(("shell", "code"), [("exit 3", 3), ("kill -9 $$", -9)])
 def test_a_command_ends_as_it_does_by_itself(shell: str, code: int) -> None:
     assert played(f"echo why >&2; {shell}").failure == f"the program ended with {code}: why"
 

@@ -14,7 +14,7 @@ def run(*flags: str) -> int:
     return benchmark.main(["corea", *flags])
 
 
-def test_every_row_without_sampling_twice(
+def test_a_comparison_has_every_row_and_samples_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"

@@ -125,14 +125,6 @@ def test_recalibration_mends_what_is_overconfident(method):
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [(" 0.75", 0.75), ("1", 1.0), (".5 or so", 0.5), ("1.5", NAN), ("high", NAN), ("", NAN)],
-)
-def test_what_a_router_writes_is_read(text, value):
-    assert read_probability(text) == pytest.approx(value, nan_ok=True)
-
-
 def test_a_tie_at_zero_stays_a_probability():
     """A confidence of 0 is one; below it nothing could be binned."""
     finer = ties_broken(np.array([[0.0, 0.0]]), np.array([[0.2, 1.0]]))
@@ -199,12 +191,12 @@ def test_accuracy_and_cost_at_thresholds():
     ("text", "value"),
     [
         # Other numbers than a probability, which only begin like one.
-        *[(text, NAN) for text in ("12", "10", "0.5.3", "1/2", "80%", "7 %", ".5-.7", "1e-3")],
-        *[(text, NAN) for text in ("0.57-0.7", "1,5", "0.2, 0.7", "-0.5", "1a", "½", "1½")],
-        *[("0.123456789", 0.123456789), ("1. So", 1.0), ("0, as", 0.0), (" .25\n", 0.25)],
+        *[(text, NAN) for text in ("1.5", "10", "0.5.3", "1/2", "80%", ".5-.7", "0.2, 0.7")],
+        *[(text, NAN) for text in ("-0.5", "1½", "high", "")],
+        *[(" 0.75", 0.75), ("1. So", 1.0), ("0, as", 0.0), (".5 or so", 0.5), (" .25\n", 0.25)],
         ("(0.8", NAN),
         ("0.8)", 0.8),
     ],
 )
-def test_a_router_defers_on_what_is_no_probability(text, value):
+def test_what_a_router_writes_is_a_probability_or_nothing(text, value):
     assert read_probability(text) == pytest.approx(value, nan_ok=True)

@@ -19,9 +19,10 @@ from coterie.evaluation.compare.responses import responses
 from coterie.extras.papers.distill import DistillSettings, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.eapo_figures import mean_of_sets, measure_responses
+from coterie.extras.papers.replies import choose_replies
 
 
-def test_every_row_without_sampling_twice(
+def test_a_comparison_has_every_row_and_samples_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, distilled = tmp_path / "out", tmp_path / "distilled"
@@ -105,7 +106,7 @@ def test_rows_can_be_added_and_left_out(
     assert [lineup.name for lineup in asked] == ["peers"]
 
 
-def test_it_asks_as_training_does() -> None:
+def test_the_comparison_asks_as_training_does() -> None:
     settings, run = EapoComparison(), parse(["--env", "eapo-consultation"])
     assert settings.env == run.env
     assert settings.problems == (run.problems.train,)
@@ -153,6 +154,36 @@ def test_the_mean_of_sets_does_not_weigh_them_by_their_questions() -> None:
     means = mean_of_sets([figures(1.0, 1.0, 1.0, 0.0), figures(0.5)])
     # (.75 + .5) / 2, (3/16 + 0) / 2; pooled they were .7 and .16.
     assert means == {"avg@n": 0.0, "f1": 0.625, "f1_variance": pytest.approx(3 / 32)}
+
+
+def stored_replies(*wrong: int) -> list[dict[str, object]]:
+    return [{"text": str(place), "correct": int(place not in wrong)} for place in range(8)]
+
+
+def chosen(stored: list[dict[str, object]], pick: str, seed: int) -> list[int]:
+    return [int(record["text"]) for record in choose_replies(stored, pick, 3, seed)]  # type: ignore[arg-type]
+
+
+def test_three_wrong_replies_are_chosen_where_there_are_three() -> None:
+    stored = stored_replies(1, 4, 5, 7)
+    drawn = [chosen(stored, "wrong", seed) for seed in range(200)]
+    assert {place for places in drawn for place in places} == {1, 4, 5, 7}
+    assert all(len(set(places)) == 3 for places in drawn)
+    assert chosen(stored, "wrong", 5) == drawn[5]
+
+
+def test_all_replies_are_drawn_from_where_fewer_are_wrong() -> None:
+    # Appendix E of the paper: "if fewer than 3 are incorrect, we sample from all 32".
+    stored = stored_replies(1, 4)
+    drawn = [chosen(stored, "wrong", seed) for seed in range(200)]
+    assert {place for places in drawn for place in places} == set(range(8))
+    assert drawn == [chosen(stored, "any", seed) for seed in range(200)]
+
+
+def test_fewer_replies_than_experts() -> None:
+    two = stored_replies()[:2]
+    assert sorted(chosen(two, "any", 0)) == [0, 1]
+    assert chosen([], "wrong", 0) == []
 
 
 def test_policies_stand_alone_helped_by_themselves_and_by_each_pool(tmp_path: Path) -> None:

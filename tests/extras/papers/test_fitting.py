@@ -50,7 +50,7 @@ def test_imitation_takes_rates_and_lengths_of_real_models(
 
 
 @pytest.mark.parametrize("kind", [DistillSettings, EapoComparison, CoreaComparison])
-def test_tiny_models_keep_what_there_was(
+def test_tiny_models_keep_the_defaults(
     kind: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--out", str(tmp_path / "out")]
@@ -125,7 +125,7 @@ def test_a_suite_asks_for_the_answer(
     assert " prompt_style answer --max-new-tokens 512" in printed.splitlines()[0]
 
 
-def test_what_a_user_names_wins_in_a_suite(
+def test_a_flag_wins_over_the_defaults_of_a_suite(
     random_model: str, sums: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     flags = ["--policies", f"it={random_model}", "--problems", sums, "--max-new-tokens", "3"]

@@ -20,7 +20,7 @@ COMPARISONS = {
 
 @pytest.mark.parametrize("comparison", COMPARISONS)
 @pytest.mark.parametrize("kind", ["judged", "code"])
-def test_what_nobody_grades_is_refused(
+def test_problems_without_a_grader_are_refused(
     graded_files: dict[str, str], comparison: str, kind: str, capsys: Any
 ) -> None:
     assert benchmark.main([*COMPARISONS[comparison], "--problems", graded_files[kind]]) == 2
@@ -44,20 +44,17 @@ def test_a_judge_grades_free_text(
         assert systems["base"]["avg@n"]["value"] > 0
 
 
-# Four ways to write x + 3 behind a thought, and where the program is not the answer.
+# Ways to write x + 3 behind a thought, and where the program is not the answer.
 BODY = "return x + 3"
 WHOLE = f"def add3(x):\n    {BODY}"
 PROGRAMS = {
     f"<think>hm</think>\n```python\n{WHOLE}\n```": True,
     f"I add.\n\n```python\n{WHOLE}\n```\nAnswer: add3, as above": True,
     f"Answer: {WHOLE}": True,
-    f"Answer:\n```\n{WHOLE}\n```\nIt prints 4 for 1.": True,
     f"    {BODY}": True,
     f"Answer: {BODY}": True,
     f"```python\n{WHOLE}\n```\n<think>or 2?</think>\n```\n{WHOLE.replace('3', '2')}\n```": False,
-    f"<think>```python\n{WHOLE}\n```": False,
     f"<think>```python\n{WHOLE}\n```</think>\nAnswer: add3": False,
-    'print("Answer: x + 3")': False,
     "Answer: x + 3": False,
 }
 

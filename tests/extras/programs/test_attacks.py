@@ -117,11 +117,6 @@ ATTACKS = {
         "import atexit, os\natexit.register(lambda: os.write(1, b'passed\\n'))\n"
         "def f(n, g): raise SystemExit"
     ),
-    "a thread": (
-        "import _thread\ndef late():\n    while True: pass\n_thread.start_new_thread(late, ())\n"
-        "def f(n, g): return 0"
-    ),
-    "another process": "import os\nif os.fork(): os._exit(0)\ndef f(n, g): return 0",
     "raising what the tests raise": "def f(n, g): raise AssertionError",
     "the end of a loop": "def f(n, g): raise StopIteration",
     "recursion between both sides": "def f(n, g): return f(n, lambda x: f(x, g))",
@@ -138,7 +133,7 @@ def test_the_tests_can_be_passed() -> None:
     assert run("def f(n, g): return 1000 + g(n)", ProgramTests("f", TEST), AMPLE) == "passed"
 
 
-def test_tests_that_swallow_an_iterators_end_see_it_quit() -> None:
+def test_tests_that_catch_everything_do_not_hide_an_end_in_an_iterator() -> None:
     swallows = "it = f()\ntry:\n    list(it)\nexcept BaseException:\n    pass\n"
     program = "import os\ndef f():\n    yield 1\n    os._exit(0)"
     assert run(program, ProgramTests("f", swallows), AMPLE) == "quit"
@@ -176,7 +171,7 @@ class Lines:
         *({"call": 3}, {"call": [0, ["tuple", []], ["dict", []]]}, {"call": [None, 0, 0]}),
     ],
 )
-def test_what_is_no_message_breaks_the_link(message: object) -> None:
+def test_an_invalid_message_breaks_the_link(message: object) -> None:
     peer = Peer(Lines(message))  # type: ignore[arg-type]
     with pytest.raises(BrokenLinkError):
         peer.call(0, (), {})

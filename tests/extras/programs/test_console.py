@@ -19,7 +19,6 @@ QUICK = ProgramLimits(deadline_s=1.0, memory_mb=256)
         ("7 + 8", "15\n"),
         ("x = 3\nprint(x)\nx * 2", "3\n6\n"),
         ("x = 3", ""),
-        ("None", ""),
         ("import math\nmath.factorial(5)", "120\n"),
         ("1 / 0", "ZeroDivisionError: division by zero\n"),
         ("open('/etc/passwd').read()", "PermissionError: [Errno 1] Operation not permitted"),
@@ -31,7 +30,7 @@ QUICK = ProgramLimits(deadline_s=1.0, memory_mb=256)
         ("[0] * 10 ** 10", "MemoryError"),
     ],
 )
-def test_what_is_shown(source: str, shown: str) -> None:
+def test_the_output_of_a_program(source: str, shown: str) -> None:
     output = output_of(source, QUICK)
     assert output == shown if shown.endswith("\n") or not shown else shown in output
 
@@ -51,15 +50,9 @@ def forging(message: str) -> str:
 @pytest.mark.parametrize(
     "message",
     [
-        *("b'null'", "b'[]'", "b'7'", "b'\"text\"'", "b'{}'", "b'{'", "b''", "b'NaN'", "b'true'"),
-        *("b'\\xff\\xfe'", "b'\\0'", "b'[' * 100_000", "b'{\"a\":' * 100_000", "b'1' * 10_000"),
-        *(
-            "b'{\"value\": null}'",
-            "b'{\"value\": [1]}'",
-            "b'{\"error\": 3}'",
-            "b'{\"error\": [[]]}'",
-        ),
-        *("b'{\"error\": {}}'", "b'{\"call\": [0, 1, 2]}'", 'b\'{"value": "a", "error": 1}\''),
+        *("b'null'", "b'7'", "b'{}'", "b'{'", "b'\\xff\\xfe'", "b'[' * 100_000", "b'1' * 10_000"),
+        *("b'{\"value\": [1]}'", "b'{\"error\": 3}'", "b'{\"error\": [[]]}'"),
+        *("b'{\"call\": [0, 1, 2]}'", 'b\'{"value": "a", "error": 1}\''),
         "b'x' * 3_000_000",
     ],
 )
@@ -76,10 +69,6 @@ def test_a_forged_reply_kills_the_program_alone(message: str) -> None:
 )
 def test_a_forged_reply_is_cut(message: str) -> None:
     assert output_of(forging(message), QUICK, longest=50) == "x" * 50
-
-
-def test_half_a_surrogate_is_no_text() -> None:
-    assert output_of("print(chr(0xd800) + 'a')") == "?a\n"
 
 
 def test_a_source_without_bound_is_not_run() -> None:

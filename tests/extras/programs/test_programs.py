@@ -73,20 +73,6 @@ HARM = {
     "reading files": (harm("open('/etc/passwd').read()"), "failed"),
     "another process's memory": (harm("open(f'/proc/{os.getppid()}/mem', 'rb')"), "failed"),
     "writing files": (harm("open('left', 'w').write('x')"), "failed"),
-    "what equals everything": (
-        "class Any(int):\n    def __eq__(self, other): return True\n"
-        "    __hash__ = int.__hash__\ndef f(x): return Any(0)",
-        "failed",
-    ),
-    "forging a verdict": (
-        harm(
-            "for end in range(100):\n"
-            "    try: os.write(end, b'passed\\npassed\\n')\n"
-            "    except OSError: pass\n"
-            "os._exit(0)"
-        ),
-        "quit",
-    ),
     "flooding the pipes": (
         harm(
             "while True:\n"
@@ -106,17 +92,6 @@ def test_harm_is_wrong_and_stays_inside(name: str) -> None:
     assert run(program, SQUARE, SHORT if outcome == "timeout" else AMPLE) == outcome
 
 
-def test_frames_hold_no_expectations() -> None:
-    search = (
-        "seen = []\nframe = sys._getframe()\nwhile frame:\n"
-        "    seen.append(repr(frame.f_locals) + repr(frame.f_code.co_consts))\n"
-        "    frame = frame.f_back\n"
-        "found = ' '.join(seen)\n"
-        "if ''.join(['candi', 'date(2)']) in found: return None"
-    )
-    assert run(harm(search), SQUARE, AMPLE) == "passed"
-
-
 def test_files_of_the_user_survive(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.write_text("still here")
@@ -128,7 +103,7 @@ def test_files_of_the_user_survive(tmp_path: Path) -> None:
     assert kept.read_text() == "still here"
 
 
-def test_tests_that_swallow_everything_do_not_hide_an_end() -> None:
+def test_tests_that_catch_everything_do_not_hide_an_end() -> None:
     tolerant = ProgramTests("f", "def check(c):\n    try: c(2)\n    except BaseException: pass\n")
     assert run(RIGHT, tolerant, AMPLE) == "passed"
     assert run("import os\ndef f(x): os._exit(0)", tolerant, AMPLE) == "quit"
@@ -226,7 +201,7 @@ def test_verdicts_of_the_grader() -> None:
 
 
 @pytest.mark.parametrize("limits", [{"deadline_s": 0}, {"memory_mb": 1}])
-def test_limits_that_make_no_sense(limits: dict[str, int]) -> None:
+def test_invalid_limits_are_refused(limits: dict[str, int]) -> None:
     with pytest.raises(UserError, match="it must be"):
         ProgramLimits(**limits)
 

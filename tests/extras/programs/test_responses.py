@@ -31,11 +31,8 @@ def block(code: str, info: str = "python", mark: str = "```") -> str:
 RIGHT = {
     # What follows the solution.
     "usage": block(GOOD) + "Use it like this:\n" + block("print(triple(4))  # 12"),
-    "assertions": block(GOOD) + block("assert triple(1) == 3\nassert triple(0) == 0"),
     "a wrong assertion": block(GOOD) + block("assert triple(1) == 4"),
-    "a session": block(GOOD) + block(">>> triple(4)\n12", "pycon"),
     "a shell": block(GOOD) + block("$ python triple.py\n12", "bash"),
-    "an output": block(GOOD) + "Output of triple:\n" + block("triple(4) = 12", ""),
     "an output that assigns": block(GOOD) + block("triple = 12", "text"),
     "a stub that recalls it": block(GOOD)
     + block("def triple(x):\n    ...  # as above\n\nassert triple(1) == 3"),
@@ -63,8 +60,6 @@ RIGHT = {
     "a helper after": block("def triple(x):\n    return add(x, 2 * x)")
     + "where\n"
     + block("def add(a, b):\n    return a + b"),
-    "imports before": block("import operator\nfrom functools import reduce")
-    + block("def triple(x):\n    return reduce(operator.add, [x] * 3)"),
     "a star import before": block("from operator import *")
     + block("def triple(x):\n    return mul(x, 3)"),
     "helpers of helpers": block("ONE = 1\ndef two():\n    return ONE + ONE\nprint(two())")
@@ -84,7 +79,6 @@ RIGHT = {
     # Versions.
     "drafts": block(BAD) + "Wait, that doubles.\n" + block(GOOD),
     "drafts in one block": block(BAD + "\n" + GOOD),
-    "a draft with another body": block("def triple(x):\n    pass") + block(GOOD),
     "a draft that loops": block("while True:\n    pass\n" + BAD) + block(GOOD),
     # Fences.
     "four backticks": block(GOOD, mark="````"),
@@ -96,11 +90,8 @@ RIGHT = {
     "a list": "1. Code:\n\n   ```python\n   def triple(x):\n       return 3 * x\n   ```\n2. Done.",
     "a mark of a list": "- ```python\n  def triple(x):\n      return 3 * x\n  ```\n- Done.",
     "a quotation": "> ```python\n> def triple(x):\n>     return 3 * x\n> ```\n",
-    "python3": block(GOOD, "python3"),
-    "capitals": block(GOOD, "Python"),
     "a title": block(GOOD, 'py title="triple.py"'),
     "braces": block(GOOD, "{.python .numberLines}"),
-    "a blank before the language": block(GOOD, " python"),
     "windows lines": block(GOOD).replace("\n", "\r\n"),
     "code at the closing fence": "```python\ndef triple(x):\n    return 3 * x```\nThat is all.",
     "words before the fence": "Answer: ```python\n" + GOOD + "```",
@@ -129,10 +120,8 @@ RIGHT = {
     "def triple(x):\n    return times(3, x)",
     "imports and a class": "import math\n\nclass Solution:\n    def triple(self, x):\n"
     "        return math.prod((3, x))",
-    "a constant before it": "THREE = 3\n\ndef triple(x):\n    return THREE * x\n",
     # The end of the text, spelled out.
     "an end": GOOD.rstrip() + "<|endoftext|>",
-    "ends": GOOD.rstrip() + " </s>\n<|endoftext|>\n",
     "half an end": GOOD.rstrip() + "<|im_",
     "an end in an open fence": "```python\n" + GOOD.rstrip() + "<end_of_turn>",
     "an end behind a body": "    return 3 * x<｜end▁of▁sentence｜>",
@@ -166,9 +155,6 @@ RIGHT = {
     "a name with a type": block(
         "from typing import Callable\ntriple: Callable[[int], int] = lambda x: 3 * x"
     ),
-    "a partial": block(
-        "from functools import partial\nimport operator\ntriple = partial(operator.mul, 3)"
-    ),
     "an import": block(
         "import math\n\ndef three(): return 3\n\nfrom operator import mul as times\n"
         "def triple(x): return times(three(), x)"
@@ -197,9 +183,6 @@ RIGHT = {
     ),
     "an attribute of the function": block(
         "def triple(x):\n    triple.calls += 1\n    return 3 * x\n\ntriple.calls = 0"
-    ),
-    "a global": block(
-        "calls = 0\ndef triple(x):\n    global calls\n    calls += 1\n    return 3 * x"
     ),
     "mutual recursion": block(
         "def less(x):\n    return triple(x - 1) + 3\n\n"
@@ -316,8 +299,6 @@ def test_the_answer_is_the_block_with_the_solution() -> None:
         " " * 200_000,
         "> " * 100_000,
         "def triple" * 20_000,
-        "def triple:#" + ":#" * 50_000,
-        "def triple\\n" * 20_000,
         "triple:" * 30_000,
         "1. " * 60_000,
     ],

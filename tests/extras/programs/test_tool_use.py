@@ -125,10 +125,8 @@ def test_the_contract(view: Any) -> None:
         ({"output": "1"}, r"--env.output must say \{\}"),
         ({"closes": ""}, "--env.closes must not be empty"),
         ({"calls": 0}, "calls is 0; it must be at least 1"),
-        ({"deadline_s": 0.0}, "deadline_s is 0.0; it must be above 0"),
-        ({"memory_mb": 1}, "memory_mb is 1; it must be at least 64"),
     ],
 )
-def test_settings_that_cannot_be(settings: dict[str, Any], sentence: str) -> None:
+def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         ToolUseSettings(**settings)

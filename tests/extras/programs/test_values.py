@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, run
-from coterie.extras.programs.tester import looks_at_arguments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
 AMPLE = ProgramLimits(deadline_s=60.0, memory_mb=512)
@@ -214,7 +213,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_programs_do_not(name: str) -> None:
+def test_wrong_programs_do_not_pass(name: str) -> None:
     program, test, outcome = WRONG[name]
     assert run(program, ProgramTests("f", test), AMPLE) == outcome
 
@@ -275,32 +274,6 @@ def test_lists_of_numbers_are_compared_by_their_shape() -> None:
         assert run(f"def f(x):\n    y = 2 * x + 0.5\n    return {value}", tests, AMPLE) == "failed"
 
 
-def test_who_names_nan_gets_it() -> None:
+def test_nan_passes_where_the_tests_expect_it() -> None:
     tests = ProgramTests("f", "import math\nassert math.isnan(f())")
     assert run("def f(): return float('nan')", tests, AMPLE) == "passed"
-
-
-@pytest.mark.parametrize(
-    ("test", "looks"),
-    [
-        ("xs = [2, 1]\nf(xs)\nassert xs == [1, 2]", True),
-        ("xs = [2, 1]; f(xs); assert [1, 2] == xs", True),
-        (
-            "def check(g):\n    xs = [2, 1]\n    g(xs)\n    np.testing.assert_equal(xs, [1, 2])",
-            True,
-        ),
-        ("for xs, ys in cases:\n    f(a=xs)\n    assert list(xs) == ys", True),
-        ("xs = [2, 1]\nys = sorted(xs)\nf(xs)\nassert xs == ys", True),
-        ("assert f([2, 1]) == [1, 2]", False),
-        ("xs = [2, 1]\nassert f(xs) == sorted(xs)", False),
-        ("xs = [2, 1]\nassert sorted(xs) == f(xs)", False),
-        ("xs = [2, 1]\nout = f(xs)\nassert out == sorted(xs)", False),
-        ("xs = [2, 1]\nout = f(xs)\nys = sorted(xs)\nassert out == ys", False),
-        ("xs = [2, 1]\nf(xs)\nassert xs == sorted(xs)", False),
-        ("xs = [2, 1]\nassert xs == [2, 1]\nassert f(xs) == [1, 2]", False),
-        ("for i, x in enumerate(xs):\n    same(f(*x), ref(*x), 0)", False),
-        ("assert (", False),
-    ],
-)
-def test_which_tests_look_at_arguments(test: str, looks: bool) -> None:
-    assert looks_at_arguments(test, "f") is looks
