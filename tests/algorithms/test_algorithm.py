@@ -14,11 +14,6 @@ from coterie.algorithms import (
 from coterie.datatypes import UserError
 
 
-def test_unknown_name_lists_the_known():
-    with pytest.raises(UserError, match=r"unknown algorithm 'ppo'; known: grpo, dr-grpo"):
-        algorithms.get("ppo")
-
-
 def test_register(monkeypatch):
     monkeypatch.setattr(algorithms.algorithm, "ALGORITHMS", dict(ALGORITHMS))
     mine = Algorithm(surrogate=ClippedRatio(low=0.1))

@@ -84,10 +84,6 @@ def rank(reward_M, group_M):
 
 def few(reward_M, group_M):
     return reward_M[:1]
-
-
-def gone(reward_M, group_M):
-    return reward_M / 0
 '''
 UNDERIVED = """
 from dataclasses import dataclass
@@ -155,9 +151,7 @@ def test_by_an_entry_point(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("nothing", "unknown algorithm 'nothing'; known: grpo, "),
         ("my_algorithms:NUMBER", "is a int; it must be a coterie.algorithms.Algorithm"),
-        ("my_algorithms:LOST", "cannot be loaded: AttributeError: module 'my_algorithms' has no"),
         (
             "my_algorithms:SILENT",
             "its setting surrogate is Silent(names=frozenset({'a'})), which",
@@ -210,13 +204,11 @@ def test_an_own_advantage_trains_and_resumes(mine: Path) -> None:
     ("path", "sentence"),
     [
         ("my_algorithms:few", "it must give 5 finite numbers, one for each reward"),
-        ("my_algorithms:gone", "it must give 5 finite numbers, one for each reward"),
         ("my_algorithms:NUMBER", "is a int; it must be a function"),
         ("my_algorithms:nobody", "cannot be loaded: AttributeError"),
         ("rank", "Is a colon missing?"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_what_is_no_advantage(
     path: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,6 +216,3 @@ def test_what_is_no_advantage(
     assert main(["--algo.advantage", path, *SMALL, "--run-dir", str(run)]) == 2
     assert sentence in capsys.readouterr().err
     assert not run.exists()
-    gdpo = ["--algo.combine", "normalise-then-sum", "--algo.advantage", "my_algorithms:rank"]
-    assert main([*gdpo, *SMALL]) == 2
-    assert "algo.advantage compares whole rewards" in capsys.readouterr().err

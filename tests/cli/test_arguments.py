@@ -30,7 +30,6 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     [
         ("train --stpes 3", f"train.py: unknown option --stpes; did you mean --steps? {ALL}"),
         ("train --steps x", f"train.py: --steps is 'x'; it must be a whole number {ALL}"),
-        ("train --steps 1.5", f"train.py: --steps is '1.5'; it must be a whole number {ALL}"),
         ("train --learner.lr a", f"train.py: --learner.lr is 'a'; it must be a number {ALL}"),
         ("train --learner.lr", f"train.py: --learner.lr needs a value {ALL}"),
         (
@@ -38,20 +37,15 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
             f"train.py: --agents.bob.tuning is 'foo'; it must be auto, full or lora {ALL}",
         ),
         ("train foo", f"train.py: 'foo' belongs to no option {ALL}"),
-        ("train -x", f"train.py: '-x' belongs to no option {ALL}"),
         ("train --roles", "--roles: expected at least one argument (options: python train.py"),
-        ("train --config", "train.py: --config: expected one argument (options: python train"),
         ("train --env core-teachin", "unknown env 'core-teachin'; did you mean 'core-teaching'?"),
-        ("train --env Core-Teaching", "unknown env 'Core-Teaching'; did you mean 'core-teaching'?"),
         ("train --algo gsop", "unknown algorithm 'gsop'; did you mean 'gspo'"),
         ("coterie train --stpes 3", "(options: coterie train --env core-teaching --algo gspo"),
         ("coterie trian", "coterie: unknown program 'trian'; did you mean 'train'? known: train,"),
         ("coterie report", "coterie report: the following arguments are required: run (opti"),
-        ("coterie check", "coterie check: the following arguments are required: name (optio"),
         ("coterie check --seed x y", "coterie check: --seed: invalid int value: 'x' (options"),
         ("benchmark suit", "unknown comparison 'suit'; did you mean 'suite'?"),
         ("benchmark suite --foo 3", "unknown option --foo (options: python benchmark.py suite"),
-        ("coterie benchmark suite --foo", "coterie benchmark: unknown option --foo (options: c"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_line_and_then_the_next_command(
@@ -64,17 +58,12 @@ def test_a_mistake_is_one_line_and_then_the_next_command(
     ("argv", "flag"),
     [
         ("train --config a.toml --config b.toml", "--config"),
-        ("train --config=a.toml --config b.toml", "--config"),
-        ("train --preset core-qwen-gsm8k --preset core-qwen-gsm8k", "--preset"),
         ("train --resume a --resume b", "--resume"),
-        ("train --evaluate a --evaluate b", "--evaluate"),
         ("train --env core-teaching --env sd-e2", "--env"),
-        ("train --roles alice bob --roles bob carol", "--roles"),
         ("train --steps 3 --steps 4", "--steps"),
         ("train --env.k_cold 3 --env.k-cold 4", "--env.k-cold"),
         ("benchmark --policies a=tiny:alice --policies b=tiny:bob", "--policies"),
         ("coterie report a --out b --out c", "--out"),
-        ("coterie check core-teaching --seed 1 --seed 2", "--seed"),
     ],
 )
 def test_an_option_given_twice_is_refused(

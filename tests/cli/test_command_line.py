@@ -9,7 +9,6 @@ import pytest
 
 from coterie.algorithms import ALGORITHMS
 from coterie.cli.command_line import parse
-from coterie.training.config.serialize import to_plain
 from coterie.training.config.train_settings import Choice, defaults, restore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -149,14 +148,6 @@ def test_a_run_says_at_once_what_it_is() -> None:
     )
     alone = parse(["--train-role", "bob", "--agents.alice.model", "tiny:bob"])
     assert alone.headline().endswith("training bob; loading torch, then tiny:bob")
-
-
-def test_bounds_and_rounds_of_dapo_are_flags() -> None:
-    algo = parse(["--algo", "dapo"]).algo
-    assert (algo.generation_batch, to_plain(algo.surrogate)["dual"]) == (0, None)
-    flags = ["--algo.generation-batch", "24", "--algo.surrogate.dual", "5"]
-    algo = parse(["--algo", "dapo", *flags]).algo
-    assert (algo.generation_batch, to_plain(algo.surrogate)["dual"]) == (24, 5.0)
 
 
 def test_resume_takes_up_the_stored_settings(tmp_path: Path) -> None:

@@ -16,13 +16,7 @@ def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("~nosuchuser/x", "'~nosuchuser/x'"),
-        ("x" * 5000, f"'{'x' * 80}'..."),
-        ("a\0b.jsonl", r"'a\x00b.jsonl'"),
-        ("\ud800.jsonl", r"'\ud800.jsonl'"),
-    ],
+    ("text", "shown"), [("~nosuchuser/x", "'~nosuchuser/x'"), ("x" * 5000, f"'{'x' * 80}'...")]
 )
 def test_no_paths(text: str, shown: str) -> None:
     with pytest.raises(UserError) as refusal:

@@ -192,6 +192,15 @@ def test_turns_are_taken_one_at_a_time() -> None:
     assert env.agents == []
 
 
+def test_observations_of_turns_are_in_their_space_too() -> None:
+    class Accents(Turns):
+        def observe(self, agent: str) -> str:
+            return "é"
+
+    with pytest.raises(AssertionError, match="'é', which is not in its observation space Text"):
+        envs.check_env(Accents(), varied=False)
+
+
 def test_a_cyclic_environment_acts_together() -> None:
     env = adapt(Cycle(), view="text")
     observations, _ = env.reset(seed=7)

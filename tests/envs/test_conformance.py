@@ -11,7 +11,7 @@ from pettingzoo import ParallelEnv
 
 from coterie.datatypes import ScoreRequests
 from coterie.envs import check_env
-from coterie.envs.spaces import TextSpace, TokenSpace
+from coterie.envs.spaces import TextSpace
 from coterie.envs.token_view import TokenView
 
 
@@ -273,12 +273,6 @@ class Rewriting(TokenView):
         return observations, *rest
 
 
-@caught("does not begin with what it read and sampled")
-class Losing(TokenView):
-    def step(self, actions: Any) -> Any:
-        return super().step({agent: ids[:-1] for agent, ids in actions.items()})
-
-
 @caught("a_0 is active and has an empty context")
 class Silent(TokenView):
     def reset(self, *args: Any, **kwargs: Any) -> Any:
@@ -286,14 +280,6 @@ class Silent(TokenView):
         for shown in observations.values():
             shown["tokens"] = shown["tokens"][:0]
         return observations, infos
-
-
-@caught("not in its observation space")
-class Far(TokenView):
-    def reset(self, *args: Any, **kwargs: Any) -> Any:
-        space = spaces.Dict({"tokens": TokenSpace(5), "active": spaces.Discrete(2)})
-        self._observation_spaces = dict.fromkeys(("a_0", "b_0"), space)
-        return super().reset(*args, **kwargs)
 
 
 @pytest.mark.parametrize(("sentence", "broken"), BROKEN, ids=[case[1].__name__ for case in BROKEN])

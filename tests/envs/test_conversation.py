@@ -109,14 +109,10 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
     ("asked", "shown"),
     [
         ({"c_0": "who?"}, "{'c_0': 'who.'}"),
-        ({}, "{}"),
         ({"a_0": ""}, "{'a_0': ''}"),
-        ({"a_0": 5}, "{'a_0': 5}"),
         (None, "None"),
-        ({"a_0": Ask()}, ""),
         ({"a_0": Ask(piece="continuation")}, ""),
         (Turn({}), ""),
-        (Turn({"a_0": Ask("", "fresh")}), ""),
     ],
 )
 def test_a_conversation_asks_somebody_something(asked: Any, shown: str) -> None:
@@ -137,7 +133,6 @@ PAID = {"a_0": {"right": 1.0}}
         (Outcome(PAID, {"b": {"x": 1}}), "ended with the measured {'b': {'x': 1}}; they"),
         (Outcome({"a_0": 1.0}), "ended with the terms {'a_0': 1.0}; they must be"),
         (Outcome({"a_0": {"x": "1"}}), "ended, and reward_terms of a_0 is {'x': '1'}: it must be"),
-        (Outcome({"a_0": {"x": float("nan")}}), "ended, and reward_terms of a_0 is {'x': nan}: it"),
         (Outcome(PAID, episode=[1]), "ended with the episode [1]; it must be a dictionary"),
         (Outcome(PAID, groups={"a_0": {"pair": "x"}}), "ended, and the groups of a_0 are ['pair',"),
         (Outcome(PAID, groups={"a_0": 3}), "ended with the groups {'a_0': 3}; they must be a dict"),

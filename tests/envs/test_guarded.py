@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
@@ -70,11 +69,11 @@ TERMS = "a dictionary of finite numbers by name"
 GROUPS = "a dictionary of non-empty strings by group key"
 WEIGHT = "a finite number of at least 0"
 WRONG = [
-    *(("max_new_tokens", value, LIMIT) for value in ("abc", -5, 0, 2.5, True, float("nan"), None)),
-    *(("stop", value, STOP) for value in ("abc", 5, [1, None], [""], None)),
-    *(("reward_terms", value, TERMS) for value in ("x", {"a": "b"}, {"a": np.inf}, {3: 1.0}, None)),
-    *(("groups", value, GROUPS) for value in (3, {"problem+role": {}}, {"problem": ""}, None)),
-    *(("loss_weight", value, WEIGHT) for value in ("x", -1, float("nan"), np.ones(2), None)),
+    *(("max_new_tokens", value, LIMIT) for value in (0, 2.5, True)),
+    *(("stop", value, STOP) for value in ("abc", [""])),
+    *(("reward_terms", value, TERMS) for value in ("x", {"a": np.inf}, {3: 1.0})),
+    *(("groups", value, GROUPS) for value in (3, {"problem+role": {}}, {"problem": ""})),
+    *(("loss_weight", value, WEIGHT) for value in (float("nan"), np.ones(2))),
     ("episode", "x", "a dictionary by name"),
     ("learned_after", 5, "text"),
     ("piece", "chat", "'message', 'continuation' or 'fresh'"),
@@ -144,11 +143,7 @@ def refuse(error: Exception) -> Callable[..., Any]:
     ("said", "sentence"),
     [
         ({"reward": np.array([1.0, 2.0])}, "the reward of guest_0 is array([1., 2.]), not a"),
-        ({"reward": torch.ones(2)}, "the reward of guest_0 is tensor([1., 1.]), not a finite"),
-        ({"reward": np.array([1.0])}, "the reward of guest_0 is array([1.]), not a finite number."),
-        ({"reward": "1"}, "the reward of guest_0 is '1', not a finite number."),
         ({"reward": np.nan}, "the reward of guest_0 is nan, not a finite number."),
-        ({"reward": None}, "the reward of guest_0 is None, not a finite number."),
         ({"end": np.ones(2)}, "terminations['guest_0'] is array([1., 1.]): it must be True or Fal"),
         ({"info": "abc"}, "the info of guest_0 is 'abc': it must be a dictionary; fix it, then"),
         ({"shown": {"text": "x", "active": np.ones(2)}}, "'active' of guest_0 is array([1., 1.])"),
@@ -156,12 +151,10 @@ def refuse(error: Exception) -> Callable[..., Any]:
         ({"reset": lambda seed, options: ({}, {})}, "reset() gives guest_0, which is in agents,"),
         ({"step": lambda given: ({"zoe_0": ""}, {}, {}, {}, {})}, "after step() 'zoe_0' is there"),
         ({"step": refuse(StopIteration())}, "Plain: step() raised StopIteration; coterie check"),
-        ({"step": refuse(KeyError("two\nlines"))}, r"step() raised KeyError: 'two\nlines'; coter"),
         ({"step": refuse(ValueError("two\nlines"))}, "step() raised ValueError: two lines; coter"),
         ({"step": refuse(Unprintable())}, "step() raised Unprintable; coterie check says"),
         ({"metadata": None}, "Plain: metadata is None: it must be a dictionary; fix it, then run"),
         ({"metadata": {"replicas": "x"}}, "metadata['replicas'] is 'x': it must be an int of at"),
-        ({"metadata": {"replicas": -3}}, "metadata['replicas'] is -3: it must be an int of at"),
         ({"metadata": {"group_keys": 5}}, "metadata['group_keys'] is 5: it must be a tuple of"),
         ({"metadata": {"default_group": 5}}, "metadata['default_group'] is 5: it must be one of"),
     ],
@@ -172,7 +165,7 @@ def test_what_else_goes_wrong(said: dict[str, Any], sentence: str) -> None:
         played(Plain(**said))
 
 
-@pytest.mark.parametrize("agents", [None, "guest_0", 3])
+@pytest.mark.parametrize("agents", [None, "guest_0"])
 def test_agents_that_are_no_list(agents: Any) -> None:
     class Nobody(Plain):
         def reset(self, seed: int | None = None, options: Any = None) -> Any:
@@ -194,13 +187,8 @@ def test_closing_may_fail_too() -> None:
     ("said", "sentence"),
     [
         ({"shown": "x"}, "guest_0 observes 'x': it must be a dictionary of 'text', a string, and"),
-        ({"shown": {"text": 5, "active": 1}}, "guest_0 observes {'text': 5, 'active': 1}: it must"),
         ({"shown": {"text": "x"}}, "guest_0 observes {'text': 'x'}: it must be a dictionary of"),
         ({"info": {"stop": "abc"}}, "stop of guest_0 is 'abc': it must be a list of non-empty str"),
-        (
-            {"step": refuse(KeyError("x"))},
-            "Plain: step() raised KeyError: 'x'; coterie check says where.",
-        ),
     ],
 )
 def test_text_environments_are_held_to_it_as_well(said: dict[str, Any], sentence: str) -> None:

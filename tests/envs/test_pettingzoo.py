@@ -5,7 +5,7 @@ from typing import Any
 
 import pettingzoo
 import pytest
-from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, seed_test
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from coterie import envs
@@ -63,12 +63,6 @@ def test_parallel_seeds(build: MakeView, view: str, name: str) -> None:
 @pytest.mark.parametrize("view", VIEWS)
 def test_aec_api(build: MakeView, view: str, name: str) -> None:
     api_test(parallel_to_aec(build(view, name)), num_cycles=20)
-
-
-@each_env
-@pytest.mark.parametrize("view", VIEWS)
-def test_aec_seeds(build: MakeView, view: str, name: str) -> None:
-    seed_test(lambda: parallel_to_aec(build(view, name)), num_cycles=20)
 
 
 # Who is not asked: a confidence that nobody states defers nothing in training, and no expert is

@@ -32,13 +32,10 @@ def test_pools() -> None:
         ("scripted:oracle?p=1", "no option 'p'; known: kind, p_right"),
         ("scripted:oracle?p_right=often", "p_right=often is not a value"),
         ("scripted:oracle?p_right=1.5", "p_right is 1.5; it must be 0 to 1"),
-        ("scripted:oracle?p_right", "NAME=VALUE"),
-        ("scripted:oracle?p_right=1&p_right=0", "each once"),
         ("server:http://127.0.0.1:8000", "needs a model name"),
         ("server:nowhere?model=x", "an address like"),
         ("server:http://a?model=x&send_seed=maybe", "send_seed=maybe is not a value"),
         ("pool:", "write pool"),
-        ("pool:a||b", "write pool"),
         ("pool:pool:a|b", "another pool"),
     ],
 )

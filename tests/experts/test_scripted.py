@@ -113,9 +113,7 @@ def test_wrong_answers_of_the_other_kinds():
     assert wrong("", "math") == {"0"}
 
 
-@pytest.mark.parametrize(
-    "gold", ["1e999999999", "9" * 10**6, "1/" + "9" * 10**6, "," * 10**5, "1/0"]
-)
+@pytest.mark.parametrize("gold", ["1e999999999", "9" * 10**6, "," * 10**5, "1/0"])
 @pytest.mark.parametrize("kind", ["math", "number", "list", "choice", "text"])
 def test_hostile_gold_is_survived(gold, kind):
     problem = Problem(id="h", question="", gold=gold, kind=kind)

@@ -42,23 +42,16 @@ SERVERS = [
     ({"api": "completions", "system_prompt": "x"}, "system_prompt"),
     ({"strip_thinking": False, "keep_thinking_tokens": 5}, "keep_thinking_tokens"),
     ({"retries": -1}, "retries is -1; it must be at least 0"),
-    ({"concurrency": 0}, "concurrency is 0; it must be at least 1"),
-    ({"max_tokens": 0}, "max_tokens"),
-    ({"timeout_s": 0}, "timeout_s is 0; it must be above 0"),
-    ({"read_timeout_s": float("nan")}, "read_timeout_s"),
     (
         {"backoff_s": 2.0, "max_backoff_s": 1.0},
         "max_backoff_s is 1.0; it must be at least backoff_s, 2",
     ),
     ({"extra_body": "{"}, "JSON object"),
     ({"extra_body": "[1]"}, "JSON object"),
-    ({"extra_body": "[" * 100_000}, "JSON object"),
     ({"extra_body": '{"stream": true}'}, "'stream'"),
 ]
 SCRIPTS = [
     ({"p_right": 1.5}, "p_right"),
-    ({"p_right": float("nan")}, "p_right"),
-    ({"delay_s": -1}, "delay_s"),
     ({"template": "Answer:"}, "template"),
     ({"hint_template": ""}, "hint_template"),
 ]

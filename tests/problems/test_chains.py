@@ -109,11 +109,9 @@ def test_it_is_a_source():
     [
         ({"mix": (0, 0, 0)}, "shares"),
         ({"mix": (-1, 1, 1)}, "it must be at least 0"),
-        ({"mix": (0.5, float("nan"), 0.5)}, "it must be at least 0 and finite"),
         ({"mix": (1, 1)}, "it must be a list of 3"),
         ({"min_length": 0}, "lengths"),
         ({"min_length": 5, "max_length": 4}, "lengths"),
-        ({"max_length": 10**9}, "lengths"),
         ({"min_length": 1}, "family X"),
     ],
 )

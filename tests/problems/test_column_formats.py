@@ -5,7 +5,7 @@ import pytest
 
 from coterie.datatypes import Problem, UserError
 from coterie.problems import opening
-from coterie.problems.column_formats import BY_NAME, FORMATS, pair_format, read_row, recognise
+from coterie.problems.column_formats import BY_NAME, read_row, recognise
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.hub import HUB_SETS
 from coterie.problems.readers import bare_problem
@@ -162,14 +162,6 @@ def test_a_known_set_opens_by_its_own_name(name, publish, monkeypatch):
             assert (source[0].gold, source[0].kind) == (wanted.gold, wanted.kind)
 
 
-def test_every_format_of_the_table_has_a_row_here():
-    untested = {form.name for form in FORMATS} - ROWS.keys()
-    # Pairs of columns share one reader with the pairs above; the rest is tested by itself.
-    assert {name for name in untested if "+" not in name} == {
-        "gpqa", "squad", "triviaqa", "ambigqa", "drop", "pubmedqa", "messages", "conversations",
-    }  # fmt: skip
-
-
 def test_scalar_columns_are_kept_as_meta():
     assert read(ROWS["problem+solution"][0]).meta == {"level": "Level 5", "type": "Algebra"}
 
@@ -206,28 +198,23 @@ NO_OPTION = "names none of the options"
 @pytest.mark.parametrize(
     ("form", "change", "sentence"),
     [
-        *(("mmlu", {"answer": answer}, NO_OPTION) for answer in (7, -1, True, "Z", "")),
+        *(("mmlu", {"answer": answer}, NO_OPTION) for answer in (7, "Z")),
         ("commonsenseqa", {"answerKey": ""}, NO_OPTION),
         ("medmcqa", {"cop": -1}, NO_OPTION),
         ("mmlu", {"choices": ["only"]}, "1 options"),
         ("mmlu", {"choices": ["a", None]}, "empty or not text"),
-        ("mmlu", {"choices": ["a", " "]}, "empty or not text"),
         ("mmlu", {"question": "  "}, "the question is empty"),
         ("mmlu", {"question": 5}, "'question' is int"),
         ("mmlu", {"question": "\ud800?"}, "half a surrogate"),
-        ("mmlu", {"choices": ["a", "\udfff"]}, "half a surrogate"),
         ("commonsenseqa", {"choices": {"label": ["A"], "text": ["x", "y"]}}, "of one length"),
         ("dapo", {"reward_model": "4"}, "holds no 'ground_truth'"),
         ("humaneval", {"entry_point": "f()"}, "not the name of a function"),
         ("humaneval", {"entry_point": None}, "'entry_point' is missing"),
-        ("humaneval", {"test": None}, "'test' is missing"),
         ("mbppplus", {"test_list": []}, "calls no function"),
-        ("mbppplus", {"test_list": "assert"}, "calls no function"),
         ("mbppplus", {"test_list": ["assert k(1)"]}, "calls no function"),
         ("problem+solution", {"solution": "We see that it is large. " * 10}, "marks no answer"),
         ("problem+solution", {"solution": r"so \boxed{1"}, "no closed"),
         ("problem+answer", {"answer": None}, "the answer is missing"),
-        ("problem+answer", {"answer": " "}, "the answer is empty"),
     ],
 )
 def test_unusable_rows(form, change, sentence):
@@ -257,19 +244,6 @@ def test_the_kind_can_be_overridden_but_not_for_choices_and_programs():
     for form, sentence in (("mmlu", "multiple choice"), ("humaneval", "asks for a program")):
         with pytest.raises(UnusableRowError, match=sentence):
             read(ROWS[form][0], kind="text")
-
-
-def test_a_chat_is_read_whole():
-    chat = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "First?"},
-        {"role": "assistant", "content": "1"},
-        {"role": "user", "content": "Second?"},
-    ]
-    problem = read_row(pair_format("messages", "a"), {"messages": chat, "a": 2}, id="")
-    assert problem.question == ("Be brief.\n\nUser: First?\n\nAssistant: 1\n\nUser: Second?")
-    with pytest.raises(UnusableRowError, match="without a message"):
-        read_row(pair_format("messages", "a"), {"messages": chat[:1], "a": 2}, id="")
 
 
 def test_dapo_instructions_are_stripped_only_when_they_are_there():

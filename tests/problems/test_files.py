@@ -103,8 +103,6 @@ LABELLED = {
     "choices": {"label": ["A", "B"], "text": ["x", "y"]},
     "answerKey": "A",
 }
-PLAIN = [{"question": "Q?", "answer": "1"}]
-OLYMPIAD = {"question": "How many?", "final_answer": ["1"], "error": None}
 
 
 @pytest.mark.parametrize(
@@ -116,27 +114,16 @@ OLYMPIAD = {"question": "How many?", "final_answer": ["1"], "error": None}
             f"{OK}\n\n[1]\n",
             "a.jsonl line 3: expected an object with columns, found list",
         ),
-        ("a.jsonl", f"{OK}\n" + "[" * 10**5, "a.jsonl line 2: JSON nested too deeply"),
         ("a.jsonl", f'{OK}\n{{"question": "Q?"}}', "line 2: no column 'answer'; found question"),
         ("a.jsonl", f'{OK}\n{{"question": "", "answer": "1"}}', "line 2: the question is empty"),
         ("a.jsonl", f'{OK}\n{{"question": "Q?", "answer": null}}', "line 2: 'answer' is missing"),
         ("a.jsonl", f'{OK}\n{{"question": NaN, "answer": "1"}}', "line 2: 'question' is missing"),
-        ("a.jsonl", '{"question": "Q?", "answer": 1%s}' % ("0" * 5000), "line 1: "),
         ("a.jsonl", OK.encode() + b"\n\xff\xfe", "line 2: not UTF-8 text .byte 0xff."),
         ("a.jsonl", then(MMLU, choices=None), "line 2: 'choices' is missing"),
         ("a.jsonl", then(MMLU, choices=5), "line 2: 'choices' is int, not a list"),
-        ("a.jsonl", then(MMLU, choices="abcd"), "line 2: 'choices' is str, not a list"),
-        ("a.jsonl", then(LABELLED, choices=None), "line 2: 'choices' is missing"),
         ("a.jsonl", then(LABELLED, choices=["a"]), "line 2: there are 1 options, not 2"),
-        ("a.jsonl", then(OLYMPIAD, error=10**400), "line 2: .*not a tolerance such as 0.1"),
         ("a.jsonl", NESTED, "line 1: a value is nested too deeply"),
-        (
-            "a.jsonl",
-            f'{{"question": "Q?", "answer": "1"}}\n{NESTED}',
-            "line 2: a value is nested too deeply",
-        ),
         ("a.jsonl", "", "a.jsonl is empty"),
-        ("a.jsonl", " \n\n", "a.jsonl is empty"),
         ("a.jsonl", '{"a": 1, "b": 2}', "columns a, b; name them with --problems.question-column"),
         ("a.json", "[]", "empty list"),
         ("a.json", "5", "must hold a list of objects"),
@@ -156,13 +143,12 @@ def test_broken_files_are_one_sentence_with_their_place(tmp_path, name, content,
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("error", [TypeError, AttributeError, OverflowError, KeyError])
-def test_what_no_format_thought_of(tmp_path, monkeypatch, error):
+def test_what_no_format_thought_of(tmp_path, monkeypatch):
     def read_row(*args, **more):
-        raise error("odd")
+        raise OverflowError("odd")
 
     monkeypatch.setattr("coterie.problems.files.read_row", read_row)
-    with pytest.raises(UserError, match=rf"line 1: a value .* gsm8k .*{error.__name__}"):
+    with pytest.raises(UserError, match=r"line 1: a value .* gsm8k .*OverflowError"):
         load_file(as_jsonl(tmp_path, GOOD))
 
 

@@ -115,8 +115,3 @@ def test_options_reach_the_task_and_the_fingerprint():
 def test_mistakes_are_one_sentence(task, options, sentence):
     with pytest.raises(UserError, match=sentence):
         GymSource(task, options)
-
-
-def test_negative_indices_are_refused():
-    with pytest.raises(IndexError):
-        GymSource("chain_sum")[-1]

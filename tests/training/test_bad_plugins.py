@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
-from coterie.algorithms import Algorithm, Surrogate, Terms, surrogate
+from coterie.algorithms import Algorithm, Surrogate, surrogate
 from coterie.envs import ConversationEnv, EnvSpec, Outcome
 
 
@@ -27,17 +27,7 @@ def none_loss(choice: NoneLoss, logp_BT, old_BT, advantage, mask_BT):
     return None
 
 
-@dataclass(frozen=True)
-class RowLoss(Surrogate):
-    weight: float = 1.0
-
-
-@surrogate.register
-def row_loss(choice: RowLoss, logp_BT, old_BT, advantage, mask_BT):
-    return Terms(logp_BT.sum(-1), logp_BT.detach(), mask_BT)
-
-
-NONE, ROW = (Algorithm(surrogate=kind()) for kind in (NoneLoss, RowLoss))
+NONE = Algorithm(surrogate=NoneLoss())
 
 
 def function():
@@ -134,8 +124,7 @@ def failing(settings, run):
     raise RuntimeError("boom")
 
 
-def sentence(settings, run):
-    return "a sentence"
+
 
 
 def spec(**more):
@@ -144,7 +133,7 @@ def spec(**more):
 
 COLORED = EnvSpec("talk", 0, "bad_plugin:Colored", EnumSettings, ("a",))
 NEEDING = EnvSpec("talk", 0, "bad_plugin:Needing", NeedsSettings, ("a",))
-FAILING, SENTENCE = spec(check=failing), spec(check=sentence)
+FAILING = spec(check=failing)
 TRUE = spec(rereads=True)
 LEARNS = spec(learns=lambda settings: settings.nobody)
 MISSPELT = spec(defaults={"rollout": {"problem_per_step": 3}})
@@ -168,7 +157,6 @@ def text(reward_M, group_M):
     ("flags", "sentence"),
     [
         ("--algo bad_plugin:NONE", "must give coterie.algorithms.Terms: three tensors (B, T)"),
-        ("--algo bad_plugin:ROW", "must give coterie.algorithms.Terms: three tensors (B, T)"),
         ("--algo bad_plugin:function", "is a function; it must be a coterie.algorithms.Algorithm"),
         ("--env bad_plugin:COLORED", "its setting color is <Color.RED: 1>, which config.json cann"),
         ("--env bad_plugin:NEEDING", "give every setting a default; rounds has none"),
@@ -180,7 +168,6 @@ def text(reward_M, group_M):
         ("--env bad_plugin:Spaced", "in its possible_agents 'first mover' is not a name for a "),
         ("--env bad_plugin:Replicated", "metadata['replicas'] is -3: it must be an int of at lea"),
         ("--env bad_plugin:FAILING", "EnvSpec.check failed: RuntimeError: boom"),
-        ("--env bad_plugin:SENTENCE", "EnvSpec.check failed: ValueError"),
         ("--env bad_plugin:TRUE", "EnvSpec.rereads is True; it must be a function"),
         ("--env bad_plugin:LEARNS", "EnvSpec.learns failed: AttributeError"),
         ("--env bad_plugin:MISSPELT", "no setting is called rollout.problem_per_step; near it: p"),

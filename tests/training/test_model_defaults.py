@@ -20,7 +20,6 @@ from coterie.training.config.model_defaults import (
     held_out,
     rate_of,
     sentence,
-    sizes_in_words,
 )
 from coterie.training.config.serialize import flat
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults, restore
@@ -251,13 +250,3 @@ def test_an_evaluation_behind_a_warm_up_takes_its_part(real: str) -> None:
     # 20 steps of 8 problems with 8 answers; .1 * 2 * 20 * 64 = 256 answers in 2 or 3 evaluations.
     assert run_of("solo", real, "--steps", "20").problems.held_out == 128
     assert run_of("solo", real, "--steps", "20", "--warmup.steps", "5").problems.held_out == 85
-
-
-def test_known_and_unknown_sizes_make_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {"new/one": None, "old/one": 7_000_000, "big/one": 2_000_000_000, "new/two": None}
-    monkeypatch.setattr(
-        "coterie.training.config.model_defaults.count_weights", lambda model, revision: sizes[model]
-    )
-    agents = [AgentSettings(model) for model in sizes]
-    assert sizes_in_words(agents) == "7 million and 2 billion and an unknown number of"
-    assert sizes_in_words(agents[:1]) == "an unknown number of"

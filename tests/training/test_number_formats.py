@@ -104,21 +104,6 @@ def test_computed_in_bfloat16_they_go_as_far_as_in_float32(folder, in_float32, l
     assert all(torch.equal(state[name], resumed[name]) for name in state)
 
 
-@pytest.mark.parametrize("lr", [5e-7, 1e-6])
-def test_held_in_bfloat16_they_would_not(folder, in_float32, lr):
-    """The negative control: what the settings cannot bring about."""
-    loaded = load_team({"a": ModelSpec(str(folder), device="cpu")}, {"a"})["a"]
-    loaded.handle.module.to(torch.bfloat16)
-    loaded.handle.tree_forward = None
-    trained = TrainedRole(loaded, Learner(loaded.handle, get("grpo"), LearnerSettings(lr=lr)))
-    start = weights(trained)
-    for rows, advantages in steps():
-        trained.learner.update(rows, advantages)
-    way, share = travelled(start, weights(trained))
-    assert way < 0.5 * in_float32[lr]
-    assert share < 0.1
-
-
 def test_a_checkpoint_of_another_number_format_is_refused(folder, tmp_path):
     trained = role(folder, "bfloat16", 1e-6)
     path = checkpoint.save(tmp_path, Progress(1, 0, {}, {}), {"a": trained}, keep=1)

@@ -101,7 +101,7 @@ def test_problems_that_change_are_told(tmp_path: Path, resume: Callable[..., Ses
         resume()
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"models": 5}', '{"models": {"alice": 5}}', ""])
+@pytest.mark.parametrize("content", ["", '{"models": {"alice": 5}}'])
 def test_notes_that_are_damaged(
     base: Path, tmp_path: Path, resume: Callable[..., Session], content: str
 ) -> None:

@@ -457,12 +457,6 @@ def test_eapos_competition_file_is_asked_for_before_anything_is_fetched() -> Non
         prepare(parse(["--preset", "eapo-r1-7b"]).problems)
 
 
-def test_flags_lie_over_presets_and_presets_over_defaults() -> None:
-    run = parse(["--preset", "core-qwen-gsm8k", "--env.k-cold", "4", "--agents.bob.model", "x"])
-    assert (run.env.k_cold, run.env.k_hinted) == (4, 1)
-    assert (run.agents["alice"].model, run.agents["bob"].model) == ("Qwen/Qwen2.5-3B-Instruct", "x")
-
-
 @pytest.mark.parametrize("name", published())
 def test_every_preset_names_settings_that_exist(name: str) -> None:
     chosen = published()[name]

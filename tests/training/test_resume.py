@@ -1,6 +1,5 @@
 """A run that is killed and taken up again ends as if nothing had happened, bit for bit."""
 
-import itertools
 import json
 import os
 import random
@@ -140,24 +139,6 @@ def test_a_run_that_stopped_before_its_first_checkpoint_begins_again(tmp_path: P
     (run / "summary.json").unlink()
     assert train.main(["--resume", str(run)]) == 0
     assert (run / "episodes.jsonl").read_bytes() == whole
-
-
-def test_a_clock_that_jumps_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small = ("--rollout.problems-per-step", "2", "--eval.no-enabled", "--threads", "1")
-    assert train.main(["--run-dir", str(tmp_path / "one"), "--steps", "3", *small]) == 0
-    now, moments = time.time, itertools.count()
-    # Forty years back, and forty years ahead in the next moment.
-    monkeypatch.setattr(time, "time", lambda: now() + (-1) ** next(moments) * 40 * 365 * 86400)
-    assert train.main(["--run-dir", str(tmp_path / "two"), "--steps", "2", *small]) == 0
-    assert train.main(["--resume", str(tmp_path / "two"), "--steps", "3"]) == 0
-    first, second = (
-        load_file(tmp_path / run / "final/alice/model.safetensors") for run in ("one", "two")
-    )
-    assert all(first[name].equal(second[name]) for name in first)
-    assert without_timings(tmp_path / "one") == without_timings(tmp_path / "two")
-    assert next(moments)
 
 
 def test_fewer_steps_than_a_run_has_done_are_refused_before_torch_is_imported(

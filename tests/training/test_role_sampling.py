@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 from coterie.agents.team.settings import AgentSettings
-from coterie.cli.command_line import parse
 from coterie.datatypes import Sampling
 from coterie.train import main
 from coterie.training.config.role_sampling import learner_temperature, role_sampling
@@ -39,13 +38,6 @@ def test_a_learner_takes_the_temperature_of_its_role() -> None:
     assert [learner_temperature(ROLLOUT, agent) for agent in AGENTS.values()] == [0.5, 0.0, 0.8]
     settings = RolloutSettings(learner_temperature=1.0)
     assert [learner_temperature(settings, agent) for agent in AGENTS.values()] == [1.0, 1.0, 1.0]
-
-
-def test_the_flags() -> None:
-    flags = ["--agents.alice.temperature", "0.5", "--agents.bob.top-p", "0.9"]
-    agents = parse(flags).agents
-    assert (agents["alice"].temperature, agents["bob"].temperature) == (0.5, None)
-    assert (agents["alice"].top_p, agents["bob"].top_p) == (None, 0.9)
 
 
 def test_a_run_samples_and_learns_at_the_temperature_of_each_role(tmp_path: Path) -> None:

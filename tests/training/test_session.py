@@ -97,10 +97,6 @@ def test_three_roles_train_too(opened: Opened, train: Train) -> None:
     [
         ("--preset", "core-gated", "--env.k-hinted", "0"),
         ("--env.k-cold", "3", "--env.k-hinted", "2", "--group-by", "problem+role"),
-        ("--preset", "core-gated", "--env.teacher", "rotating", "--env.teacher-lift", "0.1"),
-        ("--preset", "core-gated", "--env.teacher", "difficulty-routed"),
-        ("--preset", "core-gated", "--env.explore-mode", "literal"),
-        ("--env.teacher", "prefer-peer", "--env.prompt-style", "strategies"),
         ("--learner.epochs", "2", "--learner.minibatches", "2", "--algo.kl-coefficient", "0.01"),
         ("--rollout.temperature", "0.8", "--rollout.top-p", "0.9", "--rollout.top-k", "20"),
         ("--problems.train", "reasoning-gym:chain_sum", "--env.max-new-tokens", "16"),

@@ -43,9 +43,6 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-# refusals
-
-
 # what is imitated
 
 
@@ -77,7 +74,6 @@ def test_a_solution_ends_as_the_checker_reads_it(
     ("solution", "asked", "form"),
     [
         ("Half of 54.\nAnswer: 27", r"Put it within \boxed{}.", r"\boxed{}"),
-        ("Half of 54.\n#### 27", r"Put it within \boxed{}.", r"\boxed{}"),
         (
             r"Half of 54: \boxed{27}",
             "End with a line Answer: and a number.",
@@ -94,7 +90,6 @@ def test_a_solution_ends_as_the_checker_reads_it(
         ("54 / 2 = 27", r"Put it within \boxed{}.", ""),
         # No form is asked for.
         ("Half of 54.\nAnswer: 27", "What is half of 54?", ""),
-        ("", r"Put it within \boxed{}.", ""),
     ],
 )
 def test_a_solution_in_another_form_than_the_prompt_asks_for_is_noticed(

@@ -85,11 +85,6 @@ def test_what_another_process_writes_is_left_alone(filled: Path, capsys) -> None
     assert (folder / "config.json").is_file()
 
 
-def test_mistakes_are_one_sentence(filled: Path, capsys) -> None:
-    (sentence,) = said(capsys, "--clear", "everything", code=2)
-    assert "invalid choice: 'everything'" in sentence
-
-
 def test_an_adapters_base_that_was_cleared_is_explained(filled: Path) -> None:
     folder = converted(filled)
     shutil.rmtree(folder)

@@ -418,8 +418,3 @@ def test_a_count_that_changes_nothing_of_the_tokenizer(codec: HFCodec) -> None:
     codec.open("x")  # after which control tokens are read
     marks = codec.decode(codec.eos_ids[:1]) or "<|im_end|><|im_start|>"
     assert codec.at_least(marks) <= codec.count(marks)
-
-
-def test_a_loaded_codec_knows_its_context() -> None:
-    assert HFCodec(chatml()).context is None
-    assert HFCodec(chatml(), context=4096).context == 4096

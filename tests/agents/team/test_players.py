@@ -4,12 +4,11 @@ import asyncio
 from typing import Any
 
 import numpy as np
-import pytest
 
 from coterie.agents.team.graders import Judge
 from coterie.agents.team.players import build_player, check_players, local_models, player_counters
 from coterie.agents.team.settings import AgentSettings
-from coterie.datatypes import Problem, Prompt, Sampling, UserError
+from coterie.datatypes import Problem, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
 
@@ -49,11 +48,6 @@ def test_players_answer_in_the_vocabulary_of_the_role() -> None:
     assert isinstance(pool.experts["1"], TranslatedPolicy)
     assert "player/expert/0/calls" in player_counters({"expert": pool})
     assert player_counters({"policy": object()}) == {}  # type: ignore[dict-item]
-
-
-def test_a_player_cannot_learn() -> None:
-    with pytest.raises(UserError, match="played by scripted:silent, which cannot learn"):
-        check_players({"expert": AgentSettings("scripted:silent")})
 
 
 def test_a_local_model_judges_and_a_silent_one_grades_nothing() -> None:

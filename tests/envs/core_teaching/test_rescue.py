@@ -41,31 +41,6 @@ def test_a_rescue(make: Any) -> None:
     assert played.terminated == dict.fromkeys(RESCUE, True)
 
 
-# One flip at a time of: second round, correct, hint shown, own cold traces failed, peer succeeded.
-@pytest.mark.parametrize(
-    ("changes", "hint_probability", "rescued"),
-    [
-        ({}, 1.0, True),
-        ({"alice_2": WRONG}, 1.0, False),
-        ({}, 0.0, False),
-        ({"alice_1": RIGHT}, 1.0, False),
-        ({"bob_1": WRONG}, 1.0, False),
-    ],
-    ids=["all hold", "wrong", "no hint", "own success", "no peer"],
-)
-def test_rescue_needs_every_condition(
-    make: Any,
-    changes: dict[str, str],
-    hint_probability: float,
-    rescued: bool,
-) -> None:
-    played = Played(make(hint_probability=hint_probability), {**RESCUE, **changes})
-    assert played.infos["alice_2"]["rescued"] is rescued
-    assert played.terms("rescue")["alice_2"] == (0.15 if rescued else 0.0)
-    # Nobody of the first round is ever rescued, right as it may be.
-    assert not played.infos["bob_1"]["rescued"]
-
-
 def test_rescue_needs_a_cold_trace_of_the_same_role(make: Any) -> None:
     answers = {
         agent: text for agent, text in RESCUE.items() if agent[:7] not in ("alice_0", "alice_1")

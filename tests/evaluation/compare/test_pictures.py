@@ -51,8 +51,6 @@ def test_rows_are_sorted_coloured_by_policy_and_labelled(axes: list[Any], tmp_pa
     order = [label.get_text() for label in left.get_yticklabels()]
     assert order == ["bob", "alice by vote", "alice", "best of all"]
     assert [text.get_text() for text in left.texts] == ["0.750", "0.500", "0.250", "1.000"]
-    places = list(left.get_yticks())
-    assert places[2] - places[3] > places[1] - places[2]
     dots = [line for line in left.lines if line.get_marker() == "o"]
     colours = [line.get_color() for line in dots]
     assert colours[1] == colours[2] != colours[0]
@@ -81,7 +79,7 @@ def test_few_points_stay_points_and_one_run_says_so(axes: list[Any], tmp_path: P
 def test_grouped_bars_have_a_panel_a_column_and_a_colour_a_kind(
     axes: list[Any], tmp_path: Path
 ) -> None:
-    """Groups are parted by a gap; one seed has no interval, and what nobody measured no bar."""
+    """One seed has no interval, and what nobody measured no bar."""
     figures = {
         "Base, 7B": Estimate(0.4, 0.3, 0.5, 3),
         "L1, 7B": Estimate(0.6, 0.45, 0.75, 3),
@@ -101,9 +99,6 @@ def test_grouped_bars_have_a_panel_a_column_and_a_colour_a_kind(
     assert np.isnan(widths[3])
     colours = [bar.get_facecolor() for bar in bars]
     assert colours[0] == colours[2] != colours[1] == colours[3]
-    top, second, third, last = (bar.get_y() for bar in bars)
-    assert top > second > third > last
-    assert second - third > top - second == pytest.approx(third - last)
     (spans,) = [lines for lines in first.collections if len(lines.get_segments()) == 4]
     ends = [segment[:, 0] for segment in spans.get_segments() if len(segment)]
     assert ends[0] == pytest.approx([0.3, 0.5])

@@ -29,7 +29,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("target", ["file", "file/deep", "/proc/nope", "/dev/null", "link"])
+@pytest.mark.parametrize("target", ["file", "link"])
 def test_a_target_that_cannot_be_is_refused_in_one_line(
     command: str, target: str, tmp_path: Path, refused: Any
 ) -> None:

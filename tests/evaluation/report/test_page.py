@@ -205,7 +205,6 @@ def test_a_warm_up_has_its_own_dot_and_the_legend_its_value(run: Run) -> None:
     ("settings", "kept", "said"),
     [
         ({"episodes": 2, "which": "first"}, ["rescued", "hurt"], "this page: the first."),
-        ({"episodes": 2, "which": "last"}, ["consulted", "failed"], "this page: the last."),
         ({"only": "leaked"}, ["leaked"], "among those with the tag leaked"),
         ({"episodes": 0}, [], "None of the run's 6 episodes is in this page"),
     ],

@@ -145,7 +145,7 @@ def test_a_probe_refuses_a_function_that_hangs(own: Callable[..., ProcessChecker
         own("moody", deadline_s=1.0).probe([Problem("p", "?", "hang", "text")])
 
 
-@pytest.mark.parametrize("name", ["", "mathverify", "my_rules", ":f", "a b:c", "x:"])
+@pytest.mark.parametrize("name", ["mathverify", ":f", "x:"])
 def test_names_that_are_no_checker(name: str) -> None:
     with pytest.raises(UserError, match=r"must be default, math-verify or a function of yours"):
         check_name(name)

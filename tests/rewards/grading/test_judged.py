@@ -19,8 +19,7 @@ PROBLEM = Problem("simpleqa:1", "Which river runs through Bern?", "Aare", "judge
         ("NOT_ATTEMPTED.", "not-attempted"), ("Grade: Correct", "correct"),
         ("<think>CORRECT?</think>\nB", "incorrect"), ("C", "not-attempted"), (r"\boxed{A}", None),
         ("", None), ("\n\n", None), ("CORRECT or INCORRECT", None), ("I think it is CORRECT", None),
-        ("CORRECT\nno, wait", None), ("<think>CORRECT", None), ("correct " * 100_000, None),
-        ("\ud800\x00", None), ("INCORRECTLY", None),
+        ("CORRECT\nno, wait", None), ("<think>CORRECT", None), ("INCORRECTLY", None),
     ],
 )  # fmt: skip
 def test_one_grade_in_the_last_line_or_none(reply: str, grade: str | None) -> None:

@@ -10,7 +10,6 @@ CHAINS = "chains?min_length=3&max_length=3"
 SOLO = {"env": "coterie.envs.solo:SoloEnv", "role": "solver", "problems": [CHAINS]}
 GOLD = "scripted:oracle?p_right=1"
 BOB, ENGINE = ("--policies", "a=tiny:bob"), ("--engine", "vllm")
-HUGE = str(2**63)
 
 
 @pytest.mark.parametrize(
@@ -29,25 +28,15 @@ HUGE = str(2**63)
         ([*BOB, "--problems", "nope"], "unknown problems"),
         ([*BOB, "--problems", "chains", "chains"], "the same problems twice"),
         ([*BOB, "--samples", "0"], "--samples is 0; it must be at least 1"),
-        ([*BOB, "--batch", "0"], "--batch is 0; it must be at least 1"),
-        ([*BOB, "--temperature", "-1"], "--temperature is -1.0; it must be at least 0"),
-        ([*BOB, "--top-p", "0"], "--top-p is 0.0; it must be above 0"),
         ([*BOB, "--prices", "b=1,2"], "--prices names b"),
         ([*BOB, "--prices", "a=1"], "two numbers"),
         ([*BOB, "--prices", "a=nan,1"], "a number from 0 on"),
         ([*BOB, "--prices", "nope.json"], "name a JSON file"),
         ([*BOB, "b=tiny:bob", "--prices", "a=1,2"], "--prices lacks b"),
-        ([*BOB, "--resamples", "1000000000"], "--resamples is 1000000000; it must be 1 to"),
         (["--policies", "a=~nosuchuser/x"], "cannot be the name of a file or folder here"),
-        (["--policies", f"a={'x' * 5000}"], "cannot be the name of a file or folder here"),
-        ([*BOB, "--suite", f"{'x' * 5000}.json"], "cannot be the name of a"),
         ([*BOB, "--verifier", "b"], "name one of a"),
         ([*BOB, "--verifier", "a=tiny:bob"], "is a policy already"),
         (["--policies", "a=scripted:silent", "--problems", CHAINS], "nothing was answered"),
-        ([*BOB, "--temperature", "nan"], "--temperature is nan; it must be at least 0 and finite"),
-        ([*BOB, "--temperature", "inf"], "--temperature is inf; it must be at least 0 and finite"),
-        ([*BOB, "--samples", HUGE], "it must be at least 1 and below 2^31"),
-        ([*BOB, "--top-p", "7"], "--top-p is 7.0; it must be above 0 and at most 1"),
         ([*BOB, "--vllm.gpu-memory", "0.3"], "--vllm.* and --agents.ROLE.engine-device need --en"),
         ([*BOB, *ENGINE, "--vllm.gpu-memory", "3"], "--vllm.gpu-memory is 3.0; it must be above 0"),
         (["--policies", "gold=scripted:oracle", *ENGINE], "no model to sample from"),
@@ -82,21 +71,12 @@ def test_what_nobody_grades(run: Any, graded_files: dict[str, str], kind: str, f
             "has no setting k",
         ),
         ('{"env": "core-teaching", "role": "zoe", "problems": ["chains"]}', "has no role zoe"),
-        ("[" * 100_000, "nested too deeply"),
         *(
             (json.dumps(SOLO | {field: value}), sentence)
             for field, value, sentence in [
                 ("name", "../../evil", "files are called after it"),
-                ("name", "..", "files are called after it"),
-                ("name", 5, "name is 5; it must be text"),
                 ("problems", "chains", "problems is 'chains'; it must be a list"),
-                ("problems", [1], "problems is (1,); it must be a list, each entry text"),
-                ("env", 5, "env is 5; it must be text"),
-                ("mode", None, "mode is None; it must be text"),
-                ("settings", [1], "settings is (1,); it must be an object"),
                 ("settings", {"max_new_tokens": "x"}, "max_new_tokens is 'x'; it must be a whole"),
-                ("settings", {"max_new_tokens": True}, "it must be a whole number"),
-                ("settings", {"prompt": 5}, "prompt is 5; it must be text"),
             ]
         ),
     ],

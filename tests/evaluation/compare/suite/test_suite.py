@@ -158,7 +158,6 @@ def test_other_agents_and_settings_are_refused(run: Any) -> None:
     for flags, what in [
         (other, "policies"),
         ((*TWO, "--temperature", "0.5"), "sampling"),
-        ((*TWO, "--top-p", "0.9"), "sampling"),
         ((*TWO, "--max-new-tokens", "20"), "settings"),
         ((*TWO, "--seed", "1"), "problems, seed"),
     ]:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from coterie.rewards.grading.answers import after_thinking, boxes, candidates, extract
+from coterie.rewards.grading.answers import boxes, candidates, extract
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,6 @@ from coterie.rewards.grading.answers import after_thinking, boxes, candidates, e
 )  # fmt: skip
 def test_answer_is_read_where_it_is_stated(response: str, answer: str | None) -> None:
     assert extract(response) == answer
-
-
-def test_thoughts_end_at_the_last_marker() -> None:
-    assert after_thinking("a</think>b[/THINK]c") == "c"
-    assert after_thinking("x<think>y") == "x"
-    assert after_thinking("x") == "x"
 
 
 def test_boxes_are_given_by_their_places() -> None:

@@ -8,7 +8,6 @@ from coterie.datatypes import Problem
 from coterie.rewards.grading.answers import Checker
 from coterie.rewards.grading.answers.canonical import arrangement, canonical, difference
 from coterie.rewards.grading.answers.grammar import read
-from coterie.rewards.grading.answers.restated import content_of, kind_of
 
 
 @pytest.mark.parametrize(
@@ -83,27 +82,6 @@ def test_equations_are_one_up_to_a_number_and_their_order() -> None:
     assert arrangement(single) == arrangement(double) != arrangement(solved)
     assert difference(single) != difference(equation("3x+y", "6"))
     assert difference(equation("x", "x")) == ()
-
-
-def test_what_a_question_holds_is_read_between_its_words() -> None:
-    content = content_of("Solve 2x+3=11 and write a 13/4 as a mixed number, by $x^2+1$ of 4,500.")
-    assert len(content.equations) == 1
-    assert content.asks_form
-    assert {kind for _, kind in content.numbers} == {"fraction", "numeral"}
-    assert not content_of("Express your answer as a common fraction.").asks_form
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("84/168", "unreduced"), (r"\frac12", "fraction"), (r"\frac{13}{4}", "fraction"),
-        (r"3\frac14", "mixed"), ("3 1/4", "mixed"), ("45,000", "numeral"), (".5", "numeral"),
-        (r"4.5 \times 10^4", "scientific"), (r"45000 \times 10^{0}", "numeral"),
-        ("4.5e4", "scientific"), ("45%", "percent"), ("x", ""), ("", ""),
-    ],
-)  # fmt: skip
-def test_a_number_is_of_one_kind(text: str, kind: str) -> None:
-    assert kind_of(text) == kind
 
 
 def test_a_hostile_question_or_answer_costs_little(checker: Checker) -> None:
