@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coterie.datatypes import Problem, UserError, Verdict
+from coterie.rewards.grading.answers.bold import name_in_statement
 from coterie.rewards.grading.answers.caps import MAX_LENGTH, refuses
 from coterie.rewards.grading.answers.choice import LETTERS, choose, letter_of, listed_options
 from coterie.rewards.grading.answers.dates import read_date
@@ -23,13 +24,14 @@ from coterie.rewards.grading.answers.equality import (
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import (
-    Candidate,
-    bold_at_end,
-    bold_in_statement,
-    last_stated,
+from coterie.rewards.grading.answers.extract import Candidate, last_stated
+from coterie.rewards.grading.answers.normalise import (
+    may_be_name,
+    one_number,
+    plain,
+    without_letter,
+    words,
 )
-from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.sentences import (
     said_of_subject,
@@ -39,6 +41,7 @@ from coterie.rewards.grading.answers.sentences import (
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
 from coterie.rewards.grading.answers.values import exact, value_of
+from coterie.rewards.grading.answers.verbs import words_of
 from coterie.rewards.grading.answers.worked import (
     in_digits,
     in_one_unit,
@@ -160,16 +163,16 @@ class Checker:
         if choices or problem.kind == "choice":
             return _check_choice(response, replace(problem, choices=choices))
         stated = last_stated(response, problem.question)
-        if problem.kind in ("qa", "text") or _is_words(problem.gold):
-            name = (
-                bold_in_statement(stated.text, problem.question)
+        if problem.kind in ("qa", "text") or may_be_name(problem.gold):
+            found = (
+                name_in_statement(stated.text, problem.question)
                 if stated
-                else bold_at_end(response, problem.question)
-                or name_unmarked(response, problem.question)
+                else name_unmarked(response, problem.question)
             )
-            stated = Candidate(stated.start if stated else 0, name) if name else stated
-        elif stated is None:
-            stated = value_unmarked(response, problem.question)
+        else:
+            found = None if stated else value_unmarked(response, problem.question)
+        if found:
+            stated = Candidate(0, found)
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
             # A broken-off answer is wrong because it states none.
@@ -266,7 +269,7 @@ class Checker:
 def _as_asked(answer: str, problem: Problem) -> str:
     """An answer without the sentence or the equation around it, where the question asks for just
     this."""
-    if _is_words(problem.gold):
+    if may_be_name(problem.gold):
         said = said_of_subject(answer, problem.question) or named_in(answer, problem.question)
         return said or _without_kind(answer, problem)
     answer = _without_asked_remark(answer, problem.question)
@@ -279,23 +282,20 @@ def _as_asked(answer: str, problem: Problem) -> str:
     return answer
 
 
-def _words_of(text: str) -> set[str]:
-    return {*re.findall(r"[a-z]+", text.casefold())}
-
-
 def _without_kind(answer: str, problem: Problem) -> str:
     """``Amazon`` of ``Amazon River`` to "Which river?", where the gold answer is that."""
     name, _, kind = answer.strip(" .").rpartition(" ")
-    repeated = kind.casefold() in _words_of(problem.question)
+    repeated = kind.casefold() in words_of(problem.question)
     return name if name and repeated and words(name) == words(problem.gold) else answer
 
 
 def _without_asked_remark(answer: str, question: str) -> str:
     """An answer without a remark in parentheses that repeats the question: ``(in base ten)``."""
     value, opened, remark = answer.rstrip(" .").removesuffix(")").rpartition(" (")
-    spoken = _words_of(remark)
+    spoken = {*words_of(remark)}
     repeats = opened and spoken and not re.search(r"[^A-Za-z -]", remark)
-    return value if repeats and spoken <= _words_of(question) | {"in", "of", "the", "a"} else answer
+    known = {*words_of(question), "in", "of", "the", "a"}
+    return value if repeats and spoken <= known else answer
 
 
 def _any_equal(
@@ -334,11 +334,6 @@ def _settled(gold: Shape, answer: Shape, problem: Problem) -> str:
     if not gold.is_value or not answer.is_value:
         return "list"
     return "string" if exact(gold.text) is None else "rational"
-
-
-def _is_words(gold: str) -> bool:
-    """Whether a reference answer is a name rather than a value: ``Jupiter``, ``carbon dioxide``."""
-    return re.fullmatch(r"[^\W\d_]{2,}(?:(?:['’] ?|[ -])[^\W\d_]+)*", gold.strip()) is not None
 
 
 def _choices(problem: Problem) -> tuple[str, ...]:

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
+from coterie.rewards.grading.answers.bold import bold_at_end
 from coterie.rewards.grading.answers.canonical import canonical
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.extract import (
     Candidate,
     after_thinking,
     bare,
-    bold_at_end,
     candidates,
 )
 from coterie.rewards.grading.answers.normalise import key, plain
@@ -128,6 +128,9 @@ def _worth(answer: Value, option: Value | None) -> bool:
 
 def _lists_options(text: str, value: str) -> bool:
     """Whether the value of ``D. 5/8. C. 3/8``, or of ``D. So is C.``, is one option of several."""
+    if not value:
+        # An empty box, or "in total" alone.
+        return False
     behind = text.partition(value)[2]
     return _NEXT_OPTION.match(behind) is not None or _names_another(value, behind)
 

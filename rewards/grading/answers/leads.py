@@ -203,6 +203,7 @@ def _asks_by_whom(asking: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
+    # Words of any script, unlike words_of: a foreign word may deny what follows it.
     return re.findall(r"[^\W\d_]+(?:['’][a-z]+)?", text.casefold())
 
 

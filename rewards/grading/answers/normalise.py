@@ -285,6 +285,18 @@ def is_words(text: str) -> bool:
     return _BARE_WORDS.fullmatch(text) is not None and sorted(text) != list(text)
 
 
+_WORD_OR_MORE = re.compile(r"[^\W\d_]{2,}(?:(?:['’] ?|[ -])[^\W\d_]+)*")
+
+
+def may_be_name(gold: str) -> bool:
+    """Whether a reference answer may be a name in a sentence: ``Jupiter``, ``carbon dioxide``.
+
+    Wider than :func:`is_words`, which has to keep products of letters apart: ``Al Gore`` and ``xy``
+    may be names, and are no words there.
+    """
+    return _WORD_OR_MORE.fullmatch(gold.strip()) is not None
+
+
 def is_sequence(text: str) -> bool:
     """Whether an answer is letters whose order counts: a ranking, coins, moves, a strand, a code.
 

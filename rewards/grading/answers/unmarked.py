@@ -7,33 +7,31 @@ have been cut off, and what speaks of something else, answers none.
 
 import re
 
-from coterie.rewards.grading.answers.extract import (
-    LONGEST,
+from coterie.datatypes.thinking import after_thinking
+from coterie.rewards.grading.answers.bold import (
+    DISAPPROVED,
     SENTENCE_END,
-    Candidate,
-    after_thinking,
-    in_bold,
+    bold_at_end,
     last_line,
     name_in_bold,
+    value_around,
 )
 from coterie.rewards.grading.answers.leads import (
     SAYING_NOTHING,
     counts_as_asked,
     leads_to_words,
     says_opposite_end,
-    value_led_to,
 )
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.sentences import ending_in_value
 from coterie.rewards.grading.answers.statements import doubted
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, stands_in
+from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, stands_in, words_of
 
 _TITLE = re.compile(r"(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bMs)\.|(?<=\bDr)\.|(?<=\bSt)\.")
 _ASKS_YEAR = re.compile(r"\b(?:what|which) year\b")
 _YEAR = re.compile(r"(?<![\w,.$])(?:1[0-9]{3}|20[0-9]{2})(?![\w,]|\.[0-9])")
 _SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
-_WORDS = re.compile(r"[a-z]+")
 _SOLUTION = re.compile(
     r"(?P<words>(?:[A-Za-z]+,? )*?)\$?(?P<name>[a-z])\s*=\s*(?P<value>[^=<>≤≥≈,;$]{1,64})\$?\."
 )
@@ -65,40 +63,36 @@ _TELLS = re.compile(
 )
 
 
-def value_unmarked(response: str, question: str) -> Candidate | None:
+def value_unmarked(response: str, question: str) -> str | None:
     """The value of a complete last sentence that says in words what the question asks for; None
     where there is no such sentence.
 
-    >>> value_unmarked("So he has 9 - 2 = 7 pens left.", "How many pens are left?").text
+    >>> value_unmarked("So he has 9 - 2 = 7 pens left.", "How many pens are left?")
     '7 pens left'
     >>> value_unmarked("9 - 2 = 7.", "How many pens are left?")
     """
     line, question = (_TITLE.sub("", text) for text in (last_line(response), question))
     if _ASKS_YEAR.search(asking_sentence(question)):
         years = {*_YEAR.findall(line)} - {*_YEAR.findall(question)}
-        told = len(years) == 1 and not doubted(line) and not says_opposite_end(line, question)
-        return Candidate(0, years.pop()) if told else None
+        said = len(years) == 1 and not doubted(line) and not says_opposite_end(line, question)
+        return years.pop() if said else None
     if not question or line[-1:] not in (".", "!") or "**" in line:
         return None
     sentence = _SO.split(SENTENCE_END.split(line)[-1])[-1]
-    value = _solution(sentence, question) or _conclusion(sentence, question)
-    if value is not None:
-        return Candidate(0, value)
+    if value := _solution(sentence, question) or _conclusion(sentence, question):
+        return value
     parts = ending_in_value(sentence, asking_sentence(question))
-    if parts is None:
+    if parts is None or DISAPPROVED.search(sentence):
         return None
     before, inside, behind = parts
     whole = inside + behind.rstrip(" .!")
     if re.search(r"/|\bper\b", behind) and exact(plain(whole)) is not None:
         inside, behind = whole, "."  # "60 km/h"
     # "So 50 - 35 = 15." says nothing of what 15 is.
-    words = {*_WORDS.findall(f"{before} {behind}".casefold())}
+    words = {*words_of(f"{before} {behind}")}
     if words <= SAYING_NOTHING or not counts_as_asked(inside + behind, question):
         return None
-    if in_bold(f"{before}**{inside}**{behind}", question) is None:
-        return None
-    value = value_led_to(before, inside, behind, question)
-    return Candidate(0, value) if value else None
+    return value_around(before, inside, behind, question, bold=False)
 
 
 def name_unmarked(response: str, question: str) -> str | None:
@@ -110,12 +104,13 @@ def name_unmarked(response: str, question: str) -> str | None:
     >>> name_unmarked("No, they breathe water.", "Do fish breathe air?")
     'No'
     """
-    asking = asking_sentence(question)
-    own = after_thinking(response)[-LONGEST:].strip()
-    if _ASKS_TRUTH.search(asking):
-        return _truth(own)
-    if _ALONE.fullmatch(own) and not doubted(own):
-        return own
+    if ending := bold_at_end(response, question):
+        return ending
+    text = after_thinking(response).strip()
+    if _ASKS_TRUTH.search(asking_sentence(question)):
+        return _truth(text)
+    if _ALONE.fullmatch(text) and not doubted(text):
+        return text
     if name := name_in_bold(response, question):
         return name
     line = last_line(response)
@@ -147,7 +142,7 @@ def _solution(sentence: str, question: str) -> str | None:
     match = _SOLUTION.fullmatch(sentence)
     if match is None or _SOLVE.match(question) is None:
         return None
-    words = {*_WORDS.findall(match["words"].casefold())}
+    words = {*words_of(match["words"])}
     letters = {*re.findall(r"(?<![A-Za-z\\])[a-z](?![A-Za-z])", question)} - {"a"}
     if not words or not words <= SAYING_NOTHING or letters != {match["name"]}:
         return None
@@ -162,7 +157,7 @@ def _conclusion(sentence: str, question: str) -> str | None:
     parts = ending_in_value(match["said"], asking_sentence(question))
     if parts is None or not _TELLS.search(parts[0]) or parts[2].strip(" ."):
         return None
-    said, known = {*_WORDS.findall(parts[0].casefold())} - SAYING_NOTHING, question.casefold()
+    said, known = {*words_of(parts[0])} - SAYING_NOTHING, question.casefold()
     # "So it is 15" says nothing of what 15 is.
     if not said or not all(word in VERBS or stands_in(word, known) for word in said - _GENERAL):
         return None

@@ -116,10 +116,15 @@ def _says_share(behind: str, asking: str) -> bool:
     return False
 
 
+def words_of(text: str) -> list[str]:
+    """The English words of a text in lower case, each with its apostrophe: ``ann's``."""
+    return re.findall(r"[a-z]+(?:['’][a-z]+)?", text.casefold())
+
+
 def stands_in(word: str, text: str) -> bool:
     """Whether a word stands in a text, in any form of it."""
     stems = _stems(word)
-    return any(stems & _stems(other) for other in re.findall(r"[a-z]+(?:['’][a-z]+)?", text))
+    return any(stems & _stems(other) for other in words_of(text))
 
 
 @lru_cache(maxsize=8192)
