@@ -206,13 +206,13 @@ def is_well_formed(text: str, *, answered_calls: int, opened: bool = False) -> b
     (arXiv:2503.19470) with its tags.
     """
     reading = read(text, opened=opened)
-    last = [place for place in reading.answers if place > reading.thoughts_end]
+    final = [offset for offset in reading.answers if offset > reading.thoughts_end]
     return (
         reading.thoughts > 0
         and reading.balanced
         and not reading.thinking
         and not reading.stray
         and len(reading.calls) == answered_calls
-        and len(last) == 1
-        and bool(text[last[0] :].strip())
+        and len(final) == 1
+        and bool(text[final[0] :].strip())
     )

@@ -31,11 +31,11 @@ def count_distinct(embeddings_SD: npt.ArrayLike, same_above: float) -> int:
     """How many strategies remain when each one whose cosine with an earlier one that remains is
     above ``same_above`` is left out."""
     cosine_SS = cosines(embeddings_SD)
-    kept: list[int] = []
-    for place in range(len(cosine_SS)):
-        if not (cosine_SS[place, kept] > same_above).any():
-            kept.append(place)
-    return len(kept)
+    distinct: list[int] = []
+    for index in range(len(cosine_SS)):
+        if not (cosine_SS[index, distinct] > same_above).any():
+            distinct.append(index)
+    return len(distinct)
 
 
 def strategy_exploration(

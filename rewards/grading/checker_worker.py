@@ -42,25 +42,25 @@ def own_checker(path: str) -> Check:
         raise UserError(f"is a {type(function).__name__}, and must be a function")
 
     def check(answer: str, problem: Problem) -> dict[str, Any]:
-        given = function(answer, problem)
-        number = as_number(given)
+        result = function(answer, problem)
+        number = as_number(result)
         if number is None:
-            return {"fault": f"gave {given!r:.80}"}
+            return {"fault": f"gave {result!r:.80}"}
         return {"number": number}
 
     return check
 
 
-def as_number(given: Any) -> float | None:
+def as_number(result: Any) -> float | None:
     """What a checker gave, as a number in [0, 1]; None for anything else.
 
     Truth values count, those of numpy and tensors with one element too.
     """
-    if not isinstance(given, numbers.Real) and callable(getattr(given, "item", None)):
-        given = given.item()
-    if not isinstance(given, numbers.Real):
+    if not isinstance(result, numbers.Real) and callable(getattr(result, "item", None)):
+        result = result.item()
+    if not isinstance(result, numbers.Real):
         return None
-    number = float(given)
+    number = float(result)
     return number if 0.0 <= number <= 1.0 else None
 
 

@@ -73,14 +73,14 @@ class ProcessChecker:
         check_name(name)
         self.name = name
         self.title = f"--scoring.checker {name}"
-        own = name != MATH_VERIFY
-        self._method = "checker" if own else name
+        is_function = name != MATH_VERIFY
+        self._method = "checker" if is_function else name
         program = Program(
             self.title,
             ("-P", "-W", "ignore", "-c", _START, json.dumps(sys.path), name),
             lambda line: line.startswith("{"),
-            shows_errors=own,
-            way_out="" if own else "try `python -c 'import math_verify'`",
+            shows_errors=is_function,
+            way_out="" if is_function else "try `python -c 'import math_verify'`",
         )
         self.pool = WorkerPool(workers, deadline_s, program)
         self.faults: Counter[str] = Counter()

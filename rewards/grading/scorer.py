@@ -133,17 +133,17 @@ class AnswerScorer:
 
     def _grade(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
         """Fresh verdicts: each kind by whoever judges it."""
-        places_of: dict[Grader | None, list[int]] = {}
-        for place, (_, problem) in enumerate(requests):
-            places_of.setdefault(self._graders.get(problem.kind), []).append(place)
+        indices_of: dict[Grader | None, list[int]] = {}
+        for index, (_, problem) in enumerate(requests):
+            indices_of.setdefault(self._graders.get(problem.kind), []).append(index)
         verdicts: dict[int, Verdict] = {}
-        for grader, places in places_of.items():
-            batch = [requests[place] for place in places]
+        for grader, indices in indices_of.items():
+            batch = [requests[index] for index in indices]
             fresh = self._checker.check_many(batch) if grader is None else grader(batch)
             if grader is not None:
                 self._graded.update(verdict.method for verdict in fresh)
-            verdicts |= dict(zip(places, fresh, strict=True))
-        return [verdicts[place] for place in range(len(requests))]
+            verdicts |= dict(zip(indices, fresh, strict=True))
+        return [verdicts[index] for index in range(len(requests))]
 
 
 def _key(response: str, problem: Problem) -> Hashable:

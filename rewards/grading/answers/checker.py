@@ -18,7 +18,7 @@ from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
     compare,
-    in_the_order_asked,
+    in_question_order,
     order_counts,
     same,
     same_text,
@@ -36,7 +36,7 @@ from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.sentences import (
     said_of_subject,
     value_in_sentence,
-    without_asked_side,
+    without_left_side,
 )
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
@@ -190,7 +190,7 @@ class Checker:
             return Verdict(equal and bool(words(problem.gold)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
-        answer = _as_asked(answer, problem)
+        answer = _without_frame(answer, problem)
         named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
@@ -266,19 +266,19 @@ class Checker:
         return Verdict(correct, draft.answer, "algebra" if correct else failed or "algebra")
 
 
-def _as_asked(answer: str, problem: Problem) -> str:
+def _without_frame(answer: str, problem: Problem) -> str:
     """An answer without the sentence or the equation around it, where the question asks for just
     this."""
     if may_be_name(problem.gold):
         said = said_of_subject(answer, problem.question) or named_in(answer, problem.question)
         return said or _without_kind(answer, problem)
-    answer = _without_asked_remark(answer, problem.question)
-    own = value_of(plain(answer), problem.question)
-    if own is None or own.literal is None:
+    answer = _without_repeated_remark(answer, problem.question)
+    value = value_of(plain(answer), problem.question)
+    if value is None or value.literal is None:
         spoken = re.sub(r"\s*\\text\{([^{}]*)\}\s*", r" \1 ", answer)
         answer = value_in_sentence(" ".join(spoken.split()), problem.question) or answer
     if "=" in answer and "=" not in problem.gold:
-        return without_asked_side(answer, problem.question)
+        return without_left_side(answer, problem.question)
     return answer
 
 
@@ -289,7 +289,7 @@ def _without_kind(answer: str, problem: Problem) -> str:
     return name if name and repeated and words(name) == words(problem.gold) else answer
 
 
-def _without_asked_remark(answer: str, question: str) -> str:
+def _without_repeated_remark(answer: str, question: str) -> str:
     """An answer without a remark in parentheses that repeats the question: ``(in base ten)``."""
     value, opened, remark = answer.rstrip(" .").removesuffix(")").rpartition(" (")
     spoken = {*words_of(remark)}
@@ -312,7 +312,7 @@ def _any_equal(
         for answer in answers:
             ordered = None
             if gold.ends == "," and not named:
-                ordered = in_the_order_asked(answer, problem.question)
+                ordered = in_question_order(answer, problem.question)
             verdicts.append(
                 same(
                     gold,

@@ -105,13 +105,15 @@ def _options(text: str, choices: Sequence[str]) -> list[str]:
     value."""
     if not text:
         return []
-    own = key(plain(text).strip(_EDGES), fold=True)
+    target = key(plain(text).strip(_EDGES), fold=True)
     lettered = list(zip(LETTERS, choices, strict=False))
     alike = [
         letter for letter, choice in lettered if key(choice, fold=True) == key(text, fold=True)
     ]
     alike = alike or [
-        letter for letter, choice in lettered if key(plain(choice).strip(_EDGES), fold=True) == own
+        letter
+        for letter, choice in lettered
+        if key(plain(choice).strip(_EDGES), fold=True) == target
     ]
     value = None if alike else value_of(plain(text))
     if value is None:
@@ -137,8 +139,8 @@ def _lists_options(text: str, value: str) -> bool:
 
 def _names_another(value: str, tail: str) -> bool:
     """Whether what follows an option says that another one is right as well."""
-    own = _LETTER.fullmatch(plain(value))
-    letter = own["letter"] if own else ""
+    option = _LETTER.fullmatch(plain(value))
+    letter = option["letter"] if option else ""
     return any(
         match.lastgroup is None or match[match.lastgroup] != letter
         for match in _AS_GOOD.finditer(tail)

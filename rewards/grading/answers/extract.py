@@ -369,15 +369,15 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
         return stated[-1]
     if (text := bare(response)) is not None:
         return Candidate(0, text)
-    own = after_thinking(response)[-LONGEST:]
-    if following := _NEXT_QUESTION.search(own):
-        own = own[: following.start()] or own
-        if (text := bare(own)) is not None:
+    visible = after_thinking(response)[-LONGEST:]
+    if following := _NEXT_QUESTION.search(visible):
+        visible = visible[: following.start()] or visible
+        if (text := bare(visible)) is not None:
             return Candidate(0, text)
-    if short := _short_answer(own):
+    if short := _short_answer(visible):
         return short
-    value = value_in_bold(own, question)
-    return Candidate(own.rstrip().rfind("\n") + 1, value) if value else None
+    value = value_in_bold(visible, question)
+    return Candidate(visible.rstrip().rfind("\n") + 1, value) if value else None
 
 
 def _short_answer(text: str) -> Candidate | None:

@@ -181,7 +181,7 @@ _ARROW = r"\\(?:long)?(?:right)?(?:to|arrow)(?![A-Za-z])|->"
 # "S-T-R"; "S - T - R" is a difference.
 _JOINED = re.compile(rf"[A-Z](?:-[A-Z]){{2,}}|[A-Z](?:\s?(?:{_ARROW})\s?[A-Z]){{2,}}")
 _SINGLE_LETTERS = re.compile(r"[A-Za-z]+")
-_FORMULA_ASKED = re.compile(
+_ASKS_FORMULA = re.compile(
     r"\bin terms of\b|\b(?:expression|formula) (?:for|of|that)\b|\bas a (?:function|product) of\b",
     re.IGNORECASE,
 )
@@ -191,7 +191,7 @@ _CLOCK = re.compile(r"(?<=:[0-9]{2})\s?([AaPp])\.?\s?[Mm]\b\.?")
 _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
 _LOOSE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
-_UNTOLD = re.compile(r"(?<![A-Za-z.])\.{3,}\Z")
+_ELLIPSIS = re.compile(r"(?<![A-Za-z.])\.{3,}\Z")
 _EDGES = " \t\r\n*_`。"
 _NESTING = 4
 _OPTION = re.compile(
@@ -237,7 +237,7 @@ def _plain(text: str) -> str:
     if inches := _INCHES.fullmatch(text):
         text = f"{inches['number']} inches"
     # A full stop ends a sentence, three of them stand for digits that are not told.
-    return text if _UNTOLD.search(text) else text.rstrip(_EDGES + ".")
+    return text if _ELLIPSIS.search(text) else text.rstrip(_EDGES + ".")
 
 
 # One answer passes through several rules, and each of them starts from its plain form.
@@ -318,7 +318,7 @@ def asks_product(gold: str, question: str) -> bool:
     True
     """
     letters = plain(gold).replace(" ", "").replace("-", "")
-    if _SINGLE_LETTERS.fullmatch(letters) is None or _FORMULA_ASKED.search(question) is None:
+    if _SINGLE_LETTERS.fullmatch(letters) is None or _ASKS_FORMULA.search(question) is None:
         return False
     return set(letters) <= set(_LETTER_ALONE.findall(question))
 

@@ -160,11 +160,11 @@ def opposed(question: str) -> frozenset[str]:
     """
     words = {_singular(word) for word in _WORD.findall(question.casefold())}
     asking = [part for part in _ASKING.split(question) if part.rstrip().endswith("?")]
-    own = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
+    asking_words = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
     turned: set[str] = set()
     for forward, backward in _DIRECTIONS:
         if words & forward and words & backward:
-            named = own & (forward | backward)
+            named = asking_words & (forward | backward)
             if not named or (named & forward and named & backward):
                 turned |= backward
                 turned |= forward & _NEUTRAL
@@ -225,8 +225,8 @@ def scales_of(question: str) -> frozenset[str]:
         )
         for match in _SCALE.finditer(question[:MAX_QUESTION])
     ]
-    wanted = [scale for to, scale in named if to]
-    return frozenset(wanted[-1:] or (scale for _, scale in named))
+    targets = [scale for to, scale in named if to]
+    return frozenset(targets[-1:] or (scale for _, scale in named))
 
 
 def counts(tail: str) -> bool:

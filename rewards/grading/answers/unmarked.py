@@ -18,7 +18,7 @@ from coterie.rewards.grading.answers.bold import (
 )
 from coterie.rewards.grading.answers.leads import (
     SAYING_NOTHING,
-    counts_as_asked,
+    counts_requested,
     leads_to_words,
     says_opposite_end,
 )
@@ -51,7 +51,7 @@ _ENDS_IN_NAME = re.compile(rf"(?P<before>.+? )(?P<name>{_NAME})")
 _BEGINS_WITH_NAME = re.compile(rf"(?P<name>{_NAME}) (?P<deed>[a-z][a-z ]{{2,60}})")
 _AT = re.compile(r",? (?:at|with|by) (?:about )?[0-9].*\Z")
 """A measure behind a comparison: ``K2 is higher, at 8,611 meters``."""
-_ALONE = re.compile(rf"{_NAME}\.?")
+_NAME_ONLY = re.compile(rf"{_NAME}\.?")
 """A response that is a name and nothing else."""
 _CONCLUDES = re.compile(
     r"(?:so|thus|therefore|hence|in conclusion|finally|in total|overall|as a result)\b,?\s+"
@@ -90,7 +90,7 @@ def value_unmarked(response: str, question: str) -> str | None:
         inside, behind = whole, "."  # "60 km/h"
     # "So 50 - 35 = 15." says nothing of what 15 is.
     words = {*words_of(f"{before} {behind}")}
-    if words <= SAYING_NOTHING or not counts_as_asked(inside + behind, question):
+    if words <= SAYING_NOTHING or not counts_requested(inside + behind, question):
         return None
     return value_around(before, inside, behind, question, bold=False)
 
@@ -109,7 +109,7 @@ def name_unmarked(response: str, question: str) -> str | None:
     text = after_thinking(response).strip()
     if _ASKS_TRUTH.search(asking_sentence(question)):
         return _truth(text)
-    if _ALONE.fullmatch(text) and not doubted(text):
+    if _NAME_ONLY.fullmatch(text) and not doubted(text):
         return text
     if name := name_in_bold(response, question):
         return name
@@ -161,7 +161,7 @@ def _conclusion(sentence: str, question: str) -> str | None:
     # "So it is 15" says nothing of what 15 is.
     if not said or not all(word in VERBS or stands_in(word, known) for word in said - _GENERAL):
         return None
-    return parts[1] if counts_as_asked(parts[1], question) else None
+    return parts[1] if counts_requested(parts[1], question) else None
 
 
 def _truth(text: str) -> str | None:

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from coterie.rewards.grading.answers.asked import asked_units
 from coterie.rewards.grading.answers.caps import MAX_LENGTH
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
+from coterie.rewards.grading.answers.question_units import question_units
 from coterie.rewards.grading.answers.units import unit_of
 from coterie.rewards.grading.answers.values import CARDINALS, NUMBER_WORDS, TENS, Value, value_of
 
@@ -122,13 +122,13 @@ def in_one_unit(answer: str, question: str) -> str:
         return answer
     large, small = unit_of(match["large"]) or "", unit_of(match["small"]) or ""
     ratio = _RATIOS.get((large, small))
-    asked = asked_units(question)
-    if ratio is None or len(asked) != 1:
+    requested = question_units(question)
+    if ratio is None or len(requested) != 1:
         return answer
     total = int(match["many"]) * ratio + int(match["few"])
-    if asked == {small}:
+    if requested == {small}:
         return str(total)
-    return str(Fraction(total, ratio)) if asked == {large} else answer
+    return str(Fraction(total, ratio)) if requested == {large} else answer
 
 
 _CONVERTED = re.compile(
@@ -290,8 +290,8 @@ def without_rounding(answer: str, gold: str) -> str:
     half = 0.5 * 10.0 ** -len(decimal["places"] or "")
     if worth is None or abs(worth - float(rounded)) > half * 1.000001:
         return answer
-    wanted = value_of(plain(gold).rpartition("=")[2].strip())
-    is_decimal = wanted is not None and wanted.formula[:1] + wanted.formula[2:3] == (
+    target = value_of(plain(gold).rpartition("=")[2].strip())
+    is_decimal = target is not None and target.formula[:1] + target.formula[2:3] == (
         "number",
         "plain",
     )

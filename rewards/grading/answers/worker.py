@@ -199,8 +199,8 @@ def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]
         yield 1, [{}]
         return
     count = len(names)
-    alone = [tuple(-1 if place == one else 1 for place in range(count)) for one in range(count)]
-    mixed = [(-1,) * count, *alone, *(tuple(-sign for sign in signs) for signs in alone)]
+    single = [tuple(-1 if index == one else 1 for index in range(count)) for one in range(count)]
+    mixed = [(-1,) * count, *single, *(tuple(-sign for sign in signs) for signs in single)]
     positive = (1,) * count
     for group, signs in enumerate(dict.fromkeys([positive, *mixed])):
         wanted, tries = POSITIVE if signs == positive else SIGNED
@@ -208,8 +208,8 @@ def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]
             wanted,
             [
                 {
-                    name: sign * _size(f"{group} {number} {place}", number, tries)
-                    for place, (name, sign) in enumerate(zip(names, signs, strict=True))
+                    name: sign * _size(f"{group} {number} {index}", number, tries)
+                    for index, (name, sign) in enumerate(zip(names, signs, strict=True))
                 }
                 for number in range(tries)
             ],
