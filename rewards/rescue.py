@@ -1,4 +1,4 @@
-"""What a hint changed: which traces it rescued, and how it moved the chance of being right.
+"""The effect of a hint: rescued traces, and the change in the share of right ones.
 
 A rescue is right after its role had failed cold and a peer had not (CoRe, arXiv:2601.21600). The
 lift is an extension of ours, not in the paper.

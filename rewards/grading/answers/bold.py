@@ -180,8 +180,7 @@ def _leads_to_name(before: str, question: str) -> bool:
 
 
 def _bold_part(line: str) -> tuple[str, str, str] | None:
-    """What stands before the one part in bold of a line, in it and behind it; None where there is
-    no such part, or a sign of doubt."""
+    """Split a line around its one part in bold; None without one, or with a disapproving sign."""
     line = DECORATION.sub("", line) if len(line) <= _LONGEST else ""
     match = _BOLD.search(line)
     if match is None or line.count("**") != 2 or DISAPPROVED.search(line):
@@ -190,8 +189,7 @@ def _bold_part(line: str) -> tuple[str, str, str] | None:
 
 
 def _bold_ending(line: str) -> tuple[str, str] | None:
-    """What stands before the one part in bold that a line ends with, and that part; None where the
-    line holds a doubt."""
+    """(text before, bold text) of a line that ends in bold; None if it holds a doubt."""
     parts = _bold_part(line)
     if parts is None:
         return None

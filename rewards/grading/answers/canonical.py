@@ -96,10 +96,9 @@ def _opaque(kind: str, *arguments: Any) -> Form:
 
 
 class _Walk:
-    """One pass over a formula, which counts the steps that it takes.
+    """One pass over a formula that counts its trivial steps.
 
-    Args:
-        computes: whether powers of numbers are computed in sums with letters.
+    If ``computes``, powers of numbers are computed in sums with letters.
     """
 
     def __init__(self, *, computes: bool = False) -> None:

@@ -58,7 +58,7 @@ MAX_RAW = 16 * MAX_LENGTH
 MAX_PAIRS = 1024
 """Pairs of parts that one answer may send to algebra; more are refused."""
 REMEMBERED = 1 << 16
-"""Comparisons by algebra that are kept."""
+"""Size of the cache of comparisons by algebra."""
 
 UNGRADED = {
     "code": "programs that models write are run only where --scoring.programs allows it",
@@ -77,11 +77,11 @@ class _Open:
     gold_shapes: tuple[Shape, ...]
     answer_shapes: tuple[Shape, ...]
     pairs: tuple[Pair, ...]
-    """What has to be compared before it is decided."""
+    """The pairs that decide it."""
 
 
 _Reading = tuple[Verdict | _Open, ...]
-"""What has to be right for one way to read an answer: each form of the value that it states."""
+"""One way to read an answer: every form of its value has to be right."""
 
 
 class Checker:
@@ -245,7 +245,7 @@ class Checker:
 
     def _outcome(self, pair: Pair) -> Outcome:
         if pair not in self._known:
-            # Parts were paired off otherwise than the short-cuts alone suggested.
+            # Verdicts of algebra may pair the parts off in another way than the shortcuts did.
             self._resolve([pair])
         return self._known[pair]
 
@@ -267,8 +267,7 @@ class Checker:
 
 
 def _without_frame(answer: str, problem: Problem) -> str:
-    """An answer without the sentence or the equation around it, where the question asks for just
-    this."""
+    """Strip the sentence or equation around an answer if the question asks for just that."""
     if may_be_name(problem.gold):
         said = said_of_subject(answer, problem.question) or named_in(answer, problem.question)
         return said or _without_kind(answer, problem)
@@ -337,8 +336,7 @@ def _settled(gold: Shape, answer: Shape, problem: Problem) -> str:
 
 
 def _choices(problem: Problem) -> tuple[str, ...]:
-    """The options of a problem: its own, or those that its question lists where the gold answer is
-    the letter of one."""
+    """The problem's options, or those its question lists if the gold answer is a letter of them."""
     if problem.choices or problem.kind not in ("choice", "math"):
         return problem.choices
     letter = plain(problem.gold).strip("()")

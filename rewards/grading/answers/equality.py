@@ -179,7 +179,7 @@ def same_numeral(gold: str, answer: str, question: str = "") -> bool | None:
 
 
 def _base_of(gold: str, question: str) -> int:
-    """The base of a gold answer that names none; 0 where it may be another one than ten."""
+    """The base of a gold answer that names none; 0 if it is not clear."""
     requested = {
         _NAMED_BASES.get(name.casefold()) or (int(name) if name.isdigit() else _BASES.get(name, 0))
         for match in _REQUESTED_BASE.finditer(question[:MAX_QUESTION])
@@ -255,8 +255,7 @@ def differ(gold: str, answer: str) -> bool:
 
 
 def _names_another(gold: str, answer: str, question: str) -> bool:
-    """Whether an answer names ``dx/dy`` to a question about ``dy/dx``, ``a_4`` to one about
-    ``a_5``, or ``\\cos A`` where the question does not name it."""
+    """Whether an answer names ``a_4`` to a question about ``a_5``, or ``dx/dy`` to ``dy/dx``."""
     if gold or not answer:
         return False
     text = plain(question[:MAX_QUESTION])
@@ -293,8 +292,7 @@ def _with_name(part: Shape) -> Shape:
 
 
 def _equations(gold: Shape, answer: Shape, question: str) -> Pair | None:
-    """Two equations for algebra; None where they are not equal, one of them is none, or the answer
-    leaves the work to do: an equation that is not solved, or one of the question's."""
+    """Two equations for algebra; None if they differ or the answer leaves work to do."""
     left, right = _sides(gold), _sides(answer)
     if left is None or right is None:
         return None
@@ -438,10 +436,8 @@ def _is_point(shape: Shape) -> bool:
 def _same_collection(
     gold: Sequence[Shape], answer: Sequence[Shape], atom: AtomRule, *, unordered: bool
 ) -> bool | None:
-    """Whether the parts can be paired off, in any order.
-
-    Equality is taken to be transitive, so that the first equal partner is as good as any.
-    """
+    """Whether the parts can be paired off in any order."""
+    # Equality is transitive, so the first equal partner is as good as any.
     open_answers = list(answer)
     waiting: list[Shape] = []
     for left in gold:

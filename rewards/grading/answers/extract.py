@@ -1,9 +1,9 @@
 """Where a response states its answer.
 
 Rules of CoRe (arXiv:2601.21600, appendix A): tags, answer lines and boxes are candidates; the one
-that starts last wins; the last number of a text is never taken for an answer. What follows where a
-base model goes on to the next question is not read. Every function is linear in the length of the
-text and raises on none.
+that starts last wins; the last number of a text is never taken for an answer. A base model may go
+on to the next question: text from there on is not read. Every function is linear in the length of
+the text and raises on none.
 """
 
 import json
@@ -18,7 +18,7 @@ from coterie.rewards.grading.answers.statements import value_stated
 from coterie.rewards.grading.answers.values import exact
 
 LONGEST = 1 << 17
-"""Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
+"""Characters at the end that are searched for an answer: some 30,000 tokens."""
 _FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
 """Signs that decorate what stands before an answer."""
 _TAG = re.compile(
@@ -149,7 +149,7 @@ class Candidate:
     labelled: bool = False
     """Whether it stands after a colon, where a letter or a number may head a list."""
     corrects: bool = False
-    """Whether it takes the place of what is stated before it, a value or not."""
+    """Whether it replaces the answers before it, even if it is no value."""
 
     @property
     def value(self) -> str:
@@ -218,8 +218,7 @@ def _is_label(match: re.Match[str]) -> bool:
 
 
 def _closed(match: re.Match[str]) -> str:
-    """What stands after the announcement of an answer, without the mark that closes bold text
-    which began before it: ``**Answer: 18** eggs``, ``Answer: **18** eggs``."""
+    """The announced answer without the mark that closes bold text: ``**Answer: 18** eggs``."""
     rest = match["rest"]
     before = _BULLET.sub("", match[0][: match.start("rest") - match.start()])
     for mark in ("***", "**", "__", "*", "_"):
@@ -278,8 +277,7 @@ def _following(text: str, end: int) -> str:
 
 
 def _boxed(text: str) -> list[Candidate]:
-    r"""The boxes; several that only a comma or an "and" parts are one list, as Qwen writes it:
-    ``\boxed{7} and \boxed{9}``."""
+    r"""The boxes; ``\boxed{7} and \boxed{9}`` are one list, as Qwen writes it."""
     stated: list[Candidate] = []
     names: list[str] = []
     parts: list[str] = []
@@ -324,7 +322,7 @@ def _in_json(text: str) -> list[Candidate]:
 def candidates(response: str) -> list[Candidate]:
     """Every stated answer of ``response`` after its thinking, in the order of their markers.
 
-    Where a base model goes on to the next question, what it then answers is not of this one.
+    Answers to a next question, to which a base model may go on, are left out.
     """
     whole = after_thinking(response)
     skipped = max(0, len(whole) - LONGEST)
@@ -359,8 +357,8 @@ def bare(response: str) -> str | None:
 
 
 def last_stated(response: str, question: str = "") -> Candidate | None:
-    """The last stated answer; where none is, the text that is nothing but an answer, the last line
-    with one value in bold, or ``A: 18``. None for any other text.
+    """The last stated answer, or else a text that is nothing but an answer, ``A: 18``, or the one
+    value in bold in the last line. None for any other text.
 
     Args:
         question: where it is given, a bold value has to answer it.

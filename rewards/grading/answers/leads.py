@@ -1,8 +1,8 @@
 """What leads to a part in bold at the end of a response, and whether that is what is asked for.
 
 ``Total = 120 + 30 = **150**``, ``and so **x = 4**`` and ``The next one after 31 is **37**`` lead to
-a value, ``It lies on the continent of **Asia**`` to a name. What may lead to another one leads to
-none: a wrong or unfinished sum, a condition, an item of a list, words that the question lacks.
+a value, ``It lies on the continent of **Asia**`` to a name. A wrong or unfinished sum, a condition,
+an item of a list and words that the question lacks lead to nothing.
 """
 
 import re
@@ -67,7 +67,7 @@ _OPPOSITE_ENDS = (
     ),
 )
 _FREE = frozenset(_PLACED.split())
-"""Words that may lead to a name although the question does not say them."""
+"""Words that may lead to a name without being in the question."""
 _COUNTED = re.compile(
     r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
     r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
@@ -180,8 +180,7 @@ def leads_to_words(before: str, question: str) -> bool:
 
 
 def _joins(words: list[str], asking: str) -> bool:
-    """Whether the last of the words before a name joins it as the question asks: ``in`` to "In
-    which country", ``the continent of`` to "Which continent"."""
+    """Whether the last word joins the name as the question asks: ``in`` to "In which country"."""
     last, before = words[-1], "".join(words[-2:-1])
     if last == "by":
         return _asks_by_whom(asking)
@@ -226,8 +225,7 @@ def _names_what_is_counted(value: str, question: str) -> bool:
 
 
 def _requested_and_counted(value: str, asking: str) -> tuple[str, list[str]]:
-    """What ``how many ...`` asks for, and the one or two words that follow a number; no words where
-    either is missing."""
+    """What ``how many ...`` asks for, and the one or two words behind a number."""
     requested, counted = _COUNTED.search(asking), _THING.match(value)
     if requested is None or counted is None:
         return "", []

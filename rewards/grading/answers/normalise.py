@@ -61,8 +61,7 @@ _EMPHASIS = re.compile(
 
 
 def _without_points(match: re.Match[str]) -> str:
-    r"""``\mathbb{R}\setminus\{3, 5\}`` as the union of the intervals between the points; as it is
-    where they are no whole numbers."""
+    r"""``\mathbb{R}\setminus\{3, 5\}`` as a union of intervals, if the points are whole numbers."""
     points = [point.strip() for point in match[1].split(",")]
     if not all(re.fullmatch("-?[0-9]{1,9}", point) for point in points):
         return match[0]

@@ -170,8 +170,7 @@ def _phrase(words: str) -> str:
 
 
 def _satisfies(unit: str, requested: str, question: str) -> bool:
-    """Whether a unit is the one that is asked for; "30 minutes a day" answers "how many minutes"
-    where the question names days."""
+    """Whether a unit is the requested one; "30 minutes a day" has to fit the question's days."""
     measure, _, share = unit.partition("/")
     measure = measure or THING
     if unit == "degree" and requested in SCALES:
@@ -188,13 +187,8 @@ def _names(measure: str, question: str) -> bool:
 
 
 def _first_unit(words: str) -> str | None:
-    """The measure that stands first, with what it is divided by; empty where a thing is counted,
-    None where nothing is named ("how many does she need")."""
-    phrase: list[str] = []
-    for word in words.split():
-        if word.casefold() in _STOPS:
-            break
-        phrase.append(word)
+    """The first measure in a phrase; empty for a counted thing, None if nothing is named."""
+    phrase = _phrase(words).split()
     if NUMBERS.intersection(map(str.casefold, phrase)):
         # "how many five dollar toys"
         return ""

@@ -75,7 +75,7 @@ _KINDS = {
     "decimal": {"numeral"},
     "scientific notation": {"scientific"},
 }
-"""What a task asks a number to be written as, and the kinds of numeral that are."""
+"""Form that a task names -> the kinds of numeral that have it."""
 _FOR_A_VARIABLE = re.compile(
     r"\b(?:slope[\s-]{1,3}intercept|solve|isolate|subject|in terms of)\b", re.IGNORECASE
 )

@@ -57,7 +57,7 @@ _PURPOSE = re.compile(r"\bto [a-z ]{2,80}\Z")
 _NAMES_NO_THING = re.compile(
     r"(?!how many)|how many (?:do|does|did|will|would|can|could|should|are|is|were|was|has|have)\b"
 )
-"""How a question begins that does not say what is counted."""
+"""Beginnings of questions that name no counted thing."""
 _ARTICLE = re.compile(r"\b(?:the|an?|his|her|their|its|my|our) ")
 _BEGINNINGS = """
 the there they this that these those she his her their its how what which who when where why each
@@ -175,9 +175,8 @@ def _literal(text: str, question: str) -> Value | None:
 
 
 def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
-    """Whether a remark in parentheses leaves the value as it is: it says what
-    the number is the sum of, that another number is not enough, or what the rest is (``and 24
-    incorrectly``)."""
+    """Whether a remark in parentheses leaves the value as it is."""
+    # It may give the parts of a sum, the rest, or a smaller number that is not enough.
     number = _literal(stated, question)
     if number is None or number.literal is None or doubted(remark):
         return False
@@ -217,8 +216,7 @@ def _in_words_around(text: str, question: str) -> str:
 
 
 def _one_value(text: str, asking: str) -> tuple[str, str, str]:
-    """The text before the one value (or list of values) of a sentence, that value, and the text
-    behind; the value is empty where there is none, or more than one."""
+    """Split a sentence around its one value (or list); the value is empty without exactly one."""
     bold = [match for match in _BOLD.finditer(text) if re.search(r"[0-9$\\]", match["inside"])]
     if len(bold) == 1:
         inside = bold[0]["inside"].strip()
@@ -247,8 +245,7 @@ def _is_in_question(value: re.Match[str], asking: str) -> bool:
 
 
 def _without_contents(inside: str, behind: str, question: str) -> str:
-    """What follows a value without ``of soup`` behind ``cans``, where the question names cans of
-    nothing else."""
+    """Drop ``of soup`` behind ``cans`` if the question has cans of nothing else."""
     match = _CONTENTS.match(behind)
     words = _WORD.findall(match["holder"] if match and match["holder"] else inside)
     if match is None or not words:
@@ -274,6 +271,7 @@ def _with_unit(value: str, behind: str, question: str) -> str:
 def _answers(before: str, behind: str, question: str) -> bool:
     """Whether the words around a value say what the question asks for, and nothing else."""
     asking, clause = asking_sentence(question), asking_clause(question)
+    # Any other number beside the value may be the answer, unless the question has it.
     if not {*_DIGITS.findall(before + behind)} <= {*_DIGITS.findall(asking)}:
         return False
     left, right = (
@@ -284,6 +282,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
     if compared is None or any(word.endswith(("n't", "n’t")) for word in (*left, *right)):
         return False
     clause_words = {*_WORD.findall(clause)}
+    # Words that change a value, or are not the question's, and are right here all the same.
     allowed = (clause_words & _ONLY_IF_IN_QUESTION) | compared
     if "up" not in left:
         # "8 feet up the wall", and not "up to 8 feet"
@@ -295,6 +294,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
         return bool(VERBS & {*left[-1:]})
     if not all(shares_verb(word, clause) for word in left):
         return False
+    # What each has is not what all have, and the other way round.
     if ({*left} & _SHARES and not clause_words & _SHARES) or (
         "each" in right and "each" not in clause_words
     ):
@@ -316,10 +316,12 @@ def _answers(before: str, behind: str, question: str) -> bool:
         return False
     if not _speaks_of_part(right, asking):
         return False
+    # "How old" asks for an age.
     allowed |= {
         noun for word, nouns in _EXTENTS.items() if f"how {word}" in clause for noun in nouns
     }
-    # "For 9 hours, she would earn $63"
+    # "For 9 hours, she would earn $63": the condition before the comma may use all words of the
+    # sentence that asks, the rest only those of the clause that asks, and names.
     first, _, rest = _without_selector(before, asking).rpartition(",")
     spoken = {*_WORD.findall(rest)} - _FREE - allowed - _GENERAL
     names = " ".join([*_names_in(question), *_subject(question)]).casefold()
@@ -339,7 +341,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
     right = _as_in_question(right, asking, question.casefold())
     for index, word in enumerate(right):
         if word.endswith("ing") and stands_in(word, asking):
-            # "writing letters"
+            # "writing letters": any sentence of the question may say what is done.
             return _speaks_of({*right[:index]} - _BEHIND - allowed, asking) and _speaks_of(
                 {*right[index:]} - _BEHIND - allowed, question.casefold()
             )
@@ -347,8 +349,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
 
 
 def _is_of_more_or_less(words: set[str], clause_words: set[str]) -> bool:
-    """Whether words say what is left or what all have together, and the question asks for another
-    of these, or for what each has."""
+    """Whether words speak of the rest or the total, and the question of something else."""
     if words & _REMAINING:
         return not clause_words & _REMAINING
     if clause_words & _REMAINING and words & {"had", "were", "was"}:
@@ -368,8 +369,7 @@ def _without_measure(words: list[str]) -> list[str]:
 
 
 def _as_in_question(words: list[str], asking: str, question: str) -> list[str]:
-    """Words after a value without those that the question's other sentences say of the asked thing:
-    ``trading`` of ``trading cards``, ``in the orchard``."""
+    """Drop words that other sentences of the question use: ``trading`` of ``trading cards``."""
     if len(words) > 1 and stands_in(words[1], asking) and " ".join(words[:2]) in question:
         words = words[1:]
     for index, word in enumerate(words):
@@ -389,15 +389,13 @@ def _subject(question: str) -> list[str]:
 
 
 def _person(question: str) -> str:
-    """The noun that begins sentences of a question with an article, where there is one such noun:
-    ``teacher`` of "Pencils come in packs. A teacher needs 100. How many must she buy?"."""
+    """The only noun that starts sentences: ``teacher`` in "A teacher needs 100. Must she buy?" """
     nouns = {*_ONE.findall(question)}
     return nouns.pop() if len(nouns) == 1 else ""
 
 
 def _without_selector(side: str, asking: str) -> str:
-    """A text without the words that tell which of several things is meant, where the question uses
-    them: ``the second side``."""
+    """Drop words that select one of several things if the question has them: ``the second``."""
     return _SELECTOR.sub(lambda match: "" if match[0] in asking else match[0], side.casefold())
 
 
@@ -409,8 +407,7 @@ def _is_purpose(phrase: str, question: str) -> bool:
 
 
 def _speaks_of_part(behind: list[str], asking: str) -> bool:
-    """Whether ``of the pens`` after a value stands in the question as "of the pens" does, with no
-    more words before its verb."""
+    """Whether ``of the pens`` behind a value stands in the question too."""
     if behind[:1] != ["of"]:
         return True
     part, requested = (
@@ -426,8 +423,7 @@ def _speaks_of(words: set[str], text: str) -> bool:
 
 
 def _matching_comparison(left: list[str], right: list[str], asking: str) -> set[str] | None:
-    """The words with which a sentence compares, where the question compares so, and the same way
-    round; None where it does not."""
+    """The words that compare, if the question compares in the same direction; None otherwise."""
     used = {word for word in (*left, *right) if word in _COMPARES}
     words = _WORD.findall(asking)
     than = words.index("than") if "than" in words else len(words)
@@ -488,9 +484,8 @@ def _names_in(question: str) -> tuple[str, ...]:
 
 
 def ending_in_value(sentence: str, asking: str = "") -> tuple[str, str, str] | None:
-    """What stands before the value that a sentence comes to, that value, and what stands behind it:
-    the one after its last equals sign, or the only one that is not in the question. None where
-    there is no such value.
+    """Split a sentence around the value that it comes to: the one after its last equals sign, or
+    the only one that is not in the question. None without such a value.
 
     >>> ending_in_value("He has 9 - 2 = 7 pens left.")
     ('He has 9 - 2 = ', '7', ' pens left.')

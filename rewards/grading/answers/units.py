@@ -59,6 +59,7 @@ _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "l
 THING = "thing"
 """Stands for the unit of what is counted."""
 ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
+"""Words that may follow a counted thing and are none."""
 _PER = frozenset({"a", "an", "per", "every", "each"})
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
 _NUMBERS = """
@@ -242,8 +243,7 @@ def unit_of(words: str) -> str | None:
 
 
 def _may_be_unit(letter: str, before: str, question: str) -> bool:
-    """``5 m``, ``5^\\circ C``, and ``5g`` where the question names grams; ``5m`` and ``2\\pi h``
-    may be products."""
+    """Whether a letter is a unit: ``5 m``, and ``5g`` if the question names grams; not ``5m``."""
     if before.startswith("\\"):
         return letter in "CF" and before.startswith("\\circ")
     name = _NAMES.get(letter.casefold())

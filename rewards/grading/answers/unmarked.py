@@ -40,7 +40,7 @@ _GENERAL = frozenset({
     "a", "an", "his", "her", "their", "its", "for", "in", "s", "simplified", "expression", "form",
     "result", "total", "number",
 })  # fmt: skip
-"""Words that a conclusion may hold although the question does not."""
+"""Words that a conclusion may use without the question."""
 _TRUTH = re.compile(r"(?P<truth>yes|no)\b(?:[,.!]|\s*\Z)", re.IGNORECASE)
 _ASKS_TRUTH = re.compile(
     r"\A(?:do|does|did|is|are|was|were|can|could|will|would|has|have|had|should|must)\b"

@@ -69,8 +69,7 @@ def asking_clause(question: str) -> str:
 
 
 def shares_verb(before: str, asking: str) -> bool:
-    """Whether the last verb before a value is of no other deed than the question asks for; any
-    verb is where the question asks nothing."""
+    """Whether the last verb before a value fits the question's verb; true without a question."""
     verbs = [_FIRST[word] for word in _WORD.findall(before.casefold()) if word in _FIRST]
     return not verbs or not _WORD.search(asking) or _fits_question(verbs[-1], asking)
 
@@ -83,8 +82,8 @@ def _fits_question(verb: str, asking: str) -> bool:
 
 
 def says_another_deed(behind: str, question: str) -> bool:
-    """Whether what stands after a value says what was done to it, or that there is more of it, and
-    the question asks for no such thing.
+    """Whether words behind a value say what was done to it, or that it is a share (``per jar``),
+    although the question asks for no such thing.
 
     >>> says_another_deed("pens sold", "How many are left?"), says_another_deed("pens left", "")
     (True, False)
@@ -104,8 +103,7 @@ def says_another_deed(behind: str, question: str) -> bool:
 
 
 def _says_share(behind: str, asking: str) -> bool:
-    """Whether a value is said to be of each of something, and not in the question: ``24 pints per
-    jar``, ``2 inches a year``."""
+    """Whether a value is said per year, jar or the like, and the question is not."""
     for match in _SHARED.finditer(behind.casefold()):
         of = match["of"] or match["time"]
         if not re.search(

@@ -240,7 +240,7 @@ _SAID_ABOUT = re.compile(
     r",?\s+\(?(?:or|which\s+is|i\.e\.,?|that\s+is,?)?\s*"
     r"(?:(?:approximately|about|roughly|around)\s|≈|\\approx(?![A-Za-z]))\s*(?P<rounded>\$?[0-9][^()]*)\)?"
 )
-"""What announces a rounded value behind an exact one."""
+"""Announces a rounded value behind an exact one."""
 _AGAIN = (
     r"(?:or(?:\s+equivalently)?|i\.e\.|that\s+is|equivalently|namely|in\s+other\s+words"
     r"|which\s+(?:is|equals)(?:\s+equal\s+to|\s+the\s+same\s+as)?),?"
@@ -280,22 +280,19 @@ def without_rounding(answer: str, gold: str) -> str:
     exact_side, rounded = (side.strip() for side in sides)
     name, equals, right = exact_side.rpartition("=")
     value, decimal = value_of(right.strip()), _DECIMAL.fullmatch(rounded)
-    if (
-        value is None
-        or decimal is None
-        or value.formula[:1] + value.formula[2:3] == ("number", "plain")
-    ):
+    if value is None or decimal is None or _is_decimal(value):
         return answer
     worth = _worth(value.formula)
     half = 0.5 * 10.0 ** -len(decimal["places"] or "")
     if worth is None or abs(worth - float(rounded)) > half * 1.000001:
         return answer
     target = value_of(plain(gold).rpartition("=")[2].strip())
-    is_decimal = target is not None and target.formula[:1] + target.formula[2:3] == (
-        "number",
-        "plain",
-    )
-    return name + equals + (rounded if is_decimal else right)
+    shows_decimal = target is not None and _is_decimal(target)
+    return name + equals + (rounded if shows_decimal else right)
+
+
+def _is_decimal(value: Value) -> bool:
+    return value.formula[:1] + value.formula[2:3] == ("number", "plain")
 
 
 def stated_forms(answer: str, question: str) -> list[list[str]]:
@@ -318,8 +315,7 @@ def stated_forms(answer: str, question: str) -> list[list[str]]:
 
 
 def _without_shares(forms: list[str], question: str) -> list[str]:
-    """The forms without percentages that are the first form; none where a percentage is another
-    value, or where two forms have two units."""
+    """Drop percentages equal to the first form; no forms if a value or a unit differs."""
     values = [value_of(plain(form), question) for form in forms]
     if len({value.unit for value in values if value and value.unit}) > 1:
         return []

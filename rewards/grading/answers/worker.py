@@ -235,8 +235,7 @@ Comparison = Callable[[Values], Any]
 
 
 def _wherever(defined: Comparison, names: Sequence[str]) -> list[Any]:
-    """The values at the points that have one, real ones if there are enough; no more after the
-    first that is False."""
+    """The values where ``defined`` has one, real if possible; stops at the first False."""
     values: list[Any] = []
     for real, factors in ((True, True), (True, False), (False, False)):
         values = []
@@ -262,8 +261,7 @@ def _same_formula(gold: list[Any], answer: list[Any], names: Sequence[str]) -> b
 
 
 def _same_equation(gold: list[Any], answer: list[Any], names: Sequence[str]) -> bool:
-    """Whether both are the same up to a number by which both sides are multiplied: then the
-    differences of the sides are in one ratio everywhere."""
+    """Whether the differences of the sides have one ratio at every point."""
 
     def ratio(values: Values) -> Any:
         left, right = (
