@@ -24,7 +24,7 @@ def without_working(answer: str, question: str | None = None) -> str:
     equal, after the name that stands first, if any: ``x = 2 \cdot 6 - 1 = 11`` gives ``x=11``.
     Any other answer comes back as it is: one that is computed wrongly, or not to its end.
 
-    >>> without_working("9 * 8 = 72 nails"), without_working("6 + 4 = 11")
+    >>> without_working("9 * 8 = 72 nails", "How many nails?"), without_working("6 + 4 = 11")
     ('72 nails', '6 + 4 = 11')
     """
     text = plain(answer)
