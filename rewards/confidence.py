@@ -1,4 +1,4 @@
-"""What a stated confidence earns by how often the answers are right, and for its format.
+"""Rewards for a stated confidence: for its calibration, and for its format.
 
 COREA (arXiv:2603.03752, section 3.2). With the group's accuracy as the target, L2 and KL are best
 at its mean; L1 is best at its **median**, a multiple of 1/N, so that it rounds to 0 and 1 at the
@@ -20,14 +20,14 @@ from coterie.rewards.grading.answers.extract import after_thinking, boxes
 ConfidenceDistance = Literal["l1", "l2", "kl"]
 Target = Literal["group", "leave-one-out", "shrunk", "sample", "mix"]
 ThresholdSource = Literal["accuracy", "cost", "large-pass@1", "fixed"]
-"""What the confidence below which a model defers is chosen by."""
+"""How the threshold of confidence is chosen below which a model defers."""
 
 Floats = npt.NDArray[np.float64]
 
 EPSILON = 1e-3
 """Smallest probability inside a logarithm; it also sets the scale of KL."""
 WORST = -1.0
-"""What no valid confidence earns: silence is never better than a bad number."""
+"""Reward without a valid confidence: silence never beats a bad number."""
 
 # Han, kana and hangul, with their punctuation.
 _CJK = re.compile(

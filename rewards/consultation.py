@@ -1,7 +1,7 @@
 """What a conversation with experts earns (EAPO, arXiv:2509.23730, section 2.1), and its format.
 
-The ``text`` that is read is everything that the policy wrote itself, turn after turn; what experts
-returned is not part of it. One pass over the text, whatever it holds.
+``text`` is everything that the policy wrote itself, turn after turn, without the experts' replies.
+Its length costs linear time, whatever it holds.
 """
 
 import re
@@ -33,8 +33,8 @@ def answer_reward(rule: AnswerRule, *, credit: float, f1: float, formatted: bool
         rule: ``f1_literal`` is the paper's: F1 where it is above 0, so that one word of forty
             earns less than a wrong answer in the right format. ``f1_or_format`` pays the larger of
             the two. ``em_math`` pays for an equal value instead of shared words.
-        credit: 1 where the answer equals the gold answer in value, 0 where it does not; a checker
-            of one's own may say something between.
+        credit: 1 if the answer equals the gold answer in value, 0 if not; a custom checker may
+            give partial credit.
         f1: see :func:`coterie.rewards.overlap.squad_f1`.
         formatted: see :func:`coterie.rewards.consultation.is_well_formed`.
     """
@@ -56,7 +56,7 @@ def consult_penalty(calls: int, weight: float) -> float:
 
 @dataclass(frozen=True)
 class ParsedText:
-    """Where things stand in a text."""
+    """The marks in a text."""
 
     thoughts: int
     """Thoughts that were opened and closed."""
@@ -71,14 +71,14 @@ class ParsedText:
     thought_calls: tuple[int, ...]
     """Ends of complete call blocks inside thoughts, which nobody answers."""
     stray: int
-    """Call tags without a partner, and return tags, which are the environment's to write."""
+    """Call tags without a partner, and return tags, which only the environment writes."""
     answers: tuple[int, ...]
     """Offsets after each ``Answer:``."""
 
 
 @cache
 def _pattern(tag: str) -> re.Pattern[str]:
-    """Of all marks; ``tag`` holds thoughts too."""
+    """Matches all marks; ``<tag>`` opens a thought as well."""
     opening, closing = (f"{OPENING}|<{tag}>", f"{CLOSING}|</{tag}>") if tag else (OPENING, CLOSING)
     return re.compile(f"{_MARKS}|(?P<open>(?i:{opening}))|(?P<close>(?i:{closing}))")
 
@@ -92,7 +92,7 @@ def read(text: str, *, opened: bool = False) -> ParsedText:
             opened before counts as opened at the start in any case.
     """
     thinking, balanced, thoughts, thoughts_end = opened, True, 0, 0
-    # A first closing tag tells that all before it was thought.
+    # The first mark closes a thought: all text before it is that thought.
     marks = list(_pattern(leading_tag(text).lower()).finditer(text))
     first = next((mark.lastgroup for mark in marks if mark.lastgroup), None)
     thinking = thinking or first == "close"
@@ -103,7 +103,7 @@ def read(text: str, *, opened: bool = False) -> ParsedText:
     for mark in marks:
         match mark.lastgroup or mark.group():
             case "open":
-                # The tag that the template wrote may be written once more.
+                # A policy may repeat the tag that the template wrote.
                 balanced &= not thinking or (opened and not text[: mark.start()].strip())
                 thinking = True
             case "close":
@@ -152,7 +152,7 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
 def graded_part(text: str, kind: AnswerKind, *, opened: bool = False) -> str | None:
-    """What a grader is asked about ``text``; None where nothing in it answers.
+    """The part of ``text`` that a grader reads; None if nothing in it answers.
 
     That is the final answer behind its ``Answer:``. A program needs no such line: all that stands
     outside of thoughts and calls counts, and a line that begins with ``Answer:`` may go on with
@@ -174,8 +174,8 @@ def graded_part(text: str, kind: AnswerKind, *, opened: bool = False) -> str | N
 
 
 def has_answered(text: str, kind: AnswerKind, *, opened: bool = False) -> bool:
-    """Whether ``text`` states an answer, so that nothing more has to be written: an ``Answer:``
-    with something after it or, for a program, a block of code that is closed."""
+    """Whether ``text`` states a complete answer: an ``Answer:`` with something after it or, for a
+    program, a closed block of code."""
     part = graded_part(text, kind, opened=opened)
     if part is None or kind != "code":
         return part is not None
@@ -188,8 +188,8 @@ def answer_f1(text: str, verdict: Verdict, problem: Problem, *, opened: bool = F
 
     Args:
         text: what the policy wrote.
-        verdict: of its answer.
-        problem: what it is about.
+        verdict: the verdict on its answer.
+        problem: the problem that it answers.
         opened: whether the text begins inside a thought.
     """
     if problem.kind == "code":
@@ -206,13 +206,13 @@ def is_well_formed(text: str, *, answered_calls: int, opened: bool = False) -> b
     (arXiv:2503.19470) with its tags.
     """
     reading = read(text, opened=opened)
-    last = [place for place in reading.answers if place > reading.thoughts_end]
+    final = [offset for offset in reading.answers if offset > reading.thoughts_end]
     return (
         reading.thoughts > 0
         and reading.balanced
         and not reading.thinking
         and not reading.stray
         and len(reading.calls) == answered_calls
-        and len(last) == 1
-        and bool(text[last[0] :].strip())
+        and len(final) == 1
+        and bool(text[final[0] :].strip())
     )

@@ -1,4 +1,4 @@
-"""What a trace earns by its distance from other traces: of its question, or of its partners."""
+"""Rewards for a trace's distance from the other traces of its question, or of its partners."""
 
 import re
 from collections.abc import Sequence
@@ -198,9 +198,9 @@ def exploration(
         mode: one of the three.
         margin: distance that earns nothing.
         cap: most members of the greedy set.
-        pool_B: labels of pools that are treated apart, one pool without it; a trace alone in its
-            pool earns 0.
-        eligible_B: who is paid, whomever they are compared with; None: everybody.
+        pool_B: the pool of each trace, one pool if None; a single trace in its pool earns 0.
+        eligible_B: whether each trace may earn the reward; all traces if None. Distances count
+            the other traces as well.
 
     Raises:
         UserError: the mode is unknown, or the cap below 1.
@@ -243,12 +243,12 @@ def cross_model(
     Args:
         distance_BB: of all traces of a question.
         exploit_B: the exploitation reward.
-        role_B: who wrote each trace.
-        round_B: in which round.
+        role_B: the role that wrote each trace.
+        round_B: the round of each trace.
         threshold: exploitation reward from which a partner's traces count.
         margin: distance that earns nothing.
-        requires_correct_B: correctness; pays right traces alone. The published form pays wrong
-            ones too.
+        requires_correct_B: correctness; if given, wrong traces earn 0. The published form pays
+            them too.
     """
     distance_BB = np.asarray(distance_BB, dtype=np.float64)
     exploit_B = np.asarray(exploit_B, dtype=np.float64)
@@ -270,8 +270,8 @@ def cross_model(
 
 
 def strategy_ratio(distance_SS: npt.ArrayLike, *, margin: float, cap: int) -> float:
-    """Share of the strategies inside one trace that belong to their greedy set, which starts with
-    the first; 0 with fewer than two (older research code of CoRe, arXiv:2601.21600)."""
+    """Share of a trace's strategies in their greedy set, which starts with the first; 0 with fewer
+    than two (older research code of CoRe, arXiv:2601.21600)."""
     distance_SS = np.asarray(distance_SS, dtype=np.float64)
     count = len(distance_SS)
     if count < 2:

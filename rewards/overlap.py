@@ -1,8 +1,8 @@
-"""How close an answer comes to the gold answer by its words.
+"""Word overlap of an answer with the gold answer.
 
-Exact match and token F1 are those of SQuAD's evaluation (arXiv:1606.05250), but that exact match
-reads numbers as DROP's does (arXiv:1903.00161), with HotpotQA's rule for yes and no
-(arXiv:1809.09600); partial credit is CoRe's (arXiv:2601.21600).
+Exact match and token F1 follow SQuAD (arXiv:1606.05250). Exact match reads numbers as DROP does
+(arXiv:1903.00161), and F1 has HotpotQA's rule for yes and no (arXiv:1809.09600). Partial credit is
+CoRe's (arXiv:2601.21600).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a hint changed: which traces it rescued, and how it moved the chance of being right.
+"""The effect of a hint: rescued traces, and the change in the share of right ones.
 
 A rescue is right after its role had failed cold and a peer had not (CoRe, arXiv:2601.21600). The
 lift is an extension of ours, not in the paper.
@@ -35,12 +35,12 @@ def rescue_candidates(
     if not np.isin(round_B, (COLD, HINT)).all():
         raise ValueError(f"rounds are {COLD} (cold) and {HINT} (hint), not {set(round_B.tolist())}")
     cold_B = round_B == COLD
-    asked = set(role_B[cold_B].tolist())
+    cold_roles = set(role_B[cold_B].tolist())
     solved = set(role_B[cold_B & correct_B].tolist())
     if not solved:
         return np.zeros(len(correct_B), dtype=bool)
     # Somebody solved it cold; for a role that did not, that is a peer.
-    failed_cold_B = np.isin(role_B, list(asked - solved))
+    failed_cold_B = np.isin(role_B, list(cold_roles - solved))
     return (round_B == HINT) & hinted_B & failed_cold_B
 
 

@@ -1,7 +1,7 @@
-"""What one trace earns by the strategies that it lays side by side (SD-E2, arXiv:2601.17982).
+"""Rewards for the strategies inside one trace (SD-E2, arXiv:2601.17982).
 
-Constants and the greedy count are those of the authors' public code; what it leaves open is said at
-each function.
+Constants and the greedy count follow the authors' public code; each function notes what the code
+leaves open.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _ROUNDING = 1e-9
 
 
 def diversity(embeddings_SD: npt.ArrayLike) -> float:
-    """One less the mean cosine of all pairs, within [0, 1]; 1 for a single strategy, 0 for none."""
+    """1 minus the mean cosine of all pairs, within [0, 1]; 1 for one strategy, 0 for none."""
     cosine_SS = cosines(embeddings_SD)
     count = len(cosine_SS)
     if count < 2:
@@ -28,14 +28,14 @@ def diversity(embeddings_SD: npt.ArrayLike) -> float:
 
 
 def count_distinct(embeddings_SD: npt.ArrayLike, same_above: float) -> int:
-    """How many strategies remain when each one whose cosine with an earlier one that remains is
-    above ``same_above`` is left out."""
+    """Number of strategies without those whose cosine with an earlier distinct one is above
+    ``same_above``."""
     cosine_SS = cosines(embeddings_SD)
-    kept: list[int] = []
-    for place in range(len(cosine_SS)):
-        if not (cosine_SS[place, kept] > same_above).any():
-            kept.append(place)
-    return len(kept)
+    distinct: list[int] = []
+    for index in range(len(cosine_SS)):
+        if not (cosine_SS[index, distinct] > same_above).any():
+            distinct.append(index)
+    return len(distinct)
 
 
 def strategy_exploration(
@@ -49,8 +49,8 @@ def strategy_exploration(
 ) -> float:
     """``correct`` if any strategy is right, else ``min(cap, rate * distinct * diversity)``.
 
-    ``embeddings_SD`` may hold fewer rows than there are strategies: those without reasoning of
-    their own are no part of the diversity.
+    ``embeddings_SD`` may hold fewer rows than there are strategies: a strategy without reasoning
+    does not count towards diversity.
     """
     if any(right_S):
         return correct
@@ -75,7 +75,8 @@ def strategy_format(
     for_answer: float,
     for_completeness: float,
 ) -> float:
-    """So much for each strategy, for an answer after them, and for all their parts being there."""
+    """``per_strategy`` for each, ``for_answer`` if an answer follows them, and
+    ``for_completeness`` if no part of them is missing."""
     return per_strategy * strategies + for_answer * answered + for_completeness * complete
 
 

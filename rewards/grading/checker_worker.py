@@ -1,7 +1,7 @@
 r"""The process in which a checker other than the default runs: one JSON line in, one JSON line out.
 
 A question is ``[answer, fields of the problem]``. The reply is ``{"number": n, "answer": text}``,
-where ``answer`` is what the checker itself has read and may be missing, or ``{"fault": why}``.
+where ``answer`` is optional and the answer that the checker has read, or ``{"fault": why}``.
 What the checker prints goes to standard error. It may hang or crash: its parent kills it at the
 deadline, and it ends itself a little later where its parent is gone.
 """
@@ -21,12 +21,12 @@ from coterie.datatypes import Problem, UserError
 
 MATH_VERIFY = "math-verify"
 MEMORY = 4 << 30
-"""Bytes of address space for math-verify, whose sympy computes whatever a model writes; a checker
-of one's own may need more (torch alone does)."""
+"""Bytes of address space for math-verify, whose sympy computes whatever a model writes. A user's
+checker has no such limit: torch alone needs more."""
 GRACE_S = 2.0
 """Seconds after the deadline at which the process ends itself."""
 MOST_SHOWN = 4096
-"""Characters of the answer that a checker has read, and of a fault."""
+"""Characters of an answer, and of a fault, in a reply."""
 
 Check = Callable[[str, Problem], dict[str, Any]]
 
@@ -42,25 +42,25 @@ def own_checker(path: str) -> Check:
         raise UserError(f"is a {type(function).__name__}, and must be a function")
 
     def check(answer: str, problem: Problem) -> dict[str, Any]:
-        given = function(answer, problem)
-        number = as_number(given)
+        result = function(answer, problem)
+        number = as_number(result)
         if number is None:
-            return {"fault": f"gave {given!r:.80}"}
+            return {"fault": f"gave {result!r:.80}"}
         return {"number": number}
 
     return check
 
 
-def as_number(given: Any) -> float | None:
-    """What a checker gave, as a number in [0, 1]; None for anything else.
+def as_number(result: Any) -> float | None:
+    """A checker's result as a number in [0, 1]; None for anything else.
 
     Truth values count, those of numpy and tensors with one element too.
     """
-    if not isinstance(given, numbers.Real) and callable(getattr(given, "item", None)):
-        given = given.item()
-    if not isinstance(given, numbers.Real):
+    if not isinstance(result, numbers.Real) and callable(getattr(result, "item", None)):
+        result = result.item()
+    if not isinstance(result, numbers.Real):
         return None
-    number = float(given)
+    number = float(result)
     return number if 0.0 <= number <= 1.0 else None
 
 
@@ -100,9 +100,9 @@ def serve(check: Check, questions: TextIO, replies: TextIO, deadline_s: float) -
         signal.setitimer(signal.ITIMER_REAL, deadline_s + GRACE_S)
         try:
             reply = check(answer, Problem(**fields))
-        # A checker that leaves (SystemExit), and math-verify's TimeoutException, are faults too.
+        # A checker that exits (SystemExit), and math-verify's TimeoutException, are faults too.
         except BaseException as error:
-            reply = {"fault": f"raised {_said(error)}"}
+            reply = {"fault": f"raised {_describe(error)}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         short = {name: v[:MOST_SHOWN] if isinstance(v, str) else v for name, v in reply.items()}
         print(json.dumps(short), file=replies, flush=True)
@@ -120,14 +120,16 @@ def main(name: str, deadline_s: float) -> None:
     try:
         check = math_verify_checker() if name == MATH_VERIFY else own_checker(name)
     except (Exception, SystemExit) as error:
-        why = str(error) if isinstance(error, UserError) else f"cannot be loaded: {_said(error)}"
+        why = (
+            str(error) if isinstance(error, UserError) else f"cannot be loaded: {_describe(error)}"
+        )
         line = " ".join(why.split()).rstrip(".")
         print(line.encode("ascii", "replace").decode(), file=replies, flush=True)
         return
     serve(check, questions, replies, deadline_s)
 
 
-def _said(error: BaseException) -> str:
+def _describe(error: BaseException) -> str:
     """An exception's type and message, on one line."""
     try:
         said = " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""Checkers other than the default: math-verify, and functions that a user brings.
+"""Checkers other than the default: math-verify, and functions of a user.
 
 Either runs in processes of its own with a time limit, since whatever a model has written may make
 it hang, swell or crash. Such an answer counts as wrong, and is counted.
@@ -19,8 +19,8 @@ DEFAULT, MATH_VERIFY = "default", "math-verify"
 MATHEMATICAL: tuple[AnswerKind, ...] = ("math", "number", "list")
 """What math-verify compares; other kinds stay with the default."""
 LONGEST = 4096
-"""Characters, from its end, of a response that states no answer by the default's rules and is
-shown as one."""
+"""Characters at the end of a response that stand for its answer if it states none by the default's
+rules."""
 
 _PATH = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 _START = (
@@ -30,7 +30,7 @@ _START = (
 
 
 def check_name(name: str, flag: str = "--scoring.checker") -> None:
-    """Refuse what names no checker.
+    """Check that ``name`` names a checker.
 
     Raises:
         UserError: one sentence that lists what there is.
@@ -43,23 +43,24 @@ def check_name(name: str, flag: str = "--scoring.checker") -> None:
 
 
 def kinds_of(name: str) -> tuple[AnswerKind, ...] | None:
-    """The kinds of problems that a checker judges; None: all of them."""
+    """The kinds of problems that a checker judges; None for all kinds."""
     return {DEFAULT: (), MATH_VERIFY: MATHEMATICAL}.get(name)
 
 
 class ProcessChecker:
     """A :class:`coterie.rewards.grading.scorer.Grader`: a checker in processes of its own.
 
-    A function gets (answer, problem), the response as it was written after its thinking and the
-    :class:`coterie.datatypes.Problem`, and gives a truth value or a number in [0, 1]. 1 is right;
-    a number below it is partial credit (:attr:`coterie.datatypes.Verdict.credit`). A response that
-    ends with its thinking is wrong, and is not shown to it.
+    A function receives (answer, problem): the response after its thinking, and the
+    :class:`coterie.datatypes.Problem`. It returns a truth value or a number in [0, 1]. 1 is right;
+    a smaller number is partial credit (:attr:`coterie.datatypes.Verdict.credit`). A response that
+    ends with its thinking is wrong, and the function does not see it.
 
     Args:
         name: ``math-verify`` or ``pkg.module:function``.
         workers: processes, started when the first answer comes.
         deadline_s: seconds for one answer; then its process is killed, and it counts as wrong.
-        tell: shows a sentence about answers on which the checker fails.
+        tell: receives a sentence about answers on which the checker fails; without it standard
+            error does.
     """
 
     def __init__(
@@ -73,18 +74,18 @@ class ProcessChecker:
         check_name(name)
         self.name = name
         self.title = f"--scoring.checker {name}"
-        own = name != MATH_VERIFY
-        self._method = "checker" if own else name
+        is_function = name != MATH_VERIFY
+        self._method = "checker" if is_function else name
         program = Program(
             self.title,
             ("-P", "-W", "ignore", "-c", _START, json.dumps(sys.path), name),
             lambda line: line.startswith("{"),
-            shows_errors=own,
-            way_out="" if own else "try `python -c 'import math_verify'`",
+            shows_errors=is_function,
+            way_out="" if is_function else "try `python -c 'import math_verify'`",
         )
         self.pool = WorkerPool(workers, deadline_s, program)
         self.faults: Counter[str] = Counter()
-        """Answers on which it failed, by the method of their verdicts."""
+        """Failed answers by the method of their verdicts."""
         self._tell = tell or _warn
 
     def __call__(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
@@ -140,7 +141,7 @@ class ProcessChecker:
             method = said.get("method", "error")
             self.faults[method] += 1
             count = self.faults.total()
-            # At 1, 10, 100: a fault is no news for ever.
+            # Only the 1st, 10th and 100th fault: a checker may fail on every answer.
             if str(count).strip("0") == "1":
                 these = "this answer" if count == 1 else f"{count} answers so far"
                 self._tell(

@@ -145,7 +145,7 @@ class HashedNgramEncoder:
         starts = np.flatnonzero(first_m)
         if not len(starts):
             return
-        # A word's hash is a polynomial in the place of each of its bytes.
+        # A word's hash is a polynomial in the positions of its bytes.
         places_m = np.arange(len(codes_m)) - starts[np.maximum(np.cumsum(first_m) - 1, 0)]
         powers = _powers(int(places_m.max(initial=0)) + 1)
         terms_m = np.where(space_m, np.uint64(0), codes_m * powers[np.maximum(places_m, 0)])

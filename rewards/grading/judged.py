@@ -1,7 +1,7 @@
 """Problems of kind ``judged``: a model reads the answer and says whether it is right.
 
-What a judge writes is read defensively: one grade in its last line, or there is none. An answer
-that it leaves without a grade counts as wrong, and is counted as such.
+The last line of a judge's reply has to hold one grade. An answer without a grade counts as wrong;
+its method is ``not-graded``.
 """
 
 import json
@@ -15,7 +15,7 @@ from coterie.rewards.grading.answers import after_thinking, extract
 Grade = Literal["correct", "incorrect", "not-attempted"]
 
 LONGEST = 4096
-"""Characters of a response, from its end, that a judge is shown."""
+"""Characters at the end of a response that a judge reads."""
 
 _PROMPT = """\
 You grade the answer to a question. The reference answer is right; the response counts as CORRECT \
@@ -28,7 +28,7 @@ Reference answer{any_of}: {gold}
 Response: {response}
 
 Close with a line that holds one word: CORRECT, INCORRECT or NOT_ATTEMPTED."""
-_WORDS: dict[str, Grade] = {
+_GRADES: dict[str, Grade] = {
     "correct": "correct",
     "incorrect": "incorrect",
     "not_attempted": "not-attempted",
@@ -41,7 +41,7 @@ _LINE = re.compile(r"(?:grade|verdict)?\s*[:=]?\s*(\w+)", re.IGNORECASE)
 
 
 def judge_prompt(response: str, problem: Problem) -> str:
-    """What a judge is asked. The response stands in it as a JSON string, which it cannot leave."""
+    """The prompt for a judge. The response is a JSON string in it, so that it cannot break out."""
     shown = extract(response) or after_thinking(response).strip()
     return _PROMPT.format(
         question=json.dumps(problem.question, ensure_ascii=False),
@@ -55,7 +55,7 @@ def read_grade(reply: str) -> Grade | None:
     """The grade in the last line of a judge's reply; None for anything but exactly one."""
     lines = [line for line in after_thinking(reply)[-LONGEST:].splitlines() if line.strip()]
     match = _LINE.fullmatch(lines[-1].strip(" \t*_`\"'.#()<>[]{}$\\")) if lines else None
-    return _WORDS.get(match[1].lower().replace("notattempted", "not_attempted")) if match else None
+    return _GRADES.get(match[1].lower().replace("notattempted", "not_attempted")) if match else None
 
 
 class JudgeGrader:
@@ -68,7 +68,7 @@ class JudgeGrader:
         self._ask = ask
 
     def __call__(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
-        """One verdict per request. Who states nothing at all is not shown to the judge."""
+        """One verdict per request. An empty response is wrong without a judge."""
         stated = [bool(after_thinking(response).strip()) for response, _ in requests]
         prompts = [
             judge_prompt(*request) for request, is_stated in zip(requests, stated) if is_stated

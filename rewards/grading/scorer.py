@@ -53,10 +53,10 @@ class AnswerScorer:
         shortcuts: as in :class:`coterie.rewards.grading.answers.Checker`.
         workers: processes for algebra; none is started before one is needed.
         deadline_s: seconds for one comparison by algebra.
-        graders: who judges a kind in place of the comparison; ``code`` and ``judged`` are refused
-            without one.
-        remember_verdicts: verdicts kept.
-        remember_vectors: vectors kept (1.5 KB each with MiniLM).
+        graders: kind -> the grader that replaces the comparison; kinds ``code`` and ``judged`` need
+            one.
+        remember_verdicts: size of the cache of verdicts.
+        remember_vectors: size of the cache of vectors (1.5 KB each with MiniLM).
 
     Nothing heavy is imported and no process is started before a request needs it. Safe to call
     from several threads, which take turns. ``close()`` ends the processes; the interpreter's exit
@@ -83,7 +83,10 @@ class AnswerScorer:
         self._lock = threading.RLock()
 
     def check(self, response: str, problem: Problem) -> Verdict:
-        """Extract the answer of ``response`` and compare it with the gold answer."""
+        """Extract the answer of ``response`` and compare it with the gold answer.
+
+        A broken-off response is wrong because it states no answer; ``Checker._draft`` decides this.
+        """
         return self._check([(response, problem)])[0]
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -132,22 +135,22 @@ class AnswerScorer:
         return [verdict for key in keys if (verdict := verdicts[key]) is not None]
 
     def _grade(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
-        """Fresh verdicts: each kind by whoever judges it."""
-        places_of: dict[Grader | None, list[int]] = {}
-        for place, (_, problem) in enumerate(requests):
-            places_of.setdefault(self._graders.get(problem.kind), []).append(place)
+        """Verdicts by the grader of each kind."""
+        indices_of: dict[Grader | None, list[int]] = {}
+        for index, (_, problem) in enumerate(requests):
+            indices_of.setdefault(self._graders.get(problem.kind), []).append(index)
         verdicts: dict[int, Verdict] = {}
-        for grader, places in places_of.items():
-            batch = [requests[place] for place in places]
+        for grader, indices in indices_of.items():
+            batch = [requests[index] for index in indices]
             fresh = self._checker.check_many(batch) if grader is None else grader(batch)
             if grader is not None:
                 self._graded.update(verdict.method for verdict in fresh)
-            verdicts |= dict(zip(places, fresh, strict=True))
-        return [verdicts[place] for place in range(len(requests))]
+            verdicts |= dict(zip(indices, fresh, strict=True))
+        return [verdicts[index] for index in range(len(requests))]
 
 
 def _key(response: str, problem: Problem) -> Hashable:
-    """What a verdict depends on: all of a problem. Its id stands for its ``meta``, which cannot be
-    hashed, but for the tests of programs."""
+    """Everything that a verdict depends on."""
+    # ``meta`` cannot be hashed: the id stands for it, except for the tests of programs.
     key = (response, *(value for name, value in vars(problem).items() if name != "meta"))
     return (*key, str(problem.meta.get("test", ""))) if problem.kind == "code" else key

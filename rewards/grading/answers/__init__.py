@@ -1,4 +1,16 @@
-"""Answer checking: where a response states its answer, and whether it equals the gold answer."""
+"""Answer checking: where a response states its answer, and whether it equals the gold answer.
+
+``checker.py`` calls the others:
+
+- where the answer stands: ``extract`` (marks), ``bold``, ``unmarked``, ``choice``, ``confidence``;
+- what a sentence states: ``statements``, ``sentences``, ``leads``, ``verbs``, ``question_units``;
+- what is dropped before a comparison: ``normalise``, ``units``, ``worked``;
+- how an answer is read: ``structure``, ``values``, ``grammar``, ``formula``, ``dates``;
+- when two answers are equal: ``equality``, ``canonical``, ``restated``, ``tasks``;
+- algebra in processes of its own: ``caps``, ``pool``, ``worker``.
+
+``votes`` gives equal answers one form for majority votes.
+"""
 
 from coterie.rewards.grading.answers.checker import Checker
 from coterie.rewards.grading.answers.choice import letter_of

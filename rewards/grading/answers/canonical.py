@@ -96,10 +96,9 @@ def _opaque(kind: str, *arguments: Any) -> Form:
 
 
 class _Walk:
-    """One pass over a formula, which counts the steps that it takes.
+    """One pass over a formula that counts its trivial steps.
 
-    Args:
-        computes: whether powers of numbers are computed in sums with letters.
+    If ``computes``, powers of numbers are computed in sums with letters.
     """
 
     def __init__(self, *, computes: bool = False) -> None:
@@ -155,8 +154,8 @@ class _Walk:
                 exponents[base] = before + exponent
         if not number:
             return number, _NOTHING
-        kept = [(base, exponent) for base, exponent in exponents.items() if exponent]
-        return number, tuple(sorted(kept, key=repr))
+        nonzero = [(base, exponent) for base, exponent in exponents.items() if exponent]
+        return number, tuple(sorted(nonzero, key=repr))
 
     def power(self, kind: str, base: Formula, over: Formula) -> Form:
         """A power or a root; its exponent is a number where the formula gives one."""
@@ -191,11 +190,13 @@ class _Walk:
         for number, powers in terms:
             self.steps += powers in numbers or not number
             numbers[powers] = numbers.get(powers, Fraction(0)) + number
-        kept = sorted(((n, powers) for powers, n in numbers.items() if n), key=lambda t: repr(t[1]))
-        if len(kept) < 2:
-            return kept[0] if kept else (Fraction(0), _NOTHING)
-        sign = 1 if kept[0][0] > 0 else -1
-        whole = ("sum", tuple((sign * number, powers) for number, powers in kept))
+        nonzero = sorted(
+            ((n, powers) for powers, n in numbers.items() if n), key=lambda t: repr(t[1])
+        )
+        if len(nonzero) < 2:
+            return nonzero[0] if nonzero else (Fraction(0), _NOTHING)
+        sign = 1 if nonzero[0][0] > 0 else -1
+        whole = ("sum", tuple((sign * number, powers) for number, powers in nonzero))
         return Fraction(sign), ((whole, Fraction(1)),)
 
     def computed(self, term: Form) -> Form:

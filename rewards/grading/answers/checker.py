@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from coterie.datatypes import Problem, UserError, Verdict
+from coterie.rewards.grading.answers.bold import name_in_statement
 from coterie.rewards.grading.answers.caps import MAX_LENGTH, refuses
 from coterie.rewards.grading.answers.choice import LETTERS, choose, letter_of, listed_options
 from coterie.rewards.grading.answers.dates import read_date
@@ -17,28 +18,30 @@ from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
     compare,
-    in_the_order_asked,
+    in_question_order,
     order_counts,
     same,
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import (
-    Candidate,
-    bold_at_end,
-    bold_in_statement,
-    last_stated,
+from coterie.rewards.grading.answers.extract import Candidate, last_stated
+from coterie.rewards.grading.answers.normalise import (
+    may_be_name,
+    one_number,
+    plain,
+    without_letter,
+    words,
 )
-from coterie.rewards.grading.answers.normalise import one_number, plain, without_letter, words
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.sentences import (
     said_of_subject,
     value_in_sentence,
-    without_asked_side,
+    without_left_side,
 )
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
 from coterie.rewards.grading.answers.values import exact, value_of
+from coterie.rewards.grading.answers.verbs import words_of
 from coterie.rewards.grading.answers.worked import (
     in_digits,
     in_one_unit,
@@ -55,7 +58,7 @@ MAX_RAW = 16 * MAX_LENGTH
 MAX_PAIRS = 1024
 """Pairs of parts that one answer may send to algebra; more are refused."""
 REMEMBERED = 1 << 16
-"""Comparisons by algebra that are kept."""
+"""Size of the cache of comparisons by algebra."""
 
 UNGRADED = {
     "code": "programs that models write are run only where --scoring.programs allows it",
@@ -74,11 +77,11 @@ class _Open:
     gold_shapes: tuple[Shape, ...]
     answer_shapes: tuple[Shape, ...]
     pairs: tuple[Pair, ...]
-    """What has to be compared before it is decided."""
+    """The pairs that decide it."""
 
 
 _Reading = tuple[Verdict | _Open, ...]
-"""What has to be right for one way to read an answer: each form of the value that it states."""
+"""One way to read an answer: every form of its value has to be right."""
 
 
 class Checker:
@@ -160,16 +163,16 @@ class Checker:
         if choices or problem.kind == "choice":
             return _check_choice(response, replace(problem, choices=choices))
         stated = last_stated(response, problem.question)
-        if problem.kind in ("qa", "text") or _is_words(problem.gold):
-            name = (
-                bold_in_statement(stated.text, problem.question)
+        if problem.kind in ("qa", "text") or may_be_name(problem.gold):
+            found = (
+                name_in_statement(stated.text, problem.question)
                 if stated
-                else bold_at_end(response, problem.question)
-                or name_unmarked(response, problem.question)
+                else name_unmarked(response, problem.question)
             )
-            stated = Candidate(stated.start if stated else 0, name) if name else stated
-        elif stated is None:
-            stated = value_unmarked(response, problem.question)
+        else:
+            found = None if stated else value_unmarked(response, problem.question)
+        if found:
+            stated = Candidate(0, found)
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
             # A broken-off answer is wrong because it states none.
@@ -187,7 +190,7 @@ class Checker:
             return Verdict(equal and bool(words(problem.gold)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
-        answer = _as_asked(answer, problem)
+        answer = _without_frame(answer, problem)
         named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
@@ -242,7 +245,7 @@ class Checker:
 
     def _outcome(self, pair: Pair) -> Outcome:
         if pair not in self._known:
-            # Parts were paired off otherwise than the short-cuts alone suggested.
+            # Verdicts of algebra may pair the parts off in another way than the shortcuts did.
             self._resolve([pair])
         return self._known[pair]
 
@@ -263,39 +266,35 @@ class Checker:
         return Verdict(correct, draft.answer, "algebra" if correct else failed or "algebra")
 
 
-def _as_asked(answer: str, problem: Problem) -> str:
-    """An answer without the sentence or the equation around it, where the question asks for just
-    this."""
-    if _is_words(problem.gold):
+def _without_frame(answer: str, problem: Problem) -> str:
+    """Strip the sentence or equation around an answer if the question asks for just that."""
+    if may_be_name(problem.gold):
         said = said_of_subject(answer, problem.question) or named_in(answer, problem.question)
         return said or _without_kind(answer, problem)
-    answer = _without_asked_remark(answer, problem.question)
-    own = value_of(plain(answer), problem.question)
-    if own is None or own.literal is None:
+    answer = _without_repeated_remark(answer, problem.question)
+    value = value_of(plain(answer), problem.question)
+    if value is None or value.literal is None:
         spoken = re.sub(r"\s*\\text\{([^{}]*)\}\s*", r" \1 ", answer)
         answer = value_in_sentence(" ".join(spoken.split()), problem.question) or answer
     if "=" in answer and "=" not in problem.gold:
-        return without_asked_side(answer, problem.question)
+        return without_left_side(answer, problem.question)
     return answer
-
-
-def _words_of(text: str) -> set[str]:
-    return {*re.findall(r"[a-z]+", text.casefold())}
 
 
 def _without_kind(answer: str, problem: Problem) -> str:
     """``Amazon`` of ``Amazon River`` to "Which river?", where the gold answer is that."""
     name, _, kind = answer.strip(" .").rpartition(" ")
-    repeated = kind.casefold() in _words_of(problem.question)
+    repeated = kind.casefold() in words_of(problem.question)
     return name if name and repeated and words(name) == words(problem.gold) else answer
 
 
-def _without_asked_remark(answer: str, question: str) -> str:
+def _without_repeated_remark(answer: str, question: str) -> str:
     """An answer without a remark in parentheses that repeats the question: ``(in base ten)``."""
     value, opened, remark = answer.rstrip(" .").removesuffix(")").rpartition(" (")
-    spoken = _words_of(remark)
+    spoken = {*words_of(remark)}
     repeats = opened and spoken and not re.search(r"[^A-Za-z -]", remark)
-    return value if repeats and spoken <= _words_of(question) | {"in", "of", "the", "a"} else answer
+    known = {*words_of(question), "in", "of", "the", "a"}
+    return value if repeats and spoken <= known else answer
 
 
 def _any_equal(
@@ -312,7 +311,7 @@ def _any_equal(
         for answer in answers:
             ordered = None
             if gold.ends == "," and not named:
-                ordered = in_the_order_asked(answer, problem.question)
+                ordered = in_question_order(answer, problem.question)
             verdicts.append(
                 same(
                     gold,
@@ -336,14 +335,8 @@ def _settled(gold: Shape, answer: Shape, problem: Problem) -> str:
     return "string" if exact(gold.text) is None else "rational"
 
 
-def _is_words(gold: str) -> bool:
-    """Whether a reference answer is a name rather than a value: ``Jupiter``, ``carbon dioxide``."""
-    return re.fullmatch(r"[^\W\d_]{2,}(?:(?:['’] ?|[ -])[^\W\d_]+)*", gold.strip()) is not None
-
-
 def _choices(problem: Problem) -> tuple[str, ...]:
-    """The options of a problem: its own, or those that its question lists where the gold answer is
-    the letter of one."""
+    """The problem's options, or those its question lists if the gold answer is a letter of them."""
     if problem.choices or problem.kind not in ("choice", "math"):
         return problem.choices
     letter = plain(problem.gold).strip("()")

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
+from coterie.rewards.grading.answers.bold import bold_at_end
 from coterie.rewards.grading.answers.canonical import canonical
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.extract import (
     Candidate,
     after_thinking,
     bare,
-    bold_at_end,
     candidates,
 )
 from coterie.rewards.grading.answers.normalise import key, plain
@@ -67,7 +67,7 @@ _BOLD_OPTION = re.compile(r"(?<!\*)\*\*(\(?[A-J][.):]\s[^*\n]{1,200})\*\*(?!\*)"
 _LISTED = re.compile(r"(?:\A|\s)(?P<open>\(?)(?P<letter>[A-Ja-j])(?P<close>[.):])\s+(?=\S)")
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
-"""Candidates, from the last, among which an option is looked for."""
+"""How many of the last candidates are searched for an option."""
 
 
 def letter_of(text: str, choices: Sequence[str]) -> str | None:
@@ -101,17 +101,18 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
 
 
 def _options(text: str, choices: Sequence[str]) -> list[str]:
-    """The letters of the options that read as ``text``, to the letter or, where none does, by their
-    value."""
+    """The letters of the options that read as ``text``, or else have its value."""
     if not text:
         return []
-    own = key(plain(text).strip(_EDGES), fold=True)
+    target = key(plain(text).strip(_EDGES), fold=True)
     lettered = list(zip(LETTERS, choices, strict=False))
     alike = [
         letter for letter, choice in lettered if key(choice, fold=True) == key(text, fold=True)
     ]
     alike = alike or [
-        letter for letter, choice in lettered if key(plain(choice).strip(_EDGES), fold=True) == own
+        letter
+        for letter, choice in lettered
+        if key(plain(choice).strip(_EDGES), fold=True) == target
     ]
     value = None if alike else value_of(plain(text))
     if value is None:
@@ -128,14 +129,17 @@ def _worth(answer: Value, option: Value | None) -> bool:
 
 def _lists_options(text: str, value: str) -> bool:
     """Whether the value of ``D. 5/8. C. 3/8``, or of ``D. So is C.``, is one option of several."""
+    if not value:
+        # An empty box, or "in total" alone.
+        return False
     behind = text.partition(value)[2]
     return _NEXT_OPTION.match(behind) is not None or _names_another(value, behind)
 
 
 def _names_another(value: str, tail: str) -> bool:
     """Whether what follows an option says that another one is right as well."""
-    own = _LETTER.fullmatch(plain(value))
-    letter = own["letter"] if own else ""
+    option = _LETTER.fullmatch(plain(value))
+    letter = option["letter"] if option else ""
     return any(
         match.lastgroup is None or match[match.lastgroup] != letter
         for match in _AS_GOOD.finditer(tail)
@@ -150,8 +154,7 @@ def _first_option(text: str) -> str:
 
 
 def _without_remark(text: str, choices: Sequence[str]) -> str:
-    """``B`` of ``B (five cost $75, six would cost $90)``: a clause that speaks of no other option;
-    empty for any other text."""
+    """``B`` of ``B (five cost $75, six would cost $90)``; empty if the remark names an option."""
     match = _REMARK.fullmatch(text)
     remark = match["remark"] if match else ""
     spoken = re.findall(r"[\w.]+", remark.casefold())
@@ -170,7 +173,7 @@ def _without_remark(text: str, choices: Sequence[str]) -> str:
 
 
 def listed_options(question: str) -> tuple[str, ...]:
-    """The options that a question ends with: ``A. 24 B. 32 C. 36``; none where they are no three.
+    """The options that a question ends with: ``A. 24 B. 32 C. 36``; empty if fewer than three.
 
     >>> listed_options("What is 4 times 9? (A) 24 (B) 32 (C) 36")
     ('24', '32', '36')
@@ -194,8 +197,7 @@ def _around(mark: re.Match[str]) -> str:
 
 
 def _bold_option(text: str) -> str:
-    """The one option that a text sets in bold with its letter, in a sentence without doubt: ``It is
-    **C) mumps**.`` with an explanation below; empty where there are several."""
+    """The only bold option of a text, as in ``It is **C) mumps**.``; empty if it is doubted."""
     options: set[str] = set()
     for line in text.split("\n"):
         bold = _BOLD_OPTION.findall(line)

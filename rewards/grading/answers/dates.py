@@ -44,7 +44,7 @@ def _day(match: re.Match[str]) -> Day | None:
     number = int(month) if month.isdigit() else 1 + _MONTHS.index(month[:3])
     year = int(match["year"]) if match["year"] else None
     try:
-        # Of a date without a year only the 29th of February needs a year that has one.
+        # Without a year, take a leap year: any day of the calendar is in it.
         day = date(2000 if year is None else year, number, int(match["day"]))
     except ValueError:
         return None

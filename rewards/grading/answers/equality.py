@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from coterie.datatypes import Problem
-from coterie.rewards.grading.answers.asked import contradicts, miscounts
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.formula import Formula, ordered, parts
 from coterie.rewards.grading.answers.normalise import (
@@ -21,11 +20,12 @@ from coterie.rewards.grading.answers.normalise import (
     sequence,
     words,
 )
+from coterie.rewards.grading.answers.question_units import contradicts, miscounts
 from coterie.rewards.grading.answers.restated import (
     asks_solved,
-    keeps_form,
     misses_form,
     names_variable,
+    repeats_form,
     restates,
     restates_equation,
 )
@@ -63,7 +63,7 @@ _BASES = {
     "nine": 9,
     "ten": 10,
 }
-_BASE_ASKED = re.compile(
+_REQUESTED_BASE = re.compile(
     r"\b(?:in|to|into|as)\s+(?:(?:a|an|its|the)\s+)?(?:base[\s-]+\$?(?P<base>[0-9]{1,2}|[a-z]{3,5})\b"
     r"|(?P<name>binary|octal|decimal|hexadecimal)\b(?!\s+(?:places?|digits?|points?)))"
     r"|\bbase[\s-]+\$?(?P<adjective>[0-9]{1,2}|[a-z]{3,5})\$?\s+(?:numeral|number|value|representation|expansion)\b",
@@ -100,7 +100,7 @@ _INDEXED = re.compile(
     r"|\( ?(?P<argument>-?[0-9]{1,9}) ?\))"
 )
 """A name with a number: ``a_5``, ``S_{10}``, ``f(3)``."""
-_INDEX_ASKED = re.compile(
+_REQUESTED_INDEX = re.compile(
     r"\b(?:find|what|determine|compute|calculate|evaluate|give|value of|terms?|number|equals?"
     r"|then)\b,?"
     r"(?: (?:is|are|does|do|was|will|the|exact|value|of|term|number|sum|[a-z]+th|first|second"
@@ -117,7 +117,7 @@ _LISTED = re.compile(
     rf"(?<![A-Za-z\\]){_LETTER.pattern}(?:{_SEPARATOR.pattern}{_LETTER.pattern}(?![A-Za-z]))+"
 )
 """Names in a row: ``a, b and c``."""
-_NAMES_ASKED = re.compile(
+_REQUESTED_NAMES = re.compile(
     r"\b(?:find|determine|solve|compute|calculate|give|values?|what)\s+"
     r"(?:(?:are|for|of|the|all|both|real|positive|integers?|numbers?|constants?|values?)\s+){0,6}"
     rf"(?P<names>{_LISTED.pattern})",
@@ -179,14 +179,14 @@ def same_numeral(gold: str, answer: str, question: str = "") -> bool | None:
 
 
 def _base_of(gold: str, question: str) -> int:
-    """The base of a gold answer that names none; 0 where it may be another one than ten."""
-    asked = {
+    """The base of a gold answer that names none; 0 if it is not clear."""
+    requested = {
         _NAMED_BASES.get(name.casefold()) or (int(name) if name.isdigit() else _BASES.get(name, 0))
-        for match in _BASE_ASKED.finditer(question[:MAX_QUESTION])
+        for match in _REQUESTED_BASE.finditer(question[:MAX_QUESTION])
         if (name := match["base"] or match["name"] or match["adjective"])
     }
-    if asked:
-        return asked.pop() if len(asked) == 1 else 0
+    if requested:
+        return requested.pop() if len(requested) == 1 else 0
     named = (match[2] or match[3] for match in _BASE.finditer(plain(question[:MAX_QUESTION])))
     bases = [int(base) if base.isdigit() else _BASES.get(base, 0) for base in named]
     # In a question about 101_2, 11 may be three.
@@ -228,7 +228,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
         return False
     if left.literal is not None and right.literal is not None and says_a_value(left, right):
         if not alike and (
-            keeps_form(gold.text, answer.text, problem.question)
+            repeats_form(gold.text, answer.text, problem.question)
             or misses_form(left.formula, right.formula, answer.text, problem.question)
         ):
             return False
@@ -255,33 +255,32 @@ def differ(gold: str, answer: str) -> bool:
 
 
 def _names_another(gold: str, answer: str, question: str) -> bool:
-    """Whether an answer names ``dx/dy`` to a question about ``dy/dx``, ``a_4`` to one about
-    ``a_5``, or ``\\cos A`` where the question does not name it."""
+    """Whether an answer names ``a_4`` to a question about ``a_5``, or ``dx/dy`` to ``dy/dx``."""
     if gold or not answer:
         return False
-    asked = plain(question[:MAX_QUESTION])
+    text = plain(question[:MAX_QUESTION])
     if indexed := _INDEXED.fullmatch(answer):
-        return _has_another_index(indexed, asked)
+        return _has_another_index(indexed, text)
     if not answer.startswith("\\"):
         return False
     if answer.startswith("\\frac"):
-        derivatives = {match.replace(" ", "") for match in DERIVATIVE.findall(asked)}
+        derivatives = {match.replace(" ", "") for match in DERIVATIVE.findall(text)}
         return bool(derivatives) and answer.replace(" ", "") not in derivatives
     if FUNCTION_OF_ANGLE.fullmatch(answer) is None:
         return False
-    named = {_ANGLE_MARKS.sub("", match[0]) for match in FUNCTION_OF_ANGLE.finditer(asked)}
+    named = {_ANGLE_MARKS.sub("", match[0]) for match in FUNCTION_OF_ANGLE.finditer(text)}
     return _ANGLE_MARKS.sub("", answer) not in named
 
 
 def _has_another_index(name: re.Match[str], question: str) -> bool:
     """Whether a question asks for a name with a number, and this one has another number."""
-    asked = [
+    requested = [
         match
-        for pattern in (_INDEX_ASKED, _INDEX_OPEN)
+        for pattern in (_REQUESTED_INDEX, _INDEX_OPEN)
         for match in pattern.finditer(question)
         if match["stem"] == name["stem"]
     ]
-    return bool(asked) and _index(name) not in map(_index, asked)
+    return bool(requested) and _index(name) not in map(_index, requested)
 
 
 def _index(name: re.Match[str]) -> str:
@@ -293,8 +292,7 @@ def _with_name(part: Shape) -> Shape:
 
 
 def _equations(gold: Shape, answer: Shape, question: str) -> Pair | None:
-    """Two equations for algebra; None where they are not equal, one of them is none, or the answer
-    leaves the work to do: an equation that is not solved, or one of the question's."""
+    """Two equations for algebra; None if they differ or the answer leaves work to do."""
     left, right = _sides(gold), _sides(answer)
     if left is None or right is None:
         return None
@@ -400,7 +398,7 @@ def same(
     return None if None in parts else True
 
 
-def in_the_order_asked(answer: Shape, question: str) -> Shape | None:
+def in_question_order(answer: Shape, question: str) -> Shape | None:
     """The values of several names, in the order in which the question lists these names; None
     where it lists no such names.
 
@@ -417,8 +415,8 @@ def in_the_order_asked(answer: Shape, question: str) -> Shape | None:
     if len({*names}) < len(names):
         # To "Find p and q" are "p = 3, p = 4" two values of p and none of q.
         text = question[:MAX_QUESTION].replace("$", "")
-        asked = (_SEPARATOR.split(match["names"]) for match in _NAMES_ASKED.finditer(text))
-        return Shape(answer.text) if any({*names} < {*order} for order in asked) else None
+        requested = (_SEPARATOR.split(match["names"]) for match in _REQUESTED_NAMES.finditer(text))
+        return Shape(answer.text) if any({*names} < {*order} for order in requested) else None
     for listed in reversed(_LISTED.findall(question[:MAX_QUESTION].replace("$", ""))):
         order = [name.replace(" ", "") for name in _SEPARATOR.split(listed)]
         if not names and len(order) == len(answer.items):
@@ -438,10 +436,8 @@ def _is_point(shape: Shape) -> bool:
 def _same_collection(
     gold: Sequence[Shape], answer: Sequence[Shape], atom: AtomRule, *, unordered: bool
 ) -> bool | None:
-    """Whether the parts can be paired off, in any order.
-
-    Equality is taken to be transitive, so that the first equal partner is as good as any.
-    """
+    """Whether the parts can be paired off in any order."""
+    # Equality is transitive, so the first equal partner is as good as any.
     open_answers = list(answer)
     waiting: list[Shape] = []
     for left in gold:

@@ -1,9 +1,9 @@
 """Where a response states its answer.
 
 Rules of CoRe (arXiv:2601.21600, appendix A): tags, answer lines and boxes are candidates; the one
-that starts last wins; the last number of a text is never taken for an answer. What follows where a
-base model goes on to the next question is not read. Every function is linear in the length of the
-text and raises on none.
+that starts last wins; the last number of a text is never taken for an answer. A base model may go
+on to the next question: text from there on is not read. Every function is linear in the length of
+the text and raises on none.
 """
 
 import json
@@ -11,37 +11,21 @@ import re
 from dataclasses import dataclass, replace
 
 from coterie.datatypes.thinking import after_thinking
-from coterie.rewards.grading.answers.leads import leads_to_words, value_led_to
+from coterie.rewards.grading.answers.bold import DECORATION, TRUTH, value_in_bold
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.sentences import value_in_sentence
-from coterie.rewards.grading.answers.statements import doubted, value_stated
+from coterie.rewards.grading.answers.statements import value_stated
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.verbs import (
-    VERBS,
-    asking_sentence,
-    shares_verb,
-)
-from coterie.rewards.grading.answers.worked import sums_to
 
 LONGEST = 1 << 17
-"""Characters, from the end, in which an answer is looked for: some 30,000 tokens."""
+"""Characters at the end that are searched for an answer: some 30,000 tokens."""
 _FLOURISHES = "✅✔☑✨⭐🎉🎯🏁👉👍💡📌😊\ufe0f"
 """Signs that decorate what stands before an answer."""
-_DISAPPROVING = "✕✖✗✘❌❎❓❔❕❗⚠⛔👎🚫🤔🤷🙅😕🙁🙃😬🧐🤨😅"
-_DISAPPROVED = re.compile(f"[{_DISAPPROVING}]")
-_DECORATION = re.compile(
-    rf"(?:(?![{_DISAPPROVING}])"
-    r"[\U0001f300-\U0001faff☀-☄☑☔☕☘☝☺⚓⚡⚽⚾⛄⛅\u26f0-\u26ff\u2700-✔✨❤⭐\ufe0f\u200d \t])+\Z"
-)
-"""Signs that decorate the end of a line and say nothing of it, as a cross or a doubting face do."""
-_REMARK = re.compile(r"(?P<behind>[^()]*?)\s*\((?P<remark>[^()]{2,120})\)[.!]?")
-
 _TAG = re.compile(
     r"<(?P<slash>/?)(?P<name>final[_-]answer|answer|outcome|result|strategy_\w{1,40}_outcome)"
     r"(?:\s[^<>]{0,80})?>",
     re.IGNORECASE,
 )
-_ITEM = re.compile(r"(?:[-+•*–]|\(?[0-9a-z]{1,2}[.)])[ \t]", re.IGNORECASE)
 _BULLET = re.compile(r"\A[ \t>]*[*][ \t]")
 _HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
 _LEAD = r"(?:(?:so|thus|hence|therefore|then|finally|consequently|in conclusion)\b[ \t,]{1,4})?"
@@ -132,7 +116,6 @@ _SHORT_ANSWER = re.compile(
     r"^[ \t*_]{0,8}A[ \t*_]{0,4}:[ \t*_]{0,4}(?P<rest>\S.{0,511})$", re.MULTILINE
 )
 _OTHER_OPTION = re.compile(r"^[ \t*_(]{0,8}[B-E][ \t*_]{0,4}[:.)]", re.MULTILINE)
-_BOLD = re.compile(r"\*\*(?P<inside>[^*\n]{1,256})\*\*")
 _LABEL = re.compile(
     r"\A(?P<text>\\(?:text|textbf|mathrm|mathbf)\s?\{\s*)?(?:the\s+)?(?:final\s+|correct\s+)?"
     r"(?:answer|ans)\s*(?:is\b|[:=])\s*",
@@ -152,38 +135,6 @@ _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
-_COMPARED = re.compile(
-    r"\b(?:fewer|less|more|extra|short|above|below|beyond|exceeds?|only|another|other"
-    r"|originally|initially|at\s+first|previously|formerly|started|began)\b",
-    re.IGNORECASE,
-)
-"""Words that make a value another one, where the question does not say them."""
-_DONE = re.compile(
-    r"\b(?:is|are|was|were)\s+(?!needed|required)(\w+(?:ed|en|wn|ld|ost|one))\b", re.IGNORECASE
-)
-"""What was done to the things of a value: ``36 apples were eaten``."""
-_TOO = re.compile(
-    r"\btoo\s+(?:many|much|few|little|large|small|big|high|low|long|short)\b", re.IGNORECASE
-)
-_LEADS = (" is", " are", " equals")
-_OTHER_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}")
-_CLAUSE = re.compile(r",\s+(?:and\s+)?(?:who\s+|which\s+)?|\s+and\s+")
-_ASIDE = re.compile(
-    r"(?<=\*\*)(?:, (?:which|who|whose|where|a|an|the)\b| and (?:first|later|was|is)\b)[^*]*\Z"
-)
-"""What is said of a name behind it."""
-_PLACE = re.compile(r"(?<=\*\*), (?:[A-Z][\w.]+ ?){1,3}\.?\Z")
-"""Where a place lies, behind its name."""
-_DIGIT = re.compile(r"[0-9]")
-_DOUBT = re.compile(
-    r"\?|\b(?:not|no|never|or|either|about|around|roughly|approximately|almost|nearly|maybe|perhaps"
-    r"|possibly|probably|least|most|if|wrong(?:ly)?|incorrect(?:ly)?|false(?:ly)?|would|could|might|n't"
-    r"|doubt(?:s|ful)?|nobody|nothing|none|neither|nor|unlikely|mistaken(?:ly)?|instead|excluded?"
-    r"|except|eliminated?|unless|rather)\b",
-    re.IGNORECASE,
-)
-SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!]\s+")
-_TRUTH = re.compile(r"\A(?:yes|no|true|false)[.!]?\Z", re.IGNORECASE)
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
@@ -198,7 +149,7 @@ class Candidate:
     labelled: bool = False
     """Whether it stands after a colon, where a letter or a number may head a list."""
     corrects: bool = False
-    """Whether it takes the place of what is stated before it, a value or not."""
+    """Whether it replaces the answers before it, even if it is no value."""
 
     @property
     def value(self) -> str:
@@ -267,8 +218,7 @@ def _is_label(match: re.Match[str]) -> bool:
 
 
 def _closed(match: re.Match[str]) -> str:
-    """What stands after the announcement of an answer, without the mark that closes bold text
-    which began before it: ``**Answer: 18** eggs``, ``Answer: **18** eggs``."""
+    """The announced answer without the mark that closes bold text: ``**Answer: 18** eggs``."""
     rest = match["rest"]
     before = _BULLET.sub("", match[0][: match.start("rest") - match.start()])
     for mark in ("***", "**", "__", "*", "_"):
@@ -279,7 +229,7 @@ def _closed(match: re.Match[str]) -> str:
 
 def _undecorated(text: str) -> str:
     """A line without the signs and marks that decorate its end, unless it is nothing else."""
-    bare = _DECORATION.sub("", text[-1024:].rstrip("* \t")).rstrip("* \t")
+    bare = DECORATION.sub("", text[-1024:].rstrip("* \t")).rstrip("* \t")
     return text[:-1024] + bare if bare else text.rstrip(f"{_FLOURISHES}* \t")
 
 
@@ -327,8 +277,7 @@ def _following(text: str, end: int) -> str:
 
 
 def _boxed(text: str) -> list[Candidate]:
-    r"""The boxes; several that only a comma or an "and" parts are one list, as Qwen writes it:
-    ``\boxed{7} and \boxed{9}``."""
+    r"""The boxes; ``\boxed{7} and \boxed{9}`` are one list, as Qwen writes it."""
     stated: list[Candidate] = []
     names: list[str] = []
     parts: list[str] = []
@@ -373,7 +322,7 @@ def _in_json(text: str) -> list[Candidate]:
 def candidates(response: str) -> list[Candidate]:
     """Every stated answer of ``response`` after its thinking, in the order of their markers.
 
-    Where a base model goes on to the next question, what it then answers is not of this one.
+    Answers to a next question, to which a base model may go on, are left out.
     """
     whole = after_thinking(response)
     skipped = max(0, len(whole) - LONGEST)
@@ -403,13 +352,13 @@ def bare(response: str) -> str | None:
     text = after_thinking(response).strip()
     if not text or len(text) > 512:
         return None
-    only = _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or _TRUTH.fullmatch(text)
+    only = _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or TRUTH.fullmatch(text)
     return text if only or exact(plain(text)) is not None else None
 
 
 def last_stated(response: str, question: str = "") -> Candidate | None:
-    """The last stated answer; where none is, the text that is nothing but an answer, the last line
-    with one value in bold, or ``A: 18``. None for any other text.
+    """The last stated answer, or else a text that is nothing but an answer, ``A: 18``, or the one
+    value in bold in the last line. None for any other text.
 
     Args:
         question: where it is given, a bold value has to answer it.
@@ -418,18 +367,15 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
         return stated[-1]
     if (text := bare(response)) is not None:
         return Candidate(0, text)
-    own = after_thinking(response)[-LONGEST:]
-    if following := _NEXT_QUESTION.search(own):
-        own = own[: following.start()] or own
-        if (text := bare(own)) is not None:
+    visible = after_thinking(response)[-LONGEST:]
+    if following := _NEXT_QUESTION.search(visible):
+        visible = visible[: following.start()] or visible
+        if (text := bare(visible)) is not None:
             return Candidate(0, text)
-    return _short_answer(own) or in_bold(own, question)
-
-
-def last_line(response: str) -> str:
-    """The last line after the thinking; empty where it is longer than any sentence."""
-    line = after_thinking(response)[-LONGEST:].rstrip().rpartition("\n")[2]
-    return line.strip() if len(line) <= 512 else ""
+    if short := _short_answer(visible):
+        return short
+    value = value_in_bold(visible, question)
+    return Candidate(visible.rstrip().rfind("\n") + 1, value) if value else None
 
 
 def _short_answer(text: str) -> Candidate | None:
@@ -438,131 +384,6 @@ def _short_answer(text: str) -> Candidate | None:
     if len(matches) != 1 or _OTHER_OPTION.search(text):
         return None
     return Candidate(matches[0].start(), matches[0]["rest"], labelled=True)
-
-
-def _bold(line: str) -> tuple[str, str, str] | None:
-    """What stands before the one part in bold of a line, in it and behind it; None where there is
-    no such part, or a sign of doubt."""
-    line = _DECORATION.sub("", line) if len(line) <= 512 else ""
-    match = _BOLD.search(line)
-    if match is None or line.count("**") != 2 or _DISAPPROVED.search(line):
-        return None
-    return line[: match.start()], match["inside"], line[match.end() :]
-
-
-def in_bold(text: str, question: str) -> Candidate | None:
-    """The one value in bold in a last line, where its sentence and what follows hold no other
-    number: ``9 * 2 = 18. She makes **$18** a day.``, ``**The total is 18.**`` Where they hold one,
-    they have to lead to what the question asks for."""
-    start = text.rstrip().rfind("\n") + 1
-    parts = _bold(text[start:].strip())
-    if parts is None:
-        return None
-    before, bold, behind = parts
-    remark = _REMARK.fullmatch(behind)
-    if remark is not None:
-        behind = remark["behind"]
-        working, _, result = remark["remark"].rpartition("=")
-        if sums_to(working, result, question) and sums_to(result, bold, question):
-            remark = None  # "(46 + 19 = 65)"
-    spoken = f"{before}{bold} {behind}"
-    if re.search(r"\bwould\b", asking_sentence(question)):
-        # "How many bags would he have?"
-        spoken = re.sub(r"\bwould\b", "", spoken)
-    if _DOUBT.search(spoken) or doubted(behind) or behind.lstrip()[:1] == ":":
-        return None
-    item = _ITEM.match(before)
-    before = SENTENCE_END.split(before)[-1]
-    asking = asking_sentence(question)
-    beside = " ".join([*before.split()[-3:], bold, *behind.split()[:3]])
-    done = _DONE.search(behind)
-    if (
-        _TOO.search(behind)
-        or (done and done[1].casefold() not in asking)
-        or not all(word.casefold() in asking for word in _COMPARED.findall(beside))
-    ):
-        return None
-    another_deed = not shares_verb(before or bold, asking)
-    if another_deed and "=" not in bold and not before.rstrip().endswith("="):
-        return None
-    inside = value_stated(bold.strip())
-    if not _DIGIT.search(inside):
-        return None
-    # "Step **18**" is a heading.
-    verbless = VERBS.isdisjoint(before.casefold().split())
-    heading = before.strip() and verbless and not before.rstrip().endswith("=")
-    if heading or remark or another_deed or _DIGIT.search(before + behind):
-        value = "" if item else value_led_to(before, inside, behind, question)
-        # A remark is read with the value: it may be another form of it, or another value.
-        said = f"{value} ({remark['remark']})" if remark else value
-        return Candidate(start, said) if value else None
-    # "**58** in all" is no length in inches.
-    first = re.match(
-        r"(?!\s?in\s+\w)\s?[A-Za-z%]+(?:\s(?:per|a|an|each)\s[A-Za-z]+|\s[a-z]{3,}s\b)?", behind
-    )
-    unit = first[0] if first and exact(plain(inside)) is not None else ""
-    with_unit = f"{inside}{unit}"
-    return Candidate(start, with_unit if exact(plain(with_unit)) is not None else inside)
-
-
-def bold_at_end(response: str, question: str = "") -> str | None:
-    """What stands in bold at the end of a last line that only leads to it: ``So: **B. two**``,
-    ``The share is **5/8**.``
-
-    Args:
-        question: where it is given, words that say what it asks for lead there, too: ``It lies on
-            the continent of **Asia**.``
-    """
-    ending = _bold_ending(last_line(response))
-    if ending is None:
-        return None
-    before, inside = ending
-    leads = not before or before.endswith((":", "=")) or _is_said(before, question)
-    return inside if leads or leads_to_words(before, question) else None
-
-
-def _is_said(before: str, question: str) -> bool:
-    """Whether words end with "is" and name nothing that the question does not."""
-    names = _OTHER_NAME.findall(before) if question else []
-    return before.casefold().endswith(_LEADS) and all(name in question for name in names)
-
-
-def name_in_bold(response: str, question: str) -> str | None:
-    """The one part in bold of a last line that ends with it, or with where it lies, where the last
-    clause leads to it: ``It is by Ann Lee, who was born in **Cork**, Ireland.``"""
-    line = last_line(response)
-    aside = _ASIDE.search(line)
-    if aside and _DOUBT.search(aside[0]):
-        return None
-    ending = _bold_ending(_PLACE.sub("", _ASIDE.sub("", line)))
-    if ending is None or _TRUTH.fullmatch(ending[1]):
-        return None
-    return ending[1] if leads_to_words(_CLAUSE.split(ending[0])[-1], question) else None
-
-
-def bold_in_statement(text: str, question: str) -> str | None:
-    """The words in bold at the end of a stated answer that says what the question asks for: ``It
-    was written by **Ann Lee**.``"""
-    # The line's last mark may have been taken for the end of what stands in bold before it.
-    ending = _bold_ending(text.strip() + "**" * (text.count("**") % 2))
-    if ending is None:
-        return None
-    leads = _is_said(ending[0], question) or leads_to_words(ending[0], question)
-    return ending[1] if leads else None
-
-
-def _bold_ending(line: str) -> tuple[str, str] | None:
-    """What stands before the one part in bold that a line ends with, and that part; None where the
-    line holds a doubt."""
-    parts = _bold(line)
-    if parts is None:
-        return None
-    before, inside, behind = parts
-    # "no" is an answer where it stands alone.
-    doubtful = f"{before}{behind} {_TRUTH.sub('', inside)}"
-    if _DOUBT.search(doubtful) or behind.strip(" .!"):
-        return None
-    return before.rstrip(), inside
 
 
 def extract(response: str) -> str | None:

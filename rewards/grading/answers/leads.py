@@ -1,8 +1,8 @@
 """What leads to a part in bold at the end of a response, and whether that is what is asked for.
 
 ``Total = 120 + 30 = **150**``, ``and so **x = 4**`` and ``The next one after 31 is **37**`` lead to
-a value, ``It lies on the continent of **Asia**`` to a name. What may lead to another one leads to
-none: a wrong or unfinished sum, a condition, an item of a list, words that the question lacks.
+a value, ``It lies on the continent of **Asia**`` to a name. A wrong or unfinished sum, a condition,
+an item of a list and words that the question lacks lead to nothing.
 """
 
 import re
@@ -46,7 +46,7 @@ _MORE_THAN_NAME = re.compile(
     r"\b(?:sum|product|difference|number|ratio|average|mean|square|cube|double|twice|half|terms"
     r"|remainder|reciprocal|largest|smallest|greatest|least|all)\b"
 )
-_ASKED_FORMULA = re.compile(
+_REQUESTED_FORMULA = re.compile(
     r"\b(?:find|compute|calculate|determine|evaluate|give|state|what\s+is|value\s+of)\s+"
     r"(?:the\s+)?(?:value\s+of\s+)?\$?(?P<formula>[^.?!;,$]{1,60})"
 )
@@ -67,7 +67,7 @@ _OPPOSITE_ENDS = (
     ),
 )
 _FREE = frozenset(_PLACED.split())
-"""Words that may lead to a name although the question does not say them."""
+"""Words that may lead to a name without being in the question."""
 _COUNTED = re.compile(
     r"how many (?P<things>.*?)(?= (?:of|in|on|for|to|do|does|did|will|would|can|could|should|must"
     r"|are|is|was|were|has|have|had)\b|[?.]|\Z)"
@@ -94,8 +94,8 @@ def value_led_to(before: str, inside: str, behind: str, question: str) -> str:
     if (equation := _ASSIGNED.fullmatch(inside)) is not None:
         clause = _BY_NUMBER.sub("by", re.split(r"[,;:$]", before)[-1])
         leads = {*_words(clause)} <= SAYING_NOTHING and not _DIGITS.search(clause)
-        asked = ends and leads and not _CONDITION.search(before)
-        return inside if asked and _asks_for_name(equation["name"], question) else ""
+        clear = ends and leads and not _CONDITION.search(before)
+        return inside if clear and _asks_for_name(equation["name"], question) else ""
     if (equals := _EQUALS.search(before)) is not None:
         return _result(before[: equals.start()], inside, behind, question)
     if says_opposite_end(f"{before} {behind}", question):
@@ -134,8 +134,8 @@ def _result(working: str, inside: str, behind: str, question: str) -> str:
         return with_unit
     if ends and len(words) == 1 and match["joint"]:
         # "A = 3 * 4" is an area.
-        asked = _words(asking_clause(question))[1:]
-        initial = any(len(word) > 3 and word[0] == words.casefold() for word in asked)
+        nouns = _words(asking_clause(question))[1:]
+        initial = any(len(word) > 3 and word[0] == words.casefold() for word in nouns)
         return with_unit if initial or _asks_for_name(words, question) else ""
     joint = "is " if match["joint"] else ""
     return value_in_sentence(f"{words} {joint}**{inside}**{behind}", question)
@@ -147,7 +147,7 @@ def _asks_for_name(name: str, question: str) -> bool:
     letter = re.compile(rf"(?<![A-Za-z\\]){re.escape(name.casefold())}(?![A-Za-z_(])")
     if letter.search(asking) is None or _MORE_THAN_NAME.search(asking):
         return False
-    for match in _ASKED_FORMULA.finditer(asking):
+    for match in _REQUESTED_FORMULA.finditer(asking):
         formula = match["formula"].strip()
         if letter.search(formula) and re.search(
             r"[-+*/^\\0-9]", re.split(r"\bif\b|\bwhen\b|=", formula)[0]
@@ -180,8 +180,7 @@ def leads_to_words(before: str, question: str) -> bool:
 
 
 def _joins(words: list[str], asking: str) -> bool:
-    """Whether the last of the words before a name joins it as the question asks: ``in`` to "In
-    which country", ``the continent of`` to "Which continent"."""
+    """Whether the last word joins the name as the question asks: ``in`` to "In which country"."""
     last, before = words[-1], "".join(words[-2:-1])
     if last == "by":
         return _asks_by_whom(asking)
@@ -203,15 +202,16 @@ def _asks_by_whom(asking: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
+    # Words of any script, unlike words_of: a foreign word may deny what follows it.
     return re.findall(r"[^\W\d_]+(?:['’][a-z]+)?", text.casefold())
 
 
-def counts_as_asked(value: str, question: str) -> bool:
+def counts_requested(value: str, question: str) -> bool:
     """Whether what follows a number names no other thing than ``how many ...`` asks for."""
     asking = asking_clause(question)
     if "percent" in asking:
         return "%" in value or "percent" in value
-    things, words = _asked_and_counted(value, asking)
+    things, words = _requested_and_counted(value, asking)
     if not words or words[0] in VERBS | {"in", "more", "left"}:
         return True
     # "trading cards"
@@ -220,14 +220,13 @@ def counts_as_asked(value: str, question: str) -> bool:
 
 def _names_what_is_counted(value: str, question: str) -> bool:
     """Whether a number is of the very thing that ``how many ...`` asks for: ``8 weeks``."""
-    things, words = _asked_and_counted(value, asking_clause(question))
+    things, words = _requested_and_counted(value, asking_clause(question))
     return bool(words) and words[0].casefold() in things.split()[:1]
 
 
-def _asked_and_counted(value: str, asking: str) -> tuple[str, list[str]]:
-    """What ``how many ...`` asks for, and the one or two words that follow a number; no words where
-    either is missing."""
-    asked, counted = _COUNTED.search(asking), _THING.match(value)
-    if asked is None or counted is None:
+def _requested_and_counted(value: str, asking: str) -> tuple[str, list[str]]:
+    """What ``how many ...`` asks for, and the one or two words behind a number."""
+    requested, counted = _COUNTED.search(asking), _THING.match(value)
+    if requested is None or counted is None:
         return "", []
-    return asked["things"], [word for word in (counted["thing"], counted["next"]) if word]
+    return requested["things"], [word for word in (counted["thing"], counted["next"]) if word]

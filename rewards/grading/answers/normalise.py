@@ -61,8 +61,7 @@ _EMPHASIS = re.compile(
 
 
 def _without_points(match: re.Match[str]) -> str:
-    r"""``\mathbb{R}\setminus\{3, 5\}`` as the union of the intervals between the points; as it is
-    where they are no whole numbers."""
+    r"""``\mathbb{R}\setminus\{3, 5\}`` as a union of intervals, if the points are whole numbers."""
     points = [point.strip() for point in match[1].split(",")]
     if not all(re.fullmatch("-?[0-9]{1,9}", point) for point in points):
         return match[0]
@@ -181,7 +180,7 @@ _ARROW = r"\\(?:long)?(?:right)?(?:to|arrow)(?![A-Za-z])|->"
 # "S-T-R"; "S - T - R" is a difference.
 _JOINED = re.compile(rf"[A-Z](?:-[A-Z]){{2,}}|[A-Z](?:\s?(?:{_ARROW})\s?[A-Z]){{2,}}")
 _SINGLE_LETTERS = re.compile(r"[A-Za-z]+")
-_FORMULA_ASKED = re.compile(
+_ASKS_FORMULA = re.compile(
     r"\bin terms of\b|\b(?:expression|formula) (?:for|of|that)\b|\bas a (?:function|product) of\b",
     re.IGNORECASE,
 )
@@ -191,7 +190,7 @@ _CLOCK = re.compile(r"(?<=:[0-9]{2})\s?([AaPp])\.?\s?[Mm]\b\.?")
 _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
 _LOOSE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
-_UNTOLD = re.compile(r"(?<![A-Za-z.])\.{3,}\Z")
+_ELLIPSIS = re.compile(r"(?<![A-Za-z.])\.{3,}\Z")
 _EDGES = " \t\r\n*_`。"
 _NESTING = 4
 _OPTION = re.compile(
@@ -237,7 +236,7 @@ def _plain(text: str) -> str:
     if inches := _INCHES.fullmatch(text):
         text = f"{inches['number']} inches"
     # A full stop ends a sentence, three of them stand for digits that are not told.
-    return text if _UNTOLD.search(text) else text.rstrip(_EDGES + ".")
+    return text if _ELLIPSIS.search(text) else text.rstrip(_EDGES + ".")
 
 
 # One answer passes through several rules, and each of them starts from its plain form.
@@ -285,6 +284,18 @@ def is_words(text: str) -> bool:
     return _BARE_WORDS.fullmatch(text) is not None and sorted(text) != list(text)
 
 
+_WORD_OR_MORE = re.compile(r"[^\W\d_]{2,}(?:(?:['’] ?|[ -])[^\W\d_]+)*")
+
+
+def may_be_name(gold: str) -> bool:
+    """Whether a reference answer may be a name in a sentence: ``Jupiter``, ``carbon dioxide``.
+
+    Wider than :func:`is_words`, which has to keep products of letters apart: ``Al Gore`` and ``xy``
+    may be names, and are no words there.
+    """
+    return _WORD_OR_MORE.fullmatch(gold.strip()) is not None
+
+
 def is_sequence(text: str) -> bool:
     """Whether an answer is letters whose order counts: a ranking, coins, moves, a strand, a code.
 
@@ -306,7 +317,7 @@ def asks_product(gold: str, question: str) -> bool:
     True
     """
     letters = plain(gold).replace(" ", "").replace("-", "")
-    if _SINGLE_LETTERS.fullmatch(letters) is None or _FORMULA_ASKED.search(question) is None:
+    if _SINGLE_LETTERS.fullmatch(letters) is None or _ASKS_FORMULA.search(question) is None:
         return False
     return set(letters) <= set(_LETTER_ALONE.findall(question))
 

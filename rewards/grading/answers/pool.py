@@ -31,7 +31,7 @@ _WORKER = Path(__file__).with_name("worker.py")
 START_S = 120.0
 """Seconds that a worker may take to start."""
 PAIRS_PER_WORKER = 8
-"""A second worker is started only when there is this much for each."""
+"""Questions for each worker before the pool starts another one."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Program:
 
 FORMULAS = Program(
     "the worker for formulas",
-    # -P: the folder of the file holds modules of ours, none of which it shall find.
+    # -P keeps the modules beside the file, such as `values`, off its import path.
     ("-P", "-W", "ignore", str(_WORKER)),
     frozenset({"equal", "different", "error"}).__contains__,
     way_out="try `python -c 'import mpmath'`",
@@ -60,7 +60,7 @@ FORMULAS = Program(
 
 
 class _Worker:
-    """One process and the question it is at."""
+    """One process and its current question."""
 
     def __init__(self, program: Program, deadline_s: float) -> None:
         self.deadline_s = deadline_s
@@ -186,6 +186,7 @@ class WorkerPool:
                 worker.kill()
 
             while todo or any(worker.job is not None for worker in self._workers):
+                # A start costs as much as many comparisons: share the work only if there is enough.
                 wanted = min(self.size, 1 + (len(todo) - 1) // PAIRS_PER_WORKER)
                 while todo and len(self._workers) < wanted:
                     worker = _Worker(self.program, self.deadline_s)
@@ -217,7 +218,7 @@ class WorkerPool:
                     elif worker.job is not None and self.program.is_reply(line):
                         outcomes[worker.job] = line
                         worker.job = None
-                    else:
+                    else:  # it died, or wrote what is no reply: the question stays an error
                         worker.job = None
                         replace(worker)
                 now = time.monotonic()

@@ -60,7 +60,7 @@ _TARGET = re.compile(
 _LOWEST = re.compile(
     r"\b(?:lowest terms|simplest form|simplified|reduced|simplify|common fraction)\b", re.IGNORECASE
 )
-_LOWEST_ASKED = re.compile(
+_REQUIRES_LOWEST = re.compile(
     r"\b(?:lowest|simplest|reduced|simplified)\s+(?:\w+\s+)?(?:terms?|forms?|fractions?)\b"
     r"|\b(?:fully|completely)\s+(?:reduced|simplified)\b|\birreducible\b"
     r"|\b(?:simplify|reduce)\s+(?:your|the|any|all|it)\b|\b(?:relatively prime|coprime)\b",
@@ -75,7 +75,7 @@ _KINDS = {
     "decimal": {"numeral"},
     "scientific notation": {"scientific"},
 }
-"""What a task asks a number to be written as, and the kinds of numeral that are."""
+"""Form that a task names -> the kinds of numeral that have it."""
 _FOR_A_VARIABLE = re.compile(
     r"\b(?:slope[\s-]{1,3}intercept|solve|isolate|subject|in terms of)\b", re.IGNORECASE
 )
@@ -136,8 +136,8 @@ def restates(gold: Formula, answer: Formula, written: str, question: str) -> boo
 def _stands_in(written: str, question: str) -> bool:
     stated = key(written, fold=False)
     before, after = (r"(?<![\w.])" * stated[:1].isalnum(), r"(?![\w.])" * stated[-1:].isalnum())
-    asked = key(question, fold=False)
-    return re.search(before + re.escape(stated) + after, asked) is not None
+    task = key(question, fold=False)
+    return re.search(before + re.escape(stated) + after, task) is not None
 
 
 def restates_equation(gold: Formula, answer: Formula, solved: bool, question: str) -> bool:
@@ -149,11 +149,11 @@ def restates_equation(gold: Formula, answer: Formula, solved: bool, question: st
     Args:
         solved: whether the answer names a variable on one side, as far as the gold answer does.
     """
-    own = difference(answer)
-    stated = [other for other in content_of(question).equations if difference(other) == own]
+    form = difference(answer)
+    stated = [other for other in content_of(question).equations if difference(other) == form]
     if not stated:
         return False
-    if difference(gold) != own or not solved:
+    if difference(gold) != form or not solved:
         return True
     more = sum(canonical(side)[1] for side in answer[1:])
     less = sum(canonical(side)[1] for side in gold[1:])
@@ -174,7 +174,7 @@ def names_variable(question: str) -> bool:
     return _FOR_A_VARIABLE.search(question[:MAX_QUESTION]) is not None
 
 
-def keeps_form(gold: str, answer: str, question: str) -> bool:
+def repeats_form(gold: str, answer: str, question: str) -> bool:
     """Whether the task is to write a number in another way, and ``answer`` is the number in the way
     of the question, or in no way that the task names."""
     content = content_of(question)
@@ -201,7 +201,7 @@ def misses_form(gold: Formula, answer: Formula, written: str, question: str) -> 
         written: the answer as it is written.
     """
     question = question[:MAX_QUESTION]
-    if len(answer) > 3 >= len(gold) and _LOWEST_ASKED.search(question):
+    if len(answer) > 3 >= len(gold) and _REQUIRES_LOWEST.search(question):
         return True
     if gold[1].denominator == 1 or abs(gold[1]) < 1:
         return False
@@ -299,10 +299,10 @@ def _numbers(question: str) -> Iterator[tuple[Fraction, str]]:
     text = plain(question)
     for match in _NUMERAL.finditer(text):
         before, after = text[: match.start()].rstrip()[-1:], text[match.end() :].lstrip()[:1]
-        beside = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+        neighbours = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
         if (before and before in _OPERATORS) or (after and after in _OPERATORS):
             continue
-        value = None if any(map(str.isalpha, beside)) else exact(match[0].strip())
+        value = None if any(map(str.isalpha, neighbours)) else exact(match[0].strip())
         if value is not None and value.literal is not None:
             yield value.literal, kind_of(match[0])
             if value.percent:

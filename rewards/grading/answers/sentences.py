@@ -45,7 +45,7 @@ _NEXT = re.compile(
 )
 """What stands between the values of a list, or the forms of one."""
 _DIGITS = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
-_NAMED = re.compile(
+_SELECTOR = re.compile(
     r"\bthe (?:least|most|first|second|third|other|maximum|minimum|two|three|four) (?=[a-z])"
 )
 """Words that only tell which thing is meant: ``the second side``."""
@@ -57,7 +57,7 @@ _PURPOSE = re.compile(r"\bto [a-z ]{2,80}\Z")
 _NAMES_NO_THING = re.compile(
     r"(?!how many)|how many (?:do|does|did|will|would|can|could|should|are|is|were|was|has|have)\b"
 )
-"""How a question begins that does not say what is counted."""
+"""Beginnings of questions that name no counted thing."""
 _ARTICLE = re.compile(r"\b(?:the|an?|his|her|their|its|my|our) ")
 _BEGINNINGS = """
 the there they this that these those she his her their its how what which who when where why each
@@ -68,10 +68,10 @@ _NO_NAMES = frozenset(_BEGINNINGS.split())
 """Words that begin sentences and are no names."""
 _GENERAL = frozenset({"answer", "number", "amount", "value", "result", "final"})
 """What the value of anything may be called."""
-_KEPT = frozenset(
+_REMAINING = frozenset(
     {"left", "leftover", "remain", "remains", "remained", "remaining", "now", "still"}
 )
-_ASKED_ALIKE = frozenset(
+_ONLY_IF_IN_QUESTION = frozenset(
     {"would", "could", "might", "times", "first", "initially", "originally", "before", "previously"}
 )
 """Words that change a value, unless the question has them too."""
@@ -93,7 +93,7 @@ _REMARK = re.compile(r"(?P<value>.{1,200}?)\s+\((?P<remark>[^()]{2,120})\)[\s.*]
 _CONTENTS = re.compile(r"(?P<holder>\s*[a-z]+)?\s+of\s+(?P<contents>[a-z]+)\b")
 _COUNT = re.compile(r"[$＄]?(?P<number>[0-9]+(?:\.[0-9]+)?)\s+[a-z]{3,20}(?:\s[a-z]{3,20}){0,2}")
 _AND_MORE = re.compile(r"(?:and|with|plus|while)\s+[0-9]+\s+(?P<words>[a-z]+(?:\s+[a-z]+){0,3})")
-_BESIDE = re.compile(r"(?:the|this|that is the)\s+[a-z ]{3,60}|(?:all|both)\s+of\s+[a-z ]{3,60}")
+_CLARIFIES = re.compile(r"(?:the|this|that is the)\s+[a-z ]{3,60}|(?:all|both)\s+of\s+[a-z ]{3,60}")
 _OTHER_FALLS_SHORT = re.compile(
     r"(?:only\s+|just\s+)?(?P<number>[0-9]+|[a-z]+(?:-[a-z]+)?)\s+(?:(?!not\b)[a-z]+\s+){0,3}?(?:"
     r"(?:(?:would|will|do|does|is|are|can|could)\s+not|[a-z]+n['’]t)\s+(?:be\s+)?"
@@ -129,7 +129,7 @@ dozen dozens pair pairs percent hundred hundreds thousand thousands million bill
 short too up excluding without besides minus plus extra further off wasted lost
 """
 _DENIALS = DOUBTS | NUMBERS | frozenset(_CHANGES.split())
-_ASKED = re.compile(
+_REQUESTED_FORMULA = re.compile(
     r"\b(?:find|compute|calculate|determine|evaluate|what\s+is|give|state|value\s+of)\s+"
     r"(?:(?:the\s+)?(?:exact\s+|numerical\s+)?value\s+of\s+|the\s+(?:sum|product|difference)\s+)?"
     r"(?:\$(?P<set>[^$]{1,80})\$(?=\s*(?:[.?!;]|,|\Z|\bin\b|\bas\b|\bif\b|\bwhen\b))"
@@ -175,15 +175,14 @@ def _literal(text: str, question: str) -> Value | None:
 
 
 def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
-    """Whether a remark in parentheses leaves the value as it is: it says what
-    the number is the sum of, that another number is not enough, or what the rest is (``and 24
-    incorrectly``)."""
-    own = _literal(stated, question)
-    if own is None or own.literal is None or doubted(remark):
+    """Whether a remark in parentheses leaves the value as it is."""
+    # It may give the parts of a sum, the rest, or a smaller number that is not enough.
+    number = _literal(stated, question)
+    if number is None or number.literal is None or doubted(remark):
         return False
     if (short := _OTHER_FALLS_SHORT.fullmatch(remark.casefold())) is not None:
         other = _literal(short["number"], "")
-        return other is not None and other.literal != own.literal
+        return other is not None and other.literal != number.literal
     words = {word.casefold() for word in _WORD.findall(remark)}
     if words & _DENIALS or re.search(r"[?!;:=~≈]", remark):
         return False
@@ -192,14 +191,14 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
         for part in re.split(r",\s*(?:and\s)?|\sand\s|\s\+\s", remark)
     ]
     if len(parts) > 1 and all(parts):
-        return sum(float(part["number"]) for part in parts if part) == float(own.literal)
+        return sum(float(part["number"]) for part in parts if part) == float(number.literal)
     asking = asking_sentence(question)
     if more := _AND_MORE.fullmatch(remark):
         others = {*more["words"].split()} - _FREE
-        beside = {word.casefold() for word in _WORD.findall(value)}
+        counted = {word.casefold() for word in _WORD.findall(value)}
         whole = re.search(r"\b(?:total|altogether|both|all|combined|together|and)\b", asking)
-        return bool(beside and others) and not others & beside and not whole
-    return _BESIDE.fullmatch(remark) is not None and _speaks_of(words - _FREE, asking)
+        return bool(counted and others) and not others & counted and not whole
+    return _CLARIFIES.fullmatch(remark) is not None and _speaks_of(words - _FREE, asking)
 
 
 def _in_words_around(text: str, question: str) -> str:
@@ -217,8 +216,7 @@ def _in_words_around(text: str, question: str) -> str:
 
 
 def _one_value(text: str, asking: str) -> tuple[str, str, str]:
-    """The text before the one value (or list of values) of a sentence, that value, and the text
-    behind; the value is empty where there is none, or more than one."""
+    """Split a sentence around its one value (or list); the value is empty without exactly one."""
     bold = [match for match in _BOLD.finditer(text) if re.search(r"[0-9$\\]", match["inside"])]
     if len(bold) == 1:
         inside = bold[0]["inside"].strip()
@@ -228,7 +226,7 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
     spans: list[tuple[int, int]] = []
     for match in _VALUE.finditer(text):
         start, end = match.span()
-        if _is_asked_with(match, asking):
+        if _is_in_question(match, asking):
             continue
         if spans and _NEXT.fullmatch(text, spans[-1][1], start):
             start = spans.pop()[0]
@@ -239,7 +237,7 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
     return text[:start], text[start:end], text[end:]
 
 
-def _is_asked_with(value: re.Match[str], asking: str) -> bool:
+def _is_in_question(value: re.Match[str], asking: str) -> bool:
     """Whether a value stands in the question with the word behind it: ``for 9 hours``."""
     next_word = re.match(r"\s*[A-Za-z]*", value.string[value.end() :])
     words = value[0] + (next_word[0] if next_word else "")
@@ -247,8 +245,7 @@ def _is_asked_with(value: re.Match[str], asking: str) -> bool:
 
 
 def _without_contents(inside: str, behind: str, question: str) -> str:
-    """What follows a value without ``of soup`` behind ``cans``, where the question names cans of
-    nothing else."""
+    """Drop ``of soup`` behind ``cans`` if the question has cans of nothing else."""
     match = _CONTENTS.match(behind)
     words = _WORD.findall(match["holder"] if match and match["holder"] else inside)
     if match is None or not words:
@@ -274,39 +271,44 @@ def _with_unit(value: str, behind: str, question: str) -> str:
 def _answers(before: str, behind: str, question: str) -> bool:
     """Whether the words around a value say what the question asks for, and nothing else."""
     asking, clause = asking_sentence(question), asking_clause(question)
+    # Any other number beside the value may be the answer, unless the question has it.
     if not {*_DIGITS.findall(before + behind)} <= {*_DIGITS.findall(asking)}:
         return False
     left, right = (
-        [*map(str.casefold, _WORD.findall(_which_is_asked(side, asking)))]
+        [*map(str.casefold, _WORD.findall(_without_selector(side, asking)))]
         for side in (before, behind)
     )
-    compared = _compares_as_asked(left, right, clause)
+    compared = _matching_comparison(left, right, clause)
     if compared is None or any(word.endswith(("n't", "n’t")) for word in (*left, *right)):
         return False
-    asked = {*_WORD.findall(clause)}
-    allowed = (asked & _ASKED_ALIKE) | compared
+    clause_words = {*_WORD.findall(clause)}
+    # Words that change a value, or are not the question's, and are right here all the same.
+    allowed = (clause_words & _ONLY_IF_IN_QUESTION) | compared
     if "up" not in left:
         # "8 feet up the wall", and not "up to 8 feet"
-        allowed |= asked & {"up"}
+        allowed |= clause_words & {"up"}
     if ({*left, *right} - allowed) & _DENIALS:
         return False
-    if not asked:
+    if not clause_words:
         # "up to 2" has no verb.
         return bool(VERBS & {*left[-1:]})
     if not all(shares_verb(word, clause) for word in left):
         return False
-    if ({*left} & _SHARES and not asked & _SHARES) or ("each" in right and "each" not in asked):
+    # What each has is not what all have, and the other way round.
+    if ({*left} & _SHARES and not clause_words & _SHARES) or (
+        "each" in right and "each" not in clause_words
+    ):
         return False
-    if "both" in asked and {*left} - _FREE and not {*left, *right} & _WHOLE:
+    if "both" in clause_words and {*left} - _FREE and not {*left, *right} & _WHOLE:
         return False
-    if _is_of_more_or_less({*left, *right}, asked):
+    if _is_of_more_or_less({*left, *right}, clause_words):
         return False
     if (purpose := _PURPOSE.search(behind)) and _is_purpose(purpose[0], question):
         behind = behind[: purpose.start()]
         right = [*map(str.casefold, _WORD.findall(behind))]
     if says_another_deed(behind, question):
         return False
-    allowed |= _KEPT & {*left, *right}
+    allowed |= _REMAINING & {*left, *right}
     if not _names_no_other(before, behind, question, clause):
         return False
     if re.search(r"\bnot\b|n['’]t\b", clause) and not {*left} <= _FREE - VERBS | _IS | _GENERAL:
@@ -314,11 +316,13 @@ def _answers(before: str, behind: str, question: str) -> bool:
         return False
     if not _speaks_of_part(right, asking):
         return False
+    # "How old" asks for an age.
     allowed |= {
         noun for word, nouns in _EXTENTS.items() if f"how {word}" in clause for noun in nouns
     }
-    # "For 9 hours, she would earn $63"
-    first, _, rest = _which_is_asked(before, asking).rpartition(",")
+    # "For 9 hours, she would earn $63": the condition before the comma may use all words of the
+    # sentence that asks, the rest only those of the clause that asks, and names.
+    first, _, rest = _without_selector(before, asking).rpartition(",")
     spoken = {*_WORD.findall(rest)} - _FREE - allowed - _GENERAL
     names = " ".join([*_names_in(question), *_subject(question)]).casefold()
     if re.search(r"\b(?:he|she)\b", clause):
@@ -335,26 +339,27 @@ def _answers(before: str, behind: str, question: str) -> bool:
         allowed |= {word for word in things if stands_in(word, question.casefold())}
     allowed |= {word for word in right if word in VERBS and shares_verb(word, clause)}
     right = _as_in_question(right, asking, question.casefold())
-    for place, word in enumerate(right):
+    for index, word in enumerate(right):
         if word.endswith("ing") and stands_in(word, asking):
-            # "writing letters"
-            return _speaks_of({*right[:place]} - _BEHIND - allowed, asking) and _speaks_of(
-                {*right[place:]} - _BEHIND - allowed, question.casefold()
+            # "writing letters": any sentence of the question may say what is done.
+            return _speaks_of({*right[:index]} - _BEHIND - allowed, asking) and _speaks_of(
+                {*right[index:]} - _BEHIND - allowed, question.casefold()
             )
     return _speaks_of({*right} - _BEHIND - allowed, asking)
 
 
-def _is_of_more_or_less(words: set[str], asked: set[str]) -> bool:
-    """Whether words say what is left or what all have together, and the question asks for another
-    of these, or for what each has."""
-    if words & _KEPT:
-        return not asked & _KEPT
-    if asked & _KEPT and words & {"had", "were", "was"}:
+def _is_of_more_or_less(words: set[str], clause_words: set[str]) -> bool:
+    """Whether words speak of the rest or the total, and the question of something else."""
+    if words & _REMAINING:
+        return not clause_words & _REMAINING
+    if clause_words & _REMAINING and words & {"had", "were", "was"}:
         # What she had is not what she has left.
         return True
-    if asked & _KEPT - {"now", "still"} and words & (_WHOLE | VERBS - _IS):
+    if clause_words & _REMAINING - {"now", "still"} and words & (_WHOLE | VERBS - _IS):
         return True
-    return bool(words & _WHOLE and asked & (_SHARES | {"average", "mean"}) and not words & _SHARES)
+    return bool(
+        words & _WHOLE and clause_words & (_SHARES | {"average", "mean"}) and not words & _SHARES
+    )
 
 
 def _without_measure(words: list[str]) -> list[str]:
@@ -364,14 +369,13 @@ def _without_measure(words: list[str]) -> list[str]:
 
 
 def _as_in_question(words: list[str], asking: str, question: str) -> list[str]:
-    """Words after a value without those that the question's other sentences say of the asked thing:
-    ``trading`` of ``trading cards``, ``in the orchard``."""
+    """Drop words that other sentences of the question use: ``trading`` of ``trading cards``."""
     if len(words) > 1 and stands_in(words[1], asking) and " ".join(words[:2]) in question:
         words = words[1:]
-    for place, word in enumerate(words):
-        if word in _WHERE and [*words[place + 1 : place + 2]] == ["the"]:
-            rest = words[place + 2 :]
-            return words[:place] if rest and all(stands_in(w, question) for w in rest) else words
+    for index, word in enumerate(words):
+        if word in _WHERE and [*words[index + 1 : index + 2]] == ["the"]:
+            rest = words[index + 2 :]
+            return words[:index] if rest and all(stands_in(w, question) for w in rest) else words
     return words
 
 
@@ -385,16 +389,14 @@ def _subject(question: str) -> list[str]:
 
 
 def _person(question: str) -> str:
-    """The noun that begins sentences of a question with an article, where there is one such noun:
-    ``teacher`` of "Pencils come in packs. A teacher needs 100. How many must she buy?"."""
+    """The only noun that starts sentences: ``teacher`` in "A teacher needs 100. Must she buy?" """
     nouns = {*_ONE.findall(question)}
     return nouns.pop() if len(nouns) == 1 else ""
 
 
-def _which_is_asked(side: str, asking: str) -> str:
-    """A text without the words that tell which of several things is meant, where the question uses
-    them: ``the second side``."""
-    return _NAMED.sub(lambda match: "" if match[0] in asking else match[0], side.casefold())
+def _without_selector(side: str, asking: str) -> str:
+    """Drop words that select one of several things if the question has them: ``the second``."""
+    return _SELECTOR.sub(lambda match: "" if match[0] in asking else match[0], side.casefold())
 
 
 def _is_purpose(phrase: str, question: str) -> bool:
@@ -405,15 +407,14 @@ def _is_purpose(phrase: str, question: str) -> bool:
 
 
 def _speaks_of_part(behind: list[str], asking: str) -> bool:
-    """Whether ``of the pens`` after a value stands in the question as "of the pens" does, with no
-    more words before its verb."""
+    """Whether ``of the pens`` behind a value stands in the question too."""
     if behind[:1] != ["of"]:
         return True
-    own, asked = (
+    part, requested = (
         [*takewhile(lambda word: word not in VERBS, words)]
         for words in (behind[1:], _WORD.findall(asking.partition(" of ")[2]))
     )
-    return _speaks_of({*own} - _FREE, " ".join(asked))
+    return _speaks_of({*part} - _FREE, " ".join(requested))
 
 
 def _speaks_of(words: set[str], text: str) -> bool:
@@ -421,50 +422,49 @@ def _speaks_of(words: set[str], text: str) -> bool:
     return all(stands_in(word, text) for word in words)
 
 
-def _compares_as_asked(left: list[str], right: list[str], asking: str) -> set[str] | None:
-    """The words with which a sentence compares, where the question compares so, and the same way
-    round; None where it does not."""
-    own = {word for word in (*left, *right) if word in _COMPARES}
+def _matching_comparison(left: list[str], right: list[str], asking: str) -> set[str] | None:
+    """The words that compare, if the question compares in the same direction; None otherwise."""
+    used = {word for word in (*left, *right) if word in _COMPARES}
     words = _WORD.findall(asking)
-    place = words.index("than") if "than" in words else len(words)
-    first, second = {*words[:place]} - _FREE, {*words[place + 1 :]} - _FREE
+    than = words.index("than") if "than" in words else len(words)
+    first, second = {*words[:than]} - _FREE, {*words[than + 1 :]} - _FREE
     compares = bool({*words} & {*_COMPARES, "difference"})
     if compares and "difference" in left:
-        return own | {"difference"} if own <= {*words} and "than" not in (*left, *right) else None
+        return used | {"difference"} if used <= {*words} and "than" not in (*left, *right) else None
     deeds = [word for word in left if word in VERBS]
     says = bool({*left} - _FREE) or bool(deeds[-1:] and deeds[-1] not in _IS)
     needs = bool(deeds[-1:]) and deeds[-1] not in {"has", "have", "had"} | _IS
-    if compares and not own and says and ("than" in words or not needs):
+    if compares and not used and says and ("than" in words or not needs):
         # "Ben has 7" is not how many more he has; "he needs 7" may be how many more he needs.
         return None
     if "than" in left or right.count("than") > 1:
         return None
     if "than" not in right:
         # "9 more books" is asked for by "How many more books does she need?"
-        turned = own and {*left, *right} & (second - first)
-        return None if turned or not own <= {*words} else own
-    kinds = {_COMPARES[word] for word in own}
-    asked = {_COMPARES[word] for word in words if word in _COMPARES}
-    asked = asked or ({"more"} if {"than", "difference"} & {*words} else set())
-    if len(kinds) != 1 or not kinds <= asked:
+        turned = used and {*left, *right} & (second - first)
+        return None if turned or not used <= {*words} else used
+    kinds = {_COMPARES[word] for word in used}
+    requested = {_COMPARES[word] for word in words if word in _COMPARES}
+    requested = requested or ({"more"} if {"than", "difference"} & {*words} else set())
+    if len(kinds) != 1 or not kinds <= requested:
         return None
     here = right.index("than")
     one, other = {*left, *right[:here]}, {*right[here + 1 :]}
     if "than" in words and (one & (second - first) or other & (first - second)):
         return None
-    return own | {"than"}
+    return used | {"than"}
 
 
 def _names_no_other(before: str, behind: str, question: str, asking: str) -> bool:
     """Whether a sentence names nobody but who the question asks about."""
     names = _names_in(question)
     spoken = [name for name in names if re.search(rf"\b{name}\b", f"{before} {behind}")]
-    asked = [name for name in names if re.search(rf"\b{name.casefold()}\b", asking)]
-    if len(asked) > 1 and _WHOLE & {*_WORD.findall(asking)}:
+    requested = [name for name in names if re.search(rf"\b{name.casefold()}\b", asking)]
+    if len(requested) > 1 and _WHOLE & {*_WORD.findall(asking)}:
         # What one of them has is not what they have together.
-        return not spoken or {*asked} == {*spoken}
-    if asked or not spoken or len(names) == 1:
-        return {*spoken} <= {*(asked or names)}
+        return not spoken or {*requested} == {*spoken}
+    if requested or not spoken or len(names) == 1:
+        return {*spoken} <= {*(requested or names)}
     if len(spoken) > 1 and re.search(r"\bthey\b", asking):
         return True
     # "How many are left?" is asked of whom the question begins with.
@@ -484,9 +484,8 @@ def _names_in(question: str) -> tuple[str, ...]:
 
 
 def ending_in_value(sentence: str, asking: str = "") -> tuple[str, str, str] | None:
-    """What stands before the value that a sentence comes to, that value, and what stands behind it:
-    the one after its last equals sign, or the only one that is not in the question. None where
-    there is no such value.
+    """Split a sentence around the value that it comes to: the one after its last equals sign, or
+    the only one that is not in the question. None without such a value.
 
     >>> ending_in_value("He has 9 - 2 = 7 pens left.")
     ('He has 9 - 2 = ', '7', ' pens left.')
@@ -496,7 +495,7 @@ def ending_in_value(sentence: str, asking: str = "") -> tuple[str, str, str] | N
         match
         for match in _VALUE.finditer(sentence, last)
         if not re.match(r"\s*[A-Za-z]", sentence[match.end() :])
-        or not _is_asked_with(match, asking)
+        or not _is_in_question(match, asking)
     ]
     if len(values) != 1 or (last and sentence[last : values[0].start()].strip(" $")):
         return None
@@ -504,11 +503,11 @@ def ending_in_value(sentence: str, asking: str = "") -> tuple[str, str, str] | N
     return sentence[:start], sentence[start:end], sentence[end:]
 
 
-def without_asked_side(answer: str, question: str) -> str:
+def without_left_side(answer: str, question: str) -> str:
     r"""The right side of an equation whose left side is what the question asks for: ``12`` of
     ``a+b=12`` to "Find $a+b$."; any other answer as it is.
 
-    >>> without_asked_side("a+b=12", "Find $a+b$."), without_asked_side("2a+b=12", "Find $a+b$.")
+    >>> without_left_side("a+b=12", "Find $a+b$."), without_left_side("2a+b=12", "Find $a+b$.")
     ('12', '2a+b=12')
     """
     if shape(answer).name:
@@ -519,10 +518,10 @@ def without_asked_side(answer: str, question: str) -> str:
     if key(answer, fold=False) in key(question[:MAX_QUESTION], fold=False):
         # To "Given x^2 = 9, what is x^2?" it says nothing new.
         return answer
-    own = key(left, fold=False)
-    for match in _ASKED.finditer(question[:MAX_QUESTION]):
-        asked = match[match.lastgroup or 0]
-        if "=" not in asked and own and key(asked, fold=False) == own:
+    left_key = key(left, fold=False)
+    for match in _REQUESTED_FORMULA.finditer(question[:MAX_QUESTION]):
+        requested = match[match.lastgroup or 0]
+        if "=" not in requested and left_key and key(requested, fold=False) == left_key:
             return right.strip()
     return answer
 

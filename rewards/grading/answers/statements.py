@@ -179,9 +179,9 @@ def doubted(tail: str) -> bool:
 
 def _gives_another(value: str, tail: str) -> bool:
     """Whether ``p = 3`` is followed by another value of p."""
-    own = {match["name"]: match["value"].rstrip(".") for match in _GIVEN.finditer(value)}
+    values = {match["name"]: match["value"].rstrip(".") for match in _GIVEN.finditer(value)}
     return any(
-        match["value"].rstrip(".") != own.get(match["name"], match["value"].rstrip("."))
+        match["value"].rstrip(".") != values.get(match["name"], match["value"].rstrip("."))
         for match in _GIVEN.finditer(tail)
     )
 

@@ -217,8 +217,7 @@ def _named(text: str, depth: int) -> Shape | None:
 
 
 def _name(text: str) -> str:
-    """What ``text`` names: a variable, a function of one, several of them, or a quantity in words;
-    empty where it is no name."""
+    """The variable, function or quantity that ``text`` names; empty if it is no name."""
     match = _NAME.fullmatch(text)
     if match is None:
         return ""
@@ -235,8 +234,7 @@ def _union(text: str, depth: int) -> Shape | None:
 
 
 def _bracketed(text: str, depth: int) -> Shape | None:
-    r"""A text that one pair of brackets spans; a single value in brackets is that value, and
-    ``\{x : x < 1\}`` the interval."""
+    r"""A text in one pair of brackets; ``\{x : x < 1\}`` is an interval."""
     if (match := _SUCH_THAT.match(text)) and text.endswith(r"\}"):
         return _shape(plain(text[match.end() : -2]), depth - 1)
     pairs = (pair for pair in _PAIRS if text.startswith(pair[0]) and text.endswith(pair[1]))

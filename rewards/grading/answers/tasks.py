@@ -144,8 +144,8 @@ def same_factorization(gold: Formula, answer: Formula, question: str) -> bool:
     """Whether prime factors are asked for, and both have the same: ``2*3*3`` and ``2*3^2``."""
     if _PRIMES.search(question[:MAX_QUESTION]) is None:
         return False
-    own = _numbers(gold)
-    return own is not None and own == _numbers(answer)
+    factors = _numbers(gold)
+    return factors is not None and factors == _numbers(answer)
 
 
 def _numbers(formula: Formula) -> list[Formula] | None:

@@ -59,6 +59,7 @@ _CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "l
 THING = "thing"
 """Stands for the unit of what is counted."""
 ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
+"""Words that may follow a counted thing and are none."""
 _PER = frozenset({"a", "an", "per", "every", "each"})
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
 _NUMBERS = """
@@ -160,11 +161,11 @@ def opposed(question: str) -> frozenset[str]:
     """
     words = {_singular(word) for word in _WORD.findall(question.casefold())}
     asking = [part for part in _ASKING.split(question) if part.rstrip().endswith("?")]
-    own = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
+    asking_words = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
     turned: set[str] = set()
     for forward, backward in _DIRECTIONS:
         if words & forward and words & backward:
-            named = own & (forward | backward)
+            named = asking_words & (forward | backward)
             if not named or (named & forward and named & backward):
                 turned |= backward
                 turned |= forward & _NEUTRAL
@@ -225,8 +226,8 @@ def scales_of(question: str) -> frozenset[str]:
         )
         for match in _SCALE.finditer(question[:MAX_QUESTION])
     ]
-    wanted = [scale for to, scale in named if to]
-    return frozenset(wanted[-1:] or (scale for _, scale in named))
+    targets = [scale for to, scale in named if to]
+    return frozenset(targets[-1:] or (scale for _, scale in named))
 
 
 def counts(tail: str) -> bool:
@@ -242,8 +243,7 @@ def unit_of(words: str) -> str | None:
 
 
 def _may_be_unit(letter: str, before: str, question: str) -> bool:
-    """``5 m``, ``5^\\circ C``, and ``5g`` where the question names grams; ``5m`` and ``2\\pi h``
-    may be products."""
+    """Whether a letter is a unit: ``5 m``, and ``5g`` if the question names grams; not ``5m``."""
     if before.startswith("\\"):
         return letter in "CF" and before.startswith("\\circ")
     name = _NAMES.get(letter.casefold())

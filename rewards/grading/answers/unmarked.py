@@ -7,33 +7,31 @@ have been cut off, and what speaks of something else, answers none.
 
 import re
 
-from coterie.rewards.grading.answers.extract import (
-    LONGEST,
+from coterie.datatypes.thinking import after_thinking
+from coterie.rewards.grading.answers.bold import (
+    DISAPPROVED,
     SENTENCE_END,
-    Candidate,
-    after_thinking,
-    in_bold,
+    bold_at_end,
     last_line,
     name_in_bold,
+    value_around,
 )
 from coterie.rewards.grading.answers.leads import (
     SAYING_NOTHING,
-    counts_as_asked,
+    counts_requested,
     leads_to_words,
     says_opposite_end,
-    value_led_to,
 )
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.sentences import ending_in_value
 from coterie.rewards.grading.answers.statements import doubted
 from coterie.rewards.grading.answers.values import exact
-from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, stands_in
+from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, stands_in, words_of
 
 _TITLE = re.compile(r"(?<=\bMr)\.|(?<=\bMrs)\.|(?<=\bMs)\.|(?<=\bDr)\.|(?<=\bSt)\.")
 _ASKS_YEAR = re.compile(r"\b(?:what|which) year\b")
 _YEAR = re.compile(r"(?<![\w,.$])(?:1[0-9]{3}|20[0-9]{2})(?![\w,]|\.[0-9])")
 _SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
-_WORDS = re.compile(r"[a-z]+")
 _SOLUTION = re.compile(
     r"(?P<words>(?:[A-Za-z]+,? )*?)\$?(?P<name>[a-z])\s*=\s*(?P<value>[^=<>≤≥≈,;$]{1,64})\$?\."
 )
@@ -42,7 +40,7 @@ _GENERAL = frozenset({
     "a", "an", "his", "her", "their", "its", "for", "in", "s", "simplified", "expression", "form",
     "result", "total", "number",
 })  # fmt: skip
-"""Words that a conclusion may hold although the question does not."""
+"""Words that a conclusion may use without the question."""
 _TRUTH = re.compile(r"(?P<truth>yes|no)\b(?:[,.!]|\s*\Z)", re.IGNORECASE)
 _ASKS_TRUTH = re.compile(
     r"\A(?:do|does|did|is|are|was|were|can|could|will|would|has|have|had|should|must)\b"
@@ -53,7 +51,7 @@ _ENDS_IN_NAME = re.compile(rf"(?P<before>.+? )(?P<name>{_NAME})")
 _BEGINS_WITH_NAME = re.compile(rf"(?P<name>{_NAME}) (?P<deed>[a-z][a-z ]{{2,60}})")
 _AT = re.compile(r",? (?:at|with|by) (?:about )?[0-9].*\Z")
 """A measure behind a comparison: ``K2 is higher, at 8,611 meters``."""
-_ALONE = re.compile(rf"{_NAME}\.?")
+_NAME_ONLY = re.compile(rf"{_NAME}\.?")
 """A response that is a name and nothing else."""
 _CONCLUDES = re.compile(
     r"(?:so|thus|therefore|hence|in conclusion|finally|in total|overall|as a result)\b,?\s+"
@@ -65,40 +63,36 @@ _TELLS = re.compile(
 )
 
 
-def value_unmarked(response: str, question: str) -> Candidate | None:
+def value_unmarked(response: str, question: str) -> str | None:
     """The value of a complete last sentence that says in words what the question asks for; None
     where there is no such sentence.
 
-    >>> value_unmarked("So he has 9 - 2 = 7 pens left.", "How many pens are left?").text
+    >>> value_unmarked("So he has 9 - 2 = 7 pens left.", "How many pens are left?")
     '7 pens left'
     >>> value_unmarked("9 - 2 = 7.", "How many pens are left?")
     """
     line, question = (_TITLE.sub("", text) for text in (last_line(response), question))
     if _ASKS_YEAR.search(asking_sentence(question)):
         years = {*_YEAR.findall(line)} - {*_YEAR.findall(question)}
-        told = len(years) == 1 and not doubted(line) and not says_opposite_end(line, question)
-        return Candidate(0, years.pop()) if told else None
+        said = len(years) == 1 and not doubted(line) and not says_opposite_end(line, question)
+        return years.pop() if said else None
     if not question or line[-1:] not in (".", "!") or "**" in line:
         return None
     sentence = _SO.split(SENTENCE_END.split(line)[-1])[-1]
-    value = _solution(sentence, question) or _conclusion(sentence, question)
-    if value is not None:
-        return Candidate(0, value)
+    if value := _solution(sentence, question) or _conclusion(sentence, question):
+        return value
     parts = ending_in_value(sentence, asking_sentence(question))
-    if parts is None:
+    if parts is None or DISAPPROVED.search(sentence):
         return None
     before, inside, behind = parts
     whole = inside + behind.rstrip(" .!")
     if re.search(r"/|\bper\b", behind) and exact(plain(whole)) is not None:
         inside, behind = whole, "."  # "60 km/h"
     # "So 50 - 35 = 15." says nothing of what 15 is.
-    words = {*_WORDS.findall(f"{before} {behind}".casefold())}
-    if words <= SAYING_NOTHING or not counts_as_asked(inside + behind, question):
+    words = {*words_of(f"{before} {behind}")}
+    if words <= SAYING_NOTHING or not counts_requested(inside + behind, question):
         return None
-    if in_bold(f"{before}**{inside}**{behind}", question) is None:
-        return None
-    value = value_led_to(before, inside, behind, question)
-    return Candidate(0, value) if value else None
+    return value_around(before, inside, behind, question, bold=False)
 
 
 def name_unmarked(response: str, question: str) -> str | None:
@@ -110,12 +104,13 @@ def name_unmarked(response: str, question: str) -> str | None:
     >>> name_unmarked("No, they breathe water.", "Do fish breathe air?")
     'No'
     """
-    asking = asking_sentence(question)
-    own = after_thinking(response)[-LONGEST:].strip()
-    if _ASKS_TRUTH.search(asking):
-        return _truth(own)
-    if _ALONE.fullmatch(own) and not doubted(own):
-        return own
+    if ending := bold_at_end(response, question):
+        return ending
+    text = after_thinking(response).strip()
+    if _ASKS_TRUTH.search(asking_sentence(question)):
+        return _truth(text)
+    if _NAME_ONLY.fullmatch(text) and not doubted(text):
+        return text
     if name := name_in_bold(response, question):
         return name
     line = last_line(response)
@@ -147,7 +142,7 @@ def _solution(sentence: str, question: str) -> str | None:
     match = _SOLUTION.fullmatch(sentence)
     if match is None or _SOLVE.match(question) is None:
         return None
-    words = {*_WORDS.findall(match["words"].casefold())}
+    words = {*words_of(match["words"])}
     letters = {*re.findall(r"(?<![A-Za-z\\])[a-z](?![A-Za-z])", question)} - {"a"}
     if not words or not words <= SAYING_NOTHING or letters != {match["name"]}:
         return None
@@ -162,11 +157,11 @@ def _conclusion(sentence: str, question: str) -> str | None:
     parts = ending_in_value(match["said"], asking_sentence(question))
     if parts is None or not _TELLS.search(parts[0]) or parts[2].strip(" ."):
         return None
-    said, known = {*_WORDS.findall(parts[0].casefold())} - SAYING_NOTHING, question.casefold()
+    said, known = {*words_of(parts[0])} - SAYING_NOTHING, question.casefold()
     # "So it is 15" says nothing of what 15 is.
     if not said or not all(word in VERBS or stands_in(word, known) for word in said - _GENERAL):
         return None
-    return parts[1] if counts_as_asked(parts[1], question) else None
+    return parts[1] if counts_requested(parts[1], question) else None
 
 
 def _truth(text: str) -> str | None:

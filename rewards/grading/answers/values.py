@@ -180,8 +180,7 @@ def value_of(text: str, question: str | None = None) -> Value | None:
 
 
 def _in_digits(text: str, *, words: bool) -> str:
-    """``12th`` and ``12^{th}`` as ``12``, and the same for ``twelve`` and ``the fifth`` where a
-    number is asked for; ``12st`` is neither."""
+    """``12th`` as ``12``; ``twelve`` and ``the fifth`` too if a number is expected."""
     if ordinal := _ORDINAL.match(text):
         number = ordinal["number"]
         ending = "th" if number[-2:-1] == "1" else _ENDINGS.get(number[-1], "th")
@@ -212,8 +211,7 @@ def _without_currency(text: str, question: str) -> tuple[str, str]:
 
 
 def _scaled(match: re.Match[str]) -> str:
-    """``1.25 million`` in digits; as it stands where that is no whole number, or no number's
-    beginning."""
+    """``1.25 million`` in digits if it starts the text and is a whole number."""
     number = Fraction(match["number"]) * _SCALES[match["word"]]
     return str(number) if match.start() == 0 and number.denominator == 1 else match[0]
 
@@ -260,8 +258,7 @@ def says_a_value(gold: Value, answer: Value) -> bool:
 
 
 def _open_imaginary(formula: Formula) -> int:
-    r"""Powers and products of what holds the imaginary unit, and divisions by it: ``i^3``,
-    ``i \cdot i``, ``1/i``, ``\sqrt{-1}^3``."""
+    r"""Count the operations on i that are left to do: ``i^3``, ``i \cdot i``, ``1/i``."""
     return sum(map(_is_open_imaginary, parts(formula)))
 
 
@@ -314,7 +311,7 @@ def _operations(formula: Formula) -> int:
 
 
 def _pending(formula: Formula) -> int:
-    """How many literals stand beside another one in a sum or a product."""
+    """Number of literals in a sum or product that already has one."""
     return sum(
         max(0, sum(term[0] == "number" for term in part[1:]) - 1)
         for part in parts(formula)

@@ -3,8 +3,8 @@
 import re
 from functools import lru_cache
 
-from coterie.rewards.grading.answers.asked import asked_units
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
+from coterie.rewards.grading.answers.question_units import question_units
 
 _FORMS = """
 is are was were, equals, has have had, make makes made, earn earns earned, cost costs, need needs
@@ -69,22 +69,21 @@ def asking_clause(question: str) -> str:
 
 
 def shares_verb(before: str, asking: str) -> bool:
-    """Whether the last verb before a value is of no other deed than the question asks for; any
-    verb is where the question asks nothing."""
+    """Whether the last verb before a value fits the question's verb; true without a question."""
     verbs = [_FIRST[word] for word in _WORD.findall(before.casefold()) if word in _FIRST]
-    return not verbs or not _WORD.search(asking) or _is_asked(verbs[-1], asking)
+    return not verbs or not _WORD.search(asking) or _fits_question(verbs[-1], asking)
 
 
-def _is_asked(verb: str, asking: str) -> bool:
-    asked = {_FIRST[word] for word in _WORD.findall(asking) if word in _FIRST}
-    asked |= {verb for group in _LIKE if asked & group for verb in group}
+def _fits_question(verb: str, asking: str) -> bool:
+    verbs = {_FIRST[word] for word in _WORD.findall(asking) if word in _FIRST}
+    verbs |= {verb for group in _LIKE if verbs & group for verb in group}
     # "He has 36" says nothing of what he ate.
-    return verb in asked | _SAYING or (verb in _NEUTRAL and asked <= _NEUTRAL)
+    return verb in verbs | _SAYING or (verb in _NEUTRAL and verbs <= _NEUTRAL)
 
 
 def says_another_deed(behind: str, question: str) -> bool:
-    """Whether what stands after a value says what was done to it, or that there is more of it, and
-    the question asks for no such thing.
+    """Whether words behind a value say what was done to it, or that it is a share (``per jar``),
+    although the question asks for no such thing.
 
     >>> says_another_deed("pens sold", "How many are left?"), says_another_deed("pens left", "")
     (True, False)
@@ -92,20 +91,19 @@ def says_another_deed(behind: str, question: str) -> bool:
     asking = asking_clause(question) if behind.strip() else ""
     if not _WORD.search(asking):
         return False
-    if _says_share(behind, asking) and not any("/" in unit for unit in asked_units(question)):
+    if _says_share(behind, asking) and not any("/" in unit for unit in question_units(question)):
         return True
     # "5 sliced apples" are apples.
     words: list[str] = _WORD.findall(behind.casefold())[1:]
     deeds = [_FIRST.get(word, word) for word in words if word in _FIRST or word.endswith("ed")]
     return not all(
-        deed in _NEUTRAL | _NEEDED or _is_asked(deed, asking) or stands_in(deed, asking)
+        deed in _NEUTRAL | _NEEDED or _fits_question(deed, asking) or stands_in(deed, asking)
         for deed in deeds
     )
 
 
 def _says_share(behind: str, asking: str) -> bool:
-    """Whether a value is said to be of each of something, and not in the question: ``24 pints per
-    jar``, ``2 inches a year``."""
+    """Whether a value is said per year, jar or the like, and the question is not."""
     for match in _SHARED.finditer(behind.casefold()):
         of = match["of"] or match["time"]
         if not re.search(
@@ -116,10 +114,15 @@ def _says_share(behind: str, asking: str) -> bool:
     return False
 
 
+def words_of(text: str) -> list[str]:
+    """The English words of a text in lower case, each with its apostrophe: ``ann's``."""
+    return re.findall(r"[a-z]+(?:['’][a-z]+)?", text.casefold())
+
+
 def stands_in(word: str, text: str) -> bool:
     """Whether a word stands in a text, in any form of it."""
     stems = _stems(word)
-    return any(stems & _stems(other) for other in re.findall(r"[a-z]+(?:['’][a-z]+)?", text))
+    return any(stems & _stems(other) for other in words_of(text))
 
 
 @lru_cache(maxsize=8192)

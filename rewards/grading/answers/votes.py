@@ -38,10 +38,8 @@ def vote(answer: str | None, kind: AnswerKind, choices: Sequence[str] = ()) -> s
 
 
 def _form(part: Shape, *, unordered: bool) -> str:
-    """The parts in the order that counts, or sorted where none does.
-
-    ``unordered`` lets square brackets hold a collection, as in the comparison with a gold answer.
-    """
+    """The parts in their order, or sorted if order does not count."""
+    # Unordered square brackets hold a collection, as in the comparison with a gold answer.
     if part.is_value:
         number = exact(part.text)
         # A percent sign is a unit.

@@ -5,10 +5,10 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from coterie.rewards.grading.answers.asked import asked_units
 from coterie.rewards.grading.answers.caps import MAX_LENGTH
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
+from coterie.rewards.grading.answers.question_units import question_units
 from coterie.rewards.grading.answers.units import unit_of
 from coterie.rewards.grading.answers.values import CARDINALS, NUMBER_WORDS, TENS, Value, value_of
 
@@ -24,7 +24,7 @@ def without_working(answer: str, question: str | None = None) -> str:
     equal, after the name that stands first, if any: ``x = 2 \cdot 6 - 1 = 11`` gives ``x=11``.
     Any other answer comes back as it is: one that is computed wrongly, or not to its end.
 
-    >>> without_working("9 * 8 = 72 nails"), without_working("6 + 4 = 11")
+    >>> without_working("9 * 8 = 72 nails", "How many nails?"), without_working("6 + 4 = 11")
     ('72 nails', '6 + 4 = 11')
     """
     text = plain(answer)
@@ -122,13 +122,13 @@ def in_one_unit(answer: str, question: str) -> str:
         return answer
     large, small = unit_of(match["large"]) or "", unit_of(match["small"]) or ""
     ratio = _RATIOS.get((large, small))
-    asked = asked_units(question)
-    if ratio is None or len(asked) != 1:
+    requested = question_units(question)
+    if ratio is None or len(requested) != 1:
         return answer
     total = int(match["many"]) * ratio + int(match["few"])
-    if asked == {small}:
+    if requested == {small}:
         return str(total)
-    return str(Fraction(total, ratio)) if asked == {large} else answer
+    return str(Fraction(total, ratio)) if requested == {large} else answer
 
 
 _CONVERTED = re.compile(
@@ -240,7 +240,7 @@ _SAID_ABOUT = re.compile(
     r",?\s+\(?(?:or|which\s+is|i\.e\.,?|that\s+is,?)?\s*"
     r"(?:(?:approximately|about|roughly|around)\s|≈|\\approx(?![A-Za-z]))\s*(?P<rounded>\$?[0-9][^()]*)\)?"
 )
-"""What announces a rounded value behind an exact one."""
+"""Announces a rounded value behind an exact one."""
 _AGAIN = (
     r"(?:or(?:\s+equivalently)?|i\.e\.|that\s+is|equivalently|namely|in\s+other\s+words"
     r"|which\s+(?:is|equals)(?:\s+equal\s+to|\s+the\s+same\s+as)?),?"
@@ -280,22 +280,19 @@ def without_rounding(answer: str, gold: str) -> str:
     exact_side, rounded = (side.strip() for side in sides)
     name, equals, right = exact_side.rpartition("=")
     value, decimal = value_of(right.strip()), _DECIMAL.fullmatch(rounded)
-    if (
-        value is None
-        or decimal is None
-        or value.formula[:1] + value.formula[2:3] == ("number", "plain")
-    ):
+    if value is None or decimal is None or _is_decimal(value):
         return answer
     worth = _worth(value.formula)
     half = 0.5 * 10.0 ** -len(decimal["places"] or "")
     if worth is None or abs(worth - float(rounded)) > half * 1.000001:
         return answer
-    wanted = value_of(plain(gold).rpartition("=")[2].strip())
-    is_decimal = wanted is not None and wanted.formula[:1] + wanted.formula[2:3] == (
-        "number",
-        "plain",
-    )
-    return name + equals + (rounded if is_decimal else right)
+    target = value_of(plain(gold).rpartition("=")[2].strip())
+    shows_decimal = target is not None and _is_decimal(target)
+    return name + equals + (rounded if shows_decimal else right)
+
+
+def _is_decimal(value: Value) -> bool:
+    return value.formula[:1] + value.formula[2:3] == ("number", "plain")
 
 
 def stated_forms(answer: str, question: str) -> list[list[str]]:
@@ -318,8 +315,7 @@ def stated_forms(answer: str, question: str) -> list[list[str]]:
 
 
 def _without_shares(forms: list[str], question: str) -> list[str]:
-    """The forms without percentages that are the first form; none where a percentage is another
-    value, or where two forms have two units."""
+    """Drop percentages equal to the first form; no forms if a value or a unit differs."""
     values = [value_of(plain(form), question) for form in forms]
     if len({value.unit for value in values if value and value.unit}) > 1:
         return []

@@ -199,8 +199,8 @@ def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]
         yield 1, [{}]
         return
     count = len(names)
-    alone = [tuple(-1 if place == one else 1 for place in range(count)) for one in range(count)]
-    mixed = [(-1,) * count, *alone, *(tuple(-sign for sign in signs) for signs in alone)]
+    single = [tuple(-1 if index == one else 1 for index in range(count)) for one in range(count)]
+    mixed = [(-1,) * count, *single, *(tuple(-sign for sign in signs) for signs in single)]
     positive = (1,) * count
     for group, signs in enumerate(dict.fromkeys([positive, *mixed])):
         wanted, tries = POSITIVE if signs == positive else SIGNED
@@ -208,8 +208,8 @@ def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]
             wanted,
             [
                 {
-                    name: sign * _size(f"{group} {number} {place}", number, tries)
-                    for place, (name, sign) in enumerate(zip(names, signs, strict=True))
+                    name: sign * _size(f"{group} {number} {index}", number, tries)
+                    for index, (name, sign) in enumerate(zip(names, signs, strict=True))
                 }
                 for number in range(tries)
             ],
@@ -235,8 +235,7 @@ Comparison = Callable[[Values], Any]
 
 
 def _wherever(defined: Comparison, names: Sequence[str]) -> list[Any]:
-    """The values at the points that have one, real ones if there are enough; no more after the
-    first that is False."""
+    """The values where ``defined`` has one, real if possible; stops at the first False."""
     values: list[Any] = []
     for real, factors in ((True, True), (True, False), (False, False)):
         values = []
@@ -262,8 +261,7 @@ def _same_formula(gold: list[Any], answer: list[Any], names: Sequence[str]) -> b
 
 
 def _same_equation(gold: list[Any], answer: list[Any], names: Sequence[str]) -> bool:
-    """Whether both are the same up to a number by which both sides are multiplied: then the
-    differences of the sides are in one ratio everywhere."""
+    """Whether the differences of the sides have one ratio at every point."""
 
     def ratio(values: Values) -> Any:
         left, right = (

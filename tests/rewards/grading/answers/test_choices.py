@@ -28,7 +28,7 @@ CHOICES = ("a force", "two forces", "none of these", "3/4")
         ("Answer: A) or option B", None), ("Answer: B. A force is not enough", None),
         ("Answer: B. I am sure", None), ("Answer: B) or (B)", None),
         ("Answer: B. or rather, two forces", None), ("A force acts", None),
-        ("I choose B here", None), ("", None),
+        ("I choose B here", None), ("", None), (r"\boxed{}", None), ("Answer: , in total", None),
     ],
 )  # fmt: skip
 def test_choices_are_letters_or_option_texts(response: str, letter: str | None) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from coterie.datatypes import Problem
 from coterie.rewards.grading.answers import Checker
-from coterie.rewards.grading.answers.asked import asked_units, contradicts
+from coterie.rewards.grading.answers.question_units import contradicts, question_units
 
 
 @pytest.mark.parametrize(
@@ -94,10 +94,10 @@ def test_a_unit_that_contradicts_the_question_is_wrong(
 
 
 def test_the_unit_of_a_question_is_the_one_after_how_many() -> None:
-    assert asked_units("How many full minutes of the 3 hours?") == {"minute"}
-    assert asked_units("How many pieces of 5 cm?") == {""}
-    assert asked_units("He ran for 5 hours. How far, in meters?") == {"meter"}
-    assert asked_units("What is left?") == frozenset()
+    assert question_units("How many full minutes of the 3 hours?") == {"minute"}
+    assert question_units("How many pieces of 5 cm?") == {""}
+    assert question_units("He ran for 5 hours. How far, in meters?") == {"meter"}
+    assert question_units("What is left?") == frozenset()
     assert not contradicts("", "How many minutes?")
 
 

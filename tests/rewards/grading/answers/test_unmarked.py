@@ -57,7 +57,7 @@ def test_a_complete_last_sentence_says_what_is_asked(
     response = f"Let me see.\n{line}"
     assert last_stated(response, question) is None
     stated = value_unmarked(response, question)
-    assert (stated and stated.value.startswith(value or "-")) is (True if value else None)
+    assert (stated and stated.startswith(value or "-")) is (True if value else None)
     assert value_unmarked(response, "") is None
 
 

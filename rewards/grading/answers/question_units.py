@@ -81,7 +81,7 @@ _MODIFIERS = 3
 
 
 @lru_cache(maxsize=1024)
-def asked_units(question: str) -> frozenset[str]:
+def question_units(question: str) -> frozenset[str]:
     """The units that a question asks for: measures by their names, ``%``, ``money``, and the empty
     name for what is only counted. Empty where it names none."""
     question = _UPRIGHT.sub(_untypeset, question[:MAX_QUESTION])
@@ -114,14 +114,16 @@ def contradicts(unit: str, question: str) -> bool:
     >>> contradicts("hour", "How many minutes?"), contradicts("hour", "How long is it?")
     (True, False)
     """
-    asked = asked_units(question) if unit else frozenset()
-    if "money" in asked:
-        asked |= CURRENCIES
+    requested = question_units(question) if unit else frozenset()
+    if "money" in requested:
+        requested |= CURRENCIES
     measure, _, share = unit.partition("/")
     if measure in CURRENCIES and share and not _names(share, question):
         # "$9 per year" is no price a month.
         return True
-    return bool(asked) and not any(_answers(unit, name or THING, question) for name in asked)
+    return bool(requested) and not any(
+        _satisfies(unit, name or THING, question) for name in requested
+    )
 
 
 def _currencies_named(question: str) -> frozenset[str]:
@@ -144,10 +146,10 @@ def miscounts(behind: str, question: str) -> bool:
     phrases = [match["words"] for match in _HOW_MANY.finditer(question)] if behind.strip() else []
     if not phrases:
         return False
-    asked, counted = things_in(_phrase(phrases[0])), things_in(_phrase(behind))
+    requested, counted = things_in(_phrase(phrases[0])), things_in(_phrase(behind))
     if counted & _CONTAINERS:
-        return bool(asked) and not asked & counted & _CONTAINERS
-    if asked & _CONTAINERS and counted & things_of(question) - asked:
+        return bool(requested) and not requested & counted & _CONTAINERS
+    if requested & _CONTAINERS and counted & things_of(question) - requested:
         return True
     every = [things_in(_phrase(phrase)) - ADDED for phrase in phrases]
     if not all(every) or any(one & counted for one in every):
@@ -167,16 +169,15 @@ def _phrase(words: str) -> str:
     return " ".join(before)
 
 
-def _answers(unit: str, asked: str, question: str) -> bool:
-    """Whether a unit is the one that is asked for; "30 minutes a day" answers "how many minutes"
-    where the question names days."""
+def _satisfies(unit: str, requested: str, question: str) -> bool:
+    """Whether a unit is the requested one; "30 minutes a day" has to fit the question's days."""
     measure, _, share = unit.partition("/")
     measure = measure or THING
-    if unit == "degree" and asked in SCALES:
+    if unit == "degree" and requested in SCALES:
         return True
-    if asked == "degree" and unit in SCALES:
+    if requested == "degree" and unit in SCALES:
         return _TEMPERATURE.search(question) is not None
-    return unit == asked or (measure == asked and _names(share, question))
+    return unit == requested or (measure == requested and _names(share, question))
 
 
 def _names(measure: str, question: str) -> bool:
@@ -186,20 +187,15 @@ def _names(measure: str, question: str) -> bool:
 
 
 def _first_unit(words: str) -> str | None:
-    """The measure that stands first, with what it is divided by; empty where a thing is counted,
-    None where nothing is named ("how many does she need")."""
-    kept: list[str] = []
-    for word in words.split():
-        if word.casefold() in _STOPS:
-            break
-        kept.append(word)
-    if NUMBERS.intersection(map(str.casefold, kept)):
+    """The first measure in a phrase; empty for a counted thing, None if nothing is named."""
+    phrase = _phrase(words).split()
+    if NUMBERS.intersection(map(str.casefold, phrase)):
         # "how many five dollar toys"
         return ""
-    for start in range(min(len(kept), _MODIFIERS + 1)):
-        for end in range(min(len(kept), start + 4), start, -1):
-            if name := unit_of(" ".join(kept[start:end])):
+    for start in range(min(len(phrase), _MODIFIERS + 1)):
+        for end in range(min(len(phrase), start + 4), start, -1):
+            if name := unit_of(" ".join(phrase[start:end])):
                 return name
-        if unit_of(kept[start]) == "":
+        if unit_of(phrase[start]) == "":
             return ""
-    return "" if kept else None
+    return "" if phrase else None
