@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.extras.gateway import places
+from coterie.extras.gateway import connection_limits
 from coterie.extras.gateway.environment import GatewayEnv
-from coterie.extras.gateway.length import refuse_too_long
 from coterie.extras.gateway.messages import Message, Refused, Request, Tool, ToolCall
 from coterie.extras.gateway.programs import FunctionProgram
+from coterie.extras.gateway.rendering import refuse_too_long
 from coterie.extras.gateway.settings import GatewaySettings
 
 from .conftest import chat, client, run, saying, user
@@ -98,8 +98,8 @@ def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
 def test_idle_connections_of_a_program_keep_nobody_out(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "MOST_UNKNOWN", 8)
-    monkeypatch.setattr(places, "MOST_CONNECTIONS", 64)
+    monkeypatch.setattr(connection_limits, "MOST_UNKNOWN", 8)
+    monkeypatch.setattr(connection_limits, "MOST_CONNECTIONS", 64)
     held: list[socket.socket] = []
 
     async def program(endpoints: Any, problem: Any) -> float:

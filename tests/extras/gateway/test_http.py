@@ -8,22 +8,24 @@ from typing import Any
 
 import pytest
 
-from coterie.extras.gateway import http, places
-from coterie.extras.gateway.http import Asked, Reply, Server
+from coterie.extras.gateway import connection_limits, http
+from coterie.extras.gateway.http import HttpRequest, Reply, Server
 
 Send = Callable[..., bytes]
 
 
-async def echo(asked: Asked) -> Reply:
+async def echo(request: HttpRequest) -> Reply:
     """Says what it was asked; ``/stream`` in two parts."""
 
     async def parts() -> AsyncIterator[bytes]:
         yield b"one "
         yield b"two"
 
-    if asked.path == "/stream":
+    if request.path == "/stream":
         return Reply(200, stream=parts(), kind="text/plain")
-    said = f"{asked.method} {asked.path} {len(asked.body)} {asked.headers.get('x-mark', '-')}"
+    said = (
+        f"{request.method} {request.path} {len(request.body)} {request.headers.get('x-mark', '-')}"
+    )
     return Reply(200, said.encode(), kind="text/plain")
 
 
@@ -147,7 +149,7 @@ def test_refusals_close_the_connection(
 
 
 def test_who_asks_when_all_places_are_taken(send: Send, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "MOST_CONNECTIONS", 0)
+    monkeypatch.setattr(connection_limits, "MOST_CONNECTIONS", 0)
     assert send(b"GET /a HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 429 ")
 
 
@@ -155,9 +157,9 @@ def test_a_reply_was_sent_only_where_somebody_listens() -> None:
     """``sent`` is what tells a delivered answer from a lost one."""
     delivered: list[str] = []
 
-    async def handler(asked: Asked) -> Reply:
+    async def handler(request: HttpRequest) -> Reply:
         await asyncio.sleep(0.2)
-        return Reply(200, sent=lambda: delivered.append(asked.path))
+        return Reply(200, sent=lambda: delivered.append(request.path))
 
     async def ask() -> Any:
         server = Server(handler, refusal)
