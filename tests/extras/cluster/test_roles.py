@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.extras.cluster.roles import RemoteRole
+from coterie.extras.cluster.remote_roles import RemoteRole
 from coterie.extras.cluster.worker import Worker
 
 
