@@ -60,7 +60,9 @@ def test_an_engine_apart_holds_weights_in_main_memory_and_computes_on_its_gpu() 
     assert base.learner is not None
     (own,) = base.learner.arguments[0].values()
     assert (own.device, own.dtype) == ("auto", "auto")
-    (aside,) = planned(True, gpus=False, engine_replicas=1).separate_engines[0].arguments[0].values()
+    (aside,) = (
+        planned(True, gpus=False, engine_replicas=1).separate_engines[0].arguments[0].values()
+    )
     assert (aside.device, aside.engine_device, aside.dtype) == ("cpu", "cpu", "auto")
 
 
