@@ -30,13 +30,13 @@ def died(name: str) -> str:
 def beforehand(address: str) -> dict[str, str]:
     """Environment variables to set before Ray is imported, because it reads them once. For a
     local cluster they also restrict access to this machine and this user."""
-    said = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
+    variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
     if address != "local":
-        return said
-    said |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        return variables
+    variables |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     # Ray's switch for local use: it then listens on the loopback interface only.
     # The niceness: by default Ray's processes yield to all others on this machine.
-    return said | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
+    return variables | {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_worker_niceness": "0"}
 
 
 class Cluster:
@@ -48,7 +48,7 @@ class Cluster:
         Raises:
             UserError: no cluster can be joined at the address.
         """
-        said = beforehand(settings.address)
+        variables = beforehand(settings.address)
         refuse(
             (
                 settings.address == "local"
@@ -58,7 +58,7 @@ class Cluster:
                 "set its access token; start the run in a process that has not imported ray",
             )
         )
-        for name, value in said.items():
+        for name, value in variables.items():
             os.environ.setdefault(name, value)
         import ray
 
@@ -97,21 +97,22 @@ class Cluster:
         from ray.util.placement_group import placement_group
 
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        there, where = ray.cluster_resources(), f"the cluster of {len(nodes)} nodes"
-        if has_room(needs, there, nodes):
+        total = ray.cluster_resources()
+        if has_room(needs, total, nodes):
             bundles = [dict(need) for need in needs.values()]
             self._group = placement_group(bundles, strategy="SPREAD")
         if self._group is None or not self._group.wait(_PATIENCE_S):
-            raise no_room(where, needs, ray.available_resources(), there)
+            where = f"the cluster of {len(nodes)} nodes"
+            raise no_room(where, needs, ray.available_resources(), total)
 
-    def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
-        """Options for the actor at place number ``place``."""
+    def place(self, number: int, need: Mapping[str, float]) -> dict[str, Any]:
+        """Options that start an actor at the reserved place ``number``."""
         from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
         return {
             "num_cpus": need["CPU"],
             "num_gpus": need.get("GPU", 0),
-            "scheduling_strategy": PlacementGroupSchedulingStrategy(self._group, place),
+            "scheduling_strategy": PlacementGroupSchedulingStrategy(self._group, number),
         }
 
     def keep(self, value: Any) -> Any:

@@ -23,7 +23,6 @@ from coterie.agents.vllm.settings import VllmSettings
 from coterie.extras.cluster.actor import Actor
 from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.group import Group
-from coterie.extras.cluster.roles import live_together
 from coterie.extras.cluster.sender import Sender
 from coterie.extras.cluster.transfer import Transfer
 from coterie.extras.cluster.worker import Worker
@@ -45,7 +44,7 @@ class Base:
     engines: Sequence[Actor]
     """Processes that sample, at least one; the learner if there is no other."""
     sent: dict[str, Any] = field(default_factory=dict)
-    """Role -> what separate engines sample with: a reference to the weights, or their version."""
+    """Role -> the weights of separate engines: a reference, or the version if NCCL sends them."""
     done: list[tuple[Any, ...]] = field(default_factory=list)
     """The learner's calls since its last checkpoint, in order; a replacement repeats them."""
     transfer: Transfer | None = None
@@ -54,19 +53,19 @@ class Base:
     """Held while a process is replaced, because bases learn in parallel."""
 
     @cached_property
-    def apart(self) -> list[Actor]:
+    def separate_engines(self) -> list[Actor]:
         """Engines other than the learner, which sends them its weights."""
         return [engine for engine in self.engines if engine is not self.learner]
 
     @property
-    def beside(self) -> Actor | None:
+    def sampling_learner(self) -> Actor | None:
         """The learner, if its process also samples."""
         return self.learner if self.learner in self.engines else None
 
     @property
     def actors(self) -> list[Actor]:
         """All actors, the learner first."""
-        return ([self.learner] if self.learner else []) + self.apart
+        return ([self.learner] if self.learner else []) + self.separate_engines
 
     def engine_for(self, request: SamplingRequest, load: Mapping[str, int]) -> Actor:
         """The engine for ``request``, given the requests in flight at each."""
@@ -101,31 +100,44 @@ def plan_bases(
     keys = {role: base_key(spec) if spec.lora else None for role, spec in specs.items()}
     served = (EngineWorker, more | {"vllm": vllm}) if vllm else (Worker, more)
     bases = []
-    for roles in live_together(keys):
-        mine, name = {role: models[role] for role in roles}, " and ".join(roles)
+    for roles in _share_a_base(keys):
+        agents, name = {role: models[role] for role in roles}, " and ".join(roles)
         trained = learns & set(roles)
         ranks = max((models[role].learner_devices for role in trained), default=0)
-        several = max(agent.engine_replicas for agent in mine.values()) or int(ranks != 1)
-        sends = several > 0 and vllm is not None and vllm.weights == "transfer"
+        replicas = max(agent.engine_replicas for agent in agents.values()) or int(ranks != 1)
+        sends = replicas > 0 and vllm is not None and vllm.weights == "transfer"
         sends = sends and bool(trained) and keys[roles[0]] is None
-        worker, options = (Sender if sends else Worker, more) if several else served
+        worker, options = (Sender if sends else Worker, more) if replicas else served
         learners = [
-            kind(f"learner{number} of {name}", roles, (mine, trained, learning), options, worker)
+            kind(f"learner{number} of {name}", roles, (agents, trained, learning), options, worker)
             for number in ([f" {i + 1}" for i in range(ranks)] if ranks > 1 else [""] * ranks)
         ]
         learner = learners[0] if learners else None
         if ranks > 1:
             learner = Group(f"learner of {name}", roles, ranks=learners, meeting=meeting)
-        aside = {role: _engine_alone(agent, gpus) for role, agent in mine.items()} if vllm else mine
+        if vllm:
+            engine_agents = {role: _separate_engine(agent, gpus) for role, agent in agents.items()}
+        else:
+            engine_agents = agents
         worker, options = served
         engines: list[Actor] = [
-            kind(f"engine {i + 1} of {name}", roles, (aside, trained, None), options, worker)
-            for i in range(several)
+            kind(
+                f"engine {i + 1} of {name}", roles, (engine_agents, trained, None), options, worker
+            )
+            for i in range(replicas)
         ]
         bases.append(base := Base(roles, learner, engines or learners))
         if sends and learner is not None:
-            base.transfer = Transfer(roles[0], learner, mine[roles[0]].tensor_parallel)
+            base.transfer = Transfer(roles[0], learner, agents[roles[0]].tensor_parallel)
     return bases
+
+
+def _share_a_base(keys: Mapping[str, Any]) -> list[list[str]]:
+    """Group roles with equal keys; a role whose key is None shares its base with no other."""
+    groups: dict[Any, list[str]] = {}
+    for role, key in keys.items():
+        groups.setdefault((role, None) if key is None else (None, key), []).append(role)
+    return list(groups.values())
 
 
 def choose(prompt: npt.NDArray[Any], engines: Sequence[str], load: Mapping[str, int]) -> str:
@@ -143,13 +155,13 @@ def choose(prompt: npt.NDArray[Any], engines: Sequence[str], load: Mapping[str, 
     total = 1 + sum(load.get(name, 0) for name in engines)
     most = max(FEW, ceil(SPARE * total / len(engines)))
     free = [name for name in engines if load.get(name, 0) < most]
-    beginning = hashlib.blake2b(prompt[:PREFIX].tobytes(), digest_size=16).digest()
-    return max(free, key=lambda name: _weight(beginning, name))
+    prefix = hashlib.blake2b(prompt[:PREFIX].tobytes(), digest_size=16).digest()
+    return max(free, key=lambda name: _weight(prefix, name))
 
 
-def _weight(beginning: bytes, name: str) -> bytes:
+def _weight(prefix: bytes, name: str) -> bytes:
     # Not a CRC: CRCs are linear and would send half of all prompts to one of three engines.
-    return hashlib.blake2b(name.encode(), digest_size=8, key=beginning).digest()
+    return hashlib.blake2b(name.encode(), digest_size=8, key=prefix).digest()
 
 
 def cores_and_gpus(actor: Actor, *, cpus: float, gpus: bool) -> dict[str, float]:
@@ -160,13 +172,13 @@ def cores_and_gpus(actor: Actor, *, cpus: float, gpus: bool) -> dict[str, float]
         cpus: CPU cores of every process.
         gpus: whether there are GPUs.
     """
-    mine: Mapping[str, AgentSettings] = actor.arguments[0]
-    several = 0
-    for agent in mine.values():
-        several = max(several, int(_on_gpu(agent, gpus)))
+    agents: Mapping[str, AgentSettings] = actor.arguments[0]
+    count = 0
+    for agent in agents.values():
+        count = max(count, int(_on_gpu(agent, gpus)))
         if actor.worker is EngineWorker and _answers_on_gpu(agent, gpus):
-            several = max(several, agent.tensor_parallel)
-    return {"CPU": cpus} | ({"GPU": float(several)} if several else {})
+            count = max(count, agent.tensor_parallel)
+    return {"CPU": cpus} | ({"GPU": float(count)} if count else {})
 
 
 def _on_gpu(settings: AgentSettings, gpus: bool) -> bool:
@@ -180,7 +192,7 @@ def _answers_on_gpu(settings: AgentSettings, gpus: bool) -> bool:
     return settings.engine_device == "cuda"
 
 
-def _engine_alone(settings: AgentSettings, gpus: bool) -> AgentSettings:
+def _separate_engine(settings: AgentSettings, gpus: bool) -> AgentSettings:
     """Settings of an engine process: received weights in main memory, vLLM on the GPU if any."""
     if not _answers_on_gpu(settings, gpus):
         return replace(settings, device="cpu", engine_device="cpu")

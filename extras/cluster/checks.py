@@ -31,7 +31,7 @@ def check_cluster(
         UserError: a setting is refused; the message names the flag.
     """
     for role, agent in agents.items():
-        asked = f"--agents.{role}.engine-replicas"
+        replicas = f"--agents.{role}.engine-replicas"
         shards = f"--agents.{role}.learner-devices"
         refuse(
             (
@@ -45,14 +45,14 @@ def check_cluster(
             ),
             (
                 agent.engine_replicas > 0 and not local_models({role: agent}),
-                f"{asked} is for models: a script or a server has no engine",
+                f"{replicas} is for models: a script or a server has no engine",
             ),
         )
     if not has_processes(settings, agents):
         return
     devices = any(agent.learner_devices > 1 for agent in agents.values())
-    here = "--agents.ROLE.learner-devices" if devices else "--agents.ROLE.engine-replicas"
-    why = "--cluster.address" if settings.used else here
+    flag = "--agents.ROLE.learner-devices" if devices else "--agents.ROLE.engine-replicas"
+    why = "--cluster.address" if settings.used else flag
     refuse(
         (
             settings.used and find_spec("ray") is None,

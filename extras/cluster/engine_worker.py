@@ -17,12 +17,12 @@ from coterie.agents.vllm.policy import VllmPolicy
 from coterie.datatypes import Prompt
 from coterie.extras.cluster.worker import About, Stamp, Weights, Worker
 
-NOBODYS = -1
-"""A version that no request asks for."""
+UNAVAILABLE = -1
+"""A version that no request has, so that the worker refuses all."""
 
 
 @contextmanager
-def _needed() -> Iterator[None]:
+def _exits_with_engine() -> Iterator[None]:
     """End this process if its engine has died, so that a new process replaces it."""
     try:
         yield
@@ -53,12 +53,11 @@ class EngineWorker(Worker):
             raise RuntimeError(
                 f"{role} has version {policy.version} here, but version {version} was requested"
             )
-        asked = pickle.loads(requests)
         answers = (
             policy(Prompt(request.tokens, "", agent, request.seed), request.sampling)
-            for agent, request in asked
+            for agent, request in pickle.loads(requests)
         )
-        with _needed():
+        with _exits_with_engine():
             return pickle.dumps(await asyncio.gather(*answers))
 
     async def update(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -75,19 +74,19 @@ class EngineWorker(Worker):
     async def prepare(self, role: str) -> None:
         """Answer no request until :meth:`announce`, and check that the engine is alive. See
         :class:`coterie.extras.cluster.transfer.Transfer`."""
-        self.models.loaded[role].handle.version = NOBODYS
+        self.models.loaded[role].handle.version = UNAVAILABLE
         await self.refresh()
-        with _needed():
+        with _exits_with_engine():
             await self._engine(role).forget_prefixes()
 
     async def join(self, role: str, meeting: dict[str, Any]) -> None:
         """Have the engine join the group in which the learner sends weights."""
-        with _needed():
+        with _exits_with_engine():
             await self._engine(role).join(meeting)
 
     async def receive(self, role: str, described: dict[str, Any]) -> None:
         """Receive the weights that the learner sends at the same time."""
-        with _needed():
+        with _exits_with_engine():
             await self._engine(role).receive(described)
 
     async def announce(self, role: str, version: int) -> None:
@@ -97,7 +96,7 @@ class EngineWorker(Worker):
 
     async def refresh(self) -> None:
         """Update the engine to the newest weights of this process."""
-        with _needed():
+        with _exits_with_engine():
             await self.backend.refresh()
 
     async def rest(self) -> None:

@@ -37,9 +37,9 @@ class ClusterHost(Host):
     def movable(self, settings: TrainSettings) -> Sequence[Flag]:
         placed = {role: placement(agent) for role, agent in settings.agents.items()}
         roles: list[Flag] = [(role, Placement, placed[role]) for role in placed]
-        places = dataclasses.make_dataclass("Places", roles, frozen=True)
+        placements = dataclasses.make_dataclass("Places", roles, frozen=True)
         cluster = settings.section(ClusterSettings)
-        return [("cluster", ClusterSettings, cluster), ("agents", places, places(**placed))]
+        return [("cluster", ClusterSettings, cluster), ("agents", placements, placements(**placed))]
 
     def moved(self, settings: TrainSettings, flags: Any) -> TrainSettings:
         leaves = settings.section(ClusterSettings).used and not flags.cluster.used
@@ -77,7 +77,7 @@ def check_fits(settings: TrainSettings) -> None:
 
 @dataclass(frozen=True)
 class Placement:
-    """What of :class:`AgentSettings` may change when a run is taken up."""
+    """The fields of :class:`AgentSettings` that may change when a run resumes."""
 
     engine_replicas: int = 0
     """Processes of their own that answer for this model."""

@@ -29,7 +29,7 @@ from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.extras.cluster.bases import Base, cores_and_gpus, plan_bases
 from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.processes import Machine, Process
-from coterie.extras.cluster.roles import RemotePolicy, RemoteRole, RoleRequest, share_batch
+from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole, RoleRequest, share_batch
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.starting import give_places, start, start_again
 from coterie.extras.cluster.worker import About, Stamp
@@ -61,7 +61,7 @@ class Pool:
         self._bases: list[Base] = []
         self._trained: dict[str, RemoteRole] = {}
         self._about: dict[str, About] = {}
-        self._handed: dict[str, Stamp] = {}
+        self._engine_stamps: dict[str, Stamp] = {}
         """Role -> stamp of the weights that the engines sample with."""
         self._load: Counter[str] = Counter()
         """Engine name -> number of requests in flight."""
@@ -105,7 +105,7 @@ class Pool:
         needs = [(process, cores_and_gpus(process, cpus=cpus, gpus=gpus)) for process in processes]
         give_places(cluster, needs)
         self._about = about = start(self._actors, self._folder, most=self._settings.restarts)
-        self._handed = {role: model.stamp for role, model in about.items()}
+        self._engine_stamps = {role: model.stamp for role, model in about.items()}
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))
             base.sent = self._newest(base)
@@ -123,30 +123,34 @@ class Pool:
     async def refresh(self) -> None:
         """Update every engine to the newest weights. No request may be in flight."""
         for base in self._bases:
-            if base.beside is not None:
+            if base.sampling_learner is not None:
                 if self._vllm is not None:
-                    self._ask(base.beside, "refresh")
-            elif any(self._trained[r].stamp != self._handed[r] for r in self._learning(base)):
+                    self._ask(base.sampling_learner, "refresh")
+            elif any(
+                self._trained[r].stamp != self._engine_stamps[r] for r in self._learning(base)
+            ):
                 self._publish(base)
-            self._handed |= {role: self._trained[role].stamp for role in self._learning(base)}
+            self._engine_stamps |= {
+                role: self._trained[role].stamp for role in self._learning(base)
+            }
 
     async def rest(self) -> None:
         """Free the device for each learner that shares its process with an engine."""
         for base in self._bases:
-            if self._vllm is not None and base.beside is not None:
-                self._ask(base.beside, "rest")
+            if self._vllm is not None and base.sampling_learner is not None:
+                self._ask(base.sampling_learner, "rest")
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.agents.team.backend.Backend.learn`."""
-        places = [roles for base in self._bases if (roles := self._learning(base))]
+        by_base = [roles for base in self._bases if (roles := self._learning(base))]
 
-        def at_place(roles: Sequence[str]) -> dict[str, T]:
+        def work_on(roles: Sequence[str]) -> dict[str, T]:
             return {role: work(role, self._trained[role]) for role in roles}
 
-        if len(places) < 2:
-            return at_place(list(self._trained))
-        with ThreadPoolExecutor(len(places)) as threads:
-            done = {k: v for part in threads.map(at_place, places) for k, v in part.items()}
+        if len(by_base) < 2:
+            return work_on(list(self._trained))
+        with ThreadPoolExecutor(len(by_base)) as threads:
+            done = {k: v for part in threads.map(work_on, by_base) for k, v in part.items()}
         return {role: done[role] for role in self._trained}
 
     def save(self, write: Callable[[Learners], RestorePoint]) -> None:
@@ -186,45 +190,45 @@ class Pool:
         if base.learner is None:
             return {}
         learns: Set[str] = base.learner.processes[0].arguments[1]
-        about, here = self._about, self._folder is not None
-        return {r: RemoteRole(r, ask, about[r], shared=here) for r in base.roles if r in learns}
+        about, shared = self._about, self._folder is not None
+        return {r: RemoteRole(r, ask, about[r], shared=shared) for r in base.roles if r in learns}
 
     # Sampling
 
-    def _answer(self, asked: list[RoleRequest]) -> list[Completion]:
+    def _answer(self, requests: list[RoleRequest]) -> list[Completion]:
         """Sample a batch on all engines in parallel."""
         parts: dict[tuple[str, str], list[int]] = {}
         load: Counter[str] = Counter()
-        for place, (role, _, request) in enumerate(asked):
+        for index, (role, _, request) in enumerate(requests):
             engine = self._base_of(role).engine_for(request, load)
             load[engine.name] += 1
-            parts.setdefault((role, engine.name), []).append(place)
+            parts.setdefault((role, engine.name), []).append(index)
         begun = []
-        for (role, name), places in parts.items():
+        for (role, name), indices in parts.items():
             engine = next(actor for actor in self._actors if actor.name == name)
-            wanted = pickle.dumps([asked[place][1:] for place in places])
-            arguments = ("sample", role, wanted, self._handed[role][0])
-            begun.append((engine, engine.handle, arguments, places, engine.begin(*arguments)))
+            packed = pickle.dumps([requests[index][1:] for index in indices])
+            arguments = ("sample", role, packed, self._engine_stamps[role][0])
+            begun.append((engine, engine.handle, arguments, indices, engine.begin(*arguments)))
         completions: dict[int, Completion] = {}
-        for engine, handle, arguments, places, call in begun:
+        for engine, handle, arguments, indices, call in begun:
             try:
                 answers = engine.result(call)
             except Died as error:
                 self._replace(engine, handle, error)
                 answers = self._ask(engine, *arguments)
-            completions |= zip(places, pickle.loads(answers))
-        return [completions[place] for place in range(len(asked))]
+            completions |= zip(indices, pickle.loads(answers))
+        return [completions[index] for index in range(len(requests))]
 
-    async def _answer_request(self, asked: RoleRequest) -> Completion:
+    async def _answer_request(self, call: RoleRequest) -> Completion:
         """Sample one completion; the engines do the batching."""
-        role, *request = asked
-        engine = self._base_of(role).engine_for(asked[2], self._load)
-        wanted = pickle.dumps([tuple(request)])
+        role, agent, request = call
+        engine = self._base_of(role).engine_for(request, self._load)
+        packed = pickle.dumps([(agent, request)])
         self._load[engine.name] += 1
         try:
             while True:
                 handle = engine.handle
-                begun = engine.begin("sample", role, wanted, self._handed[role][0])
+                begun = engine.begin("sample", role, packed, self._engine_stamps[role][0])
                 try:
                     (answer,) = pickle.loads(await engine.wait(begun))
                     return answer
@@ -259,14 +263,14 @@ class Pool:
         """Role -> reference to the newest weights, so that they do not pass through this process;
         if NCCL sends them from GPU to GPU, role -> version."""
         learner = base.learner
-        if learner is None or not base.apart:
+        if learner is None or not base.separate_engines:
             return {}
         if base.transfer is not None:
             return {role: self._trained[role].version for role in self._learning(base)}
         begun = {role: learner.begin("weights", role) for role in self._learning(base)}
         return {role: learner.reference(call) for role, call in begun.items()}
 
-    def _give(
+    def _send(
         self, base: Base, engines: Sequence[Actor], sent: Mapping[str, Any]
     ) -> dict[str, UserError]:
         """Send these weights to ``engines``; return the errors by engine name."""
@@ -294,16 +298,16 @@ class Pool:
             UserError: an engine fails twice.
         """
         newest, refused = self._newest(base), set[str]()
-        while failed := self._give(base, base.apart, newest):
+        while failed := self._send(base, base.separate_engines, newest):
             if base.transfer is None:
-                others = [engine for engine in base.apart if engine.name not in failed]
-                self._give(base, others, base.sent)
+                others = [engine for engine in base.separate_engines if engine.name not in failed]
+                self._send(base, others, base.sent)
             else:
                 base.sent = newest  # no engine keeps a copy of its earlier weights
             if self._has_died(base):
                 newest = self._newest(base)
                 continue
-            for engine in base.apart:
+            for engine in base.separate_engines:
                 error = failed.get(engine.name)
                 if error is None:
                     continue
@@ -355,18 +359,18 @@ class Pool:
             self._restore(self._roles(base, base.learner.ask))
         for done in base.done:
             base.learner.ask(*done)
-        if self._vllm is not None and base.beside is not None:
-            base.beside.ask("refresh")
+        if self._vllm is not None and base.sampling_learner is not None:
+            base.sampling_learner.ask("refresh")
 
     def _catch_up(self, base: Base, engine: Actor) -> None:
         """Send a new engine the weights that the other engines sample with."""
-        failed = self._give(base, [engine], base.sent)
+        failed = self._send(base, [engine], base.sent)
         if failed and not isinstance(failed[engine.name], Died):
             # The weights may be lost with the learner's node. Its version is still the requested
             # one; otherwise the engine refuses the requests.
             self._has_died(base)
             base.sent = self._newest(base)
-            failed = self._give(base, [engine], base.sent)
+            failed = self._send(base, [engine], base.sent)
         if failed:
             raise failed[engine.name]
 

@@ -47,17 +47,17 @@ class Machine:
         """
         import torch
 
-        there = {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
-        if not has_room(needs, there, [there]):
-            raise no_room("this machine", needs, there, there)
+        total = {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
+        if not has_room(needs, total, [total]):
+            raise no_room("this machine", needs, total, total)
         free = iter(range(torch.cuda.device_count()))
         self._gpus = [
             [next(free) for _ in range(int(need.get("GPU", 0)))] for need in needs.values()
         ]
 
-    def place(self, place: int, need: Mapping[str, float]) -> dict[str, Any]:
-        """Options for the process at place number ``place``."""
-        return {"gpus": self._gpus[place]}
+    def place(self, number: int, need: Mapping[str, float]) -> dict[str, Any]:
+        """Options that start a process at the reserved place ``number``."""
+        return {"gpus": self._gpus[number]}
 
     def keep(self, value: Any) -> Any:
         """Return ``value`` unchanged; it is already in this process."""
@@ -77,9 +77,9 @@ class Machine:
 class _Running:
     process: BaseProcess
     pipe: Connection
-    asker: ThreadPoolExecutor
+    sender: ThreadPoolExecutor
     """Sends calls in order."""
-    asked: dict[int, Future[Any]] = field(default_factory=dict)
+    pending: dict[int, Future[Any]] = field(default_factory=dict)
     """Call number -> future of each unanswered call."""
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -105,7 +105,7 @@ class Process(Actor):
         """See :meth:`Actor.begin`."""
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()  # it gets a result even if its waiter has gone
-        self.handle.asker.submit(self._send, self.handle, future, verb, arguments)
+        self.handle.sender.submit(self._send, self.handle, future, verb, arguments)
         return future
 
     def result(self, begun: Future[Any]) -> Any:
@@ -121,14 +121,14 @@ class Process(Actor):
         if self.handle is not None:
             self.handle.process.kill()
             self.handle.process.join()
-            self.handle.asker.shutdown()
+            self.handle.sender.shutdown()
             self.handle = None
 
     def _send(
         self, to: _Running, future: Future[Any], verb: str, arguments: tuple[Any, ...]
     ) -> None:
         try:
-            given = [
+            values = [
                 argument.result() if isinstance(argument, Future) else argument
                 for argument in arguments
             ]
@@ -139,9 +139,9 @@ class Process(Actor):
             )
             return
         number = next(to.numbers)
-        to.asked[number] = future
+        to.pending[number] = future
         try:
-            to.pipe.send_bytes(pickle.dumps((number, verb, given)))
+            to.pipe.send_bytes(pickle.dumps((number, verb, values)))
         except OSError:
             self._end(to)
 
@@ -149,7 +149,7 @@ class Process(Actor):
         with suppress(EOFError, OSError):
             while True:
                 number, answer = pickle.loads(to.pipe.recv_bytes())
-                future = to.asked.pop(number)
+                future = to.pending.pop(number)
                 if isinstance(answer, Exception):
                     future.set_exception(answer)
                 else:
@@ -159,9 +159,9 @@ class Process(Actor):
 
     def _end(self, to: _Running) -> None:
         """Fail all unanswered calls with :class:`Died`."""
-        while to.asked:
+        while to.pending:
             with suppress(KeyError):  # the other thread popped the last item
-                to.asked.popitem()[1].set_exception(Died(died(self.name)))
+                to.pending.popitem()[1].set_exception(Died(died(self.name)))
 
 
 def _serve(
@@ -178,9 +178,9 @@ def _serve(
 async def _answer(pipe: Connection, worker: Worker, name: str) -> None:
     """Serve calls in order; coroutines run concurrently."""
 
-    async def answer(number: int, verb: str, given: list[Any]) -> None:
+    async def answer(number: int, verb: str, arguments: list[Any]) -> None:
         try:
-            outcome = getattr(worker, verb)(*given)
+            outcome = getattr(worker, verb)(*arguments)
             outcome = await outcome if inspect.isawaitable(outcome) else outcome
         except (UserError, PolicyFailure) as error:
             outcome = error
@@ -191,6 +191,6 @@ async def _answer(pipe: Connection, worker: Worker, name: str) -> None:
     tasks = set[asyncio.Task[None]]()
     with suppress(EOFError, OSError):
         while True:
-            asked = pickle.loads(await asyncio.to_thread(pipe.recv_bytes))
-            tasks.add(task := asyncio.create_task(answer(*asked)))
+            call = pickle.loads(await asyncio.to_thread(pipe.recv_bytes))
+            tasks.add(task := asyncio.create_task(answer(*call)))
             task.add_done_callback(tasks.discard)

@@ -16,18 +16,18 @@ _PROCESS_BYTES = 200 << 20
 
 def has_room(
     needs: Mapping[str, Mapping[str, float]],
-    there: Mapping[str, float],
+    total: Mapping[str, float],
     nodes: Sequence[Mapping[str, float]],
 ) -> bool:
-    """Whether the total ``there`` covers the needs of all processes, and some node covers the needs
+    """Whether ``total`` covers the needs of all processes, and some node covers the needs
     of each.
 
     Args:
         needs: process -> resource -> amount.
-        there: resource -> amount of all nodes together.
+        total: resource -> amount of all nodes together.
         nodes: the same of each node.
     """
-    return all(_sum(needs, kind) <= there.get(kind, 0) for kind in ("CPU", "GPU")) and all(
+    return all(_sum(needs, kind) <= total.get(kind, 0) for kind in ("CPU", "GPU")) and all(
         any(all(node.get(kind, 0) >= amount for kind, amount in need.items()) for node in nodes)
         for need in needs.values()
     )
@@ -37,7 +37,7 @@ def no_room(
     where: str,
     needs: Mapping[str, Mapping[str, float]],
     free: Mapping[str, float],
-    there: Mapping[str, float],
+    total: Mapping[str, float],
 ) -> UserError:
     """The error for a lack of room ``where``.
 
@@ -45,14 +45,14 @@ def no_room(
         where: the machine or cluster, in words.
         needs: process -> resource -> amount.
         free: resource -> amount that is free.
-        there: resource -> amount that exists.
+        total: resource -> amount that exists.
     """
     kinds = Counter(re.sub(r" \d+\b", "", name, count=1) for name in needs)
     return UserError(
         f"{where} cannot hold this run: {_named(kinds)} need "
         f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
-        f"{free.get('CPU', 0):g} of {there.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
-        f"{there.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
+        f"{free.get('CPU', 0):g} of {total.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
+        f"{total.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
         "--cluster.cpus, --agents.ROLE.learner-devices, --agents.ROLE.engine-replicas or "
         "--agents.ROLE.tensor-parallel"
     )

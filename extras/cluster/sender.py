@@ -30,13 +30,13 @@ class Sender(Worker):
         self, role: str, arguments: bytes
     ) -> tuple[Any, Stamp]:
         """See :meth:`Worker.update`."""
-        return await self._alone(super().update, role, arguments)
+        return await self._in_turn(super().update, role, arguments)
 
     async def meet(self) -> tuple[str, int]:
         """An address of this node and a free port, where a group can meet. Waits for earlier
         work."""
         node, address, _ = self.where()
-        return await self._alone(_free_port, "127.0.0.1" if node == "here" else address)
+        return await self._in_turn(_free_port, "127.0.0.1" if node == "here" else address)
 
     async def connect(self, role: str, host: str, port: int, size: int) -> dict[str, Any]:
         """Join a group of ``size`` ranks as its first; return the description of the weights that
@@ -55,7 +55,7 @@ class Sender(Worker):
             self._leave()
             self._group = open_trainer(weights, self.rank.number, host, port, size)
 
-        await self._alone(join)
+        await self._in_turn(join)
         return describe((tensor.name, tensor) for tensor in weights.metadata())
 
     async def send(self, role: str) -> int:
@@ -65,7 +65,7 @@ class Sender(Worker):
             self._group.send_weights()
             return self.models.loaded[role].handle.version
 
-        return await self._alone(send)
+        return await self._in_turn(send)
 
     async def abandon(self) -> None:
         """Leave a group with a dead member. If this process still waits for that member, it exits,
@@ -80,7 +80,7 @@ class Sender(Worker):
         if group is not None:
             group.shutdown()
 
-    async def _alone(self, work: Callable[..., T], *arguments: Any) -> T:
+    async def _in_turn(self, work: Callable[..., T], *arguments: Any) -> T:
         async with self._turn:
             self._waiting = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
             return await self._waiting

@@ -47,7 +47,7 @@ class Transfer:
             UserError: the learner cannot send, or has another version.
         """
         failed: dict[str, UserError] = {
-            actor.name: _waits(actor)
+            actor.name: _waits_in_vain(actor)
             for actor in engines
             if actor.name in self._stuck and self._stuck[actor.name] is actor.handle
         }
@@ -55,8 +55,8 @@ class Transfer:
         failed = failed or self._ask(engines, "prepare")
         if failed:
             return failed
-        there = {actor.name: actor.handle for actor in (self.learner, *engines)}
-        met, self._group = there == self._group, {}
+        members = {actor.name: actor.handle for actor in (self.learner, *engines)}
+        met, self._group = members == self._group, {}
         try:
             if not met and (failed := self._meet(engines)):
                 return failed
@@ -66,10 +66,10 @@ class Transfer:
             begun[self.learner] = self.learner.begin("send", self.role)
             failed, sent = self._settle(begun)
         except Died as error:
-            return {engine.name: _nothing(engine, error) for engine in engines}
+            return {engine.name: _not_sent(engine, error) for engine in engines}
         if failed:
             return failed
-        self._group, self._blamed = there, False
+        self._group, self._blamed = members, False
         if sent != version:
             raise UserError(
                 f"{self.learner.name} has made update {sent}, and no process has the weights of "
@@ -88,9 +88,9 @@ class Transfer:
         host, port = self.learner.ask("meet")
         size = 1 + self.span * len(engines)
         begun = {self.learner: self.learner.begin("connect", self.role, host, port, size)}
-        for place, engine in enumerate(engines):
+        for index, engine in enumerate(engines):
             meeting = {"master_address": host, "master_port": port, "world_size": size}
-            first = {"rank_offset": 1 + self.span * place}
+            first = {"rank_offset": 1 + self.span * index}
             begun[engine] = engine.begin("join", self.role, meeting | first)
         failed, self._described = self._settle(begun)
         return failed
@@ -105,38 +105,38 @@ class Transfer:
         if late and wait(late, NOTICED_S).not_done and self.learner in doing:
             self.learner.begin("abandon")
             wait([doing[self.learner]], _ABANDON_S)
-        own = doing.pop(self.learner, None)
+        learner = doing.pop(self.learner, None)
         failed = {
             actor.name: error for actor, done in doing.items() if (error := _error(actor, done))
         }
         self._stuck |= {
             actor.name: actor.handle for actor, done in doing.items() if not done.done()
         }
-        if own is None:
+        if learner is None:
             return failed, None
-        error = _error(self.learner, own)
+        error = _error(self.learner, learner)
         if error is not None:
             if self._blamed and not isinstance(error, Died):
                 raise error
             self._blamed = not isinstance(error, Died)
-            failed = {actor.name: _nothing(actor, error) for actor in doing} | failed
-        return failed, None if failed else own.result()
+            failed = {actor.name: _not_sent(actor, error) for actor in doing} | failed
+        return failed, None if failed else learner.result()
 
 
 def _error(actor: Actor, done: Future[Any]) -> UserError | None:
     if not done.done():
-        return _waits(actor)
+        return _waits_in_vain(actor)
     error = done.exception()
     if error is not None and not isinstance(error, UserError):
         raise error
     return error
 
 
-def _waits(actor: Actor) -> Died:
+def _waits_in_vain(actor: Actor) -> Died:
     return Died(
         f"{actor.name} waits for weights that no process sends; continue the run with --resume"
     )
 
 
-def _nothing(engine: Actor, error: UserError) -> UserError:
+def _not_sent(engine: Actor, error: UserError) -> UserError:
     return UserError(f"the weights could not be sent to {engine.name}: {error}")

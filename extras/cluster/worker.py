@@ -122,13 +122,11 @@ class Worker:
         Raises:
             RuntimeError: the weights here do not have this ``version``.
         """
-        policy, own = (
-            cast(LocalPolicy, self.models.policies[role]),
-            self.models.loaded[role].handle,
-        )
-        if version not in (None, own.version):
+        policy = cast(LocalPolicy, self.models.policies[role])
+        handle = self.models.loaded[role].handle
+        if version not in (None, handle.version):
             raise RuntimeError(
-                f"{role} has version {own.version} here, but version {version} was requested"
+                f"{role} has version {handle.version} here, but version {version} was requested"
             )
         return pickle.dumps(policy.answer(pickle.loads(requests)))
 
@@ -154,25 +152,25 @@ class Worker:
         """The content of a file; empty if it does not exist."""
         return path.read_bytes() if path.is_file() else b""
 
-    def write(self, role: str, verb: str, there: Path | None) -> tuple[Any, Files]:
-        """Call ``save`` or ``export``; return its result and the files that it wrote. If ``there``
-        is a folder, the files stay there instead.
+    def write(self, role: str, verb: str, folder: Path | None) -> tuple[Any, Files]:
+        """Call ``save`` or ``export``; return its result and the files that it wrote. With
+        ``folder``, the files stay there instead.
 
         Args:
             role: the role.
             verb: ``save`` or ``export``.
-            there: a folder that this process sees; None: send the files back.
+            folder: a folder that this process sees; None: send the files back.
 
         Raises:
             FileNotFoundError: this process does not see that folder.
         """
         trained = cast(TrainedRole, self.models.trained[role])
-        if there is not None:
+        if folder is not None:
             # A folder created here would not be the one that the main process uses.
-            return getattr(trained, verb)(there.resolve(strict=True)), {}
-        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            result = getattr(trained, verb)(Path(folder))
-            return result, {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+            return getattr(trained, verb)(folder.resolve(strict=True)), {}
+        with tempfile.TemporaryDirectory(prefix="coterie-") as temporary:
+            result = getattr(trained, verb)(Path(temporary))
+            return result, {path.name: path.read_bytes() for path in Path(temporary).iterdir()}
 
     def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
         """Restore a checkpoint that :meth:`write` saved: its files, or the folder with them.

@@ -1,1 +1,1 @@
-"""Programs that call a chat endpoint play the roles."""
+"""Programs play the episodes: they call a chat endpoint, and the roles answer."""

@@ -1,4 +1,4 @@
-"""The wire of Anthropic's messages (``POST /v1/messages``)."""
+"""Anthropic's messages (``POST /v1/messages``)."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ _WIRE = fields.Wire(
     read=(
         *("system", "model", "tools", "tool_choice", "stream", "output_config"),
         *("max_tokens", "stop_sequences", "temperature", "top_p"),
-        # They concern accounts and caches.
+        # Accepted, as they concern only accounts and caches.
         *("metadata", "service_tier", "cache_control", "inference_geo"),
     ),
     only={"thinking": ({"type": "disabled"},)},
@@ -21,7 +21,7 @@ _CHOICES = {"type": ("auto", "none"), "disable_parallel_tool_use": (True, False)
 
 
 def read(body: Mapping[str, Any]) -> Request:
-    """The request of a body."""
+    """Read the request in a body."""
     ignored = fields.check(body, _WIRE)
     ignored |= fields.check_inside(body, "output_config", {}, ignored=("effort",))
     fields.check_inside(body, "tool_choice", _CHOICES)
@@ -51,7 +51,7 @@ def read(body: Mapping[str, Any]) -> Request:
 
 
 def write(answer: Answer, model: str) -> dict[str, Any]:
-    """The body of an answer."""
+    """Build the body of an answer."""
     content: list[dict[str, Any]] = []
     if answer.text or not answer.calls:
         content.append({"type": "text", "text": answer.text})
@@ -61,7 +61,7 @@ def write(answer: Answer, model: str) -> dict[str, Any]:
 
 
 def events(answer: Answer, model: str) -> Iterator[bytes]:
-    """The same as a stream."""
+    """Stream an answer as server-sent events."""
 
     def event(kind: str, **data: Any) -> bytes:
         return fields.event({"type": kind, **data}, kind)
@@ -71,11 +71,11 @@ def events(answer: Answer, model: str) -> Iterator[bytes]:
     yield event("message_start", message=start)
     blocks: list[tuple[dict[str, Any], dict[str, Any]]] = []
     if answer.text or not answer.calls:
-        said = {"type": "text_delta", "text": answer.text}
-        blocks.append(({"type": "text", "text": ""}, said))
+        delta = {"type": "text_delta", "text": answer.text}
+        blocks.append(({"type": "text", "text": ""}, delta))
     for call in answer.calls:
-        given = {"type": "input_json_delta", "partial_json": call.arguments}
-        blocks.append((_block(call.id, call.name), given))
+        delta = {"type": "input_json_delta", "partial_json": call.arguments}
+        blocks.append((_block(call.id, call.name), delta))
     for index, (block, delta) in enumerate(blocks):
         yield event("content_block_start", index=index, content_block=block)
         yield event("content_block_delta", index=index, delta=delta)
@@ -90,8 +90,8 @@ def _head(answer: Answer, model: str) -> dict[str, Any]:
     return {"id": f"msg_{answer.id}", "type": "message", "role": "assistant", "model": model}
 
 
-def _block(identity: str, name: str) -> dict[str, Any]:
-    return {"type": "tool_use", "id": identity, "name": name, "input": {}}
+def _block(call_id: str, name: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call_id, "name": name, "input": {}}
 
 
 def _stop(answer: Answer) -> dict[str, Any]:
@@ -104,17 +104,17 @@ def _usage(answer: Answer) -> dict[str, int]:
 
 
 def _messages(message: Mapping[str, Any]) -> list[Message]:
-    """A message of theirs as ours: results of tools stand in the user's."""
+    """Convert a message. Anthropic puts the results of tools into the messages of the user."""
     speaker, content = message.get("role"), message.get("content")
     if speaker not in ("user", "assistant"):
         raise Refused(400, f"a message has the role {speaker!r:.40}")
     if content is None or isinstance(content, str):
         return [Message(speaker, content or "")]
-    said, calls, results = [], [], []
+    parts, calls, results = [], [], []
     for block in fields.objects(content, "content"):
         match block.get("type"):
             case "text":
-                said.append(block)
+                parts.append(block)
             case "tool_use" if speaker == "assistant":
                 calls.append(fields.call(block.get("id"), block.get("name"), block.get("input")))
             case "tool_result" if speaker == "user":
@@ -123,5 +123,5 @@ def _messages(message: Mapping[str, Any]) -> list[Message]:
                 results.append(Message("tool", text, answers=answers))
             case other:
                 raise Refused(400, f"a block of type {other!r:.40} is not supported here")
-    rest = [Message(speaker, fields.text(said, "content"), tuple(calls))]
-    return [*results, *(rest if said or calls or not results else [])]
+    rest = [Message(speaker, fields.text(parts, "content"), tuple(calls))]
+    return [*results, *(rest if parts or calls or not results else [])]

@@ -1,4 +1,4 @@
-"""The wire of chat completions (``POST /v1/chat/completions``)."""
+"""Chat completions (``POST /v1/chat/completions``)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ _WIRE = fields.Wire(
     read=(
         *("model", "tools", "parallel_tool_calls", "stream", "stream_options"),
         *("max_tokens", "max_completion_tokens", "stop", "temperature", "top_p"),
-        # They concern accounts, storage and caches.
+        # Accepted, as they concern only accounts, storage and caches.
         *("metadata", "store", "user", "safety_identifier", "service_tier", "prompt_cache_key"),
         *("prompt_cache_options", "prompt_cache_retention"),
     ),
@@ -37,7 +37,7 @@ _SPEAKERS: Mapping[str, Any] = {
 
 
 def read(body: Mapping[str, Any]) -> Request:
-    """The request of a body."""
+    """Read the request in a body."""
     ignored = fields.check(body, _WIRE)
     messages = tuple(map(_message, fields.objects(body.get("messages"), "messages")))
     limits = [
@@ -62,17 +62,17 @@ def read(body: Mapping[str, Any]) -> Request:
 
 
 def write(answer: Answer, model: str) -> dict[str, Any]:
-    """The body of an answer."""
+    """Build the body of an answer."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text}
     if answer.calls:
-        message["tool_calls"] = [_call(answer, place) for place in range(len(answer.calls))]
+        message["tool_calls"] = [_call(answer, index) for index in range(len(answer.calls))]
         message["content"] = answer.text or None
     choice = {"index": 0, "message": message, "finish_reason": _finish(answer), "logprobs": None}
     return {**_head(answer, model, "chat.completion"), "choices": [choice], "usage": usage(answer)}
 
 
 def events(answer: Answer, model: str, *, with_usage: bool) -> Iterator[bytes]:
-    """The same as a stream."""
+    """Stream an answer as server-sent events."""
     head = _head(answer, model, "chat.completion.chunk")
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
@@ -80,8 +80,8 @@ def events(answer: Answer, model: str, *, with_usage: bool) -> Iterator[bytes]:
         return fields.event({**head, "choices": [choice]})
 
     yield chunk({"role": "assistant", "content": answer.text})
-    for place in range(len(answer.calls)):
-        yield chunk({"tool_calls": [{"index": place, **_call(answer, place)}]})
+    for index in range(len(answer.calls)):
+        yield chunk({"tool_calls": [{"index": index, **_call(answer, index)}]})
     yield chunk({}, _finish(answer))
     if with_usage:
         yield fields.event({**head, "choices": [], "usage": usage(answer)})
@@ -89,7 +89,7 @@ def events(answer: Answer, model: str, *, with_usage: bool) -> Iterator[bytes]:
 
 
 def usage(answer: Answer) -> dict[str, int]:
-    """Tokens of the role's own vocabulary."""
+    """Count tokens of the role's own vocabulary."""
     return {
         "prompt_tokens": answer.prompt_tokens,
         "completion_tokens": answer.completion_tokens,
@@ -105,8 +105,8 @@ def _finish(answer: Answer) -> str:
     return "tool_calls" if answer.calls else "length" if answer.cut else "stop"
 
 
-def _call(answer: Answer, place: int) -> dict[str, Any]:
-    call = answer.calls[place]
+def _call(answer: Answer, index: int) -> dict[str, Any]:
+    call = answer.calls[index]
     function = {"name": call.name, "arguments": call.arguments}
     return {"id": call.id, "type": "function", "function": function}
 
@@ -121,11 +121,11 @@ def _message(message: Mapping[str, Any]) -> Message:
                 400, f"the {name} of a message is not read here: send text and tool_calls"
             )
     calls = []
-    for made in fields.objects(message.get("tool_calls") or [], "tool_calls"):
-        function = made.get("function")
+    for call in fields.objects(message.get("tool_calls") or [], "tool_calls"):
+        function = call.get("function")
         if not isinstance(function, dict):
             raise Refused(400, "tool_calls must be calls of functions")
-        calls.append(fields.call(made.get("id"), function.get("name"), function.get("arguments")))
+        calls.append(fields.call(call.get("id"), function.get("name"), function.get("arguments")))
     return Message(
         speaker,
         fields.text(message.get("content"), "content"),

@@ -1,71 +1,69 @@
-"""From messages to the exact tokens of a role, and back: what was sampled is never encoded again.
+"""From messages to the exact tokens of a role, and back: sampled tokens are never encoded again.
 
-Where a request begins with a conversation that the role has had, its context is the earlier ids,
-followed by the new messages. Any other request begins a context of its own.
+If a request begins with a conversation that the role has had, its context is the ids of that
+conversation, followed by the new messages. Any other request begins a context of its own.
 """
 
 import hashlib
-import json
-import re
 import secrets
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import takewhile
 
 import numpy as np
 
 from coterie.datatypes import TokenCodec
-from coterie.datatypes.thinking import CLOSING, OPENING, as_said, leading_tag, opened_by
-from coterie.extras.gateway.forks import Conversation, why_new
+from coterie.datatypes.thinking import as_said, opened_by, split_thinking
 from coterie.extras.gateway.messages import (
     Answer,
+    Message,
     Request,
     ToolCall,
     continued_digest,
     prefix_digests,
 )
 from coterie.extras.gateway.rendering import Tokens, follow, render
+from coterie.extras.gateway.tool_calls import read_calls
 
-_CALL_END = re.compile(r"\s*(?:</tool_call>|(?=<tool_call>)|\Z)")
-"""A model that ends its turn behind a call, or goes on with the next one, may not close it."""
-_CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type"})
-
-
-def _no_number(word: str) -> Any:
-    raise ValueError(word)
-
-
-_JSON = json.JSONDecoder(parse_constant=_no_number)  # NaN and Infinity are no JSON
+ROOTS = ("new", "subagent", "rewritten", "compacted", "tools_changed", "thinking_stripped")
+"""Why a request begins a context of its own; :func:`why_new` tells them apart."""
+KINDS = ("bridged", "branch", "repeated", *ROOTS)
+"""Kinds of requests. ``bridged``: it continues a known conversation. ``branch``: so does it, but
+another request continued that conversation before. ``repeated``: it was sent before."""
 
 
 @dataclass(frozen=True)
-class Opened:
-    """The context in which a role is asked."""
+class Context:
+    """The context that a role answers in."""
 
     ids: Tokens
     kind: str
-    """How it stands to what the role knows: one of :data:`coterie.extras.gateway.forks.KINDS`."""
+    """One of :data:`KINDS`."""
     request: bytes
-    """Names the request."""
-    begun: int
-    """How many messages it began with."""
-    behind: int | None = None
-    """The turn whose ids it continues verbatim; None where it is rendered as a whole."""
-    origin: int | None = None
-    """The turn that it would have continued, of a context that does not."""
+    """Digest of the request."""
+    initial: int
+    """Number of messages in the request that began the context."""
+    parent: int | None = None
+    """The turn whose ids it continues verbatim; None if it is rendered as a whole."""
+    lost_parent: int | None = None
+    """The turn that a new context would have continued, had its messages not been edited."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A context with its answer."""
+    """One turn of a role: a context with its answer."""
 
+    turn: int
     request: Request
     answer: Answer
-    opened: Opened
+    context: Context
     ids: Tokens
-    mark: int | None
+    """Ids of the context and of the answer."""
+    eos_id: int | None
     """The id with which the model itself ended its turn."""
-    past: Conversation
+    messages: tuple[Message, ...]
+    """Messages of the request, and the answer as the last one."""
 
 
 class Contexts:
@@ -74,72 +72,72 @@ class Contexts:
     def __init__(self, codec: TokenCodec, role: str = "") -> None:
         self.codec, self._role = codec, role
         self.counts: Counter[str] = Counter()
-        """Requests by their kind. And ``malformed``: calls of tools that could not be read, and
-        stayed text; ``sampling_ignored``: requests with a setting of sampling that was ignored."""
+        """Requests by kind; ``malformed``: tool calls that could not be read, and stayed text;
+        ``sampling_ignored``: requests with a sampling setting that was not applied."""
         self.nodes: list[Node] = []
-        """In the order of their turns."""
-        self._known: dict[bytes, Node] = {}
-        """By the conversation that they end."""
-        self._asked: set[bytes] = set()
-        """Names of requests."""
+        """By turn."""
+        self._by_digest: dict[bytes, Node] = {}
+        """Digest of a conversation -> the node that ends it."""
+        self._requests: set[bytes] = set()
         self._continued: set[int] = set()
-        """Turns that a request went on after."""
+        """Turns that are a parent."""
 
     @property
     def was_asked(self) -> bool:
-        """Whether the role was asked anything, answered or not."""
-        return bool(self._asked)
+        """Whether there was any request, with an answer or without."""
+        return bool(self._requests)
 
-    def open(self, request: Request) -> Opened:
-        """The context that the role is shown."""
-        opened = self._open(request)
-        self.counts[opened.kind] += 1
-        self._asked.add(opened.request)
-        if opened.behind is not None:
-            self._continued.add(opened.behind)
-        return opened
+    def open(self, request: Request) -> Context:
+        """Create the context of a request."""
+        context = self._context_of(request)
+        self.counts[context.kind] += 1
+        self._requests.add(context.request)
+        if context.parent is not None:
+            self._continued.add(context.parent)
+        return context
 
-    def close(self, request: Request, opened: Opened, sampled: Tokens, *, limit: int) -> Answer:
-        """What ``sampled`` says; it is the role's next turn, and known from here on.
+    def close(self, request: Request, context: Context, sampled: Tokens, *, limit: int) -> Answer:
+        """Add the role's next turn, and return the answer that its ids spell.
 
         Args:
-            request: what was asked.
-            opened: the context that it was asked in.
-            sampled: ids.
-            limit: most ids that there could be.
+            request: the request.
+            context: its context.
+            sampled: ids of the answer, shape (T,).
+            limit: maximum number of ids that could be sampled.
         """
         turn = len(self.nodes)
         text = self.codec.decode(sampled)
         last = int(sampled[-1]) if len(sampled) else None
-        mark = last if last in self.codec.eos_ids else None
+        eos_id = last if last in self.codec.eos_ids else None
         stops = [text.find(stop) for stop in request.stop if stop in text]
-        said = text[: min(stops)] if stops else text
-        said = as_said(opened_by(self.codec, opened.ids), said)
+        text = text[: min(stops)] if stops else text
+        text = as_said(opened_by(self.codec, context.ids), text)
         calls: tuple[ToolCall, ...] = ()
         if request.tools:
-            said, calls = self._calls(said, turn, one=request.one_call)
+            text, calls, malformed = read_calls(
+                text, lambda index: self._call_id(turn, index), one=request.one_call
+            )
+            self.counts["malformed"] += malformed
         answer = Answer(
-            said,
+            text,
             calls,
-            cut=mark is None and not stops and len(sampled) >= limit,
-            prompt_tokens=len(opened.ids),
+            cut=eos_id is None and not stops and len(sampled) >= limit,
+            prompt_tokens=len(context.ids),
             completion_tokens=len(sampled),
             id=secrets.token_hex(12),
         )
-        said_back = answer.message()
-        messages = (*request.messages, said_back)
-        past = Conversation(messages, request.tools, opened.begun, turn)
-        node = Node(request, answer, opened, np.concatenate([opened.ids, sampled]), mark, past)
-        self._known[continued_digest(opened.request, said_back)] = node
+        message = answer.message()
+        ids = np.concatenate([context.ids, sampled])
+        node = Node(turn, request, answer, context, ids, eos_id, (*request.messages, message))
+        self._by_digest[continued_digest(context.request, message)] = node
         self.nodes.append(node)
         return answer
 
     def twins(self) -> set[int]:
-        """Turns that nobody went on with while a twin of theirs, an answer to the same request,
-        was gone on with."""
+        """Turns without a successor whose twin, an answer to the same request, has one."""
         siblings: dict[bytes, list[int]] = {}
         for node in self.nodes:
-            siblings.setdefault(node.opened.request, []).append(node.past.turn)
+            siblings.setdefault(node.context.request, []).append(node.turn)
         return {
             turn
             for turns in siblings.values()
@@ -148,104 +146,114 @@ class Contexts:
             if turn not in self._continued
         }
 
-    def _open(self, request: Request) -> Opened:
-        digests = prefix_digests(request.messages, request.tools)
-        messages, name = request.messages, digests[-1]
-        repeated = name in self._asked
+    def _context_of(self, request: Request) -> Context:
+        messages = request.messages
+        digests = prefix_digests(messages, request.tools)
+        digest = digests[-1]
+        repeated = digest in self._requests
         for count in range(len(messages) - 1, 0, -1):
-            node = self._known.get(digests[count - 1])
+            node = self._by_digest.get(digests[count - 1])
             if messages[count - 1].speaker != "assistant" or node is None:
                 continue
             if any(message.speaker == "assistant" for message in messages[count:]):
-                break
-            turn = node.past.turn
-            kind = "branch" if turn in self._continued else "bridged"
-            more = follow(self.codec, messages[count:], mark=node.mark)
+                break  # the role has not written this later answer
+            kind = "branch" if node.turn in self._continued else "bridged"
+            more = follow(self.codec, messages[count:], eos_id=node.eos_id)
             ids = np.concatenate([node.ids, more])
-            return Opened(ids, "repeated" if repeated else kind, name, node.past.begun, turn)
+            kind = "repeated" if repeated else kind
+            return Context(ids, kind, digest, node.context.initial, parent=node.turn)
         ids = render(self.codec, messages, request.tools)
         if repeated:
-            return Opened(ids, "repeated", name, len(messages))
-        past = [node.past for node in self.nodes]
-        kind, origin = why_new(messages, request.tools, past)
-        return Opened(ids, kind, name, len(messages), origin=origin)
+            return Context(ids, "repeated", digest, len(messages))
+        kind, lost_parent = why_new(request, self.nodes)
+        return Context(ids, kind, digest, len(messages), lost_parent=lost_parent)
 
-    def _calls(self, text: str, turn: int, *, one: bool) -> tuple[str, tuple[ToolCall, ...]]:
-        """(the text without them, calls); what cannot be read as one stays text, and so does what
-        stands in a thought.
-
-        Args:
-            text: what was sampled, behind the thought that the prompt opened.
-            turn: in which.
-            one: whether it ends behind the first call.
-        """
-        pieces: list[str] = []
-        calls: list[ToolCall] = []
-        begin = place = malformed = 0
-        tag = leading_tag(text)
-        marks, thinking = _marks(tag), bool(tag)
-        while mark := marks.search(text, place):
-            place = mark.end()
-            if mark["opens"]:
-                thinking = True
-            elif mark["closes"]:
-                # All before it was a thought, whether or not it was opened.
-                thinking, begin, malformed = False, 0, 0
-                pieces, calls = [], []
-            elif not thinking:
-                if (read := _read_call(text, place)) is None:
-                    malformed += 1
-                    continue
-                name, arguments, place = read
-                calls.append(ToolCall(self._call_id(turn, len(calls)), name, arguments))
-                pieces.append(text[begin : mark.start()])
-                begin = place
-                if one:
-                    text = text[:place]
-        self.counts["malformed"] += malformed
-        left = "".join([*pieces, text[begin:]])
-        return (left.strip() if calls else left), tuple(calls)
-
-    def _call_id(self, turn: int, place: int) -> str:
-        """Unique in an episode, as programs show one role what another called; the same in every
-        run; nine letters and digits, as some chat templates ask for."""
-        whole = f"{self._role} {turn} {place}".encode()
+    def _call_id(self, turn: int, index: int) -> str:
+        # Unique in an episode, as programs show one role the calls of another, and the same in
+        # every run. Some chat templates require nine letters and digits.
+        whole = f"{self._role} {turn} {index}".encode()
         return hashlib.blake2b(whole, digest_size=5).hexdigest()[:9]
 
 
-def _marks(tag: str) -> re.Pattern[str]:
-    """What the reading of calls depends on, in a text that begins with ``tag``."""
-    closing = rf"{CLOSING}|</{tag}>" if tag else CLOSING
-    return re.compile(
-        rf"(?P<opens>(?i:{OPENING}))|(?P<closes>(?i:{closing}))|<tool_call>\s*(?=\{{)"
+def why_new(request: Request, nodes: Sequence[Node]) -> tuple[str, int | None]:
+    """Why a request continues none of ``nodes``, and which turn it would have continued.
+
+    The first of these that holds:
+
+    - ``tools_changed``: with the tools of a known conversation it would continue it.
+    - ``thinking_stripped``: it would continue one if its answers still had their thoughts.
+    - ``compacted``: the last known answer in it follows the same message as before, but nearer to
+      the start; or other messages and no answer follow those that began a context.
+    - ``rewritten``: it has a known answer, or the messages that began a context, and is none of
+      the above.
+    - ``subagent``: no known conversation has its system prompt.
+    - ``new``: nothing of it is known, or the role has had no conversation.
+
+    A history that a summary replaces under the same system prompt, with nothing kept verbatim,
+    cannot be told from a new conversation, and is ``new``.
+    """
+    for kind, alike, same_tools in (
+        ("tools_changed", _same, False),
+        ("thinking_stripped", _same_but_thinking, True),
+    ):
+        for node in sorted(nodes, key=lambda node: -len(node.messages)):
+            fits = (node.request.tools == request.tools) is same_tools
+            if fits and _continues(request.messages, node.messages, alike):
+                return kind, node.turn
+    if edited := _edited(request.messages, nodes):
+        return edited
+    prompts = {_system_prompt(node.messages) for node in nodes}
+    return (
+        "subagent" if nodes and _system_prompt(request.messages) not in prompts else "new"
+    ), None
+
+
+def _edited(messages: tuple[Message, ...], nodes: Sequence[Node]) -> tuple[str, int | None] | None:
+    for index in range(len(messages) - 1, 0, -1):
+        if messages[index].speaker != "assistant":
+            continue
+        exchange = messages[index - 1 : index + 1]
+        if same := [node for node in nodes if node.messages[-2:] == exchange]:
+            nearer = all(index < len(node.messages) - 1 for node in same)
+            return ("compacted" if nearer else "rewritten"), same[-1].turn
+    turns = {node.messages[-1]: node.turn for node in nodes}
+    for message in reversed(messages):
+        if message in turns:
+            return "rewritten", turns[message]
+    for node in reversed(nodes):
+        initial = node.context.initial
+        if messages[:initial] == node.messages[:initial]:
+            answered = any(message.speaker == "assistant" for message in messages[initial:])
+            return ("rewritten" if answered else "compacted"), node.turn
+    return None
+
+
+def _continues(
+    messages: tuple[Message, ...],
+    known: tuple[Message, ...],
+    alike: Callable[[Message, Message], bool],
+) -> bool:
+    """Whether ``messages`` is ``known`` followed by messages that are not an assistant's."""
+    count = len(known)
+    return (
+        len(messages) > count
+        and all(map(alike, messages, known))
+        and not any(message.speaker == "assistant" for message in messages[count:])
     )
 
 
-def _read_call(text: str, place: int) -> tuple[str, str, int] | None:
-    """(name, arguments, where the call ends) of a call whose JSON begins at ``place``; None if it
-    is none."""
-    try:
-        call, place = _JSON.raw_decode(text, place)
-        end = _CALL_END.match(text, place)
-        name, given = call["name"], _arguments(call)
-        if not (isinstance(name, str) and name and isinstance(given, dict) and end):
-            return None
-        arguments = json.dumps(given, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        f"{name}{arguments}".encode()  # half of a surrogate pair can be written, and is no text
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return None
-    return name, arguments, end.end()
+def _same(message: Message, known: Message) -> bool:
+    return message == known
 
 
-def _arguments(call: dict[str, Any]) -> Any:
-    """What a call gives its tool: an object, where it can be read.
+def _same_but_thinking(message: Message, known: Message) -> bool:
+    if message == known:
+        return True
+    if not message.speaker == known.speaker == "assistant" or message.calls != known.calls:
+        return False
+    thinking, rest = split_thinking(known.text)
+    return bool(thinking) and rest is not None and message.text.strip() == rest
 
-    Some models name it ``parameters``, write it as text, or leave it empty where a tool needs
-    nothing. A call with other keys has its arguments beside its name: it cannot be read.
-    """
-    if not _CALL_KEYS.issuperset(call) or {"arguments", "parameters"} <= call.keys():
-        return None
-    given = call.get("arguments", call.get("parameters"))
-    if isinstance(given, str):
-        given = _JSON.decode(given) if given.strip() else None
-    return {} if given is None else given
+
+def _system_prompt(messages: Sequence[Message]) -> tuple[Message, ...]:
+    return tuple(takewhile(lambda message: message.speaker == "system", messages))

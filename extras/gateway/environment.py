@@ -1,4 +1,4 @@
-"""An episode that a program plays: whoever is called is active, and sees what was sent."""
+"""The environment of ``harness:`` and ``command:``: a program plays, and roles answer its calls."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +16,17 @@ from coterie.extras.gateway.episode import GatewayEpisode
 from coterie.extras.gateway.gateway import gateway
 from coterie.extras.gateway.outcome import Played
 from coterie.extras.gateway.programs import Endpoints, Program
-from coterie.extras.gateway.session import Ended, Session, Situation
+from coterie.extras.gateway.session import ProgramResult, Session, SessionState
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.source import ProblemSource
 
 
 class GatewayEnv(ProblemEnv):
-    """Each role is one agent, ``ROLE_0``. It speaks token ids by itself: a program sends messages,
-    and :class:`GatewayEpisode` makes exact contexts of them."""
+    """Each role is one agent, ``ROLE_0``, active whenever the program calls it.
+
+    Observations and actions are token ids: :class:`GatewayEpisode` makes exact contexts of the
+    program's messages.
+    """
 
     metadata = {  # noqa: RUF012 (PettingZoo's convention)
         **ProblemEnv.metadata,
@@ -50,14 +53,14 @@ class GatewayEnv(ProblemEnv):
     ) -> None:
         """
         Args:
-            name: as the user writes it.
-            program: plays.
-            settings: what it may do.
-            turns: says which turns are learned; None: the settings do.
-            roles: names; each is one agent.
-            scorer: checks answers; an ``AnswerScorer`` of its own without one.
-            source: problems for episodes whose options name none; generated chains without one.
-            tokenizers: role -> codec; UTF-8 bytes without one.
+            name: the environment's name, as the user writes it.
+            program: the program that plays.
+            settings: what the program may do.
+            turns: whether a turn is trained; None: as the settings say.
+            roles: role names; each is one agent.
+            scorer: checks answers; None: an ``AnswerScorer``.
+            source: problems for episodes whose options name none; None: generated chains.
+            tokenizers: role -> codec; UTF-8 bytes for roles without one.
             render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
         """
         self.title = name
@@ -82,33 +85,35 @@ class GatewayEnv(ProblemEnv):
         self._episode: GatewayEpisode | None = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
-        return self._see(self._wait(self._begin(seed, options)))
+        return self._observe(self._wait(self._begin(seed, options)))
 
     async def areset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
-        """:meth:`reset`, while other episodes go on."""
-        return self._see(await self._gather(self._begin(seed, options)))
+        """Like :meth:`reset`, without blocking other episodes."""
+        return self._observe(await self._gather(self._begin(seed, options)))
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         if self._session is None or not self.agents:
             return {}, {}, {}, {}, {}
-        return self._stepped(self._wait(self._answer(self._session, actions)))
+        return self._finish_step(self._wait(self._answer(self._session, actions)))
 
     async def astep(self, actions: Mapping[str, Any]) -> Any:
-        """:meth:`step`, while other episodes go on."""
+        """Like :meth:`step`, without blocking other episodes."""
         if self._session is None or not self.agents:
             return {}, {}, {}, {}, {}
-        return self._stepped(await self._gather(self._answer(self._session, actions)))
+        return self._finish_step(await self._gather(self._answer(self._session, actions)))
 
     def transcript(self) -> str | None:
         return None if self._episode is None else self._episode.transcript()
 
     def close(self) -> None:
-        self._give_up()
+        self._abandon()
         super().close()
 
+    # The functions that _begin and _answer return run in the gateway's loop.
+
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> Callable[[], Session]:
-        """Starts the program of a new episode."""
-        self._give_up()
+        """Return a function that starts the program of a new episode."""
+        self._abandon()
         options = options or {}
         problem = self.problem_of(self.next_seed(seed), options)
         self.agents = list(self.possible_agents)
@@ -121,107 +126,102 @@ class GatewayEnv(ProblemEnv):
             keys = server.open(session)
             stop = self._program(Endpoints(server.url, keys), problem, session.finish)
 
-            def ended() -> None:
+            def end() -> None:
                 stop()
                 server.shut(session, keys.values())
 
-            session.stop = ended
+            session.stop = end
             return session
 
         return begin
 
     def _answer(self, session: Session, actions: Mapping[str, Any]) -> Callable[[], Session]:
-        """Hands on what those who were asked answered."""
+        """Return a function that sends the answers of the roles to the program."""
         assert self._episode is not None
         answers = self._episode.answer({role_of(agent): a for agent, a in actions.items()})
 
-        def hand_on() -> Session:
+        def send() -> Session:
             session.answer(answers)
             return session
 
-        return hand_on
+        return send
 
-    def _wait(self, act: Callable[[], Session]) -> Situation:
-        """Do this in the gateway's loop, and wait until the program asks again or ends."""
+    def _wait(self, act: Callable[[], Session]) -> SessionState:
+        """Run ``act``, and block until the program makes its next call or ends."""
 
-        async def turn() -> Situation:
+        async def turn() -> SessionState:
             session = act()
-            await session.asked()
-            return session.situation()
+            await session.next_calls()
+            return session.state()
 
         return gateway().submit(turn()).result()
 
-    async def _gather(self, act: Callable[[], Session]) -> Situation:
-        """The same, until the programs of all other episodes ask again or end, too."""
+    async def _gather(self, act: Callable[[], Session]) -> SessionState:
+        """Run ``act``, and wait until the programs of all episodes make their next call or end."""
         player, server = asyncio.get_running_loop(), gateway()
-        future: asyncio.Future[Situation] = player.create_future()
+        future: asyncio.Future[SessionState] = player.create_future()
 
         async def turn() -> None:
             try:
                 gate, session = server.gate(player, self.settings.gather_s), act()
-                if session.ended is None:  # else nobody would take it out again
+                if session.result is None:  # an ended session has left the gate already
                     gate.enter(session)
-                await session.asked()
-                gate.wait(session, lambda: deliver(session.situation()))
+                await session.next_calls()
+                gate.wait(session, lambda: deliver(session.state()))
             except Exception as error:
                 player.call_soon_threadsafe(future.set_exception, error)
 
-        def deliver(situation: Situation) -> Callable[[], None]:
-            return lambda: None if future.done() else future.set_result(situation)
+        def deliver(state: SessionState) -> Callable[[], None]:
+            return lambda: None if future.done() else future.set_result(state)
 
         server.start(turn())
         return await future
 
-    def _stepped(self, situation: Situation) -> Any:
-        observations, infos = self._see(situation)
-        if (ended := situation.ended) is None:
+    def _finish_step(self, state: SessionState) -> Any:
+        observations, infos = self._observe(state)
+        if (result := state.result) is None:
             return self.step_result(observations, infos, done=False)
         episode, session = self._episode, self._session
         assert episode is not None
         assert session is not None
         problem = episode.problem
         last = episode.infos(
-            ended,
+            result,
             session,
             title=self.title,
             correct=lambda text: bool(self.scorer.check(text, problem).correct),
-            chosen=self._turns,
+            selects=self._turns,
         )
         self._session = None
         infos = {agent: last[role_of(agent)] for agent in self.possible_agents}
         return self.step_result(observations, infos, done=True)
 
-    def _see(self, situation: Situation) -> Seen:
-        """Show whoever is called its context.
-
-        Raises:
-            UserError: the program failed and has never asked anything, in no episode: most likely
-                all would end like this.
-        """
-        calls, ended, proven = situation.calls, situation.ended, gateway().proven
+    def _observe(self, state: SessionState) -> Seen:
+        calls, result, proven = state.calls, state.result, gateway().proven
         if calls:
             proven.add(self.title)
-        elif ended is not None and ended.failure and self.title not in proven:
+        elif result is not None and result.failure and self.title not in proven:
+            # It has never made a call, in any episode: all episodes would probably fail like this.
             raise UserError(
-                f"{self.title}: {ended.failure}, before it asked anything; mend the program."
+                f"{self.title}: {result.failure}, before it asked anything; mend the program."
             )
         assert self._episode is not None
-        shown = self._episode.show(calls)
+        by_role = self._episode.observe(calls)
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.possible_agents:
-            asked = shown.get(role_of(agent))
-            ids = np.zeros(0, dtype=np.int64) if asked is None else asked.opened.ids.copy()
-            observations[agent] = {"tokens": ids, "active": int(asked is not None)}
-            infos[agent] = {} if asked is None else dict(asked.info)
+            observed = by_role.get(role_of(agent))
+            ids = np.zeros(0, dtype=np.int64) if observed is None else observed.context.ids.copy()
+            observations[agent] = {"tokens": ids, "active": int(observed is not None)}
+            infos[agent] = {} if observed is None else dict(observed.info)
         return observations, infos
 
-    def _give_up(self) -> None:
-        """End an episode that is still on."""
+    def _abandon(self) -> None:
+        """End an episode that still runs."""
         session, self._session = self._session, None
         if session is not None:
 
             async def end() -> None:
-                session.finish(Ended(failure="it was given up"))
+                session.finish(ProgramResult(failure="it was given up"))
 
             gateway().submit(end()).result(timeout=10)

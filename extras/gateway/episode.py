@@ -1,4 +1,4 @@
-"""One episode from the side of the models: what roles are shown, what they answer, what is paid."""
+"""One episode as the environment sees it: what roles observe and answer, and what they earn."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,32 +6,25 @@ from typing import Any
 
 from coterie.datatypes import Problem, TokenCodec
 from coterie.envs.spaces import token_ids
-from coterie.extras.gateway.contexts import Contexts, Opened
+from coterie.extras.gateway.contexts import Context, Contexts
 from coterie.extras.gateway.messages import Answer, Refused
-from coterie.extras.gateway.outcome import (
-    NoReward,
-    Played,
-    Record,
-    conversation,
-    counted,
-    reward_terms,
-    turn_rewards,
-)
-from coterie.extras.gateway.session import Call, Ended, Session
+from coterie.extras.gateway.outcome import Played, Record, conversation, episode_counts
+from coterie.extras.gateway.rewards import NoReward, reward_terms, turn_rewards
+from coterie.extras.gateway.session import Call, ProgramResult, Session
 from coterie.extras.gateway.settings import GatewaySettings
 
 _MOST_IDS = 1 << 20
-"""Ids of an answer; what comes behind them is left out."""
+"""Ids of an answer; later ones are dropped."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A call that is to be answered now."""
+class Observation:
+    """A call that its role answers in this step."""
 
     call: Call
-    opened: Opened
+    context: Context
     info: Mapping[str, Any]
-    """How it is to be answered, as a role's info."""
+    """The role's info: how to sample the answer."""
 
 
 class GatewayEpisode:
@@ -47,83 +40,85 @@ class GatewayEpisode:
     ) -> None:
         """
         Args:
-            problem: what is played.
+            problem: the problem of the episode.
             codecs: role -> codec.
             settings: what the program may do.
-            training: whether the run's temperature and top-p hold in place of the program's.
+            training: whether temperature and top-p are the run's instead of the program's.
         """
         self.problem = problem
         self.contexts = {role: Contexts(codec, role) for role, codec in codecs.items()}
         self._codecs, self._settings, self._training = codecs, settings, training
-        self._shown: dict[str, Shown] = {}
+        self._observations: dict[str, Observation] = {}
 
-    def show(self, calls: Mapping[str, Call]) -> Mapping[str, Shown]:
-        """Open a context for whoever is called."""
+    def observe(self, calls: Mapping[str, Call]) -> Mapping[str, Observation]:
+        """Open a context for each role that is called."""
         for role, call in calls.items():
-            opened = self.contexts[role].open(call.request)
-            self._shown[role] = Shown(call, opened, self._info(role, call))
-        return self._shown
+            context = self.contexts[role].open(call.request)
+            self._observations[role] = Observation(call, context, self._info(role, call))
+        return self._observations
 
     def answer(self, actions: Mapping[str, Any]) -> list[tuple[str, Call, Answer | Refused]]:
-        """What those who were shown a context answer, by role."""
+        """Turn actions into answers: (role, call, answer) for each role that observed a call."""
         answers: list[tuple[str, Call, Answer | Refused]] = []
-        for role, shown in self._shown.items():
+        for role, observed in self._observations.items():
             if (action := actions.get(role)) is None:
-                answers.append((role, shown.call, Refused(503, f"{role} did not answer")))
+                answers.append((role, observed.call, Refused(503, f"{role} did not answer")))
                 continue
             ids = token_ids(action, self._codecs[role].vocab_size)[:_MOST_IDS]
-            limit = int(shown.info["max_new_tokens"])
-            answer = self.contexts[role].close(shown.call.request, shown.opened, ids, limit=limit)
-            answers.append((role, shown.call, answer))
-        self._shown = {}
+            limit = int(observed.info["max_new_tokens"])
+            request = observed.call.request
+            answer = self.contexts[role].close(request, observed.context, ids, limit=limit)
+            answers.append((role, observed.call, answer))
+        self._observations = {}
         return answers
 
     def infos(
         self,
-        ended: Ended,
+        result: ProgramResult,
         session: Session,
         *,
         title: str,
         correct: Callable[[str], bool],
-        chosen: Callable[[Played], bool] | None,
+        selects: Callable[[Played], bool] | None,
     ) -> dict[str, dict[str, Any]]:
-        """Role -> its last info: what it earned, and what is learned of it.
+        """Role -> its last info: rewards, trained turns and measures.
 
         Args:
-            ended: how the program ended.
-            session: in which it played.
-            title: what messages begin with.
+            result: how the program ended.
+            session: the calls of the program.
+            title: the program, which messages begin with.
             correct: whether a text answers the problem.
-            chosen: says of each turn whether it is learned; None: the settings do.
+            selects: whether a turn is trained; None: as the settings say.
         """
         records = {
             role: Record(role, contexts, session.undelivered(role))
             for role, contexts in self.contexts.items()
         }
-        failure, unpaid = ended.failure, False
+        failure, unpaid = result.failure, False
         if not failure and not any(contexts.was_asked for contexts in self.contexts.values()):
             failure = "the program asked no role anything"
         earned: dict[str, dict[str, Any]] = {}
         if not failure:
             try:
-                earned = self._earned(ended.result, records, title=title, correct=correct)
+                earned = self._earned(result.value, records, title=title, correct=correct)
             except NoReward as why:
                 failure, unpaid = str(why), True
         if failure:
-            # Its rows are data, and nothing is paid.
-            left_out = {
-                r: dict.fromkeys(range(record.calls), "failed") for r, record in records.items()
+            # Record the rows of a failed episode, but train on none.
+            untrained = {
+                role: dict.fromkeys(range(record.calls), "failed")
+                for role, record in records.items()
             }
             earned = {role: {"reward_terms": {}, "void": failure} for role in records}
         else:
             last = self._settings.train_turns == "last"
-            left_out = {
-                role: record.left_out(chosen, last=last) for role, record in records.items()
+            untrained = {
+                role: record.untrained(selects, last=last) for role, record in records.items()
             }
-            for role, turns in left_out.items():
+            for role, turns in untrained.items():
                 if turns:
-                    kept = [t for t in range(records[role].calls) if t not in turns]
-                    earned[role]["trained_turns"] = kept
+                    trained = [t for t in range(records[role].calls) if t not in turns]
+                    earned[role]["trained_turns"] = trained
         return {
             role: {
                 **earned[role],
@@ -134,23 +129,27 @@ class GatewayEpisode:
                 "episode": {
                     "problem": self.problem.id,
                     "failure": failure,
-                    **counted(session.counts, failed=bool(failure), unpaid=unpaid),
-                    "forest": {name: r.forest(left_out[name]) for name, r in records.items()},
+                    **episode_counts(session.counts, failed=bool(failure), unpaid=unpaid),
+                    "forest": {name: r.forest(untrained[name]) for name, r in records.items()},
                 },
                 "texts": record.texts(),
-                **({"sampling_named": named} if (named := record.sampling()) else {}),
-                **record.measured(),
+                **(
+                    {"sampling_named": requested}
+                    if (requested := record.requested_sampling())
+                    else {}
+                ),
+                **record.metrics(),
             }
             for role, record in records.items()
         }
 
     def transcript(self) -> str:
-        """All that was asked and answered, as text."""
+        """All requests and answers as text."""
         lines = [f"{self.problem.id}: {self.problem.question}", ""]
         for role, contexts in self.contexts.items():
             for node in contexts.nodes:
-                asked = "\n".join(f"{m.speaker}: {m.text}" for m in node.request.messages)
-                lines += [f"== {role} ==", asked, "--", node.answer.text, ""]
+                question = "\n".join(f"{m.speaker}: {m.text}" for m in node.request.messages)
+                lines += [f"== {role} ==", question, "--", node.answer.text, ""]
         return "\n".join(lines)
 
     def _info(self, role: str, call: Call) -> dict[str, Any]:
@@ -168,14 +167,14 @@ class GatewayEpisode:
 
     def _earned(
         self,
-        result: Any,
+        value: Any,
         records: Mapping[str, Record],
         *,
         title: str,
         correct: Callable[[str], bool],
     ) -> dict[str, dict[str, Any]]:
-        terms = reward_terms(title, result, records, correct)
-        by_turn: Mapping[str, Sequence[float]] = turn_rewards(title, result, records)
+        terms = reward_terms(title, value, records, correct)
+        by_turn: Mapping[str, Sequence[float]] = turn_rewards(title, value, records)
         earned: dict[str, dict[str, Any]] = {}
         for role in records:
             earned[role] = {"reward_terms": dict(terms.get(role, {}))}

@@ -1,4 +1,4 @@
-"""What a report shows of an episode that a program played."""
+"""How a report shows an episode that a program played."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,15 +7,15 @@ from typing import Any
 from coterie.evaluation import Row, per_episode
 from coterie.evaluation.per_episode import line, measure
 from coterie.evaluation.reading import Drawing, Reading
-from coterie.extras.gateway.outcome import COUNTS
+from coterie.extras.gateway.outcome import RARE
 
 
 def drawn(turns: Sequence[Sequence[Any]]) -> str:
-    """The contexts of one role as a tree. Each line is a row: the calls, counted from 1, that went
-    on with each other; those in brackets are not learned.
+    """Draw the contexts of one role as a tree. Each line is a row of calls, counted from 1, that
+    continue each other; calls in brackets are not trained.
 
     Args:
-        turns: as :meth:`coterie.extras.gateway.outcome.Record.forest` gives them.
+        turns: see :meth:`coterie.extras.gateway.outcome.Record.forest`.
 
     >>> print(drawn([["new", None, None, ""], ["bridged", 0, None, ""], ["branch", 0, None, "twin"],
     ...              ["compacted", None, 1, ""]]))
@@ -24,23 +24,23 @@ def drawn(turns: Sequence[Sequence[Any]]) -> str:
     compacted from 2: 4
     """
     children: dict[int | None, list[int]] = {}
-    for turn, (_, behind, _, _) in enumerate(turns):
-        children.setdefault(behind, []).append(turn)
+    for turn, (_, parent, _, _) in enumerate(turns):
+        children.setdefault(parent, []).append(turn)
     lines: list[str] = []
-    waiting = [(turn, 0) for turn in reversed(children.get(None, []))]
-    while waiting:
-        turn, depth = waiting.pop()
-        kind, behind, origin, _ = turns[turn]
+    stack = [(turn, 0) for turn in reversed(children.get(None, []))]
+    while stack:
+        turn, depth = stack.pop()
+        kind, parent, lost_parent, _ = turns[turn]
         row, forks = [turn], list[int]()
         while after := children.get(row[-1]):
             row.append(after[0])
             forks += after[1:]
-        waiting += [(fork, depth + 1) for fork in sorted(forks, reverse=True)]
+        stack += [(fork, depth + 1) for fork in sorted(forks, reverse=True)]
         label = kind.replace("_", " ")
-        if behind is not None:
-            label += f" after {behind + 1}"
-        elif origin is not None:
-            label += f" from {origin + 1}"
+        if parent is not None:
+            label += f" after {parent + 1}"
+        elif lost_parent is not None:
+            label += f" from {lost_parent + 1}"
         calls = (f"({t + 1}: {turns[t][3]})" if turns[t][3] else f"{t + 1}" for t in row)
         lines.append(f"{'  ' * depth}{'└ ' * (depth > 0)}{label}: {' ─ '.join(calls)}")
     return "\n".join(lines)
@@ -52,7 +52,7 @@ def _forest(by_role: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, str]:
 
 def _row(metric: str) -> Row:
     kind, *_, name = metric.split("/")
-    return replace(line(metric), rare=kind in ("measured", "episode") and name in COUNTS)
+    return replace(line(metric), rare=kind in ("measured", "episode") and name in RARE)
 
 
 _DRAWING = Drawing("Calls by row (in brackets: not learned)", "forest", _forest)

@@ -1,4 +1,4 @@
-"""Reading the JSON of requests: each function gives what it must be, or one sentence."""
+"""Reads the JSON of requests. Each function returns a valid value, or refuses with one sentence."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from coterie.extras.gateway.messages import Refused, Tool, ToolCall, canonical_j
 MOST_MESSAGES = 4096
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CONVERSATIONS = ("messages", "input")
-"""Each wire reads its own, and must have it."""
+"""The field with the conversation, which every wire reads itself."""
 SAMPLING: Mapping[str, Sequence[Any]] = {
     "seed": (),
     "frequency_penalty": (0,),
@@ -20,24 +20,24 @@ SAMPLING: Mapping[str, Sequence[Any]] = {
     "top_k": (-1, 0),
     "min_p": (0,),
 }
-"""Settings of sampling that are never obeyed -> their values that ask for nothing."""
+"""Sampling setting that is never applied -> its values that change nothing."""
 
 
 @dataclass(frozen=True)
 class Wire:
-    """The fields of a wire; every other one is refused. None is always allowed."""
+    """The fields of a wire; every other field is refused. None is allowed everywhere."""
 
     read: Collection[str]
-    """They are obeyed, or change nothing in an answer."""
+    """Fields that are applied, or that change nothing in an answer."""
     only: Mapping[str, Sequence[Any]]
-    """Name -> the values that are allowed."""
+    """Field -> its allowed values."""
     ignored: Mapping[str, Sequence[Any]]
-    """Name -> the values that ask for nothing; others are not obeyed, and the request counts as
-    ``sampling_ignored``."""
+    """Field -> its values that change nothing; with another value, which is not applied, the
+    request counts as ``sampling_ignored``."""
 
 
 def read_body(body: bytes) -> dict[str, Any]:
-    """The JSON object that a body is."""
+    """Parse a body, which must be a JSON object."""
     try:
         value = json.loads(body.decode())
         if _SURROGATE.search(body):
@@ -52,7 +52,7 @@ def read_body(body: bytes) -> dict[str, Any]:
 
 
 def check(body: Mapping[str, Any], wire: Wire) -> bool:
-    """Refuse the fields that would be ignored; says whether a setting of sampling is ignored."""
+    """Refuse unsupported fields; return whether a sampling setting is ignored."""
     ignored = False
     for name, value in body.items():
         if value is None or name in wire.read or name in _CONVERSATIONS:
@@ -70,21 +70,21 @@ def check_inside(
     only: Mapping[str, Sequence[Any]],
     ignored: Collection[str] = (),
 ) -> bool:
-    """The same of a field that is an object itself.
+    """Like :func:`check`, for the fields inside a field that is an object.
 
     Args:
-        body: of the request.
-        name: of the field.
-        only: as of :class:`Wire`.
-        ignored: what is not obeyed, whatever it says.
+        body: the body of the request.
+        name: name of the field.
+        only: inner field -> its allowed values.
+        ignored: inner fields that are not applied, whatever their value.
     """
     value = body.get(name)
     if value is None:
         return False
     if not isinstance(value, dict):
         raise Refused(400, f"{name} must be an object")
-    for inner, given in value.items():
-        if given is not None and inner not in ignored and given not in only.get(inner, ()):
+    for inner, setting in value.items():
+        if setting is not None and inner not in ignored and setting not in only.get(inner, ()):
             raise Refused(
                 400, f"{name} is not supported here with this {_shown(inner)}: leave it out"
             )
@@ -92,7 +92,7 @@ def check_inside(
 
 
 def _shown(name: str) -> str:
-    """A field's name, which may be anything."""
+    """A field's name for a message; the sender may have written anything."""
     return name if name.isidentifier() and len(name) < 80 else ascii(name)[:80]
 
 
@@ -106,7 +106,7 @@ def objects(value: Any, name: str) -> list[dict[str, Any]]:
 
 
 def text(value: Any, name: str) -> str:
-    """A string, or the text of a list of parts, which are nothing but text; "" for None."""
+    """A string, or the text of a list of text parts; "" for None."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -134,7 +134,7 @@ def word(value: Any, name: str) -> str:
 
 
 def truth(value: Any, name: str, *, default: bool) -> bool:
-    """True or false; ``default`` for None."""
+    """A boolean; ``default`` for None."""
     if value is None:
         return default
     if not isinstance(value, bool):
@@ -143,7 +143,7 @@ def truth(value: Any, name: str, *, default: bool) -> bool:
 
 
 def identity(value: Any, name: str) -> str:
-    """What names a call; "" for None."""
+    """The id of a call; "" for None."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -152,7 +152,7 @@ def identity(value: Any, name: str) -> str:
 
 
 def count(value: Any, name: str) -> int | None:
-    """A number of at least 1, or none."""
+    """A whole number of at least 1, or None."""
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -161,22 +161,22 @@ def count(value: Any, name: str) -> int | None:
 
 
 def sampling(body: Mapping[str, Any]) -> dict[str, float]:
-    """The temperature (0 to 2) and top-p (0 to 1) that a request names."""
-    named: dict[str, float] = {}
+    """The requested temperature (0 to 2) and top-p (0 to 1)."""
+    requested: dict[str, float] = {}
     for name, most in (("temperature", 2), ("top_p", 1)):
         if (number := body.get(name)) is None:
             continue
         if type(number) not in (int, float) or not 0 <= number <= most:
             raise Refused(400, f"{name} must be a number from 0 to {most}")
-        named[name] = float(number)
-    if "top_p" in named:
-        # At 0 the likeliest token alone is left, as just above it.
-        named["top_p"] = max(named["top_p"], 1e-6)
-    return named
+        requested[name] = float(number)
+    if "top_p" in requested:
+        # The sampler needs a number above 0; both keep the likeliest token only.
+        requested["top_p"] = max(requested["top_p"], 1e-6)
+    return requested
 
 
 def words(value: Any, name: str) -> tuple[str, ...]:
-    """A string or a list of strings, none empty."""
+    """A string or a list of at most 16 strings; none may be empty."""
     value = [] if value is None else [value] if isinstance(value, str) else value
     if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
         raise Refused(400, f"{name} must be text, or a list of texts")
@@ -186,15 +186,15 @@ def words(value: Any, name: str) -> tuple[str, ...]:
 
 
 def tool(name: Any, description: Any, parameters: Any) -> Tool:
-    """A function that may be called."""
-    described = description if isinstance(description, str) else ""
-    return Tool(word(name, "a tool's name"), described, canonical_json(parameters or {}))
+    """A tool that may be called."""
+    description = description if isinstance(description, str) else ""
+    return Tool(word(name, "a tool's name"), description, canonical_json(parameters or {}))
 
 
-def call(named: Any, name: Any, arguments: Any) -> ToolCall:
+def call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
     """A call that an assistant made."""
     return ToolCall(
-        identity(named, "the id of a call"),
+        identity(call_id, "the id of a call"),
         word(name, "the name of a called tool"),
         canonical_json(arguments if arguments is not None else {}),
     )
@@ -203,5 +203,5 @@ def call(named: Any, name: Any, arguments: Any) -> ToolCall:
 def event(data: Any, name: str = "") -> bytes:
     """One server-sent event."""
     head = f"event: {name}\n" if name else ""
-    shown = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    return f"{head}data: {shown}\n\n".encode("utf-8", "replace")
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return f"{head}data: {text}\n\n".encode("utf-8", "replace")

@@ -1,24 +1,25 @@
-"""Holds what episodes wait for until all have something, so that it is sampled in one batch."""
+"""Delays the calls of all episodes until they can be sampled in one batch."""
 
 import asyncio
 from collections.abc import Callable
 
 _QUIET_S = 0.002
-"""Seconds for calls that a program makes at the same time."""
+"""Seconds to wait for calls that a program makes at the same time."""
 
 
 class Gate:
-    """Lets the calls of all episodes that one event loop plays through together.
+    """Lets through the calls of all episodes that one event loop plays, together.
 
-    Batches decide the last bits of log-probabilities. Here they depend on what programs ask, not on
-    how fast each is, as long as none takes longer than ``gather_s`` between two calls.
+    The composition of a batch decides the last bits of log-probabilities. With a gate it depends on
+    what programs ask, not on how fast they are, if none takes longer than ``gather_s`` between two
+    calls.
     """
 
     def __init__(self, player: asyncio.AbstractEventLoop, gather_s: float) -> None:
         """
         Args:
-            player: plays the episodes. All else happens in the gateway's loop.
-            gather_s: most seconds to wait for the calls of other episodes.
+            player: the loop that plays the episodes; everything else runs in the gateway's loop.
+            gather_s: maximum number of seconds to wait for the calls of other episodes.
         """
         self._player, self._gather_s = player, gather_s
         self._playing: set[object] = set()
@@ -27,27 +28,27 @@ class Gate:
         self._opening: asyncio.Task[None] | None = None
 
     def enter(self, session: object) -> None:
-        """An episode begins."""
+        """Wait for this episode from now on."""
         self._playing.add(session)
 
     def leave(self, session: object) -> None:
-        """It has ended, or is given up: nobody waits for it any more."""
+        """Stop waiting for this episode."""
         self._playing.discard(session)
-        self._look()
+        self._wake_if_complete()
 
-    def wait(self, session: object, look: Callable[[], Callable[[], None]]) -> None:
-        """A program of an episode waits.
+    def wait(self, session: object, prepare: Callable[[], Callable[[], None]]) -> None:
+        """Register an episode whose program waits for an answer.
 
         Args:
-            session: of which.
-            look: called when the gate opens; what it returns is called in the player's loop.
+            session: the episode.
+            prepare: called when the gate opens; its result is called in the player's loop.
         """
-        self._ready[session] = look
-        self._look()
+        self._ready[session] = prepare
+        self._wake_if_complete()
         if self._opening is None:
             self._opening = asyncio.create_task(self._open())
 
-    def _look(self) -> None:
+    def _wake_if_complete(self) -> None:
         if len(self._ready) >= len(self._playing):
             self._changed.set()
 
@@ -55,21 +56,22 @@ class Gate:
         for _ in range(2):
             await self._all_ready()
             await asyncio.sleep(_QUIET_S)
-            # While the player samples for some, others may begin; then wait for them, too.
+            # Episodes may begin while the player samples for others; the second round waits for
+            # them, too.
             await self._player_is_idle()
             if self._playing <= self._ready.keys():
                 break
         self._opening = None
         ready, self._ready = self._ready, {}
-        deliveries = [look() for look in ready.values()]
+        deliveries = [prepare() for prepare in ready.values()]
         try:
-            # All at once: the first would else be sampled before the last has come.
+            # One callback for all: separate ones could be sampled before the last has arrived.
             self._player.call_soon_threadsafe(_call_all, deliveries)
-        except RuntimeError:  # it is closed: nobody waits
+        except RuntimeError:  # the player's loop is closed
             self._playing.clear()
 
     async def _all_ready(self) -> None:
-        """Wait until all episodes are here, or for a while."""
+        """Wait until all episodes are ready, but no longer than ``gather_s``."""
         try:
             async with asyncio.timeout(self._gather_s):
                 while not self._playing <= self._ready.keys():
@@ -79,15 +81,15 @@ class Gate:
             return
 
     async def _player_is_idle(self) -> None:
-        """Wait until the player has done all that it can do without an answer."""
-        here, idle = asyncio.get_running_loop(), asyncio.Event()
+        """Wait until the player has done everything that needs no answer."""
+        gateway_loop, idle = asyncio.get_running_loop(), asyncio.Event()
 
-        def back() -> None:
-            here.call_soon_threadsafe(idle.set)
+        def report() -> None:
+            gateway_loop.call_soon_threadsafe(idle.set)
 
         try:
-            # A round later, as what the player starts is started at the end of a round.
-            self._player.call_soon_threadsafe(self._player.call_soon, back)
+            # One round later, because the player starts new work at the end of a round.
+            self._player.call_soon_threadsafe(self._player.call_soon, report)
         except RuntimeError:
             return
         while not (idle.is_set() or self._player.is_closed()):

@@ -1,4 +1,4 @@
-"""A small HTTP server for this machine's own programs, in which everything has a bound."""
+"""A small HTTP server for programs on this machine; everything that a client uses has a bound."""
 
 import asyncio
 from collections import deque
@@ -11,38 +11,42 @@ from typing import cast
 import httptools
 
 from coterie.envs.guarded import describe
-from coterie.extras.gateway.places import Holder, NoPlace, Places
+from coterie.extras.gateway.connection_limits import (
+    ConnectionLimits,
+    OwnerQuota,
+    TooManyConnections,
+)
 
 MOST_BODY = 8 << 20
-"""Bytes of a request's body."""
+"""Bytes in the body of a request."""
 MOST_UNKNOWN_BODY = 64 << 10
-"""Bytes of the body of a request that has no key of a living episode."""
+"""Bytes in the body of a request without the key of a running episode."""
 MOST_BODIES = 64 << 20
-"""Bytes of all requests of one owner that are not answered yet."""
+"""Bytes in all requests of one owner that have no answer yet."""
 MOST_HEADERS = 32 << 10
-"""Bytes of a request's headers."""
+"""Bytes in the headers of a request."""
 SLOW_S = 60.0
-"""Seconds that a client may take until a request is whole, or to read what it is sent."""
+"""Seconds that a client may take to send a request, or to read a reply."""
 UNKNOWN_S = 5.0
-"""Seconds that a client without a key may take until the headers of a request are whole."""
+"""Seconds that a client without a key may take to send the headers of a request."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class HttpRequest:
     """One request."""
 
     method: str
     path: str
     headers: Mapping[str, str]
-    """By lower-case names."""
+    """Lower-case name -> value."""
     body: bytes
-    here: Callable[[], bool]
-    """Whether the client still listens."""
+    is_connected: Callable[[], bool]
+    """Whether the client still waits for the reply."""
 
 
 @dataclass
 class Reply:
-    """What is sent back: a body, or a stream."""
+    """The response to a request: a body, or a stream."""
 
     status: int
     body: bytes = b""
@@ -50,14 +54,14 @@ class Reply:
     kind: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
     sent: Callable[[], None] = lambda: None
-    """Called when all of it has been sent to a client that listens."""
+    """Called once all of it has been sent to a connected client."""
 
 
-Handler = Callable[[Asked], Awaitable[Reply]]
+Handler = Callable[[HttpRequest], Awaitable[Reply]]
 
 
 class Server:
-    """Answers requests on a port of loopback that the system chooses."""
+    """Serves HTTP on the loopback interface, on a port that the system chooses."""
 
     def __init__(
         self,
@@ -68,16 +72,16 @@ class Server:
         """
         Args:
             handler: answers one request.
-            refusal: what is sent for (status, sentence) where there is no request to answer.
-            owner: says by a request's headers who sends it; None: nobody known.
+            refusal: builds the reply to a malformed request from (status, sentence).
+            owner: identifies the sender by the headers; None for an unknown one.
         """
         self.handler, self.refusal, self.owner = handler, refusal, owner
         self.connections: set[_Connection] = set()
-        self.places: Places[_Connection] = Places()
+        self.limits: ConnectionLimits[_Connection] = ConnectionLimits()
         self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
-        """Begin to listen; gives ``http://127.0.0.1:PORT``."""
+        """Begin to listen; return ``http://127.0.0.1:PORT``."""
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_server(
             lambda: _Connection(self), "127.0.0.1", 0, backlog=1024
@@ -86,32 +90,32 @@ class Server:
         return f"http://{host}:{port}"
 
     def forget(self, owner: Hashable) -> None:
-        """The owner is known no more: its idle connections are closed."""
-        for connection in self.places.forget(owner):
-            connection.give_way(busy=False)
+        """Close the idle connections of ``owner``, and treat its others as unknown."""
+        for connection in self.limits.forget_owner(owner):
+            connection.evict(even_busy=False)
 
     def close(self) -> None:
-        """Listen no more, and leave all clients."""
+        """Stop listening, and drop all clients."""
         if self._listening is not None:
             self._listening.close()
         for connection in tuple(self.connections):
-            connection.leave()
+            connection.abort()
 
 
 @dataclass
-class _Arrived:
-    """A request that is whole, or why there is none."""
+class _Parsed:
+    """A complete request, or the refusal of a malformed one."""
 
-    asked: Asked | None
+    request: HttpRequest | None
     refusal: Reply | None
     chunks: bool
-    """Whether a stream may be sent in chunks; it ends with the connection otherwise."""
+    """Whether a stream may be sent in chunks; otherwise it ends with the connection."""
     keep: bool
-    """Whether the connection may have another request."""
+    """Whether the connection stays open for another request."""
 
 
 class _Connection(asyncio.Protocol):
-    """One client: a request after the other, each answered before the next."""
+    """One client. Its requests are answered in order, one at a time."""
 
     _transport: asyncio.Transport
     _deadline: asyncio.TimerHandle | None = None
@@ -119,37 +123,37 @@ class _Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
-        self._waiting: deque[_Arrived] = deque()
+        self._queue: deque[_Parsed] = deque()
         self._task: asyncio.Task[None] | None = None
-        self._here, self._over = True, False
-        self.holder: Holder[_Connection] | None = None
-        """Whose it is; None: nobody's that is known."""
+        self._connected, self._input_ended = True, False
+        self.quota: OwnerQuota[_Connection] | None = None
+        """What its owner uses; None while its owner is unknown."""
         self._received = 0
-        self._kept = 0
-        """Bytes of bodies that are not answered yet."""
+        self._pending_bytes = 0
+        """Size of the bodies that have no answer yet."""
         self._writable: asyncio.Event | None = None
         self.on_message_begin()
 
-    # What the transport calls.
+    # Callbacks of the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._server.connections.add(self)
-        for oldest in self._server.places.arrive(self):
-            oldest.give_way()
-        self._expect()
+        for oldest in self._server.limits.add(self):
+            oldest.evict()
+        self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._here = False
+        self._connected = False
         self._server.connections.discard(self)
-        self._keep(-self._kept)
-        self._server.places.leave(self)
-        self._in_time()
+        self._add_pending(-self._pending_bytes)
+        self._server.limits.remove(self)
+        self._cancel_deadline()
         self.resume_writing()
 
     def eof_received(self) -> bool:
-        self._here = False
-        return self._task is not None  # what it has asked is still answered
+        self._connected = False
+        return self._task is not None  # keep the transport open for the answer
 
     def pause_writing(self) -> None:
         self._writable = asyncio.Event()
@@ -160,78 +164,78 @@ class _Connection(asyncio.Protocol):
             self._writable = None
 
     def data_received(self, data: bytes) -> None:
-        if self._over:
+        if self._input_ended:
             return
         self._received += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            # What it asked is answered in HTTP, and what follows is not read.
-            self._over = True
-            for arrived in self._waiting:
-                arrived.keep = False
+            # Answer the request in plain HTTP, and ignore the data of the other protocol.
+            self._input_ended = True
+            for parsed in self._queue:
+                parsed.keep = False
         except httptools.HttpParserError as error:
             self._refuse(400, f"this is no HTTP: {error}")
-        if not self._whole_headers and self._received > MOST_HEADERS:
+        if not self._headers_complete and self._received > MOST_HEADERS:
             self._refuse(431, f"a request's headers must be at most {MOST_HEADERS:,} bytes")
         elif self._received > MOST_HEADERS + MOST_BODY:
             self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
 
-    def leave(self) -> None:
+    def abort(self) -> None:
         """Drop the client."""
         self._transport.abort()
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is asked on it."""
-        return self._task is None and not self._begun
+        """Whether no request is being read or answered."""
+        return self._task is None and not self._started
 
-    def give_way(self, *, busy: bool = True) -> None:
-        """Others need its place; ``busy``: even if something is asked on it."""
+    def evict(self, *, even_busy: bool = True) -> None:
+        """Close the connection if it is idle, or ``even_busy``."""
         if self.idle:
-            self._over = True
+            self._input_ended = True
             self._transport.close()
-        elif busy:
+        elif even_busy:
             self._transport.abort()
 
-    # What the parser calls.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         self._url, self._body = bytearray(), bytearray()
         self._headers: dict[str, str] = {}
-        self._whole_headers = self._begun = False
+        self._headers_complete = self._started = False
         self._denied = ""
-        """Why its owner may have no other connection."""
+        """Why its owner may not have this connection."""
 
     def on_url(self, url: bytes) -> None:
-        self._begun = True
+        self._started = True
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self._whole_headers:  # else it stands behind the body
+        if not self._headers_complete:  # trailers after the body could replace the key
             self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        self._whole_headers, self._received = True, 0
+        self._headers_complete, self._received = True, 0
         self._claim(self._server.owner(self._headers))
         if self._headers.get("expect", "").lower() == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        if self._over:
+        if self._input_ended:
             return
         self._body += body
-        self._keep(len(body))
-        if self.holder is None:
+        self._add_pending(len(body))
+        if self.quota is None:
             if len(self._body) > MOST_UNKNOWN_BODY:
                 why = self._denied or "this key opens nothing, and the body is long"
                 self._refuse(429 if self._denied else 401, why)
-        elif self.holder.bytes > MOST_BODIES:
+        elif self.quota.bytes > MOST_BODIES:
             self._refuse(429, f"requests of {MOST_BODIES:,} bytes are under way in this episode")
 
     def on_message_complete(self) -> None:
-        self._received, self._begun = 0, False
-        if self._over:
+        self._received, self._started = 0, False
+        if self._input_ended:
             return
         if self._denied:
             self._refuse(429, self._denied)
@@ -241,93 +245,92 @@ class _Connection(asyncio.Protocol):
             return
         path = self._url.decode("latin-1").partition("?")[0]
         method = self._parser.get_method().decode("latin-1")
-        asked = Asked(method, path, self._headers, bytes(self._body), self._listens)
+        request = HttpRequest(method, path, self._headers, bytes(self._body), self._is_connected)
         chunks = self._parser.get_http_version() == "1.1"
         keep = self._parser.should_keep_alive()
-        self._arrive(_Arrived(asked, None, chunks, keep))
-        if len(self._waiting) > 1:
+        self._enqueue(_Parsed(request, None, chunks, keep))
+        if len(self._queue) > 1:
             self._transport.pause_reading()  # a client that does not wait
 
     def _claim(self, owner: Hashable) -> None:
-        """Whoever sends this request has the connection from now on."""
-        places, before = self._server.places, self.holder
+        """Assign the connection to the sender of this request."""
+        limits, before = self._server.limits, self.quota
         try:
-            gone = places.claim(self, owner)
-        except NoPlace as why:
-            self._denied = str(why)  # when the request is whole, so that the client reads it
+            evicted = limits.assign(self, owner)
+        except TooManyConnections as why:
+            self._denied = str(why)  # refuse later: a client reads the reply after it has sent all
             return
-        for other in gone:
-            other.give_way()
-        if self.holder is not before:
+        for other in evicted:
+            other.evict()
+        if self.quota is not before:
             if before is not None:
-                before.bytes -= self._kept
-            if self.holder is not None:
-                self.holder.bytes += self._kept
-                self._expect()  # it is known: it has longer for the rest
+                before.bytes -= self._pending_bytes
+            if self.quota is not None:
+                self.quota.bytes += self._pending_bytes
+                self._start_deadline()  # known clients get more time for the rest
 
-    def _keep(self, count: int) -> None:
-        self._kept += count
-        if self.holder is not None:
-            self.holder.bytes += count
+    def _add_pending(self, count: int) -> None:
+        self._pending_bytes += count
+        if self.quota is not None:
+            self.quota.bytes += count
 
-    def _listens(self) -> bool:
-        return self._here and not self._transport.is_closing()
+    def _is_connected(self) -> bool:
+        return self._connected and not self._transport.is_closing()
 
     def _refuse(self, status: int, sentence: str) -> None:
-        if not self._over:
-            self._over = True
-            self._arrive(_Arrived(None, self._server.refusal(status, sentence), True, False))
+        if not self._input_ended:
+            self._input_ended = True
+            self._enqueue(_Parsed(None, self._server.refusal(status, sentence), True, False))
 
-    def _arrive(self, arrived: _Arrived) -> None:
-        self._in_time()
-        self._waiting.append(arrived)
+    def _enqueue(self, parsed: _Parsed) -> None:
+        self._cancel_deadline()
+        self._queue.append(parsed)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer())
 
     async def _answer(self) -> None:
-        """Answer what has arrived."""
         try:
-            while self._waiting:
-                arrived = self._waiting.popleft()
-                await self._send(arrived, await self._reply(arrived))
+            while self._queue:
+                parsed = self._queue.popleft()
+                await self._send(parsed, await self._reply(parsed))
                 await self._drained()
-                if arrived.asked is not None:
-                    self._keep(-len(arrived.asked.body))
-                if not arrived.keep or not self._here:
+                if parsed.request is not None:
+                    self._add_pending(-len(parsed.request.body))
+                if not parsed.keep or not self._connected:
                     self._close()
                     return
             self._transport.resume_reading()
-            self._expect()
+            self._start_deadline()
         except Exception:
-            self._transport.abort()  # the client is gone, or too slow; nobody is left waiting
+            self._transport.abort()  # the client has gone, or reads too slowly
         finally:
             self._task = None
 
-    async def _reply(self, arrived: _Arrived) -> Reply:
-        if arrived.asked is None:
-            assert arrived.refusal is not None
-            return arrived.refusal
+    async def _reply(self, parsed: _Parsed) -> Reply:
+        if parsed.request is None:
+            assert parsed.refusal is not None
+            return parsed.refusal
         try:
-            return await self._server.handler(arrived.asked)
+            return await self._server.handler(parsed.request)
         except Exception as error:
-            arrived.keep = False
+            parsed.keep = False
             return self._server.refusal(500, f"the gateway failed: {describe(error)}")
 
-    async def _send(self, arrived: _Arrived, reply: Reply) -> None:
-        chunks = arrived.chunks and reply.stream is not None
+    async def _send(self, parsed: _Parsed, reply: Reply) -> None:
+        chunks = parsed.chunks and reply.stream is not None
         headers = {"content-type": reply.kind, **reply.headers}
         if chunks:
             headers["transfer-encoding"] = "chunked"
         elif reply.stream is None:
             headers["content-length"] = str(len(reply.body))
-        if not arrived.keep or (reply.stream is not None and not chunks):
-            arrived.keep = False
+        if not parsed.keep or (reply.stream is not None and not chunks):
+            parsed.keep = False
             headers["connection"] = "close"
         phrase = HTTPStatus(reply.status).phrase
         lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         if reply.stream is None:
-            bare = arrived.asked is not None and arrived.asked.method == "HEAD"
+            bare = parsed.request is not None and parsed.request.method == "HEAD"
             self._write(head if bare else head + reply.body, reply)
             return
         self._write(head)
@@ -341,33 +344,33 @@ class _Connection(asyncio.Protocol):
         self._write(b"0\r\n\r\n" if chunks else b"", reply)
 
     def _write(self, data: bytes, last_of: Reply | None = None) -> None:
-        """Send ``data``, which may be the last of a reply."""
+        """Send ``data``, which completes the reply ``last_of`` if it is given."""
         if self._transport.is_closing():
             raise ConnectionResetError
         self._transport.write(data)
-        if last_of is not None and self._listens():
-            # Before anything else runs: the program may go on as soon as it has read this.
+        if last_of is not None and self._is_connected():
+            # Call it before anything else runs: the program goes on as soon as it has read this.
             last_of.sent()
 
     async def _drained(self) -> None:
-        """Wait until the client has read most of what it was sent."""
+        """Wait until the client has read most of the data sent so far."""
         if self._writable is not None:
             async with asyncio.timeout(SLOW_S):
                 await self._writable.wait()
 
     def _close(self) -> None:
-        self._over = True
+        self._input_ended = True
         self._transport.close()
         if self._transport.get_write_buffer_size():
             self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
 
-    def _expect(self) -> None:
-        """The client has a while for its next request, and to read what it was sent."""
-        self._in_time()
-        seconds = SLOW_S if self.holder is not None else min(UNKNOWN_S, SLOW_S)
+    def _start_deadline(self) -> None:
+        """Limit the time until the next request."""
+        self._cancel_deadline()
+        seconds = SLOW_S if self.quota is not None else min(UNKNOWN_S, SLOW_S)
         self._deadline = asyncio.get_running_loop().call_later(seconds, self._transport.abort)
 
-    def _in_time(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

@@ -1,4 +1,4 @@
-"""``harness:pkg.module:function`` and ``command:python my_agents.py``."""
+"""The environments ``harness:pkg.module:function`` and ``command:python my_agents.py``."""
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,8 +7,9 @@ from typing import Any
 from coterie.cli.plugins import load
 from coterie.datatypes import Scorer, TokenCodec, UserError
 from coterie.envs.env_spec import EnvSpec, never_rereads
+from coterie.extras.gateway.command_program import read_command
 from coterie.extras.gateway.environment import GatewayEnv
-from coterie.extras.gateway.programs import FunctionProgram, Program, read_command
+from coterie.extras.gateway.programs import FunctionProgram, Program
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.source import ProblemSource
 
@@ -16,7 +17,12 @@ _ROLES = ("alice",)
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """What is known of the environment ``name``.
+    """Describe the environment ``name``.
+
+    Args:
+        name: the environment, as the user writes it.
+        identity: what follows its first colon: a function or a command line.
+        options: unused; a question mark belongs to ``identity``.
 
     Raises:
         UserError: there is no such function or command.
@@ -59,7 +65,7 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
 
 
 def _function(name: str, path: str) -> tuple[Program, tuple[str, ...]]:
-    """The program, and the roles that it names itself."""
+    """Load a function, and the roles in its attribute ``roles``."""
     title = f"env {name!r}"
     function = load(path, title)
     try:
@@ -76,7 +82,6 @@ def _function(name: str, path: str) -> tuple[Program, tuple[str, ...]]:
 
 
 def _turns(settings: GatewaySettings) -> Any:
-    """The function that ``--env.turns`` names."""
     if not settings.turns:
         return None
     function = load(settings.turns, "--env.turns")

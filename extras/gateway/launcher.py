@@ -1,9 +1,9 @@
-"""Runs one command, and ends all that it started: ``python launcher.py FOLDER WORD ...``.
+"""Runs one command, and kills all that it started: ``python launcher.py FOLDER WORD ...``.
 
-It is run as a file, by itself, and imports nothing that starts slowly. On Linux what a command
-leaves behind, in whatever session or group, becomes a child of this process, which kills it when
-the command ends, when standard input is closed, or when whoever holds its other end dies. Then it
-ends as the command did. ``FOLDER`` is the command's; it is removed if the command was stopped.
+It runs as a file and imports nothing slow. On Linux the processes that a command leaves behind, in
+whatever session or group, become children of this one. It kills them when the command ends, or when
+standard input closes, as it does when the parent dies. Then it exits with the command's status.
+``FOLDER`` holds the answer of the command; it is deleted if the command was stopped.
 """
 
 import os
@@ -13,18 +13,18 @@ import sys
 import time
 
 _DEATH, _SUBREAPER = 1, 36
-"""Of prctl(2): a signal at the parent's end; be the parent of orphans."""
+"""Options of prctl(2): get a signal when the parent dies; adopt orphans."""
 _SWEEP_S = 5.0
 
 
 def main(folder: str, words: list[str]) -> int:
-    """Run the command ``words``; the status to exit with."""
+    """Run the command ``words`` and return the status to exit with."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda *_: None)  # standard input says when to end
+        signal.signal(number, lambda *_: None)  # only standard input ends it
     _prctl(_SUBREAPER, 1)
     command = os.fork()
     if command == 0:
@@ -37,7 +37,7 @@ def main(folder: str, words: list[str]) -> int:
             status = _reap(command)
         if 0 in ready and not os.read(0, 4096):
             break
-    # Nobody else holds the other end of the outputs when all have ended.
+    # The parent reads outputs to their end, which comes once no process holds them.
     _end_all(command)
     if status is None:
         from shutil import rmtree
@@ -53,14 +53,14 @@ def main(folder: str, words: list[str]) -> int:
 
 
 def _become(words: list[str]) -> None:
-    """Be the command, in a session of its own."""
+    """Turn this process into the command, in a session of its own."""
     try:
         os.setsid()
         _prctl(_DEATH, signal.SIGKILL)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python itself ignores them
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
             signal.signal(number, signal.SIG_DFL)
         os.execvp(words[0], words)
     except OSError as error:
@@ -70,7 +70,7 @@ def _become(words: list[str]) -> None:
 
 
 def _reap(command: int) -> int | None:
-    """The status of the command, if it has ended; all else that has ended is forgotten."""
+    """Reap all ended processes; return the status of the command if it is one of them."""
     status = None
     while True:
         try:
@@ -84,7 +84,7 @@ def _reap(command: int) -> int | None:
 
 
 def _end_all(command: int) -> None:
-    """Kill the command's group and, where processes can be listed, all descendants."""
+    """Kill the command's group and, if processes can be listed, all descendants."""
     limit = time.monotonic() + _SWEEP_S
     _kill(-command)
     while time.monotonic() < limit:
@@ -100,12 +100,12 @@ def _end_all(command: int) -> None:
 def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
-    except OSError:  # it has ended
+    except OSError:  # already ended
         return
 
 
 def _descendants() -> list[int]:
-    """Processes below this one; none where the system does not list them."""
+    """All descendants of this process; none if the system does not list processes."""
     children: dict[int, list[int]] = {}
     try:
         names = [name for name in os.listdir("/proc") if name.isdigit()]
@@ -114,7 +114,7 @@ def _descendants() -> list[int]:
     for name in names:
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
-                # Behind the name, which may hold anything: the state, and the parent.
+                # State and parent follow the name, which may contain anything.
                 state, parent = file.read().rpartition(b")")[2].split()[:2]
         except (OSError, ValueError):
             continue

@@ -1,4 +1,4 @@
-"""What a program asks and is answered, whatever wire it speaks: messages in one canonical form."""
+"""Requests and answers in one form, which all wires translate into."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ Speaker = Literal["system", "user", "assistant", "tool"]
 
 
 class Refused(Exception):
-    """A request that is not answered: a status of HTTP and one sentence."""
+    """A request is refused with an HTTP status and one sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -19,12 +19,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that an assistant makes."""
+    """A tool call of an assistant."""
 
     id: str
     name: str
     arguments: str
-    """A JSON object, its keys sorted."""
+    """A JSON object with sorted keys."""
 
 
 @dataclass(frozen=True)
@@ -34,24 +34,24 @@ class Message:
     speaker: Speaker
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
-    """Of an assistant."""
+    """Tool calls of an assistant."""
     answers: str = ""
-    """Of a tool: the id of the call that it answers."""
+    """Id of the call that the message of a tool answers."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """What a program lets an assistant call."""
+    """A tool that an assistant may call."""
 
     name: str
     description: str
     parameters: str
-    """A JSON schema, its keys sorted."""
+    """A JSON schema with sorted keys."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One call of a program."""
+    """One request of a program to a role."""
 
     messages: tuple[Message, ...]
     model: str = ""
@@ -60,34 +60,34 @@ class Request:
     stop: tuple[str, ...] = ()
     stream: bool = False
     sampling: Mapping[str, float] = field(default_factory=dict)
-    """The ``temperature`` and ``top_p`` that it names; in training the run's hold in their
-    place."""
+    """The requested ``temperature`` and ``top_p``; training uses those of the run instead."""
     ignored: bool = False
-    """Whether it names a setting of sampling that is never obeyed."""
+    """Whether the request has a sampling setting that is never applied."""
     one_call: bool = False
-    """Whether at most one tool may be called."""
+    """Whether the answer may call at most one tool."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a role answered."""
+    """The answer of a role."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     cut: bool = False
-    """Whether a limit of tokens ended it."""
+    """Whether it ended at the limit of tokens."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     id: str = field(default="", compare=False)
-    """Names it on the wire."""
+    """Its id on the wire."""
 
     def message(self) -> Message:
-        """It, as the program will send it back."""
+        """The message that the program sends back in its next request."""
         return Message("assistant", self.text, self.calls)
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys; text that is JSON is read first, and kept as it is if it is none."""
+    """Write ``value`` as JSON with sorted keys. Text is parsed first; text that is no JSON stays as
+    it is."""
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.strip() else {}
@@ -97,16 +97,15 @@ def canonical_json(value: Any) -> str:
 
 
 def prefix_digests(messages: Sequence[Message], tools: Sequence[Tool]) -> list[bytes]:
-    """A name for each start of a conversation: of its first message, its first two, ...; the tools
-    belong to all of them."""
-    name = hashlib.blake2b(repr(tuple(tools)).encode("utf-8", "replace"), digest_size=16).digest()
-    names = []
+    """Digests of the first message, the first two, ...; each covers the tools as well."""
+    digest = hashlib.blake2b(repr(tuple(tools)).encode("utf-8", "replace"), digest_size=16).digest()
+    digests = []
     for message in messages:
-        names.append(name := continued_digest(name, message))
-    return names
+        digests.append(digest := continued_digest(digest, message))
+    return digests
 
 
-def continued_digest(name: bytes, message: Message) -> bytes:
-    """The name of the conversation that goes on with ``message`` where that of ``name`` ends."""
-    said = repr((message.speaker, message.text, message.calls, message.answers))
-    return hashlib.blake2b(name + said.encode("utf-8", "replace"), digest_size=16).digest()
+def continued_digest(digest: bytes, message: Message) -> bytes:
+    """The digest of a conversation with ``message`` appended."""
+    content = repr((message.speaker, message.text, message.calls, message.answers))
+    return hashlib.blake2b(digest + content.encode("utf-8", "replace"), digest_size=16).digest()

@@ -1,112 +1,109 @@
-"""What an ended episode pays each role, which of its turns are learned, and what is measured."""
+"""The turns of each role in an ended episode: which are trained, and what is measured."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from coterie.envs.contract import why_no_reward
-from coterie.extras.gateway.contexts import Contexts, Node
-from coterie.extras.gateway.forks import KINDS
+from coterie.extras.gateway.contexts import KINDS, Contexts, Node
 from coterie.extras.gateway.messages import Answer, Message
-from coterie.extras.gateway.results import Unread
 
-OF_SESSIONS = ("abandoned", "replayed", "refused")
-OF_TURNS = ("twins", "undelivered", "malformed", "sampling_ignored")
-COUNTS = (*KINDS, *OF_TURNS, "failed", "unpaid", *OF_SESSIONS)
-"""What is counted, and seldom happens."""
-
-
-class NoReward(Exception):
-    """Why what a program gave pays nobody: one sentence."""
+SESSION_COUNTS = ("abandoned", "replayed", "refused")
+TURN_COUNTS = ("twins", "undelivered", "malformed", "sampling_ignored")
+RARE = (*KINDS, *TURN_COUNTS, "failed", "unpaid", *SESSION_COUNTS)
+"""Measures that are usually 0."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """One turn of a role, for a function that says whether it is learned."""
+    """One turn of a role, for a function that says whether it is trained."""
 
     role: str
     turn: int
     """Counted from 0."""
     turns: int
-    """How many the role had."""
+    """Number of turns of the role."""
     messages: tuple[Message, ...]
-    """What it was asked."""
+    """Messages of the request."""
     answer: Answer
 
 
 @dataclass(frozen=True)
 class Record:
-    """What one role did."""
+    """All turns of one role."""
 
     role: str
     contexts: Contexts
     undelivered: Collection[int]
-    """Turns whose answers reached nobody."""
+    """Turns whose answers no client received."""
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """What it was asked, and answered, by turn."""
+        """The turns, in order."""
         return self.contexts.nodes
 
     @property
     def calls(self) -> int:
-        """How many turns it had."""
+        """Number of turns."""
         return len(self.nodes)
 
     @cached_property
     def twins(self) -> set[int]:
-        """Turns that were answered again; the program went on with the other answer alone."""
+        """Turns whose request was answered again, and continued only after the other answer."""
         return self.contexts.twins() - {*self.undelivered}
 
-    def left_out(self, chosen: Callable[[Played], bool] | None, *, last: bool) -> dict[int, str]:
-        """Turns that are not learned, and why. What reached nobody is not, and no twin.
+    def untrained(self, selects: Callable[[Played], bool] | None, *, last: bool) -> dict[int, str]:
+        """Turn -> why it is not trained. Twins and undelivered turns never are.
 
         Args:
-            chosen: says of each other turn whether it is learned.
-            last: whether only the last of those is.
+            selects: whether a further turn is trained; None: all are.
+            last: train only the last of these.
         """
-        count = self.calls
+        turns = range(self.calls)
         why = dict.fromkeys(self.twins, "twin") | dict.fromkeys(self.undelivered, "undelivered")
-        kept = [turn for turn in range(count) if turn not in why]
-        if chosen is not None:
-            kept = [turn for turn in kept if chosen(self._played(turn))]
-        kept = kept[-1:] if last else kept
-        return {t: why.get(t, "not chosen") for t in range(count) if t not in kept}
+        trained = [turn for turn in turns if turn not in why]
+        if selects is not None:
+            trained = [turn for turn in trained if selects(self._played(turn))]
+        trained = trained[-1:] if last else trained
+        return {turn: why.get(turn, "not chosen") for turn in turns if turn not in trained}
 
-    def forest(self, left_out: Mapping[int, str]) -> list[list[Any]]:
-        """Of each turn: its kind, the turn that it goes on after, the turn that it would have gone
-        on after, and why it is not learned."""
+    def forest(self, untrained: Mapping[int, str]) -> list[list[Any]]:
+        """(kind, parent, lost parent, why it is not trained) of each turn."""
         return [
-            [node.opened.kind, node.opened.behind, node.opened.origin, left_out.get(turn, "")]
-            for turn, node in enumerate(self.nodes)
+            [
+                node.context.kind,
+                node.context.parent,
+                node.context.lost_parent,
+                untrained.get(node.turn, ""),
+            ]
+            for node in self.nodes
         ]
 
-    def measured(self) -> dict[str, float]:
-        """Calls and the rows that they became; the shares of calls that went on with a context and
-        that reached the program; calls by their kind (:data:`coterie.extras.gateway.forks.KINDS`);
-        twins, undelivered answers, malformed calls of tools, and calls with a setting of sampling
-        that was ignored."""
+    def metrics(self) -> dict[str, float]:
+        """Calls and the rows that they became; the shares of calls that continued a context and
+        that reached the program; calls by kind (:data:`coterie.extras.gateway.contexts.KINDS`);
+        twins, undelivered answers, malformed tool calls, and calls with an ignored sampling
+        setting."""
         counts, calls, nodes = self.contexts.counts, self.calls, self.nodes
-        continued = {node.opened.behind for node in nodes}
+        parents = {node.context.parent for node in nodes}
         return {
             "calls": float(calls),
-            "rows": float(sum(node.past.turn not in continued for node in nodes)),
-            "bridged_share": sum(n.opened.behind is not None for n in nodes) / max(calls, 1),
+            "rows": float(sum(node.turn not in parents for node in nodes)),
+            "bridged_share": sum(n.context.parent is not None for n in nodes) / max(calls, 1),
             "delivered_share": 1 - len(self.undelivered) / max(calls, 1),
             **{kind: float(counts[kind]) for kind in KINDS},
             "twins": float(len(self.twins)),
             "undelivered": float(len(self.undelivered)),
-            **{n: float(counts[n]) for n in ("malformed", "sampling_ignored")},
+            **{name: float(counts[name]) for name in ("malformed", "sampling_ignored")},
         }
 
-    def sampling(self) -> list[dict[str, float]]:
-        """The temperature and top-p that each turn's request named; empty where none did."""
-        named = [dict(node.request.sampling) for node in self.nodes]
-        return named if any(named) else []
+    def requested_sampling(self) -> list[dict[str, float]]:
+        """Temperature and top-p in the request of each turn; empty if there were none."""
+        requested = [dict(node.request.sampling) for node in self.nodes]
+        return requested if any(requested) else []
 
     def texts(self) -> list[str]:
-        """What it was asked and answered, in turn."""
+        """Requests and answers, alternating."""
         return [
             text
             for node in self.nodes
@@ -118,86 +115,20 @@ class Record:
         return Played(self.role, turn, self.calls, node.request.messages, node.answer)
 
 
-def counted(of_session: Mapping[str, int], *, failed: bool, unpaid: bool) -> dict[str, float]:
-    """What became of an episode and of its requests that have no turn; ``unpaid``: it failed
-    because of what its program gave."""
+def episode_counts(
+    session_counts: Mapping[str, int], *, failed: bool, unpaid: bool
+) -> dict[str, float]:
+    """Counts of an episode, and of its requests without a turn; ``unpaid``: it failed because its
+    program returned no valid reward."""
     return {
         "failed": float(failed),
         "unpaid": float(unpaid),
-        **{name: float(of_session.get(name, 0)) for name in OF_SESSIONS},
+        **{name: float(session_counts.get(name, 0)) for name in SESSION_COUNTS},
     }
-
-
-def reward_terms(
-    title: str,
-    result: Any,
-    records: Mapping[str, Record],
-    correct: Callable[[str], bool],
-) -> dict[str, dict[str, float]]:
-    """Role -> its reward terms.
-
-    Args:
-        title: what messages begin with.
-        result: what the program gave: text, a number, or by role a number or a list of numbers.
-        records: role -> what it did.
-        correct: whether a text answers the problem.
-
-    Raises:
-        NoReward: it is nothing of these.
-    """
-    if isinstance(result, str):
-        right = float(correct(result))
-        return {role: {"correct": right} for role in records}
-    return {
-        role: {"program": sum(paid, 0.0)} for role, paid in _paid(title, result, records).items()
-    }
-
-
-def turn_rewards(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
-    """Role -> what each of its turns was paid, of roles that a list pays. A turn whose answer
-    reached nobody was paid nothing.
-
-    Raises:
-        NoReward: the result is none of those that a program may give.
-    """
-    if not isinstance(result, Mapping):
-        return {}
-    rewards: dict[str, list[float]] = {}
-    for role, paid in _paid(title, result, records).items():
-        if isinstance(result[role], list | tuple):
-            record, left = records[role], iter(paid)
-            turns = range(record.calls)
-            rewards[role] = [0.0 if t in record.undelivered else next(left) for t in turns]
-    return rewards
-
-
-def _paid(title: str, result: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
-    """Role -> the numbers that it was paid."""
-    by_role: Any = dict.fromkeys(records, result) if isinstance(result, float) else result
-    if not isinstance(by_role, Mapping) or not set(by_role) <= set(records):
-        raise NoReward(
-            f"{title} gave {Unread(result)!r}; it must give a text to grade, a number, or a "
-            f"dictionary by role ({', '.join(records)}) of numbers, or of lists with a number for "
-            "each answer"
-        )
-    paid: dict[str, list[float]] = {}
-    for role, rewards in by_role.items():
-        record, each = records[role], isinstance(rewards, list | tuple)
-        answers = record.calls - len(record.undelivered)
-        if each and len(rewards) != answers:
-            raise NoReward(
-                f"{title} gave {role} {len(rewards)} rewards, and it had {answers} answers; give a "
-                "number for each answer, or one number"
-            )
-        for reward in rewards if each else [rewards]:
-            if why := why_no_reward(role, reward):
-                raise NoReward(f"{title}: {why}")
-        paid[role] = [float(reward) for reward in (rewards if each else [rewards])]
-    return paid
 
 
 def conversation(messages: Sequence[Message]) -> str:
-    """Messages for those who read text: a single one as it is."""
+    """Messages as text; a single one without its speaker."""
     if len(messages) == 1:
         return messages[0].text
     return "\n".join(f"{message.speaker}: {message.text}" for message in messages)

@@ -1,4 +1,4 @@
-"""The wire of responses (``POST /v1/responses``)."""
+"""Responses (``POST /v1/responses``)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _WIRE = fields.Wire(
         *("instructions", "previous_response_id", "store", "model", "tools", "text"),
         *("parallel_tool_calls", "stream", "stream_options", "max_output_tokens"),
         *("temperature", "top_p", "reasoning", "include"),
-        # They concern accounts, caches, and tools that are refused.
+        # Accepted, as they concern only accounts, caches, and tools that are refused.
         *("metadata", "user", "safety_identifier", "service_tier", "prompt_cache_key"),
         *("prompt_cache_options", "prompt_cache_retention", "max_tool_calls"),
     ),
@@ -33,7 +33,7 @@ _SPEAKERS: Mapping[str, Any] = {
 
 
 def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
-    """The request of a body; ``earlier`` is the conversation that ``previous_response_id``
+    """Read the request in a body; ``earlier`` is the conversation that ``previous_response_id``
     names."""
     ignored = fields.check(body, _WIRE)
     ignored |= fields.check_inside(
@@ -44,11 +44,12 @@ def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
     )
     if _LOGPROBS in fields.words(body.get("include"), "include"):
         raise Refused(400, f"include is not supported here with {_LOGPROBS}: leave it out")
-    given = body.get("input")
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given or []
+    items = body.get("input") or []
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
     messages = list(earlier)
     if instructions := fields.text(body.get("instructions"), "instructions"):
-        # They belong to this response alone; a conversation that goes on has them already.
+        # Instructions hold for one response: they replace those of the earlier conversation.
         messages = [
             Message("system", instructions),
             *(m for m in messages if m.speaker != "system"),
@@ -76,7 +77,7 @@ def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
 
 
 def write(answer: Answer, model: str) -> dict[str, Any]:
-    """The body of an answer."""
+    """Build the body of an answer."""
     return {
         "id": f"resp_{answer.id}",
         "object": "response",
@@ -104,7 +105,7 @@ def write(answer: Answer, model: str) -> dict[str, Any]:
 
 
 def events(answer: Answer, model: str) -> Iterator[bytes]:
-    """The same as a stream."""
+    """Stream an answer as server-sent events."""
     whole, number = write(answer, model), 0
 
     def event(kind: str, **data: Any) -> bytes:
@@ -127,11 +128,14 @@ def events(answer: Answer, model: str) -> Iterator[bytes]:
             yield event("response.output_text.done", **inside, **text, text=part["text"])
             yield event("response.content_part.done", **inside, part=part)
         else:
-            opened, given = {**item, "arguments": ""}, item["arguments"]
+            opened, arguments = {**item, "arguments": ""}, item["arguments"]
             yield event("response.output_item.added", output_index=index, item=opened)
-            yield event("response.function_call_arguments.delta", **at, delta=given)
+            yield event("response.function_call_arguments.delta", **at, delta=arguments)
             yield event(
-                "response.function_call_arguments.done", **at, name=item["name"], arguments=given
+                "response.function_call_arguments.done",
+                **at,
+                name=item["name"],
+                arguments=arguments,
             )
         yield event("response.output_item.done", output_index=index, item=item)
     yield event(f"response.{whole['status']}", response=whole)
@@ -143,8 +147,8 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
         part = {"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}
         head = {"id": f"msg_{answer.id}", "type": "message", "role": "assistant"}
         items.append({**head, "status": "completed", "content": [part]})
-    for place, call in enumerate(answer.calls):
-        head = {"id": f"fc_{answer.id}_{place}", "type": "function_call", "call_id": call.id}
+    for index, call in enumerate(answer.calls):
+        head = {"id": f"fc_{answer.id}_{index}", "type": "function_call", "call_id": call.id}
         items.append(
             {**head, "name": call.name, "arguments": call.arguments, "status": "completed"}
         )
@@ -152,7 +156,7 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _add(messages: list[Message], item: Mapping[str, Any]) -> None:
-    """Append what an item says; the parts of one assistant's turn are one message."""
+    """Append an item; the parts of one assistant's turn become one message."""
     match "message" if item.get("type") is None else item["type"]:
         case "message":
             speaker = _SPEAKERS.get(str(item.get("role")))

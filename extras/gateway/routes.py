@@ -1,4 +1,4 @@
-"""What a request is answered with, by its path: the wires, and what they have in common."""
+"""Routes a request to its wire by its path, and does what all wires have in common."""
 
 import asyncio
 import hashlib
@@ -11,9 +11,9 @@ from typing import Any
 import orjson
 
 from coterie.extras.gateway import anthropic, chat, fields, responses
-from coterie.extras.gateway.http import Asked, Reply
-from coterie.extras.gateway.length import refuse_too_long
+from coterie.extras.gateway.http import HttpRequest, Reply
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
+from coterie.extras.gateway.rendering import refuse_too_long
 from coterie.extras.gateway.session import Call, Session
 
 _KEEPALIVE_S = 10.0
@@ -21,28 +21,28 @@ _KEEPALIVE_S = 10.0
 
 @dataclass(frozen=True)
 class Key:
-    """What a key opens."""
+    """What a key gives access to."""
 
     session: Session
     role: str
-    """The one that is asked, whatever model a request names; "": the model says."""
+    """The role that answers; ``""``: the model of a request names it."""
 
 
-async def respond(asked: Asked, key: Key) -> Reply:
-    """The reply to a request, when it is there.
+async def respond(http_request: HttpRequest, key: Key) -> Reply:
+    """Answer a request.
 
     Raises:
-        Refused: it is not answered.
+        Refused: the request gets no answer.
     """
-    path = asked.path.rstrip("/").removeprefix("/v1")
-    if asked.method == "GET" and path == "/models":
+    path = http_request.path.rstrip("/").removeprefix("/v1")
+    if http_request.method == "GET" and path == "/models":
         return _models(key)
     if path not in _WIRES:
         known = ", ".join(f"/v1{name}" for name in ("/models", *_WIRES))
-        raise Refused(404, f"there is no {asked.path[:80]}; known: {known}")
-    if asked.method != "POST":
-        raise Refused(405, f"{asked.path} takes POST")
-    return await _WIRES[path](asked, key)
+        raise Refused(404, f"there is no {http_request.path[:80]}; known: {known}")
+    if http_request.method != "POST":
+        raise Refused(405, f"{http_request.path} takes POST")
+    return await _WIRES[path](http_request, key)
 
 
 def _models(key: Key) -> Reply:
@@ -53,21 +53,21 @@ def _models(key: Key) -> Reply:
     return _reply({"object": "list", "data": models, "has_more": False})
 
 
-async def _chat(asked: Asked, key: Key) -> Reply:
-    body = fields.read_body(asked.body)
+async def _chat(http_request: HttpRequest, key: Key) -> Reply:
+    body = fields.read_body(http_request.body)
     options = body.get("stream_options")
     with_usage = isinstance(options, dict) and bool(options.get("include_usage"))
     events = partial(chat.events, with_usage=with_usage)
-    return await _sampled(asked, key, chat.read(body), chat.write, events)
+    return await _sample(http_request, key, chat.read(body), chat.write, events)
 
 
-async def _anthropic(asked: Asked, key: Key) -> Reply:
-    request = anthropic.read(fields.read_body(asked.body))
-    return await _sampled(asked, key, request, anthropic.write, anthropic.events)
+async def _anthropic(http_request: HttpRequest, key: Key) -> Reply:
+    request = anthropic.read(fields.read_body(http_request.body))
+    return await _sample(http_request, key, request, anthropic.write, anthropic.events)
 
 
-async def _responses(asked: Asked, key: Key) -> Reply:
-    body, known = fields.read_body(asked.body), key.session.responses
+async def _responses(http_request: HttpRequest, key: Key) -> Reply:
+    body, known = fields.read_body(http_request.body), key.session.responses
     earlier: tuple[Message, ...] = ()
     if (name := body.get("previous_response_id")) is not None:
         role, earlier = known.get(str(name), ("", ()))
@@ -80,34 +80,26 @@ async def _responses(asked: Asked, key: Key) -> Reply:
             messages = (*request.messages, answer.message())
             known[f"resp_{answer.id}"] = _role(key, request), messages
 
-    return await _sampled(asked, key, request, responses.write, responses.events, remember)
+    return await _sample(http_request, key, request, responses.write, responses.events, remember)
 
 
-_WIRES: Mapping[str, Callable[[Asked, Key], Awaitable[Reply]]] = {
+_WIRES: Mapping[str, Callable[[HttpRequest, Key], Awaitable[Reply]]] = {
     "/chat/completions": _chat,
     "/messages": _anthropic,
     "/responses": _responses,
 }
 
 
-async def _sampled(
-    asked: Asked,
+async def _sample(
+    http_request: HttpRequest,
     key: Key,
     request: Request,
     write: Callable[[Answer, str], dict[str, Any]],
     events: Callable[[Answer, str], Iterator[bytes]],
     remember: Callable[[Answer], None] = lambda answer: None,
 ) -> Reply:
-    """The reply to a request for an answer of a role.
-
-    Args:
-        asked: as it came.
-        key: with which.
-        request: what it asks.
-        write: (answer, model) -> the body.
-        events: the same as a stream.
-        remember: called with the answer before it is sent.
-    """
+    """Have a role answer. ``write`` and ``events`` turn (answer, model) into a body or a stream;
+    ``remember`` is called with the answer before it is sent."""
     role = _role(key, request)
     if not request.messages:
         raise Refused(400, "there is no message: send at least one")
@@ -121,17 +113,17 @@ async def _sampled(
     try:
         await refuse_too_long(key.session.codecs.get(role), role, request)
     except Refused:
-        key.session.refuse(role)
+        key.session.count_refusal(role)
         raise
-    name = hashlib.blake2b(asked.path.encode() + b"\0" + asked.body).digest()
-    retry = asked.headers.get("x-stainless-retry-count", "0") != "0"
-    call = key.session.ask(role, request, name, asked.here, retry=retry)
+    digest = hashlib.blake2b(http_request.path.encode() + b"\0" + http_request.body).digest()
+    retry = http_request.headers.get("x-stainless-retry-count", "0") != "0"
+    call = key.session.ask(role, request, digest, http_request.is_connected, retry=retry)
 
     def sent() -> None:
         call.delivered |= call.answer.done() and not call.answer.exception()
 
     if request.stream:
-        stream = _streamed(call, request.model, events, remember)
+        stream = _stream(call, request.model, events, remember)
         return Reply(200, stream=stream, kind="text/event-stream", sent=sent)
     answer = await asyncio.shield(call.answer)
     remember(answer)
@@ -155,7 +147,7 @@ def _role(key: Key, request: Request) -> str:
     return request.model
 
 
-async def _streamed(
+async def _stream(
     call: Call,
     model: str,
     events: Callable[[Answer, str], Iterator[bytes]],
@@ -177,14 +169,14 @@ async def _streamed(
 def _reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     try:
         body = orjson.dumps(value)
-    except TypeError:  # a number that has more than 64 bits, in the arguments of a call
+    except TypeError:  # orjson writes no number of more than 64 bits; a call's arguments may have
         body = json.dumps(value).encode()
     return Reply(status, body, headers=headers or {})
 
 
 def refusal(status: int, sentence: str) -> Reply:
-    """The reply to a request that is not answered."""
-    # Asked again it would be refused again; clients of these wires read the header.
+    """The reply that refuses a request."""
+    # OpenAI's and Anthropic's clients read this header; a retry would be refused again.
     return _reply(_error(status, sentence), status, {"x-should-retry": "false"})
 
 

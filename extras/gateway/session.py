@@ -1,4 +1,4 @@
-"""One episode as its program sees it: calls that wait for their answers, until it ends."""
+"""One episode as its program sees it: calls that wait for their answers, until the program ends."""
 
 import asyncio
 from collections import Counter, deque
@@ -11,48 +11,48 @@ from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 from coterie.extras.gateway.settings import GatewaySettings
 
 _MOST_WAITING = 256
-"""Calls of one role at the same time."""
+"""Calls of one role that may wait at the same time."""
 
 
 @dataclass(eq=False)
 class Call:
-    """One call of a program, and who waits for its answer: retries of it wait with it."""
+    """One call of a program. Retries of the same request share it."""
 
     request: Request
     answer: "asyncio.Future[Answer]"
-    waiting: list[Callable[[], bool]] = field(default_factory=list)
-    """Whether each who waits is still there."""
+    clients: list[Callable[[], bool]] = field(default_factory=list)
+    """For each client that waits: whether it is still connected."""
     delivered: bool = False
-    """Whether the answer was sent to somebody who was there."""
+    """Whether a connected client received the answer."""
     turn: int = -1
-    """Which turn of its role it is; -1 where it was not sampled."""
+    """Index of the role's turn that answered it; -1 before, and for a refusal."""
 
     @property
-    def wanted(self) -> bool:
-        """Whether anybody waits for it."""
-        return any(here() for here in self.waiting)
+    def awaited(self) -> bool:
+        """Whether any client still waits for the answer."""
+        return any(is_connected() for is_connected in self.clients)
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProgramResult:
     """How a program ended."""
 
-    result: Any = None
+    value: Any = None
     failure: str = ""
-    """Why it has none."""
+    """Why there is no value; empty if there is one."""
 
 
 @dataclass(frozen=True)
-class Situation:
-    """What an episode waits for."""
+class SessionState:
+    """What an episode does next: answer calls, or end."""
 
     calls: Mapping[str, Call]
-    """Role -> the first of its calls that is to be answered."""
-    ended: Ended | None
+    """Role -> the oldest of its calls without an answer."""
+    result: ProgramResult | None
 
 
 class Session:
-    """Lives in the gateway's event loop, and is touched nowhere else."""
+    """The calls of one program. Only the gateway's event loop may touch it."""
 
     def __init__(
         self,
@@ -60,133 +60,138 @@ class Session:
         settings: GatewaySettings,
         codecs: Mapping[str, TokenCodec] | None = None,
     ) -> None:
-        """``codecs``: of the roles, which say how much their contexts hold."""
+        """``codecs``: role -> codec, whose context limits the length of requests."""
         self.roles, self.codecs = tuple(roles), dict(codecs or {})
         self.counts: Counter[str] = Counter()
-        """Calls that were ``replayed``, ``abandoned`` (nobody waits for the answer) or
+        """Calls that were ``replayed``, ``abandoned`` (no client waits for the answer) or
         ``refused`` (a budget is used up)."""
-        self.ended: Ended | None = None
+        self.result: ProgramResult | None = None
         self.stop: Callable[[], None] = lambda: None
         """Ends the program."""
         self.calls: dict[str, list[Call]] = {role: [] for role in roles}
-        """All that were sampled, by turn."""
+        """Role -> its answered calls, by turn."""
         self.responses: dict[str, tuple[str, tuple[Message, ...]]] = {}
-        """(role, conversation) that ``previous_response_id`` can name."""
+        """``previous_response_id`` -> (role, conversation)."""
         self._settings = settings
         self._queues: dict[str, deque[Call]] = {role: deque() for role in roles}
-        self._recent: dict[tuple[str, bytes], Call] = {}
-        self._asked: Counter[str] = Counter()
-        self._sampled: Counter[str] = Counter()
+        self._by_digest: dict[tuple[str, bytes], Call] = {}
+        self._call_counts: Counter[str] = Counter()
+        self._token_counts: Counter[str] = Counter()
         self._changed = asyncio.Event()
 
     def ask(
-        self, role: str, request: Request, name: bytes, here: Callable[[], bool], *, retry: bool
+        self,
+        role: str,
+        request: Request,
+        digest: bytes,
+        is_connected: Callable[[], bool],
+        *,
+        retry: bool,
     ) -> Call:
-        """A call, in its role's queue.
+        """Put a call into the queue of its role.
 
         Args:
-            role: who is asked.
-            request: what.
-            name: the same for a request that is sent again.
-            here: whether who asks still waits.
-            retry: whether it says itself that it is sent again.
+            role: the role that answers.
+            request: the request.
+            digest: identifies the request; the same when it is sent again.
+            is_connected: whether the client still waits.
+            retry: whether the client says that it sends the request again.
 
         Raises:
             Refused: the episode has ended, or a budget is used up.
         """
-        self._check_alive()
-        known = self._recent.get((role, name))
-        if retry and known is not None:
+        self._check_running()
+        first = self._by_digest.get((role, digest))
+        if retry and first is not None:
             self.counts["replayed"] += 1
-            known.waiting.append(here)
-            return known
+            first.clients.append(is_connected)
+            return first
         self.check(role)
-        self._asked[role] += 1
-        call = Call(request, asyncio.get_running_loop().create_future(), [here])
-        # Nobody may be left to look at an answer that is a refusal.
+        self._call_counts[role] += 1
+        call = Call(request, asyncio.get_running_loop().create_future(), [is_connected])
+        # Retrieve a refusal that nobody reads, or asyncio logs it as an error.
         call.answer.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._recent[role, name] = call
+        self._by_digest[role, digest] = call
         self._queues[role].append(call)
         self._changed.set()
         return call
 
     def check(self, role: str) -> None:
-        """Refuse a further call of the role where it may have none.
+        """Check that the role may have a further call.
 
         Raises:
             Refused: the episode has ended, or a budget is used up.
         """
-        self._check_alive()
+        self._check_running()
         self._check_budget(role)
 
-    def refuse(self, role: str) -> None:
-        """Count a call that is refused: it is one of those that the role may have."""
-        self._asked[role] += 1
+    def count_refusal(self, role: str) -> None:
+        """Count a refused call: it uses up one of the role's calls."""
+        self._call_counts[role] += 1
         self.counts["refused"] += 1
 
     def answer(self, answers: Sequence[tuple[str, Call, Answer | Refused]]) -> None:
-        """Hand the program the answers of roles to calls; one that has ended meanwhile gets
-        none."""
+        """Send (role, call, answer) to the program, unless it has ended in the meantime."""
         for role, call, answer in answers:
             if call in self._queues[role]:
                 self._queues[role].remove(call)
             if isinstance(answer, Answer):
                 call.turn = len(self.calls[role])
                 self.calls[role].append(call)
-                self._sampled[role] += answer.completion_tokens
+                self._token_counts[role] += answer.completion_tokens
             _settle(call, answer)
 
-    async def asked(self) -> None:
-        """Wait until the program asks, or ends."""
+    async def next_calls(self) -> None:
+        """Wait until the program makes a call, or ends."""
         try:
             async with asyncio.timeout(self._settings.patience_s):
-                while not self._waits():
+                while not self._is_ready():
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
             seconds = self._settings.patience_s
-            self.finish(Ended(failure=f"the program did nothing for {seconds:g} s"))
+            self.finish(ProgramResult(failure=f"the program did nothing for {seconds:g} s"))
 
-    def situation(self) -> Situation:
-        """What is to be answered now."""
-        waiting = {role: queue[0] for role, queue in self._queues.items() if queue}
-        return Situation({} if self.ended else waiting, self.ended)
+    def state(self) -> SessionState:
+        """The calls to answer now, or the result."""
+        oldest = {role: queue[0] for role, queue in self._queues.items() if queue}
+        return SessionState({} if self.result else oldest, self.result)
 
-    def finish(self, ended: Ended) -> None:
-        """The program has ended, or is ended; what it still waits for is refused."""
-        if self.ended is not None:
+    def finish(self, result: ProgramResult) -> None:
+        """End the episode, and refuse the calls that still wait."""
+        if self.result is not None:
             return
-        self.ended = ended
+        self.result = result
         self.stop()
         for queue in self._queues.values():
             while queue:
                 self.counts["abandoned"] += 1
                 _settle(queue.popleft(), Refused(409, "this episode has ended"))
-        self._recent.clear()
+        self._by_digest.clear()
         self._changed.set()
 
     def undelivered(self, role: str) -> set[int]:
-        """Turns whose answers reached nobody."""
+        """Turns whose answers no client received."""
         return {call.turn for call in self.calls[role] if not call.delivered}
 
-    def _waits(self) -> bool:
-        """Whether somebody waits for an answer, or nobody ever will."""
+    def _is_ready(self) -> bool:
+        """Drop calls whose clients have gone; say whether a call is left, or the program ended."""
         for queue in self._queues.values():
-            while queue and not queue[0].wanted:
+            while queue and not queue[0].awaited:
                 self.counts["abandoned"] += 1
                 _settle(queue.popleft(), Refused(409, "nobody waits for this"))
-        return self.ended is not None or any(self._queues.values())
+        return self.result is not None or any(self._queues.values())
 
-    def _check_alive(self) -> None:
-        if self.ended is not None:
+    def _check_running(self) -> None:
+        if self.result is not None:
             raise Refused(409, "this episode has ended")
 
     def _check_budget(self, role: str) -> None:
         most, tokens = self._settings.max_calls, self._settings.max_tokens
         why = ""
-        if self._asked[role] >= most:
+        if self._call_counts[role] >= most:
             why = f"{role} has used up its {most} calls of this episode (--env.max-calls)"
-        elif tokens and self._sampled[role] >= tokens:
+        elif tokens and self._token_counts[role] >= tokens:
             why = f"{role} has used up its {tokens} tokens of this episode (--env.max-tokens)"
         elif len(self._queues[role]) >= _MOST_WAITING:
             why = f"{role} has {_MOST_WAITING} calls waiting already"

@@ -1,4 +1,4 @@
-"""Makes one program of the blocks of a response: the solution, what it needs, no demonstrations.
+"""Makes one program of the blocks of a response: the solution with its helpers, without examples.
 
 It parses text that a model wrote, so it runs in the guarded process only. The module imports
 nothing from this project: child processes run it as a plain file.
@@ -12,16 +12,16 @@ import importlib
 import re
 import textwrap
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
-_EDITOR = (
+_LEETCODE = (
     *("collections", "heapq", "bisect", "itertools", "functools", "math", "operator", "string"),
     *("random", "re", "datetime", "copy", "statistics", "fractions"),
 )
 _MOST_PARSED = 1 << 21
-"""Characters that are parsed at most to find the ends of incomplete statements."""
+"""Maximum number of characters to parse in search of the ends of incomplete statements."""
 _CONTINUES = re.compile(r"(?:else|elif|except|finally)\b|[)\]}]|[ \t]|$")
 _HEADER = re.compile(r"(?:async|def|class)\b|@")
 _INDENTED = re.compile(r"[ \t]|\s*$")
@@ -37,11 +37,11 @@ class Statement:
             ast.Module([*futures, node], []), "<program>", "exec", dont_inherit=True
         )
         self.binds: set[str] = set()
-        """Names of the module that it gives a value."""
+        """Global names that it assigns."""
         self.loads: set[str] = set()
-        """Names of the module that it reads, now or when its functions are called."""
+        """Global names that it reads, at once or when its functions are called."""
         self.reads: set[str] = set()
-        """Names of the module that it reads at once."""
+        """Global names that it reads at once."""
         self._read(self.code, top=True)
 
     def _read(self, code: CodeType, *, top: bool) -> None:
@@ -58,7 +58,7 @@ class Statement:
                 self._read(constant, top=False)
 
     def extends(self, names: set[str]) -> bool:
-        """Whether it changes a part of one of ``names``: ``f.calls = 0``, ``table[0] = 1``."""
+        """Whether it changes a part of a name's value: ``f.calls = 0``, ``table[0] = 1``."""
         if not isinstance(self.node, ast.Assign | ast.AugAssign | ast.AnnAssign):
             return False
         targets = self.node.targets if isinstance(self.node, ast.Assign) else [self.node.target]
@@ -98,26 +98,27 @@ def assemble(blocks: list[str], home: int, entry: str, prompt: str, kind: str) -
     """
     continues = kind == "continuation"
     text = _continued(prompt, blocks[home]) if continues else blocks[home]
-    own = _read(text, entry, cut=kind != "whole")
+    statements = _read(text, entry, cut=kind != "whole")
     before = [] if continues else [part for part in _read(prompt) if entry not in part.binds]
-    solution = _solution(own, entry, first=continues)
+    solution = _solution(statements, entry, first=continues)
     if solution is None:
-        return [*before, *own]
-    found = _needed(solution, own)
-    known = set(dir(builtins)).union(*(part.binds for part in [*own, *before]))
-    if all(entry in part.reads for part in own if entry in part.binds):
-        known -= {entry}  # f = cache(f)
+        return [*before, *statements]
+    needed = _closure(solution.binds | solution.loads, statements)
+    known = set(dir(builtins)).union(*(part.binds for part in [*statements, *before]))
+    if all(entry in part.reads for part in statements if entry in part.binds):
+        known -= {entry}  # f = cache(f) needs a definition from elsewhere
     # The nearest block first, those after the solution last.
-    others = [*reversed(blocks[:home]), *blocks[home + 1 :]] if found - known else []
-    pulled = _pulled(found - known, [_read(block) for block in others], known, entry)
-    found |= set().union(*(part.loads for part in pulled))
-    return [*before, *pulled, *_without_demonstrations(own, solution, found, entry, continues)]
+    others = [*reversed(blocks[:home]), *blocks[home + 1 :]] if needed - known else []
+    helpers = _helpers(needed - known, [_read(block) for block in others], known, entry)
+    needed |= set().union(*(part.loads for part in helpers))
+    kept = _without_examples(statements, solution, needed, entry, continues)
+    return [*before, *helpers, *kept]
 
 
 def defines(text: str, name: str) -> bool:
-    """Whether a line of ``text`` looks as if it gave a value to ``name``."""
+    """Whether a line of ``text`` looks like a definition of ``name``."""
     word = re.escape(name)
-    # "triple = 12" is what a program printed.
+    # A constant is none: "triple = 12" is the output of a program.
     value = r"(?!=)[ \t]*+(?!True\b|False\b|None\b)(?=[A-Za-z_(])"
     function = rf"(?:async[ \t]+)?(?:def|class)[ \t]+{word}\b"
     line = rf"^[ \t]*(?:{function}|{word}[ \t]*(?::[^=\n]+)?={value})"
@@ -141,15 +142,15 @@ def _read(text: str, entry: str = "", *, cut: bool = True) -> list[Statement]:
 
 
 def _nodes(text: str, entry: str, cut: bool) -> list[ast.stmt]:
-    """The statements of a text; what cannot be parsed is left out."""
+    """Parse a text; skip what cannot be parsed."""
     for attempt in (text, textwrap.dedent(text)):
         nodes = _parsed(attempt)
         if nodes is not None:
             return nodes
     chunks = _chunks(textwrap.dedent(text))
-    versions = [place for place, (chunk, _) in enumerate(chunks) if entry and defines(chunk, entry)]
+    versions = [i for i, (chunk, _) in enumerate(chunks) if entry and defines(chunk, entry)]
     if versions and chunks[versions[-1]][1] is None:
-        # A second version that breaks off with the text is not the answer; one that is wrong is.
+        # Use an earlier version if the last one breaks off with the text, not if it is just wrong.
         breaks_off = cut and versions[-1] == len(chunks) - 1 and len(versions) > 1
         if not breaks_off:
             raise SyntaxError("the last version cannot be parsed")
@@ -164,9 +165,9 @@ def _parsed(text: str) -> list[ast.stmt] | None:
 
 
 def _chunks(text: str) -> list[tuple[str, list[ast.stmt] | None]]:
-    """Statements, and the lines that are none: each with what follows it with an indentation."""
+    """Cut a text into statements and other lines, each with the indented lines after it."""
     lines = text.split("\n")
-    starts = [place for place, line in enumerate(lines) if not _CONTINUES.match(line)]
+    starts = [index for index, line in enumerate(lines) if not _CONTINUES.match(line)]
     ends = [*starts[1:], len(lines)]
     chunks: list[tuple[str, list[ast.stmt] | None]] = []
     at, budget = 0, _MOST_PARSED
@@ -185,7 +186,7 @@ def _chunks(text: str) -> list[tuple[str, list[ast.stmt] | None]]:
             source = "\n".join(lines[starts[at] : ends[last]])
         chunks.append((source, nodes))
         if nodes is None and not _HEADER.match(source):
-            # Words, and behind them perhaps code with an indentation.
+            # A line of prose may be followed by indented code.
             chunks += _chunks(textwrap.dedent(source.partition("\n")[2]))
         at = last + 1
     return chunks
@@ -199,10 +200,10 @@ def _incomplete(source: str) -> bool:
 
 
 def _continued(prompt: str, body: str) -> str:
-    """The prompt with the body of its function, whose indentation may be lost or another."""
+    """Append the body of its function to the prompt, and repair the body's indentation."""
     head, lines = prompt.rstrip(), body.strip("\n").split("\n")
     # The function ends before the next line that begins at the margin.
-    margins = (place for place, line in enumerate(lines) if place and not _INDENTED.match(line))
+    margins = (index for index, line in enumerate(lines) if index and not _INDENTED.match(line))
     end = next(margins, len(lines))
     inside, rest = "\n".join(lines[:end]), lines[end:]
     first, _, others = inside.partition("\n")
@@ -221,22 +222,18 @@ def _indented(text: str) -> str:
     return textwrap.indent(textwrap.dedent(text), "    ")
 
 
-def _solution(own: list[Statement], entry: str, *, first: bool) -> Statement | None:
-    versions = [part for part in own if entry in part.binds] or [
-        part for part in own if part.has_method(entry)
+def _solution(statements: list[Statement], entry: str, *, first: bool) -> Statement | None:
+    versions = [part for part in statements if entry in part.binds] or [
+        part for part in statements if part.has_method(entry)
     ]
     if not versions:
         return None
     return versions[0] if first else versions[-1]
 
 
-def _needed(solution: Statement, own: list[Statement]) -> set[str]:
-    """Names that the solution needs, itself included."""
-    return _closure(solution.binds | solution.loads, own)
-
-
-def _closure(names: set[str], parts: Iterable[Statement]) -> set[str]:
-    names, parts = set(names), list(parts)
+def _closure(names: set[str], parts: list[Statement]) -> set[str]:
+    """``names``, and all names that their definitions need."""
+    names = set(names)
     while True:
         more = {name for part in parts if part.binds & names for name in part.loads} - names
         if not more:
@@ -244,10 +241,10 @@ def _closure(names: set[str], parts: Iterable[Statement]) -> set[str]:
         names |= more
 
 
-def _pulled(
+def _helpers(
     missing: set[str], others: list[list[Statement]], known: set[str], entry: str
 ) -> list[Statement]:
-    """Statements of other blocks that define what is missing, nearest blocks first."""
+    """Statements of other blocks that define what is missing; nearer blocks have precedence."""
     taken: list[list[Statement]] = [[] for _ in others]
     missing = set(missing)
     while missing:
@@ -258,13 +255,13 @@ def _pulled(
             if not makers:
                 continue
             if not any(isinstance(part.node, _DEFINITIONS) for part in makers):
-                # primes.append(2), or a loop that fills a table.
+                # A table may be filled by later statements: primes.append(2), or a loop.
                 makers += [part for part in block if name in part.reads and entry not in part.loads]
             chosen += makers
             missing |= {load for part in makers for load in part.loads} - known
             break
         else:
-            # "from math import *" says no names.
+            # Nothing defines the name: take it from "from math import *", which names nothing.
             for block, chosen in zip(others, taken, strict=True):
                 chosen += [part for part in block if part.imports_all]
     in_order = [
@@ -274,35 +271,35 @@ def _pulled(
     return [part for block in reversed(in_order) for part in block]
 
 
-def _without_demonstrations(
-    own: list[Statement], solution: Statement, needed: set[str], entry: str, continues: bool
+def _without_examples(
+    statements: list[Statement], solution: Statement, needed: set[str], entry: str, continues: bool
 ) -> list[Statement]:
-    """What the solution needs, without what only calls it."""
+    """Drop statements that only call the solution."""
     users = {entry, *(solution.binds if solution.has_method(entry) else ())}
     while True:
-        more = {name for part in own if part.loads & users for name in part.binds} - users - needed
+        more = {name for part in statements if part.loads & users for name in part.binds}
+        more -= users | needed
         if not more:
             break
         users |= more
-    end = own.index(solution)
+    end = statements.index(solution)
     kept: list[Statement] = []
-    for place, part in enumerate(own):
+    for index, part in enumerate(statements):
         if part.binds & needed:
-            # The next problem that a base model makes up may define the function anew.
-            keep = not continues or place <= end or entry not in part.binds
+            # A base model may go on to invent the next problem, and define the function again.
+            keep = not continues or index <= end or entry not in part.binds
         elif isinstance(part.node, _DEFINITIONS) or part.extends(needed):
             keep = True
         else:
-            keep = not part.loads & users and not (continues and place > end)
+            keep = not part.loads & users and not (continues and index > end)
         if keep:
             kept.append(part)
     return kept
 
 
-def _of_editor(names: set[str]) -> dict[str, Any]:
-    """Which of ``names`` LeetCode's editor has imported for a solution class: modules, and what is
-    in them."""
-    modules = {name: importlib.import_module(name) for name in _EDITOR}
+def _leetcode_names(names: set[str]) -> dict[str, Any]:
+    """Those of ``names`` that LeetCode imports for a solution class: modules and their members."""
+    modules = {name: importlib.import_module(name) for name in _LEETCODE}
     found = {name: modules[name] for name in names & modules.keys()}
     for name in names - modules.keys():
         for module in modules.values():
@@ -315,8 +312,7 @@ def _of_editor(names: set[str]) -> dict[str, Any]:
 def load(statements: list[Statement], entry: str, space: dict[str, Any]) -> Any:
     """Run the statements in ``space`` and return the function.
 
-    A statement that raises an exception is left out, unless it defines the function: what remains
-    is held to the tests.
+    A statement that raises an exception is skipped, unless it defines the function.
 
     Raises:
         KeyError: no function has that name.
@@ -324,7 +320,7 @@ def load(statements: list[Statement], entry: str, space: dict[str, Any]) -> Any:
     loads: set[str] = set().union(*(part.loads for part in statements))
     space.update({name: getattr(typing, name) for name in loads.intersection(typing.__all__)})
     if any(part.has_method(entry) for part in statements):
-        space.update(_of_editor(loads - set(dir(builtins)) - space.keys()))
+        space.update(_leetcode_names(loads - set(dir(builtins)) - space.keys()))
     for part in statements:
         try:
             exec(part.code, space)

@@ -61,7 +61,7 @@ def output_of(source: str, limits: ProgramLimits = _LIMITS, longest: int = 1000)
     Raises:
         UserError: this machine cannot guard processes.
     """
-    # What is remembered has a bound, and so has what a model can make of it.
+    # Bounds the memory of the cache below.
     if len(source) > LONGEST:
         return f"killed: longer than {LONGEST:,} characters\n"[:longest]
     return _output_of(source, limits, longest)
@@ -111,5 +111,5 @@ def _shown(reply: Any, longest: int) -> str:
             text = f"{name}\n"
         case _:
             text = "killed\n"
-    # Half a surrogate is no text that a tokenizer takes.
+    # Tokenizers accept no half of a surrogate pair.
     return text[:longest].encode("utf-8", "replace").decode()

@@ -11,7 +11,7 @@ from coterie.extras.programs.assemble import defines
 from coterie.extras.programs.sandbox import Program
 
 _MOST = 1 << 18
-"""Characters of all blocks; of a longer response only the block with the solution is used."""
+"""Maximum number of characters of all blocks; a longer response gives the solution's block only."""
 _MARGIN = re.compile(r"(?:[ \t>]|[-*+](?=[ \t])|\d{1,3}[.)](?=[ \t]))*+")
 _MARK = re.compile(r"(?P<mark>`{3,}+|~{3,}+)(?P<rest>.*)")
 _LATE = re.compile(r"(?<!`)(?P<mark>`{3,}+)[ \t]?\w{0,20}$")
@@ -57,22 +57,21 @@ def program_in(text: str, entry: str, prompt: str) -> Program | None:
     """
     blocks = _blocks(_without_end(text))
     texts = [block.text for block in blocks]
-    places = range(len(blocks))
-    fenced = [place for place in places if blocks[place].fenced]
-    goes_on = [place for place in fenced if prompt and _goes_on(texts[place], least=1)]
-    names = [place for place in fenced if re.search(rf"\b{re.escape(entry)}\b", texts[place])]
-    versions = [place for place in places if defines(texts[place], entry)]
-    defining = [place for place in versions if not _is_stub(texts[place], entry)] or versions
-    if prompt and _goes_on(_before(texts[0], entry), least=2):
+    fenced = [i for i, block in enumerate(blocks) if block.fenced]
+    bodies = [i for i in fenced if prompt and _is_body(texts[i], least=1)]
+    mentions = [i for i in fenced if re.search(rf"\b{re.escape(entry)}\b", texts[i])]
+    versions = [i for i, text in enumerate(texts) if defines(text, entry)]
+    definitions = [i for i in versions if not _is_stub(texts[i], entry)] or versions
+    if prompt and _is_body(_before(texts[0], entry), least=2):
         home, kind = 0, "continuation"
-    elif defining:
-        home = defining[-1]
+    elif definitions:
+        home = definitions[-1]
         kind = "whole" if blocks[home].closed else "cut"
-    elif goes_on:
-        home, kind = goes_on[-1], "continuation"
-    elif names:
-        home, kind = names[-1], "whole"
-    elif prompt and _goes_on(texts[0], least=1):
+    elif bodies:
+        home, kind = bodies[-1], "continuation"
+    elif mentions:
+        home, kind = mentions[-1], "whole"
+    elif prompt and _is_body(texts[0], least=1):
         home, kind = 0, "continuation"
     else:
         return None
@@ -82,7 +81,7 @@ def program_in(text: str, entry: str, prompt: str) -> Program | None:
 
 
 def _is_stub(block: str, entry: str) -> bool:
-    """Whether the last definition of a block only recalls one: its body is ``...`` or ``pass``."""
+    """Whether the body of the last definition in a block is only ``...`` or ``pass``."""
     head = rf"^[ \t]*(?:async[ \t]+)?def[ \t]+{re.escape(entry)}\b"
     *_, last = [-1, *(match.start() for match in re.finditer(head, block, re.MULTILINE))]
     signature = rf"{head}[^\n]{{0,300}}:[ \t]*+(?:#[^\n]*+)?\n?[ \t]*+"
@@ -91,14 +90,14 @@ def _is_stub(block: str, entry: str) -> bool:
 
 
 def _before(block: str, entry: str) -> str:
-    """What may be the body of the prompt's function: all of a block that does not define the
-    function itself, or what stands before the first definition."""
+    """The part of a block that may continue the prompt's function: all of it, or what precedes its
+    first definition if it defines the function itself."""
     first = _DEFINITION.search(block) if defines(block, entry) else None
     return block[: first.start()] if first else block
 
 
 def _without_end(text: str) -> str:
-    """``text`` without marks of its end that are spelled out, the last one perhaps in part."""
+    """Strip end-of-text tokens that a model spelled out; the last one may be incomplete."""
     for _ in range(_MOST_MARKS):
         text = text.rstrip()
         mark = _END.search(text, max(len(text) - 40, 0))
@@ -108,8 +107,9 @@ def _without_end(text: str) -> str:
     return text
 
 
-def _goes_on(block: str, least: int) -> bool:
-    """Whether a block looks like the body of a function: indented, or with ``return``."""
+def _is_body(block: str, least: int) -> bool:
+    """Whether a block looks like the body of a function: indented by ``least``, or with
+    ``return``."""
     line = next((line for line in block.split("\n") if line.strip()), "")
     if line.startswith("\t") or len(line) - len(line.lstrip(" ")) >= least:
         return True
@@ -119,10 +119,8 @@ def _goes_on(block: str, least: int) -> bool:
 
 
 def _blocks(text: str) -> list[_Block]:
-    """Cut a text at its fences: what stands between two of them is a block, prose as well.
-
-    A stray fence then moves no code out of its block.
-    """
+    """Cut a text at its fences into blocks of code and of prose."""
+    # Prose is a block, too: a stray fence then moves no code out of its block.
     blocks = [_Block([], fenced=False)]
     opened = ""
     for line in text.split("\n"):
@@ -138,7 +136,7 @@ def _blocks(text: str) -> list[_Block]:
         found = early or late
         mark = found["mark"] if found else ""
         if not found and not opened and "```" in bare:
-            # Between words: all of it on one line.
+            # Code between words: ``see ```f = 1``` there``.
             words, _, rest = bare.partition("```")
             inline, ticks, _ = rest.rpartition("```")
             if ticks:

@@ -19,16 +19,15 @@ def main(memory: int, cpu_s: int, numpy_folder: str = "") -> None:
     Args:
         memory: limit of the address space, in bytes.
         cpu_s: limit of processor time, in seconds.
-        numpy_folder: where numpy lies, for a program that uses it.
+        numpy_folder: folder that contains numpy, for a program that uses it.
     """
     sys.path.insert(0, str(Path(__file__).parent))
-    import modules
     from assemble import assemble, load
-    from guard import guard
+    from guard import guard, load_modules
     from wire import BrokenLinkError, Link, Peer
 
     sys.path.pop(0)
-    modules.load()
+    load_modules()
     peer = Peer(Link(os.dup(0), os.dup(1)), longest=None)
     if numpy_folder:
         sys.path.append(numpy_folder)
@@ -47,7 +46,7 @@ def main(memory: int, cpu_s: int, numpy_folder: str = "") -> None:
         peer.returns_arguments = job["returns_arguments"]
         try:
             entry = job["program"]["entry"]
-            # Dataclasses look for the module of their annotations.
+            # Dataclasses look up the module of their annotations.
             sys.modules["program"] = module = types.ModuleType("program")
             function = load(assemble(**job["program"]), entry, vars(module))
 

@@ -39,7 +39,7 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 @dataclass(frozen=True)
 class ProgramLimits(Validated):
-    """What a program may use up."""
+    """Limits on the resources of a program."""
 
     deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 10.0
     """Seconds for loading the program and all of its tests."""
@@ -100,7 +100,7 @@ def run(
 
 
 def job_of(program: Program, entry: str, prompt: str = "") -> dict[str, Any]:
-    """What the player needs to make and load a program."""
+    """The job of the player: the parts of a program, and the name of its function."""
     parts = {"blocks": program.blocks, "home": program.home, "kind": program.kind}
     return {**parts, "entry": entry, "prompt": prompt}
 

@@ -1,7 +1,7 @@
-"""The process that runs the tests: it calls the program over a pipe; only it knows the verdict.
+"""The process that runs the tests. It calls the program over a pipe, and alone knows the verdict.
 
-The tests come with a data set, so this process is guarded as well. Both processes are started as
-files.
+The tests come with a data set, so this process is guarded as well. Like the player it runs as a
+file.
 """
 
 import ast
@@ -15,16 +15,15 @@ from typing import Any
 def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
     """Run the tests of the job on standard input; write ``ready``, then one word as the verdict."""
     sys.path.insert(0, str(Path(__file__).parent))
-    import modules
-    from guard import guard
-    from shapes import compare_shapes
+    from guard import guard, load_modules
+    from strict_numpy import compare_shapes
     from wire import BrokenLinkError, Link, NoPlainValueError, Peer
 
     sys.path.pop(0)
     job = json.load(sys.stdin)
     entry, prompt = job["program"]["entry"], job["program"]["prompt"]
     # Guarded processes cannot import; the tests of EvalPlus compare with numpy.
-    modules.load(f"{prompt}\n{job['test']}")
+    load_modules(f"{prompt}\n{job['test']}")
     if "unittest" in job["test"]:
         import unittest  # noqa: F401
     if "numpy" in job["test"]:
@@ -41,18 +40,18 @@ def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
         os.dup2(nowhere, descriptor)
     guard(memory, cpu_s)
     peer = Peer(Link(reads, writes))
-    # What a program does to its arguments cannot make a test right that is computed from them.
+    # Otherwise a program could change its arguments so that a value computed from them fits.
     peer.returns_arguments = looks_at_arguments(job["test"], entry)
-    # Whoever expects NaN has to name it; elsewhere "not abs(result - 4) > 0.1" holds for it.
+    # NaN passes tests like "not abs(result - 4) > 0.1": accept it only if the tests name it.
     peer.refuses_nan = "nan" not in f"{prompt}\n{job['test']}".lower()
-    unfit = False
+    bad_argument = False
 
     def candidate(*arguments: Any, **named: Any) -> Any:
-        nonlocal unfit
+        nonlocal bad_argument
         try:
             return peer.call(0, arguments, named)
         except NoPlainValueError:
-            unfit = True
+            bad_argument = True
             raise
 
     def verdict() -> str:
@@ -89,16 +88,16 @@ def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
         outcome = verdict()
     except BrokenLinkError:
         outcome = "quit"
-    # Tests that swallow every exception must not turn a program that quit into a right one.
-    outcome = "quit" if peer.broken else "error" if unfit else outcome
+    # Tests that swallow all exceptions would otherwise pass a program that quit.
+    outcome = "quit" if peer.broken else "error" if bad_argument else outcome
     os.write(verdicts, outcome.encode() + b"\n")
 
 
 def looks_at_arguments(test: str, entry: str) -> bool:
-    """Whether tests compare an argument after the call with a value that does not depend on it.
+    """Whether tests compare a changed argument with a value that does not depend on it.
 
-    ``f(xs); assert xs == [1, 2]`` does. ``assert f(xs) == sorted(xs)`` does not: it would hold for
-    a program that empties the list and returns it.
+    ``f(xs); assert xs == [1, 2]`` does. ``assert f(xs) == sorted(xs)`` does not: if the change were
+    visible here, a program that empties the list and returns it would pass.
     """
     try:
         tree = ast.parse(test)
@@ -109,7 +108,7 @@ def looks_at_arguments(test: str, entry: str) -> bool:
         if isinstance(node, ast.FunctionDef) and node.name == "check" and node.args.args:
             functions.add(node.args.args[0].arg)
     calls = [
-        (part.id, _place(node))
+        (part.id, _position(node))
         for node in ast.walk(tree)
         if isinstance(node, ast.Call) and _names(node.func) & functions
         for part in [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -118,15 +117,17 @@ def looks_at_arguments(test: str, entry: str) -> bool:
     assigned = _assigned(tree)
     derived: set[str] = set()
 
-    def changed(name: str, place: tuple[int, int]) -> bool:
-        """Whether a call before ``place`` may have changed what ``name`` holds there."""
-        given = [at for names, _, at in assigned if name in names and at < place]
-        return any(called == name and max(given, default=at) <= at < place for called, at in calls)
+    def changed(name: str, position: tuple[int, int]) -> bool:
+        """Whether a call between the last assignment to ``name`` and ``position`` may change it."""
+        values = [at for names, _, at in assigned if name in names and at < position]
+        return any(
+            argument == name and max(values, default=at) <= at < position for argument, at in calls
+        )
 
     def depends(node: ast.expr) -> bool:
         names = _names(node)
         return bool(names & (functions | derived)) or any(
-            changed(name, _place(node)) for name in names
+            changed(name, _position(node)) for name in names
         )
 
     while True:
@@ -135,7 +136,7 @@ def looks_at_arguments(test: str, entry: str) -> bool:
             break
         derived |= more
     return any(
-        any(changed(name, _place(one)) for name in _names(one))
+        any(changed(name, _position(one)) for name in _names(one))
         and not _names(one) & functions
         and not depends(other)
         for pair in _compared(tree)
@@ -143,21 +144,21 @@ def looks_at_arguments(test: str, entry: str) -> bool:
     )
 
 
-def _place(node: ast.expr) -> tuple[int, int]:
+def _position(node: ast.expr) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
 def _assigned(tree: ast.AST) -> list[tuple[set[str], ast.expr, tuple[int, int]]]:
-    """(names, the value that they get, where) of all assignments and loops."""
+    """(names, value, position) of all assignments and loops."""
     found: list[tuple[set[str], ast.expr, tuple[int, int]]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             names = set().union(*map(_names, node.targets))
-            found.append((names, node.value, _place(node.targets[0])))
+            found.append((names, node.value, _position(node.targets[0])))
         elif isinstance(node, ast.AugAssign | ast.NamedExpr):
-            found.append((_names(node.target), node.value, _place(node.target)))
+            found.append((_names(node.target), node.value, _position(node.target)))
         elif isinstance(node, ast.For | ast.comprehension):
-            found.append((_names(node.target), node.iter, _place(node.target)))
+            found.append((_names(node.target), node.iter, _position(node.target)))
     return found
 
 

@@ -30,7 +30,7 @@ from coterie.extras.programs.sandbox import ProgramLimits
 from coterie.rewards.grading.answers import after_thinking
 
 _END = "\0"
-"""Marks the end of a text; what is thought is cut off with it."""
+"""Appended to a text: ``after_thinking`` removes it if the text ends inside a thought."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ToolUseEnv(ConversationEnv, guarded=False):
                 break
             said = after_thinking(f"{written}{_END}")
             if not said.endswith(_END):
-                # A program in a thought is none yet: the agent thinks on.
+                # The agent is still thinking: let it go on, and run no program.
                 thoughts += 1
                 if thoughts > settings.calls:
                     break

@@ -21,7 +21,7 @@ from typing import Any
 LONGEST = 1 << 20
 """Maximum number of bytes of a message; a longer one breaks the link."""
 _MOST_ITERATED = 1 << 24
-"""Maximum number of bytes that all iterators of the other side may give."""
+"""Maximum number of bytes that all iterators of the other side may send."""
 _MOST_IN_RANGE = 1 << 20
 
 _CONTAINERS: dict[str, type] = {
@@ -43,7 +43,7 @@ _ERRORS: dict[str, type[Exception]] = {
     for name, error in vars(builtins).items()
     if isinstance(error, type)
     and issubclass(error, Exception)
-    # Within a ``map`` or an ``all`` these would end the other side's loop like an empty result.
+    # These would end a ``map`` or an ``all`` of the other side as if its input had ended.
     and not issubclass(error, StopIteration | StopAsyncIteration)
 }
 _TYPES: dict[str, type] = {
@@ -113,7 +113,7 @@ class Peer:
         self.longest = longest
         """Maximum number of bytes of a message from the other side; None: any."""
         self.served: list[Callable[..., Any]] = []
-        """What the other side may call, by number."""
+        """Functions that the other side may call, by number."""
         self.returns_arguments = False
         """Whether results of function 0 come with its arguments as they are after the call."""
         self.array: Callable[[Any], Any] = list
@@ -190,8 +190,11 @@ class Peer:
         self.link.send(reply)
 
     def encode(self, value: Any) -> Any:
-        """Convert a value to JSON data; raise NoPlainValueError for one that
-        cannot cross."""
+        """Convert a value to JSON data.
+
+        Raises:
+            NoPlainValueError: the value cannot cross.
+        """
         if value is None or isinstance(value, bool):
             return value
         # The methods of the built-in types, not those of a subclass such as an Enum.
@@ -355,7 +358,7 @@ class RemoteIterator:
 
 
 def _listed(items: Any) -> list[Any]:
-    # A string or an object would give characters or keys.
+    # Iterating over a string or an object would yield characters or keys.
     if not isinstance(items, list):
         raise ValueError("a list was expected")
     return items
@@ -380,7 +383,7 @@ def _scalar(name: str, *rest: Any) -> Any:
 
 
 def _restore(arguments: list[Any], changed: Any) -> None:
-    """Give containers that were passed the contents that they have after the call."""
+    """Update the containers that were passed to a function as the function changed them."""
     for mine, theirs in zip(arguments, changed, strict=True):
         if type(mine) is not type(theirs):
             continue

@@ -55,12 +55,14 @@ def test_gpus_of_each_process(
 
 def test_an_engine_apart_holds_weights_in_main_memory_and_computes_on_its_gpu() -> None:
     base = planned(True, engine_replicas=1)
-    (aside,) = base.apart[0].arguments[0].values()
+    (aside,) = base.separate_engines[0].arguments[0].values()
     assert (aside.device, aside.engine_device, aside.dtype) == ("cpu", "cuda", "bfloat16")
     assert base.learner is not None
     (own,) = base.learner.arguments[0].values()
     assert (own.device, own.dtype) == ("auto", "auto")
-    (aside,) = planned(True, gpus=False, engine_replicas=1).apart[0].arguments[0].values()
+    (aside,) = (
+        planned(True, gpus=False, engine_replicas=1).separate_engines[0].arguments[0].values()
+    )
     assert (aside.device, aside.engine_device, aside.dtype) == ("cpu", "cpu", "auto")
 
 

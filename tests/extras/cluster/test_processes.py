@@ -124,7 +124,7 @@ def test_engines_of_this_machine_answer_apart_from_their_learner(
     def kill(session: Session, step: int) -> None:
         pool: Any = session.team.backend
         if step == 2:
-            (engine,) = pool._bases[1].apart
+            (engine,) = pool._bases[1].separate_engines
             engine.handle.process.kill()
             killed.append(engine.name)
 

@@ -30,7 +30,7 @@ def test_what_is_killed_while_it_answers_is_replaced_and_nothing_changes(
 
     def arrange(session: Session, step: int) -> None:
         pool: Any = session.team.backend
-        engine = [engine for base in pool._bases for engine in base.apart][1]
+        engine = [engine for base in pool._bases for engine in base.separate_engines][1]
         gone = end(engine) if step == 1 else lambda: nodes.remove(engine.row["node"])
         killed.extend(kill_when_asked.killed)
         kill_when_asked.killed.clear()

@@ -143,8 +143,8 @@ def test_a_run_whose_weights_are_sent_is_the_run_in_this_process(
         pool: Any = session.team.backend
         if step == 2:
             bob = next(base for base in pool._bases if "bob" in base.roles)
-            bob.apart[1].stop()
-            killed.append(bob.apart[1].name)
+            bob.separate_engines[1].stop()
+            killed.append(bob.separate_engines[1].name)
 
     here = play(tmp_path / "here", *VLLM)
     there = play(tmp_path / "there", *VLLM, *SENT, before=kill)

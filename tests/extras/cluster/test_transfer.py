@@ -215,7 +215,7 @@ def test_the_weights_of_full_models_with_engines_apart_are_sent(
     assert (base.transfer is not None) == (kind is Sender)
     if base.transfer is not None:
         assert (base.transfer.learner, base.transfer.span) == (base.learner, agent.tensor_parallel)
-        assert {process.worker for process in base.apart} == {EngineWorker}
+        assert {process.worker for process in base.separate_engines} == {EngineWorker}
 
 
 class Group:

@@ -11,9 +11,9 @@ import pytest
 
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.extras.gateway.environment import GatewayEnv
-from coterie.extras.gateway.length import refuse_too_long
 from coterie.extras.gateway.messages import Message, Refused, Request, Tool, ToolCall
 from coterie.extras.gateway.programs import FunctionProgram
+from coterie.extras.gateway.rendering import refuse_too_long
 from coterie.extras.gateway.settings import GatewaySettings
 
 from .conftest import chat, client, run, saying, user

@@ -110,5 +110,5 @@ def test_thinking_that_did_not_come_back(answer: str, shown: str, kind: str) -> 
 def test_what_a_context_goes_on_with_and_what_it_would_have() -> None:
     requests = [*LONG, [SYSTEM, says("1"), A1, says("2'")], [SYSTEM, says("0"), A0, says("1'")]]
     contexts = play([Request(tuple(r)) for r in requests], [f"a{turn}" for turn in range(5)])
-    behind = [(node.opened.behind, node.opened.origin) for node in contexts.nodes]
+    behind = [(node.context.parent, node.context.lost_parent) for node in contexts.nodes]
     assert behind == [(None, None), (0, None), (1, None), (None, 1), (0, None)]

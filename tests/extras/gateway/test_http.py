@@ -9,21 +9,23 @@ from typing import Any
 import pytest
 
 from coterie.extras.gateway import http
-from coterie.extras.gateway.http import Asked, Reply, Server
+from coterie.extras.gateway.http import HttpRequest, Reply, Server
 
 Send = Callable[..., bytes]
 
 
-async def echo(asked: Asked) -> Reply:
+async def echo(request: HttpRequest) -> Reply:
     """Says what it was asked; ``/stream`` in two parts."""
 
     async def parts() -> AsyncIterator[bytes]:
         yield b"one "
         yield b"two"
 
-    if asked.path == "/stream":
+    if request.path == "/stream":
         return Reply(200, stream=parts(), kind="text/plain")
-    said = f"{asked.method} {asked.path} {len(asked.body)} {asked.headers.get('x-mark', '-')}"
+    said = (
+        f"{request.method} {request.path} {len(request.body)} {request.headers.get('x-mark', '-')}"
+    )
     return Reply(200, said.encode(), kind="text/plain")
 
 
@@ -150,9 +152,9 @@ def test_a_reply_counts_as_sent_only_to_a_client_that_still_listens() -> None:
     """``sent`` is what tells a delivered answer from a lost one."""
     delivered: list[str] = []
 
-    async def handler(asked: Asked) -> Reply:
+    async def handler(request: HttpRequest) -> Reply:
         await asyncio.sleep(0.2)
-        return Reply(200, sent=lambda: delivered.append(asked.path))
+        return Reply(200, sent=lambda: delivered.append(request.path))
 
     async def ask() -> Any:
         server = Server(handler, refusal)

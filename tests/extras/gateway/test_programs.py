@@ -21,8 +21,9 @@ import httpx2
 import pytest
 
 from coterie.datatypes import Problem
-from coterie.extras.gateway.programs import Endpoints, FunctionProgram, read_command
-from coterie.extras.gateway.session import Ended
+from coterie.extras.gateway.command_program import read_command
+from coterie.extras.gateway.programs import Endpoints, FunctionProgram
+from coterie.extras.gateway.session import ProgramResult
 
 from .conftest import run, saying
 
@@ -31,10 +32,10 @@ PROBLEM = Problem(id="p", question="q", gold="7")
 ENDPOINTS = Endpoints("http://127.0.0.1:1", {"": "key"})
 
 
-def play(*programs: Any) -> list[Ended]:
+def play(*programs: Any) -> list[ProgramResult]:
     """How they end, each after the one before."""
 
-    async def in_turn() -> list[Ended]:
+    async def in_turn() -> list[ProgramResult]:
         ends = []
         for program in programs:
             ended = asyncio.get_running_loop().create_future()
@@ -53,7 +54,7 @@ def test_a_command_that_is_killed_leaves_nothing_open() -> None:
         *floods, done = play(*[read_command("yes")] * 6, read_command("echo 7"))
         gc.collect()
     assert {flood.failure for flood in floods} == {"the program wrote more than 1,048,576 bytes"}
-    assert done == Ended("7")
+    assert done == ProgramResult("7")
     assert not [str(warning.message) for warning in seen]
 
 
@@ -67,7 +68,7 @@ def test_a_thread_plays_one_program_after_the_other() -> None:
         return threading.get_ident(), before
 
     first, second = (
-        ended.result for ended in play(FunctionProgram(answer), FunctionProgram(answer))
+        ended.value for ended in play(FunctionProgram(answer), FunctionProgram(answer))
     )
     assert first == second
     assert second[1] == "none"
@@ -83,7 +84,7 @@ def test_a_program_that_hangs_keeps_its_thread() -> None:
     def answer(endpoints: Any, problem: Any) -> str:
         return "7"
 
-    async def both() -> Ended:
+    async def both() -> ProgramResult:
         loop = asyncio.get_running_loop()
         late, ended = loop.create_future(), loop.create_future()
         FunctionProgram(hang)(ENDPOINTS, PROBLEM, late.set_result)
@@ -95,7 +96,7 @@ def test_a_program_that_hangs_keeps_its_thread() -> None:
         await asyncio.wait_for(late, 10)
         return done
 
-    assert asyncio.run(both()) == Ended("7")
+    assert asyncio.run(both()) == ProgramResult("7")
 
 
 COMMAND = """
@@ -137,7 +138,7 @@ def test_a_command(make: Make, tmp_path: Path, ending: str, reward: float, words
     assert time.monotonic() - start < 50
 
 
-def played(shell: str) -> Ended:
+def played(shell: str) -> ProgramResult:
     """How a command of the shell ends."""
     return play(read_command(f"sh -c {shlex.quote(shell)}"))[0]
 
@@ -155,7 +156,7 @@ def test_an_answer_that_is_no_small_file_fails_its_episode(shell: str, words: st
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     ended = played(f"{shell}; echo 7")
     assert words in ended.failure
-    assert ended.result is None
+    assert ended.value is None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
 
 
@@ -183,7 +184,7 @@ LEAVING = {
 @pytest.mark.parametrize("how", LEAVING)
 def test_background_processes_of_a_command_end_with_it(how: str) -> None:
     mark = f"4{time.time_ns() % 10**8}"
-    assert played(LEAVING[how].format(mark=mark)) == Ended("7")
+    assert played(LEAVING[how].format(mark=mark)) == ProgramResult("7")
     assert processes(mark) == []
 
 
@@ -206,7 +207,8 @@ def test_a_command_that_is_stopped_ends_with_all_that_it_started() -> None:
 HOLDER = """
 import asyncio, os, signal, sys
 from coterie.datatypes import Problem
-from coterie.extras.gateway.programs import Endpoints, read_command
+from coterie.extras.gateway.command_program import read_command
+from coterie.extras.gateway.programs import Endpoints
 
 async def main():
     command = read_command(sys.argv[1])

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from coterie.extras.gateway import http, places
-from coterie.extras.gateway.http import Asked, Reply, Server
+from coterie.extras.gateway import connection_limits, http
+from coterie.extras.gateway.http import HttpRequest, Reply, Server
 
 
-async def handler(asked: Asked) -> Reply:
-    if asked.path == "/breaks":
+async def handler(request: HttpRequest) -> Reply:
+    if request.path == "/breaks":
         raise KeyError("a hole")
-    if asked.path == "/slow":
+    if request.path == "/slow":
         await asyncio.sleep(20)
-    return Reply(200, asked.path.encode(), kind="text/plain")
+    return Reply(200, request.path.encode(), kind="text/plain")
 
 
 def refusal(status: int, sentence: str) -> Reply:
@@ -93,8 +93,8 @@ def connect() -> Iterator[Callable[[], Client]]:
 def test_idle_clients_without_a_key_keep_no_other_out(
     connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "MOST_UNKNOWN", 4)
-    monkeypatch.setattr(places, "WHILE_S", 0.0)
+    monkeypatch.setattr(connection_limits, "MOST_UNKNOWN", 4)
+    monkeypatch.setattr(connection_limits, "WHILE_S", 0.0)
     idle = [connect() for _ in range(12)]
     good = connect()
     good.ask("a")
@@ -107,8 +107,8 @@ def test_idle_clients_without_a_key_keep_no_other_out(
 
 
 def test_in_a_burst_nobody_is_left_out(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "MOST_UNKNOWN", 4)
-    monkeypatch.setattr(places, "WHILE_S", 60.0)
+    monkeypatch.setattr(connection_limits, "MOST_UNKNOWN", 4)
+    monkeypatch.setattr(connection_limits, "WHILE_S", 60.0)
     burst = [connect() for _ in range(20)]
     for client in burst:
         client.ask("a")
@@ -116,8 +116,8 @@ def test_in_a_burst_nobody_is_left_out(connect: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_there_is_an_end_to_a_burst(connect: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "MOST_CONNECTIONS", 8)
-    monkeypatch.setattr(places, "WHILE_S", 60.0)
+    monkeypatch.setattr(connection_limits, "MOST_CONNECTIONS", 8)
+    monkeypatch.setattr(connection_limits, "WHILE_S", 60.0)
     burst = [connect() for _ in range(20)]
     assert [client.open for client in burst] == [False] * 12 + [True] * 8
 
@@ -137,7 +137,7 @@ def test_a_client_that_shows_no_key_is_dropped_soon(
 def test_the_connections_of_one_owner_are_bounded(
     connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "MOST_OF_ONE", 2)
+    monkeypatch.setattr(connection_limits, "MOST_OF_ONE", 2)
     first, busy, other = connect(), connect(), connect()
     first.ask("a")
     assert first.read()
@@ -157,8 +157,8 @@ def test_the_connections_of_one_owner_are_bounded(
 def test_a_full_server_closes_a_connection_of_whoever_has_most(
     connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "MOST_CONNECTIONS", 3)
-    monkeypatch.setattr(places, "MOST_OF_ONE", 3)
+    monkeypatch.setattr(connection_limits, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(connection_limits, "MOST_OF_ONE", 3)
     hog = [connect()]
     hog[0].ask("hog", "/slow")
     assert hog[0].open
@@ -166,12 +166,12 @@ def test_a_full_server_closes_a_connection_of_whoever_has_most(
     more = connect()
     more.ask("hog", "/slow")
     assert more.read().startswith(b"HTTP/1.1 429 ")
-    monkeypatch.setattr(places, "MOST_CONNECTIONS", 16)
+    monkeypatch.setattr(connection_limits, "MOST_CONNECTIONS", 16)
     hog += [connect(), connect()]
     for client in hog[1:]:
         client.ask("hog", "/slow")
     assert all(client.open for client in hog)
-    monkeypatch.setattr(places, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(connection_limits, "MOST_CONNECTIONS", 3)
     good = connect()
     good.ask("good")
     assert good.read().startswith(b"HTTP/1.1 200 ")
@@ -221,7 +221,7 @@ def test_a_fault_of_the_gateway_is_a_500_and_nobody_waits(connect: Any) -> None:
 
 def test_there_are_fewer_connections_than_files_may_be_open() -> None:
     """A limit that may be raised is; one that may not bounds the connections."""
-    code = "from coterie.extras.gateway.places import Places; print(Places()._most)"
+    code = "import coterie.extras.gateway.connection_limits as c; print(c.ConnectionLimits().limit)"
     run = [sys.executable, "-c", code]
     hard = subprocess.run(
         ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh", *run], capture_output=True, text=True

@@ -1,8 +1,8 @@
-"""Comparisons of numpy for the tests' process: values of different shapes are never equal.
+"""Makes numpy's comparisons strict for tests: values of different shapes are never equal.
 
-numpy stretches the smaller value to the shape of the other one, and an empty value fits to all: a
-program that returns ``[]`` would be right wherever a number is expected. The module imports nothing
-from this project: child processes run it as a plain file.
+numpy broadcasts, and an empty array is equal to everything: a program that returns ``[]`` would
+pass wherever a test expects a number. The module imports nothing from this project: child processes
+run it as a plain file.
 """
 
 import functools
@@ -24,7 +24,7 @@ _ASSERTIONS = (
 
 
 def compare_shapes() -> None:
-    """Let numpy's comparisons check shapes, for all that imports them from now on."""
+    """Replace numpy's comparisons by ones that compare shapes first."""
     import numpy
     import numpy.testing
 

@@ -1,7 +1,7 @@
 """Proxies for a learner or a sampler in another process, with the same methods."""
 
 import pickle
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -81,8 +81,8 @@ class RemoteRole:
 
     def _write(self, verb: str, directory: Path) -> Any:
         directory.mkdir(parents=True, exist_ok=True)
-        there = directory.resolve() if self._shared else None
-        result, files = self._ask("write", self._role, verb, there)
+        folder = directory.resolve() if self._shared else None
+        result, files = self._ask("write", self._role, verb, folder)
         for name, content in files.items():
             (directory / name).write_bytes(content)
         return result
@@ -111,12 +111,4 @@ def share_batch(
     answer: Callable[[list[RoleRequest]], Sequence[Completion]],
 ) -> Coalescer[RoleRequest, Completion]:
     """Combine the requests of all roles into one batch that does not depend on their order."""
-    return Coalescer(answer, key=lambda asked: (asked[0], asked[1], asked[2].seed))
-
-
-def live_together(bases: Mapping[str, Any]) -> list[list[str]]:
-    """Group roles with equal keys; a role whose key is None is alone."""
-    groups: dict[Any, list[str]] = {}
-    for role, key in bases.items():
-        groups.setdefault((role, None) if key is None else (None, key), []).append(role)
-    return list(groups.values())
+    return Coalescer(answer, key=lambda call: (call[0], call[1], call[2].seed))
