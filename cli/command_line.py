@@ -37,7 +37,7 @@ from coterie.training.config.train_settings import (
     with_limit_as_length,
 )
 from coterie.training.hosts import load_host
-from coterie.training.run.checkpoint_paths import latest, place_of
+from coterie.training.run.checkpoint_paths import latest, position_of
 
 DEFAULT_ENV = envs.registered()[0].name
 DEFAULT_ALGO = "gspo"
@@ -172,8 +172,9 @@ def _check_ahead(directory: Path, steps: int, checkpoint_every: int) -> None:
     newest = latest(directory / "checkpoints")
     if newest is None:
         _check_unfinished(directory, checkpoint_every)
-    learns, step = place_of(newest) if newest is not None else (False, 0)
-    if learns and step > steps:
+        return
+    after_warmup, step = position_of(newest)
+    if after_warmup and step > steps:
         raise UserError(f"{directory} is at step {step}; --steps must be at least that")
 
 

@@ -32,7 +32,7 @@ from coterie.training.hosts import load_host
 from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.run import checkpoint, checkpoint_paths
 from coterie.training.run.baseline import baseline
-from coterie.training.run.checkpointer import Keeper
+from coterie.training.run.checkpointer import Checkpointer
 from coterie.training.run.conclusion import Conclusion, tell
 from coterie.training.run.directory import RunDirectory, default_path
 from coterie.training.run.number_formats import tell_computing
@@ -77,7 +77,7 @@ class Runtime:
     warmup: WarmUp
     examiner: Examiner
     observer: Observer
-    keeper: Keeper
+    checkpointer: Checkpointer
     recorder: StepRecorder
     conclusion: Conclusion
 
@@ -99,7 +99,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
     choice = settings.choice
     if choice.resume:
         directory = RunDirectory.reopen(choice.resume)
-        directory.own()
+        directory.lock()
         try:
             check_unchanged(directory, settings.agents, problems.fingerprints)
             report_changed_plugins(directory, print)
@@ -231,10 +231,10 @@ def _assemble(
         run=directory,
     )
     observer = Observer(subject, team.trained, sampler.group_key, say)
-    keeper = Keeper(directory, team, keep=run.keep_checkpoints, tell=say)
+    checkpointer = Checkpointer(directory, team, keep=run.keep_checkpoints, tell=say)
     if choice.resume:
-        keeper.restore(problems.train)
-    resumed = bool(keeper.progress.step)
+        checkpointer.restore(problems.train)
+    resumed = bool(checkpointer.progress.step)
     return Runtime(
         settings=run,
         algorithm=settings.algo,
@@ -250,15 +250,17 @@ def _assemble(
         warmup=warmup,
         examiner=examiner,
         observer=observer,
-        keeper=keeper,
-        recorder=StepRecorder(directory, team, keeper.tally, observer, run, say, resumed=resumed),
+        checkpointer=checkpointer,
+        recorder=StepRecorder(
+            directory, team, checkpointer.tally, observer, run, say, resumed=resumed
+        ),
         conclusion=Conclusion(
             directory,
             console,
             team,
             examiner,
             config=config,
-            alone=baseline(settings),
+            baseline=baseline(settings),
             dropped=dropped,
             terms=_terms(choice.env, settings.env),
             places=team.backend.places,

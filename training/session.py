@@ -19,8 +19,8 @@ from coterie.training.run import checkpoint_paths
 from coterie.training.run.conclusion import tell
 from coterie.training.run.log import Logbook
 from coterie.training.run.recorder import is_due
-from coterie.training.run.records import not_finite
 from coterie.training.run.stage_progress import learning, stage, stage_of_step
+from coterie.training.run.troubles import not_finite
 from coterie.training.runtime import Runtime, build
 
 T = TypeVar("T")
@@ -39,8 +39,8 @@ class Session(AbstractContextManager["Session"]):
         self.runtime, self.run = runtime, runtime.directory
         self.team, self.console = runtime.team, runtime.console
         self.sampler, self._examiner = runtime.sampler, runtime.examiner
-        self._keeper, self._settings = runtime.keeper, runtime.settings
-        self._cursor = self._keeper.progress.cursor
+        self._checkpointer, self._settings = runtime.checkpointer, runtime.settings
+        self._cursor = self._checkpointer.progress.cursor
         self._times: dict[str, float] = {}
         """Seconds by phase of a step."""
         self._bar: Callable[[str], None] | None = None
@@ -58,12 +58,12 @@ class Session(AbstractContextManager["Session"]):
         warmup = self.runtime.warmup
         if not (last := warmup.last):
             return None
-        first = self._keeper.progress.warmed + 1
+        first = self._checkpointer.progress.warmed + 1
         if first <= last:
             self.run_async(self.team.backend.rest())  # free sampling memory first
             lines = self.runtime.slow
             for step in warmup.steps(first, self.run, self.console, check, lines=lines):
-                self._keeper.advance(warmed=step)
+                self._checkpointer.advance(warmed=step)
                 if step == last or is_due(step, self._settings.checkpoint_every):
                     self.save()
         return self.evaluate("warmed-up")
@@ -71,14 +71,14 @@ class Session(AbstractContextManager["Session"]):
     def open_logbook(self) -> Logbook:
         """Open the log of each step's numbers, with the progress bar."""
         book = self.runtime.recorder.open_logbook(
-            self.console, self._keeper.progress.step + 1, self._examiner.headline
+            self.console, self._checkpointer.progress.step + 1, self._examiner.headline
         )
         self._bar = book.part
         return book
 
     def steps_left(self) -> Iterator[int]:
         """The steps still to be done, counted from 1."""
-        for step in range(self._keeper.progress.step + 1, self._settings.steps + 1):
+        for step in range(self._checkpointer.progress.step + 1, self._settings.steps + 1):
             if self._sampled_enough:
                 break
             yield step
@@ -92,9 +92,9 @@ class Session(AbstractContextManager["Session"]):
     def credit(self, batch: StepBatch) -> Credit:
         """The advantages of a step's rows, each compared with its group."""
         algorithm = self.runtime.algorithm
-        with self._part(f"step {self._keeper.progress.step + 1}", "assigning credit"):
+        with self._part(f"step {self._checkpointer.progress.step + 1}", "assigning credit"):
             rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
-        averages = self._keeper.progress.averages
+        averages = self._checkpointer.progress.averages
         credit = assign_credit(rows, self.sampler.group_key, algorithm, averages)
         return replace(credit, stats={**credit.stats, **stats})
 
@@ -110,7 +110,7 @@ class Session(AbstractContextManager["Session"]):
         Raises:
             UserError: weights or losses are no finite numbers.
         """
-        step = self._keeper.progress.step + 1
+        step = self._checkpointer.progress.step + 1
 
         def learned(role: str, trained: RoleLearner) -> dict[str, float]:
             try:
@@ -146,7 +146,7 @@ class Session(AbstractContextManager["Session"]):
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
         recorder.report(step, batch, credit, learner_metrics)
-        self._keeper.advance(step=step, cursor=self._cursor, averages=credit.averages)
+        self._checkpointer.advance(step=step, cursor=self._cursor, averages=credit.averages)
 
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
         """Evaluate on the held-out problems and log it, if it is due (``--eval.every``)."""
@@ -163,10 +163,10 @@ class Session(AbstractContextManager["Session"]):
 
     def save(self) -> None:
         """Write a checkpoint of the last whole step."""
-        step, warmed = self._keeper.progress.step, self._keeper.progress.warmed
+        step, warmed = self._checkpointer.progress.step, self._checkpointer.progress.warmed
         where = f"step {step}" if step or not warmed else f"warmup step {warmed}"
         with self._timed("checkpoint"), self._part(where, "saving"):
-            self._keeper.save()
+            self._checkpointer.save()
 
     def evaluate(self, name: str) -> Outcomes | None:
         """Outcomes on the held-out problems, stored as ``name``; None without such problems."""
@@ -189,7 +189,7 @@ class Session(AbstractContextManager["Session"]):
     ) -> None:
         """Keep the trained models, write the summary and show the table; outcomes as of
         :meth:`evaluate` before, after and between warm-up and training."""
-        steps, tally = self._keeper.progress.step, self._keeper.tally
+        steps, tally = self._checkpointer.progress.step, self._checkpointer.tally
         with self._part(f"step {steps}", "keeping the trained models"):
             self.runtime.conclusion.write(before, after, warmed_up, steps=steps, tally=tally)
 
@@ -219,7 +219,7 @@ class Session(AbstractContextManager["Session"]):
 
     @property
     def _sampled_enough(self) -> bool:
-        return 0 < self._settings.tokens <= self._keeper.tally.learner_tokens
+        return 0 < self._settings.tokens <= self._checkpointer.tally.learner_tokens
 
     def _is_last(self, step: int) -> bool:
         return step == self._settings.steps or self._sampled_enough

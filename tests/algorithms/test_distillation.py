@@ -15,7 +15,7 @@ from coterie.algorithms.distillation import (
     on_sampled,
     token_bonus,
 )
-from coterie.training.run.records import row_record
+from coterie.training.run.episode_records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
 HINTED = np.array([7, 3, 11, 5, 2])
