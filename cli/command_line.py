@@ -130,7 +130,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
 
     host = load_host()
     steps = Annotated[int, Ge(1), tyro.conf.arg(help="Training steps in all.")]
-    flags = [("steps", steps, settings.run.steps), *host.movable(settings)]
+    flags = [("steps", steps, settings.run.steps), *host.resume_flags(settings)]
     more = parse_flags(
         dataclasses.make_dataclass("Resume", flags),
         rest,
@@ -139,7 +139,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
     )
     _leave_if_ended(directory, more.steps)
     _check_ahead(directory, more.steps, settings.run.checkpoint_every)
-    settings = host.moved(settings, more)
+    settings = host.with_flags(settings, more)
     return dataclasses.replace(
         settings,
         choice=dataclasses.replace(settings.choice, resume=directory),
