@@ -60,7 +60,7 @@ async def sample_batch(
     """
     episodes: list[Episode] = []
     rows: list[Trajectory] = []
-    kept: list[str] = []
+    step_problems: list[str] = []
     rounds = 0
     while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
         rounds += 1
@@ -78,9 +78,10 @@ async def sample_batch(
             informative |= {row.groups[key] for _, row in new if row.reread_after is not None}
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         chosen = [(problem, row) for problem, row in new if row.groups[key] in informative]
-        kept = list(dict.fromkeys([*kept, *(problem for problem, _ in chosen)]))[:problems]
-        rows += [row for problem, row in chosen if problem in kept]
-        if len(kept) == problems:
+        candidates = [*step_problems, *(problem for problem, _ in chosen)]
+        step_problems = list(dict.fromkeys(candidates))[:problems]
+        rows += [row for problem, row in chosen if problem in step_problems]
+        if len(step_problems) == problems:
             break
     return StepBatch(episodes, rows, rounds)
 
@@ -135,8 +136,8 @@ def with_divergences(
         return list(rows), {}
     divergence_B = np.zeros(len(rows))
     for role, learner in learners.items():
-        places = [place for place, row in enumerate(rows) if row.role == role]
-        divergence_B[places] = learner.divergences([rows[place] for place in places])
+        indices = [index for index, row in enumerate(rows) if row.role == role]
+        divergence_B[indices] = learner.divergences([rows[index] for index in indices])
     penalised = with_divergence_penalty(rows, divergence_B.tolist(), algorithm)
     return penalised, {"divergence": float(divergence_B.sum()) / max(1, len(by_agent(rows)))}
 
@@ -145,9 +146,13 @@ def rows_of(
     batch: StepBatch, credit: Credit, role: str
 ) -> tuple[list[Trajectory], npt.NDArray[np.float64], TurnBonus]:
     """(rows of one role, their advantages, additions to the advantages of their turns)."""
-    places = [place for place, row in enumerate(batch.rows) if row.role == role]
-    turns = {i: credit.turn_bonus[p] for i, p in enumerate(places) if p in credit.turn_bonus}
-    return [batch.rows[place] for place in places], credit.advantage_B[places], turns
+    indices = [index for index, row in enumerate(batch.rows) if row.role == role]
+    turn_bonus = {
+        index_of_role: credit.turn_bonus[index]
+        for index_of_role, index in enumerate(indices)
+        if index in credit.turn_bonus
+    }
+    return [batch.rows[index] for index in indices], credit.advantage_B[indices], turn_bonus
 
 
 def advantages_by_row(rows: Sequence[Trajectory], credit: Credit) -> dict[int, float]:

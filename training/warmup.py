@@ -114,15 +114,15 @@ def answer_of(problem: Problem, check: Check, prompt: str = "") -> str | None:
         return None
     if problem.kind == "code":
         return f"```python\n{problem.meta.get('code_prompt', '')}{solution}\n```"
-    whole = f"{solution}\n{_last_line(prompt, problem.gold)}"
+    with_answer = f"{solution}\n{_last_line(prompt, problem.gold)}"
     if problem.kind == "judged":
-        return whole
+        return with_answer
     verdict = check(solution, problem)
     if verdict.correct:
         return solution
     # For a text without a stated answer, a custom checker's verdict shows the end of the text.
     states_none = verdict.answer in (None, solution.strip()[-LONGEST:])
-    return whole if states_none and check(whole, problem).correct else None
+    return with_answer if states_none and check(with_answer, problem).correct else None
 
 
 def other_form(problem: Problem, prompt: str, check: Check) -> str:
@@ -195,5 +195,5 @@ def _stream(
 
 def _fingerprint(source: ProblemSource) -> str:
     """SHA-256 of problems and solutions."""
-    solutions = [solution_of(source[place]) for place in range(source.size or 0)]
+    solutions = [solution_of(source[index]) for index in range(source.size or 0)]
     return hashlib.sha256(json.dumps([source.fingerprint, solutions]).encode()).hexdigest()

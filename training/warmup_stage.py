@@ -53,7 +53,7 @@ class WarmUp:
         for."""
         sentences: dict[str, str] = {}
         for role, stream in self._streams.items():
-            problems = [stream.at(place) for place in range(_INSPECTED)]
+            problems = [stream.at(index) for index in range(_INSPECTED)]
             forms = [other_form(p, self._prompt(role, p)[1], self._check) for p in problems]
             if count := sum(map(bool, forms)):
                 form = next(filter(None, forms))
@@ -130,7 +130,7 @@ class WarmUp:
     def rows(self, role: str, number: int) -> list[Trajectory]:
         """The worked rows that ``role`` imitates in step ``number``."""
         first = (number - 1) * self._count
-        problems = [self._streams[role].at(first + place) for place in range(self._count)]
+        problems = [self._streams[role].at(first + index) for index in range(self._count)]
         return [self._row(role, problem) for problem in problems]
 
     def _row(self, role: str, problem: Problem) -> Trajectory:

@@ -106,7 +106,7 @@ def open_problems(settings: TrainSettings) -> PreparedProblems:
     problems = with_warmup(settings, prepare(settings.problems, settings.run.seed))
     # Generators, which have no size, make only problems that need no grader.
     source = problems.train.source
-    training = (source[place] for place in range(source.size or 0))
+    training = (source[index] for index in range(source.size or 0))
     check_graders(settings.scoring, (*problems.evaluation, *training))
     return problems
 
@@ -122,7 +122,7 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
     """``problems`` with the worked solutions that roles imitate first (``--warmup.steps``).
 
     Raises:
-        UserError: there are none, or the environment does not open with a question to such a role.
+        UserError: there are none, or such a role has no prompt at the beginning of an episode.
     """
     agents, evaluation = settings.agents, problems.evaluation
     # Solutions of judged problems and programs are not graded.
@@ -139,11 +139,11 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
         return problems
     choice = settings.choice
     env = settings.make_env(source=problems.train.source)
-    asked: set[str] = set()
+    roles_with_prompt: set[str] = set()
     if not is_other(choice.env):
-        asked = set(opening_prompts(env, next(iter(worked.values())).at(0)))
+        roles_with_prompt = set(opening_prompts(env, next(iter(worked.values())).at(0)))
     env.close()
-    if missing := [role for role in worked if role not in asked]:
+    if missing := [role for role in worked if role not in roles_with_prompt]:
         raise UserError(
             f"--warmup.steps: {choice.env} does not ask {missing[0]} the problem directly, so "
             f"there is nothing to imitate; say --agents.{missing[0]}.warmup none"

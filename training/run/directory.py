@@ -17,7 +17,7 @@
         final/alice/ ...     the trained models, in the format of the models they began as
         summary.json         the result
         hub/                 what `coterie push` sends
-        .lock                held by the process that writes here
+        .lock                locked by the process that writes here
 """
 
 import json

@@ -63,8 +63,8 @@ def write_or_keep(path: Path, content: str, flag: str) -> None:
         make_folder(path.parent)
         write_whole(path, content)
     except OSError as error:
-        kept = keep(path.name, content)
-        raise UserError(f"{flag}: {path} cannot be written ({error.strerror}); {kept}") from None
+        clause = keep(path.name, content)
+        raise UserError(f"{flag}: {path} cannot be written ({error.strerror}); {clause}") from None
 
 
 def not_written(what: str, error: Exception, run: Path) -> UserError:

@@ -157,7 +157,7 @@ def _plugins() -> dict[str, str]:
 
 
 def _digest_of(module: str) -> str | None:
-    """SHA-256 of the source that ``import module`` would find; None where there is none."""
+    """SHA-256 of the source that ``import module`` would find; None if there is none."""
     try:
         found = importlib.util.find_spec(module)
         return None if found is None or not found.origin else file_sha256(Path(found.origin))

@@ -23,7 +23,7 @@ def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, fl
     """
     played = batch.played
     # An agent has failed in all of its contexts or in none.
-    failed_agents = sum(played[places[0]].status != "ok" for places in by_agent(played))
+    failed_agents = sum(played[indices[0]].status != "ok" for indices in by_agent(played))
     empty = sum(not episode.trajectories for episode in batch.episodes)
     return {
         "rollout/tokens": float(tokens),
@@ -43,11 +43,11 @@ def reward_metrics(rows: Sequence[Trajectory]) -> dict[str, float]:
     """
     answered = [row for row in rows if row.status == "ok"]
     by_name: dict[str, list[float]] = defaultdict(list)
-    for places in by_agent(answered):
+    for indices in by_agent(answered):
         # Rows of an agent have equal rewards, unless a penalty on length tells them apart.
         of_agent: dict[str, list[float]] = defaultdict(list)
-        for place in places:
-            for name, value in _numbers(answered[place]):
+        for index in indices:
+            for name, value in _numbers(answered[index]):
                 of_agent[name].append(value)
         for name, values in of_agent.items():
             by_name[name].append(sum(values) / len(values))

@@ -60,7 +60,7 @@ def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -
     for episode in episodes:
         learning = [row for row in episode.trajectories if row.role in roles and row.trainable]
         agents += [
-            (episode.problem_id, [learning[i] for i in places]) for places in by_agent(learning)
+            (episode.problem_id, [learning[i] for i in indices]) for indices in by_agent(learning)
         ]
     # Each row of an agent has all of its measurements.
     rows = [(problem, contexts[0]) for problem, contexts in agents]
