@@ -1,4 +1,1 @@
-"""Words become settings, and errors sentences.
-
-Flags, config files, plug-ins and commands.
-"""
+"""The command line: flags, config files and plug-ins become settings, errors become sentences."""

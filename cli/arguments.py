@@ -1,4 +1,4 @@
-"""Command lines: what programs are called, and a mistake in one line."""
+"""Argument parsers whose errors are one sentence, and the names of programs in messages."""
 
 import argparse
 from collections.abc import Collection, Iterator, Sequence
@@ -13,7 +13,7 @@ _BY_COTERIE = ContextVar("by_coterie", default=False)
 
 @contextmanager
 def by_coterie() -> Iterator[None]:
-    """Inside, the scripts are the programs of the command ``coterie``, and say so."""
+    """Inside, messages name the programs of the command ``coterie``, not the scripts."""
     before = _BY_COTERIE.set(True)
     try:
         yield
@@ -27,12 +27,12 @@ def program(script: str) -> str:
 
 
 def command(script: str) -> str:
-    """The command that starts ``script``: ``python train.py``, or ``coterie train``."""
+    """The command with which a user starts ``script``: ``python train.py``, ``coterie train``."""
     return program(script) if _BY_COTERIE.get() else f"python {script}"
 
 
 class Arguments(argparse.ArgumentParser):
-    """An argument parser that refuses mistakes, a repeated option among them, in one sentence."""
+    """An argument parser that refuses mistakes and repeated options in one sentence."""
 
     def split(self, argv: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
         """The values of these arguments in ``argv``, and all other words.
@@ -62,17 +62,17 @@ class Arguments(argparse.ArgumentParser):
 
 
 def in_one_line(mistake: str, prog: str) -> str:
-    """A mistake in the arguments of ``prog``, and where they are explained."""
+    """A mistake in the arguments of ``prog``, with the command that explains them."""
     return f"{mistake} (options: {prog} --help)"
 
 
 def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> None:
-    """Refuse an option that is given twice, ``--a.no-b`` beside ``--a.b`` too: argparse would drop
-    the first.
+    """Refuse an option that is given twice, of which argparse would drop the first. ``--a.b`` and
+    ``--a.no-b`` are one option.
 
     Args:
         argv: the command line.
-        known: the options to look at; None: all.
+        known: the options to check; None: all.
 
     Raises:
         UserError: an option is given twice.
@@ -93,7 +93,7 @@ def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> Non
 
 
 def overlay(argv: Sequence[str]) -> list[str]:
-    """``argv``, options with their values, where of a repeated option only the last is left.
+    """``argv`` without options that a later one overrides, and their values.
 
     >>> overlay(["--steps", "3", "--seed", "1", "--steps", "4"])
     ['--seed', '1', '--steps', '4']

@@ -1,4 +1,4 @@
-"""The command line, parsed twice: first the choice, then exactly the settings of that choice.
+"""The command line of ``train.py``, parsed twice: first the choice, then its settings.
 
 The types of ``--env.*``, ``--algo.*`` and ``--agents.ROLE.*`` depend on the choice, so the class
 that tyro parses into is made here.
@@ -37,7 +37,7 @@ from coterie.training.config.train_settings import (
     with_limit_as_length,
 )
 from coterie.training.hosts import load_host
-from coterie.training.run.checkpoint_paths import latest, place_of
+from coterie.training.run.checkpoint_paths import latest, position_of
 
 DEFAULT_ENV = envs.registered()[0].name
 DEFAULT_ALGO = "gspo"
@@ -46,44 +46,46 @@ DEFAULT_ALGO = "gspo"
 def parse(argv: Sequence[str]) -> TrainSettings:
     """Settings from a command line.
 
-    Prints help and exits with 0 on ``--help`` and ``--help-all``, settings on ``--print-config``.
-    Exits with 0 where the run to resume has ended.
+    Exits with 0 after ``--help``, ``--help-all`` and ``--print-config``, and if the run to resume
+    has ended.
 
     Raises:
-        UserError: an unknown environment, algorithm, preset, role or flag, one that is given twice,
-            a value of the wrong type; a run that cannot be resumed.
+        UserError: an unknown environment, algorithm, preset, role or flag; a flag that is given
+            twice, or a value of the wrong type; a run that cannot be resumed.
     """
-    named, rest = choose(argv)
-    if not named and {"-h", "--help"} & set(rest):
+    choices, rest = choose(argv)
+    if not choices and {"-h", "--help"} & set(rest):
         print(overview(envs.names(), algorithms.names(), sorted(presets.known())))
         sys.exit(0)
-    if "resume" in named:
-        return _stored_settings(named, rest)
-    printing = bool(named.pop("print_config", False))
-    file = read_config(user_path(str(named.pop("config")))) if "config" in named else None
-    named = {**file.choice, **named} if file else named
-    env = str(named.get("env", ""))
-    chosen = presets.preset_called(str(named["preset"]), env) if "preset" in named else None
-    env = env or (chosen.env if chosen else "") or DEFAULT_ENV
-    algo = str(named.get("algo", chosen.algo if chosen else DEFAULT_ALGO))
-    if chosen and chosen.env not in ("", env):
-        raise UserError(f"preset {named['preset']} is for --env {chosen.env}, not for {env}")
-    roles = tuple(named.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    learners = tuple(named.get("train_role", chosen.train_role if chosen else ()))  # type: ignore[arg-type]
-    choice = Choice(env, algo, roles, learners, named.get("preset"))  # type: ignore[arg-type]
+    if "resume" in choices:
+        return _stored_settings(choices, rest)
+    prints_config = bool(choices.pop("print_config", False))
+    file = read_config(user_path(str(choices.pop("config")))) if "config" in choices else None
+    choices = {**file.choice, **choices} if file else choices
+    env = str(choices.get("env", ""))
+    preset = presets.preset_called(str(choices["preset"]), env) if "preset" in choices else None
+    env = env or (preset.env if preset else "") or DEFAULT_ENV
+    algo = str(choices.get("algo", preset.algo if preset else DEFAULT_ALGO))
+    if preset and preset.env not in ("", env):
+        raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")
+    roles = tuple(choices.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
+    learners = tuple(choices.get("train_role", preset.train_role if preset else ()))  # type: ignore[arg-type]
+    choice = Choice(env, algo, roles, learners, choices.get("preset"))  # type: ignore[arg-type]
 
-    def named_over(default: TrainSettings) -> TrainSettings:
-        default = lay_over(chosen, default) if chosen else default
+    def with_preset_and_file(default: TrainSettings) -> TrainSettings:
+        default = lay_over(preset, default) if preset else default
         return file.lay_over(default) if file else default
 
     default = defaults(choice)
-    default = fitted(default, _models(named_over(default).agents, rest))
-    laid = named_over(default)
-    settings = _from_flags(laid, rest, has_length=bool(file and file.sets_length))
+    # The models decide the defaults, so preset, file and flags are searched for models first.
+    models = _with_model_flags(with_preset_and_file(default).agents, rest)
+    default = fitted(default, models)
+    before_flags = with_preset_and_file(default)
+    settings = _from_flags(before_flags, rest, has_length=bool(file and file.sets_length))
     settings = with_short_evaluation(settings)
-    if printing:
-        if asked := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
-            raise UserError(f"--print-config does nothing else: leave out {asked[0]}")
+    if prints_config:
+        if others := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
+            raise UserError(f"--print-config does nothing else: leave out {others[0]}")
         if line := sentence(settings, rest):
             print(f"# {line}")
         print(as_toml(settings, default), end="")
@@ -91,8 +93,10 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     return settings
 
 
-def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, AgentSettings]:
-    """``agents`` with the flags about their models; wrong flags are refused by the full parser."""
+def _with_model_flags(
+    agents: Mapping[str, AgentSettings], args: list[str]
+) -> dict[str, AgentSettings]:
+    """``agents`` with the flags about their models; the full parser later refuses wrong flags."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
     for role in agents:
         for name in ("model", "tuning", "revision"):
@@ -102,35 +106,35 @@ def _models(agents: Mapping[str, AgentSettings], args: list[str]) -> dict[str, A
             parser.add_argument(
                 f"--agents.{role}.{flag}", action="store_const", const=value, dest=dest
             )
-    given = vars(parser.parse_known_args(args)[0])
+    flags = vars(parser.parse_known_args(args)[0])
     changed: dict[str, AgentSettings] = {}
     for role, agent in agents.items():
-        named = {
+        values = {
             name: value
             for name in ("model", "tuning", "revision", "trained")
-            if (value := given[f"{role}.{name}"]) is not None
+            if (value := flags[f"{role}.{name}"]) is not None
         }
-        if isinstance(model := named.get("model", agent.model), str) and model.strip():
+        if isinstance(model := values.get("model", agent.model), str) and model.strip():
             with suppress(UserError):
-                changed[role] = dataclasses.replace(agent, **named)
+                changed[role] = dataclasses.replace(agent, **values)
     return changed
 
 
-def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings:
-    """A stored run's settings; only its length may be changed, and where models live."""
+def _stored_settings(choices: dict[str, object], rest: list[str]) -> TrainSettings:
+    """The settings of the run to resume, with the flags that ``--resume`` allows."""
     if "--doctor" in rest:
         raise UserError(
             "--doctor checks a configuration, --resume continues a run; leave out one of the two"
         )
-    directory = user_path(str(named["resume"]))
-    others = [f"--{name.replace('_', '-')}" for name in named if name != "resume"]
+    directory = user_path(str(choices["resume"]))
+    others = [f"--{name.replace('_', '-')}" for name in choices if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
     settings = read_run(directory)
 
     host = load_host()
     steps = Annotated[int, Ge(1), tyro.conf.arg(help="Training steps in all.")]
-    flags = [("steps", steps, settings.run.steps), *host.movable(settings)]
+    flags = [("steps", steps, settings.run.steps), *host.resume_flags(settings)]
     more = parse_flags(
         dataclasses.make_dataclass("Resume", flags),
         rest,
@@ -139,7 +143,7 @@ def _stored_settings(named: dict[str, object], rest: list[str]) -> TrainSettings
     )
     _leave_if_ended(directory, more.steps)
     _check_ahead(directory, more.steps, settings.run.checkpoint_every)
-    settings = host.moved(settings, more)
+    settings = host.with_flags(settings, more)
     return dataclasses.replace(
         settings,
         choice=dataclasses.replace(settings.choice, resume=directory),
@@ -168,21 +172,18 @@ def read_run(directory: Path) -> TrainSettings:
 
 
 def _check_ahead(directory: Path, steps: int, checkpoint_every: int) -> None:
-    """Refuse fewer steps than a run has done, and to begin again where its checkpoints are gone."""
+    """Refuse fewer steps than the run has done, and a restart that would overwrite results."""
     newest = latest(directory / "checkpoints")
     if newest is None:
         _check_unfinished(directory, checkpoint_every)
-    learns, step = place_of(newest) if newest is not None else (False, 0)
-    if learns and step > steps:
+        return
+    after_warmup, step = position_of(newest)
+    if after_warmup and step > steps:
         raise UserError(f"{directory} is at step {step}; --steps must be at least that")
 
 
 def _check_unfinished(directory: Path, checkpoint_every: int) -> None:
-    """Refuse to start a run again from its beginning that has results which that would overwrite.
-
-    Raises:
-        UserError: it has trained models, a summary, or more steps than before a first checkpoint.
-    """
+    """Refuse to restart a run that has trained models, a summary, or lost its checkpoints."""
     if any(map(os.path.lexists, (directory / "summary.json", directory / "final"))):
         models = ", ".join(sorted(map(str, (directory / "final").glob("*")))) or "they are gone"
         raise UserError(
@@ -192,6 +193,7 @@ def _check_unfinished(directory: Path, checkpoint_every: int) -> None:
         )
     with suppress(OSError):
         steps = (directory / "metrics.jsonl").read_bytes().count(b"\n")
+        # So many steps cannot have been before the first checkpoint.
         if steps > checkpoint_every:
             raise UserError(
                 f"{directory} has logged {steps} steps and has no checkpoint left to continue "
@@ -200,7 +202,7 @@ def _check_unfinished(directory: Path, checkpoint_every: int) -> None:
 
 
 def _leave_if_ended(directory: Path, steps: int) -> None:
-    """Exit with 0 where a run has done all of its steps."""
+    """Exit with 0 if a run has done all of its steps."""
     try:
         summary = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
         ended = summary["config"]["run"]["steps"]
@@ -212,10 +214,10 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
 
 
 def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) -> TrainSettings:
-    """Lay the remaining flags over ``default``, whose constant length is its own or the limit."""
+    """``default`` overridden by flags; ``has_length``: it sets ``algo.length`` explicitly."""
     default = default if has_length else with_limit_as_length(default)
     roles = default.choice.roles
-    agents = {role: _with_model_to_name(default.agents[role]) for role in roles}
+    agents = {role: _with_required_model(default.agents[role]) for role in roles}
     agents_type = dataclasses.make_dataclass(
         "Agents", [(role, AgentSettings, agent) for role, agent in agents.items()], frozen=True
     )
@@ -250,19 +252,19 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
     settings = dataclasses.replace(default, **values)
-    # Flags may have changed the limit.
-    given = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
-    return settings if given else with_limit_as_length(settings)
+    # Flags may have changed the limit, which is the default of the length.
+    has_length = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
+    return settings if has_length else with_limit_as_length(settings)
 
 
-def _with_model_to_name(agent: AgentSettings) -> AgentSettings:
-    """``agent``; where nothing gives it a model, its flag is required."""
+def _with_required_model(agent: AgentSettings) -> AgentSettings:
+    """``agent``, whose flag for the model is required if it has no default."""
     with unvalidated():
         return agent if agent.model else dataclasses.replace(agent, model=tyro.MISSING)
 
 
 def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
-    """Split ``argv`` into the choices that it names and the words that are left to parse.
+    """Split ``argv`` into the choices, such as ``--env``, and the words that are left to parse.
 
     Raises:
         UserError: a choice without a value, or one that is made twice.
@@ -277,12 +279,12 @@ def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
     parser.add_argument("--print-config", action="store_true", default=None)
     parser.add_argument("--resume", type=Path)
     parser.add_argument("--evaluate", type=Path)
-    named, rest = parser.split(argv)
-    return {key: value for key, value in vars(named).items() if value is not None}, rest
+    choices, rest = parser.split(argv)
+    return {key: value for key, value in vars(choices).items() if value is not None}, rest
 
 
 def overview(envs: Sequence[str], algorithms: Sequence[str], presets: Sequence[str]) -> str:
-    """The help text before anything is chosen."""
+    """The help text without a choice."""
     name = program("train.py")
     return f"""\
 usage: {name} [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]

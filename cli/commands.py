@@ -1,4 +1,4 @@
-"""The end of a command: an error or a signal becomes one sentence and an exit code."""
+"""Runs a command: its errors and signals become one sentence and an exit code."""
 
 import atexit
 import ctypes
@@ -16,34 +16,33 @@ from types import FrameType
 
 from coterie.agents.models.instructions import use_common
 
-# What a user can mend: a disk that is full, a place that cannot be written or read.
-_OF_PLACES = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)
-_OF_DISKS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
+# Errors that a user can mend: a path that cannot be read or written, a full disk.
+_PATH_ERRORS = (errno.EACCES, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR)
+_DISK_ERRORS = (errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EROFS)
 _SPINS = "4000"
-"""Two threads then sample 1.5 times as fast on a quiet machine, and .7 times as fast beside a busy
-process, for which ``use_free_threads`` leaves a processor (docs/LOG.md)."""
+"""GOMP_SPINCOUNT. With it two threads sample 1.5 times as fast on a quiet machine, and .7 times as
+fast beside a busy process, for which ``use_free_threads`` leaves a processor (docs/LOG.md)."""
 
 _GARBAGE = (50_000, 20, 50)
-"""Thresholds of :func:`gc.set_threshold`. With Python's own it looks through the 400,000 objects of
-torch and transformers again and again, for cycles that are hardly ever there: 30 steps of the
-default run then take 13.2 seconds in place of 12.0."""
+"""Arguments of :func:`gc.set_threshold`. With Python's defaults it searches the 400,000 objects of
+torch and transformers again and again for cycles that hardly exist: 30 steps of the default run
+then take 13.2 seconds instead of 12.0."""
 
-_KEPT_MEMORY = {-4: 0, -1: -1, -8: 1}
-"""glibc's M_MMAP_MAX, M_TRIM_THRESHOLD and M_ARENA_MAX: memory that was freed is kept for the next
-tensor. Otherwise a large one comes from the system each time, page by page: with two models of 135
-and 270 million weights that was half of a warm-up step (82 of 160 seconds; 29 of 113 with it). Two
-steps of their training take 175 seconds in place of 268, and 15.7 GB in place of 13.8."""
+_MALLOC_OPTIONS = {-4: 0, -1: -1, -8: 1}
+"""glibc's M_MMAP_MAX, M_TRIM_THRESHOLD and M_ARENA_MAX, so that freed memory is kept for the next
+tensor. Otherwise the system provides each large tensor page by page: with two models of 135 and 270
+million weights that took half of a warm-up step (82 of 160 seconds; 29 of 113 with these options).
+Two steps of their training take 175 seconds instead of 268, and 15.7 GB instead of 13.8."""
 
 
 def run_command(command: Callable[[], int], *, program: str, interrupted: str) -> int:
-    """The exit code of ``command``, which takes over what it prints.
-
-    2 the user's mistake, 130 interrupted, 141 nobody reads its output any more.
+    """Run ``command`` and return its exit code: 2 after a user's mistake, 130 if it was
+    interrupted, 141 if its output is no longer read.
 
     Args:
-        command: does the work; gives 0, or a code of its own.
-        program: begins every sentence.
-        interrupted: what to say after Ctrl-C.
+        command: does the work; returns 0 or another exit code.
+        program: begins every message.
+        interrupted: the message after Ctrl-C.
     """
     open_streams()
     wait_briefly()
@@ -52,26 +51,26 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
     _keep_memory()
     try:
         for stream in (sys.stdout, sys.stderr):
-            # A terminal that lacks a letter shows another one.
+            # Without this, a letter that the terminal lacks would raise.
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")
         with _terminable():
             code = command()
-        # All is done: what strikes while the interpreter closes down changes nothing.
+        # The work is done: a signal while the interpreter shuts down should change nothing.
         for number in (signal.SIGINT, signal.SIGTERM):
             atexit.register(signal.signal, number, signal.SIG_IGN)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
-        logging.getLogger("asyncio").addFilter(_is_no_interrupt)
+        logging.getLogger("asyncio").addFilter(_is_not_about_an_interrupt)
         print(f"\n{program}: {interrupted}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        return _unread()
+        return _discard_output()
     except SystemExit as left:
-        # rich leaves with 1 where nobody reads its output any more.
+        # rich turns a broken pipe into exit code 1.
         if isinstance(left.__context__, BrokenPipeError):
-            return _unread()
+            return _discard_output()
         raise
     except Exception as error:
         if (sentence := _sentence(error)) is None:
@@ -81,9 +80,9 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
 
 
 def open_streams() -> None:
-    """Open the standard streams that whoever started the program has closed, onto nothing.
+    """Open standard streams that are closed onto the null device.
 
-    Otherwise the next file takes the number of such a stream, and gets what is written to it.
+    Otherwise the next file that is opened gets the number of such a stream, and its output.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
@@ -91,7 +90,7 @@ def open_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number may be that of an earlier stream.
+            # The lowest free number may be that of another closed stream.
             opened = os.open(os.devnull, os.O_RDWR)
             os.dup2(opened, number)
             if opened != number:
@@ -100,37 +99,39 @@ def open_streams() -> None:
         setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (until the end)
 
 
-def _unread() -> int:
-    """Have what is still written go nowhere: nobody reads the output any more."""
+def _discard_output() -> int:
+    """Send further output to the null device, and return the exit code of a broken pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 141
 
 
 def wait_briefly() -> None:
-    """Have torch's threads, here and in processes to come, sleep while they wait for each other,
-    unless the user wants otherwise: beside busy processes they would spin for a core that another
-    one has. GNU's OpenMP spins for some microseconds first, which spares most of the sleeps between
-    two operations. To be called before torch is imported."""
+    """Let torch's threads, in this process and its children, sleep while they wait for each other,
+    unless the user has set ``OMP_WAIT_POLICY``. Call it before torch is imported.
+
+    Threads that spin beside busy processes wait for a core that another process has. GNU's OpenMP
+    spins for some microseconds first, which avoids most sleeps between two operations.
+    """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
-def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """Not what asyncio says of a task that Ctrl-C has struck: nobody waits for its end any more."""
+def _is_not_about_an_interrupt(record: logging.LogRecord) -> bool:
+    """A log filter against asyncio's report of a task that Ctrl-C has ended."""
     return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
 
 
 def _sentence(error: Exception) -> str | None:
-    """The message for a mistake of the user's or an error of a disk; None for a bug."""
-    # Whatever takes time to import waits until a signal is taken care of.
+    """The message for a user's mistake or a disk's error; None for a bug."""
+    # Imported late, so that signals are handled before slow imports.
     from coterie.datatypes import UserError
 
     if isinstance(error, UserError):
         return str(error)
-    if isinstance(error, FileNotFoundError) and not error.filename and _is_nowhere():
+    if isinstance(error, FileNotFoundError) and not error.filename and not _has_folder():
         return "the folder in which this was started is gone; change to one that is there"
-    if isinstance(error, OSError) and error.errno in (*_OF_PLACES, *_OF_DISKS):
+    if isinstance(error, OSError) and error.errno in (*_PATH_ERRORS, *_DISK_ERRORS):
         name = error.filename
         where = f"{os.fsdecode(name) if isinstance(name, bytes) else name}: " if name else ""
         return f"{where}{error.strerror}"
@@ -141,18 +142,18 @@ def _sentence(error: Exception) -> str | None:
     return None
 
 
-def _is_nowhere() -> bool:
-    """Whether the working folder was deleted."""
+def _has_folder() -> bool:
+    """Whether the working folder still exists."""
     try:
         os.getcwd()
     except FileNotFoundError:
-        return True
-    return False
+        return False
+    return True
 
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """While open, SIGTERM acts like Ctrl-C: one sentence, and no process is left behind."""
+    """Inside, SIGTERM acts like Ctrl-C, so that no child process is left behind."""
 
     def interrupt(number: int, _: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -168,12 +169,12 @@ def _terminable() -> Iterator[None]:
 
 
 class Stop(Exception):
-    """The user asked the run to stop; its state is whole."""
+    """The user asked the run to stop; it is between two steps, so its state can be saved."""
 
 
 class Interruptible:
-    """While open, SIGINT and SIGTERM strike; from :meth:`begin` on, the first one only sets
-    :attr:`asked`, and the second one strikes.
+    """Handles SIGINT and SIGTERM while open: from :meth:`begin` on the first one only requests a
+    stop, which :meth:`check` raises. Before that, and at the second one, they interrupt at once.
 
     ::
 
@@ -186,9 +187,9 @@ class Interruptible:
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self._stop_requested = False
         self.over = False
-        """Nothing is left to do but to close what was opened: nobody need hear that it stops."""
+        """Set it when only cleaning up is left: a signal then prints no message."""
         self._begun = False
         self._before: dict[int, object] = {}
 
@@ -202,18 +203,18 @@ class Interruptible:
             signal.signal(number, handler)  # type: ignore[arg-type]
 
     def begin(self) -> None:
-        """Note that the run has begun: an interruption now loses work."""
+        """Note that the run has begun, so that an interruption would lose work."""
         self._begun = True
 
     def check(self) -> None:
         """Raise :class:`Stop` if a signal has come."""
-        if self.asked:
+        if self._stop_requested:
             raise Stop
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
-        if self.asked or not self._begun:
+        if self._stop_requested or not self._begun:
             raise KeyboardInterrupt
-        self.asked = True
+        self._stop_requested = True
         if not self.over:
             print(
                 "\nStopping after this step or evaluation; press Ctrl-C again to stop at once.",
@@ -222,8 +223,8 @@ class Interruptible:
 
 
 def _keep_memory() -> None:
-    """Set :data:`_KEPT_MEMORY`, where the C library has it."""
+    """Set :data:`_MALLOC_OPTIONS`, if the C library has them."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
-        for option, value in _KEPT_MEMORY.items():
+        for option, value in _MALLOC_OPTIONS.items():
             mallopt(option, value)

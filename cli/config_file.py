@@ -1,4 +1,4 @@
-"""A run's settings as a TOML or YAML file, for people to write.
+"""The settings of a run as a TOML or YAML file, for people to write.
 
 ::
 
@@ -12,7 +12,7 @@
     [agents.bob]
     model = "tiny:carol"
 
-Only what differs from the defaults has to stand there. Flags lie over the file, the file over
+A file needs only what differs from the defaults. Flags override the file, and the file overrides
 ``--preset``.
 """
 
@@ -36,29 +36,30 @@ from coterie.training.config.train_settings import (
 )
 
 _NOTHING = "None"
-"""The text for None, for which TOML has no value; flags write it the same way."""
+"""The text for None, which TOML lacks; flags use the same text."""
 
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """The content of a file; its choice decides which settings exist."""
+    """The content of a file."""
 
     path: Path
     is_yaml: bool
     choice: Mapping[str, Any]
-    """Values by the names of the command line; empty ones are left out."""
+    """Values of ``Choice`` by name, without empty ones; they decide which settings exist."""
     parts: Mapping[str, Any]
+    """Section -> its values by name."""
 
     @property
     def sets_length(self) -> bool:
-        """Whether it sets the length of ``constant-length`` itself."""
+        """Whether it sets ``algo.length``."""
         return "length" in self.parts.get("algo", {})
 
     def lay_over(self, default: TrainSettings) -> TrainSettings:
-        """``default``, overridden by the file.
+        """``default`` overridden by the file.
 
         Raises:
-            UserError: a name that is no setting here, or a value that does not fit.
+            UserError: an unknown setting, or a value that does not fit.
         """
         parts, agents = dict(self.parts), dict(default.agents)
         with _naming(self.path):
@@ -69,8 +70,8 @@ class ConfigFile:
                 agents[role] = override(agents[role], values, at=f"agents.{role}.")
             if default.env is None and parts.pop("env", {}):
                 raise UserError(f"{default.choice.env} has no settings: leave out env")
-            if isinstance(place := parts.get("run", {}).get("run_dir"), str):
-                parts["run"] = {**parts["run"], "run_dir": Path(place)}
+            if isinstance(run_dir := parts.get("run", {}).get("run_dir"), str):
+                parts["run"] = {**parts["run"], "run_dir": Path(run_dir)}
             return dataclasses.replace(override(default, parts), agents=agents)
 
 
@@ -78,7 +79,7 @@ def read_config(path: Path) -> ConfigFile:
     """Read a file of settings.
 
     Raises:
-        UserError: it cannot be read, is no TOML or YAML, or has a part that no run has.
+        UserError: it cannot be read, is not TOML or YAML, or has an unknown part.
     """
     is_yaml = path.suffix.lower() in (".yaml", ".yml")
     with _naming(path):
@@ -119,9 +120,9 @@ def read_yaml(text: str) -> Any:
     """The value of a YAML document, in which ``5e-4`` is a number, as in YAML 1.2.
 
     Raises:
-        ValueError: one line on what cannot be read, and where.
+        ValueError: one line on the mistake and its place.
     """
-    import yaml  # other files do not wait for its import
+    import yaml  # slow, and TOML files do not need it
 
     class Loader(yaml.SafeLoader):
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
@@ -150,7 +151,8 @@ def read_yaml(text: str) -> Any:
 
 
 def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
-    """A part's settings; of YAML's, whose lines may all be commented out, perhaps none."""
+    """The settings of a part by name."""
+    # In YAML a part whose lines are all commented out is null.
     if part is None and is_yaml:
         return {}
     if not isinstance(part, dict):
@@ -160,11 +162,12 @@ def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
 
 
 def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
-    """``settings`` as the text of a TOML file that gives them again.
+    """``settings`` as the text of a TOML file, from which they can be read again.
 
     Args:
         settings: to write.
-        default: those of its choice without a file; values that are None in both are left out.
+        default: settings of the same choice without a file; a value that is None in both is left
+            out.
     """
     plain = settings.plain()
     if with_limit_as_length(settings) == settings:
@@ -174,16 +177,16 @@ def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
 
 def _table(path: tuple[str, ...], values: Mapping[str, Any], default: Any) -> Iterator[str]:
     before = default if isinstance(default, dict) else {}
-    inner = {name: value for name, value in values.items() if isinstance(value, dict)}
-    own = {
+    tables = {name: value for name, value in values.items() if isinstance(value, dict)}
+    pairs = {
         name: value
         for name, value in values.items()
-        if name not in inner and not (value is None and before.get(name) is None)
+        if name not in tables and not (value is None and before.get(name) is None)
     }
-    if own:
+    if pairs:
         yield from ("", f"[{'.'.join(map(_key, path))}]")
-        yield from (f"{_key(name)} = {_value(value)}" for name, value in own.items())
-    for name, value in inner.items():
+        yield from (f"{_key(name)} = {_value(value)}" for name, value in pairs.items())
+    for name, value in tables.items():
         yield from _table((*path, name), value, before.get(name))
 
 
@@ -199,12 +202,12 @@ def _value(value: Any) -> str:
             f"{{{', '.join(f'{_key(name)} = {_value(inner)}' for name, inner in value.items())}}}"
         )
     if isinstance(value, float):
-        return repr(value)  # inf and nan as TOML has them
+        return repr(value)  # TOML also writes inf and nan
     return json.dumps(_NOTHING if value is None else value, ensure_ascii=False)
 
 
 def _as_settings(value: Any) -> Any:
-    """Values by names with underscores in place of hyphens, and None for its text."""
+    """``value`` with underscores for hyphens in names, and None for :data:`_NOTHING`."""
     if isinstance(value, dict):
         settings: dict[str, Any] = {}
         for name, inner in value.items():
@@ -218,7 +221,7 @@ def _as_settings(value: Any) -> Any:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Begin the message of a mistake inside with the file's path."""
+    """Put the path of the file before the message of an error."""
     try:
         yield
     except UserError as error:

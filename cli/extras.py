@@ -1,7 +1,7 @@
 """What the extras add to the core, as one table.
 
-The core imports no extra. Each entry names a module, or ``module:attribute``, which is imported
-when somebody uses the entry.
+The core imports no extra. Each entry names a module or ``module:attribute``, which is imported when
+the entry is used.
 """
 
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ class Comparison(NamedTuple):
 
     module: str
     settings: str
-    """The module's class of settings."""
+    """The class of its settings, in the module."""
     run: str
-    """The module's function that takes them."""
+    """The function that takes the settings, in the module."""
     what: str
     """Its line in the list of comparisons."""
     takes: str = ""
-    """What stands after its name in that line."""
+    """Its positional argument in that line."""
 
 
 COMPARISONS: Mapping[str, Comparison] = {
@@ -78,13 +78,13 @@ class EnvironmentKind(NamedTuple):
     """``--env KIND:ID``."""
 
     package: str
-    """What has to be installed, as it is imported."""
+    """The import name of the package that it needs."""
     installs: str
-    """The optional dependencies of ours that install it; empty where nothing more is needed."""
+    """The optional dependencies that install the package; empty: every installation has it."""
     module: str
     """Its ``spec(name, identity, options)`` returns the :class:`coterie.envs.EnvSpec`."""
     options: bool = True
-    """Whether options stand after a question mark; else it belongs to ID."""
+    """Whether ``?`` begins options; else it belongs to ID."""
 
 
 _GATEWAY = EnvironmentKind("httptools", "", "coterie.extras.gateway.kinds", options=False)
@@ -100,23 +100,23 @@ ENVIRONMENT_KINDS: Mapping[str, EnvironmentKind] = {
 }
 
 SETTINGS: Mapping[str, str] = {"cluster": "coterie.extras.cluster.settings:ClusterSettings"}
-"""Section -> its frozen dataclass: flags ``--SECTION.*`` of train.py, a part of config.json."""
+"""Section of the settings, with flags ``--SECTION.*`` -> its frozen dataclass."""
 
 INSTEAD_OF_TRAINING: Mapping[str, str] = {
     "plan": "coterie.extras.ops.plan_report:show_plan",
     "doctor": "coterie.extras.ops.doctor.examine:examine",
 }
-"""Flag of train.py -> what it does in place of training: a function of the settings, and of another
-one that checks them and returns the problems; it returns the exit code."""
+"""Flag of train.py -> a function that runs in place of training, and returns the exit code. Its
+arguments are the settings, and a function that checks them and returns the problems."""
 
 HOST = "coterie.extras.cluster.host:HOST"
-"""The :class:`coterie.training.hosts.Host`, which holds models elsewhere."""
+"""The :class:`coterie.training.hosts.Host`, which holds models outside of this process."""
 
 SINK = "coterie.extras.ops.trackers:open_trackers"
-"""The :class:`coterie.training.run.sinks.OpenSink`: where a run's numbers go besides."""
+"""The :class:`coterie.training.run.sinks.OpenSink` for ``--track``."""
 
 CHECKS = ("coterie.extras.cluster.host:check_fits", "coterie.extras.ops.checks:check")
-"""Functions that refuse settings of a run, once its models have been looked at."""
+"""Functions that refuse settings of a run, called after its models are checked."""
 
 PROGRAM_GRADER = "coterie.extras.programs.grader"
-"""The module that grades programs which models write: ``--scoring.programs``."""
+"""The module that grades programs of models, for ``--scoring.programs``."""

@@ -27,7 +27,7 @@ from coterie.cli.arguments import check_once, in_one_line
 from coterie.datatypes.errors import UserError, join_or
 from coterie.datatypes.validation import fits, unvalidated, validate
 
-# In a terminal without UTF-8 dashes stand for lines, and there is no frame.
+# tyro's errors are boxes. A terminal without UTF-8 has dashes for lines and no frame.
 _RULE = re.compile(r"\s*[─-]{8,}\s*")
 _VALUE = re.compile(r"Error parsing (\S+): (.+)")
 _CHOICE = re.compile(r"invalid choice '(.*)' for argument '(\S+)'\. Expected one of \((.+)\)\.")
@@ -55,16 +55,16 @@ def parse_flags(
         kind: the dataclass; each field is a flag, and its docstring the help text.
         argv: the command line.
         prog: what messages call the program.
-        description: stands above the options; None: the docstring of ``kind``.
+        description: the text above the options; None: the docstring of ``kind``.
         default: an instance whose values replace the defaults of the fields.
 
     Raises:
-        UserError: a flag that does not exist or is given twice, or a value that does not fit.
+        UserError: an unknown flag, a flag that is given twice, or a value that does not fit.
     """
     check_once(argv)
     if "--" in argv:
         raise UserError("leave out the word --: all that follows is options and their values")
-    given = {} if default is None else {"default": default}
+    defaults = {} if default is None else {"default": default}
     read = partial(
         tyro.cli,
         kind,
@@ -73,9 +73,9 @@ def parse_flags(
         description=_wrapped(description or inspect.getdoc(kind) or ""),
         config=(tyro.conf.AvoidSubcommands,),
         registry=_registry(helps=bool({"-h", "--help"} & {*argv})),
-        **given,
+        **defaults,
     )
-    # A section is made before it knows its flags: --agents.alice.context is any role's context.
+    # A section does not know its prefix when it is made, so its errors could not name the flag.
     with unvalidated():
         parsed = _read_or_refuse(read, prog)
     validate(parsed, "--")
@@ -83,7 +83,8 @@ def parse_flags(
 
 
 def _wrapped(text: str) -> str:
-    """Paragraphs as wide as the terminal; tyro keeps the break before a line that is indented."""
+    """``text`` with its paragraphs as wide as the terminal."""
+    # tyro joins lines, except before one that is indented.
     width = min(100, shutil.get_terminal_size().columns)
     return "\n\n".join(
         textwrap.fill(
@@ -94,25 +95,27 @@ def _wrapped(text: str) -> str:
 
 
 def _registry(*, helps: bool) -> ConstructorRegistry:
-    """tyro's own rules for dataclasses, whose help texts keep the line breaks of the source;
-    ``helps``: the help page is asked for."""
-    registry, known = ConstructorRegistry(), False
+    """tyro's rules with help texts as paragraphs, and numbers as other programs write them.
+
+    ``helps``: the help page will be printed.
+    """
+    registry, in_own_rule = ConstructorRegistry(), False
 
     @registry.struct_rule
     def _(info: Struct) -> StructConstructorSpec | None:
-        nonlocal known
-        if known:  # asks itself for tyro's own rule
+        nonlocal in_own_rule
+        if in_own_rule:  # called by the line below, which wants tyro's rule
             return None
-        known = True
+        in_own_rule = True
         try:
             spec = ConstructorRegistry.get_struct_spec(info)
         finally:
-            known = False
+            in_own_rule = False
         if not isinstance(spec, StructConstructorSpec):
             return None
         fields = list(map(_documented, spec.fields))
         if not helps:
-            # tyro reads the sources of groups for their texts, which takes half of its time.
+            # For the help texts of groups tyro reads source files, which takes half of its time.
             fields = [replace(f, helptext="") if is_dataclass(f.type) else f for f in fields]
         return replace(spec, fields=tuple(fields))
 
@@ -132,8 +135,9 @@ def _registry(*, helps: bool) -> ConstructorRegistry:
 
 
 def _number(kind: type, words: list[str]) -> Any:
-    """A number as other programs write it: Python's own reads 1_0 and the digits of any script."""
+    """The number that the single word means."""
     (word,) = words
+    # Python itself would also read 1_0, and the digits of any script.
     if "_" in word or not word.isascii():
         whole = "invalid literal for int() with base 10: "
         raise ValueError(
@@ -143,8 +147,7 @@ def _number(kind: type, words: list[str]) -> Any:
 
 
 def _documented(field: StructFieldSpec) -> StructFieldSpec:
-    """``field`` with its help text as one paragraph, and without the default where that is None or
-    empty: the text itself says what an empty value means."""
+    """``field`` with its help text as one paragraph."""
 
     def text() -> str | None:
         written = field.helptext() if callable(field.helptext) else field.helptext
@@ -152,37 +155,39 @@ def _documented(field: StructFieldSpec) -> StructFieldSpec:
 
     kind = field.type
     if is_dataclass(field.default) and not fits(field.default, kind):
-        kind = type(field.default)  # an author's own, which need not derive from ours
+        kind = type(field.default)  # a plug-in's class, which need not derive from the field's
     if field.default in (None, "", ()):
+        # No "(default: )": the help text says what an empty value means.
         kind = Annotated[kind, tyro.conf.arg(help_behavior_hint="")]
     return replace(field, type=kind, helptext=text)  # type: ignore[arg-type]
 
 
 def _read_or_refuse(read: Callable[[], Any], prog: str) -> Any:
-    """The settings that ``read``, a call of tyro's, reads from the arguments of ``prog``.
+    """The result of ``read``, a call of tyro; its error box becomes one sentence.
 
     Raises:
         UserError: tyro refuses the arguments.
     """
-    said = io.StringIO()
+    printed = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(printed):
             return read()
     except SystemExit as left:
         if left.code != 2:
             raise
-        said = io.StringIO()
-        with _wide(), redirect_stderr(said), suppress(SystemExit):
+        # Once more for a box without line breaks, which can be parsed.
+        printed = io.StringIO()
+        with _without_line_breaks(), redirect_stderr(printed), suppress(SystemExit):
             read()
-        text, said = said.getvalue(), io.StringIO()
-        raise UserError(in_one_line(_sentence(text), prog)) from None
+        box, printed = printed.getvalue(), io.StringIO()
+        raise UserError(in_one_line(_sentence(box), prog)) from None
     finally:
-        sys.stderr.write(said.getvalue())
+        sys.stderr.write(printed.getvalue())
 
 
 @contextmanager
-def _wide() -> Iterator[None]:
-    """No line is broken inside."""
+def _without_line_breaks() -> Iterator[None]:
+    """Inside, the terminal is so wide that no line is broken."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = "100000"
     try:
@@ -194,7 +199,7 @@ def _wide() -> Iterator[None]:
 
 
 def _sentence(box: str) -> str:
-    """The text of the box as one sentence, without its hint at the help text."""
+    """The text of tyro's error box as one sentence, without its hint at the help text."""
     title, *lines = (line.strip("╭╮╰╯│").rstrip() for line in box.splitlines())
     title = title.strip("─ ")
     parts: list[list[str]] = [[]]
@@ -225,13 +230,13 @@ def _sentence(box: str) -> str:
 
 
 def _unknown(words: str, parts: list[list[str]]) -> str:
-    """``words``: with commas; ``parts``: those that may have been meant, with help texts."""
-    named = [word.strip() for word in words.split(", ")]
-    flag = next((word for word in named if word.startswith("--")), None)
+    """The sentence on unknown ``words``, joined by commas; ``parts`` list similar options."""
+    unknown = [word.strip() for word in words.split(", ")]
+    flag = next((word for word in unknown if word.startswith("--")), None)
     if flag is None:
-        return f"{named[0]!r} belongs to no option"
-    near = [line.split()[0].rstrip(",") for part in parts for line in part if _is_flag(line)]
-    hint = f"; did you mean {join_or(near[:3])}?" if near else ""
+        return f"{unknown[0]!r} belongs to no option"
+    similar = [line.split()[0].rstrip(",") for part in parts for line in part if _is_flag(line)]
+    hint = f"; did you mean {join_or(similar[:3])}?" if similar else ""
     return f"unknown option {flag.partition('=')[0]}{hint}"
 
 
@@ -240,7 +245,7 @@ def _is_flag(line: str) -> bool:
 
 
 def _required(lines: list[str]) -> Iterator[str]:
-    """Each by its flag, if it has one, and what it is."""
+    """Each missing option as its flag and its help text."""
     for head, text in zip(lines[::2], lines[1::2]):
         what = _DEFAULT.sub("", text.strip()).rstrip(".")
         yield f"{head.split()[0]} ({what})" if _is_flag(head) else what

@@ -33,24 +33,24 @@ def show_help(
         prog: the command, with the choice.
         description: the first paragraph.
     """
-    sections = sorted(sections, key=_place)
+    sections = sorted(sections, key=_rank)
     shown = sections if ALL in args else [section for section in sections if section[0] in _FIRST]
     try:
         kind = dataclasses.make_dataclass("Settings", shown, frozen=True)
         parse_flags(kind, ["--help"], prog=prog, description=description)
     except SystemExit:
         if shown != sections:
-            print(_further(sections))
+            print(_more_groups(sections))
     sys.exit(0)
 
 
-def _place(section: Section) -> int:
+def _rank(section: Section) -> int:
     name = section[0]
     return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
-def _further(sections: Sequence[Section]) -> str:
-    """The groups that ``--help-all`` adds, a line each."""
+def _more_groups(sections: Sequence[Section]) -> str:
+    """A line for each group of settings that ``--help-all`` adds."""
     lines = [f"More settings, with {ALL}:"]
     for name, kind, default in sections:
         if name == "agents":

@@ -1,4 +1,4 @@
-"""Output files and folders: tried before the work begins, and a fallback when writing fails."""
+"""Output files and folders: tests before the work begins, and a fallback if writing fails."""
 
 import os
 import tempfile
@@ -17,13 +17,13 @@ NOT_UTF8 = (
 def check_folder(
     path: Path, flag: str, *, files: Collection[str] = (), folders: Collection[str] = ()
 ) -> None:
-    """Refuse a folder that cannot be made, or written into.
+    """Refuse a folder that cannot be made or written into.
 
     Args:
-        path: it need not be there yet.
-        flag: names it, for messages.
-        files: what will be written into it.
-        folders: what will be filled in it.
+        path: of the folder, which may not exist yet.
+        flag: names it in messages.
+        files: names of files that will be written into it.
+        folders: names of folders that will be filled in it.
 
     Raises:
         UserError: one sentence that names the way out.
@@ -37,60 +37,60 @@ def check_folder(
             check_folder(path / name, flag)
     elif os.path.lexists(path):
         raise UserError(f"{flag}: {path} is {_kind(path)}, not a folder; name another place")
-    _try(path, path, flag)
+    _try_to_write(path, path, flag)
 
 
 def check_file(path: Path, flag: str) -> None:
-    """Refuse a file that cannot be written; one that is there will be replaced.
+    """Refuse a file that cannot be written; an existing file is fine.
 
     Args:
-        path: its folder need not be there yet.
-        flag: names it, for messages.
+        path: of the file, whose folder may not exist yet.
+        flag: names it in messages.
 
     Raises:
         UserError: one sentence that names the way out.
     """
     if not user_path(path).is_file() and os.path.lexists(path):
         raise UserError(f"{flag}: {path} is {_kind(path)}, not a file; name another place")
-    _try(path.parent, path, flag)
+    _try_to_write(path.parent, path, flag)
 
 
 def keep(name: str, content: str) -> str:
-    """Write ``content`` into the folder of temporary files, as the last resort.
+    """Write content that could not be written elsewhere to a temporary file.
 
     Args:
-        name: ends the file's name.
-        content: what could not be written elsewhere.
+        name: ends the name of the file.
+        content: of the file.
 
     Returns:
         A clause for a message: where the file is, or that the content is lost.
     """
-    place = tempfile.gettempdir()
+    folder = tempfile.gettempdir()
     with suppress(OSError):
-        descriptor, kept = tempfile.mkstemp(prefix="coterie-", suffix=f"-{name}", dir=place)
+        descriptor, path = tempfile.mkstemp(prefix="coterie-", suffix=f"-{name}", dir=folder)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogatepass") as file:
             file.write(content)
-        return f"it is kept as {kept}"
-    return f"nor can {place}, so it is lost"
+        return f"it is kept as {path}"
+    return f"nor can {folder}, so it is lost"
 
 
-def _try(folder: Path, path: Path, flag: str) -> None:
-    """Write a file without a name into ``folder``, or into the one that it will be made in."""
-    there = next(
+def _try_to_write(folder: Path, path: Path, flag: str) -> None:
+    """Write a temporary file into ``folder``, or into its first parent that exists."""
+    existing = next(
         ancestor for ancestor in (folder, *folder.absolute().parents) if os.path.lexists(ancestor)
     )
-    if not there.is_dir():
+    if not existing.is_dir():
         raise UserError(
-            f"{flag}: {path} would lie in {there}, which is {_kind(there)}, not a folder; name "
-            "another place"
+            f"{flag}: {path} would lie in {existing}, which is {_kind(existing)}, not a folder; "
+            "name another place"
         )
     try:
-        with tempfile.TemporaryFile(dir=there) as file:
+        with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"?")
             file.flush()
     except OSError as error:
         raise UserError(
-            f"{flag}: {path} cannot be written, since {there} takes no file ({error.strerror}); "
+            f"{flag}: {path} cannot be written, since {existing} takes no file ({error.strerror}); "
             "name another place"
         ) from None
 

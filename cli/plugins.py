@@ -20,7 +20,7 @@ from coterie.datatypes.errors import UserError, did_you_mean
 
 @dataclass(frozen=True)
 class Plugins:
-    """The registrations of installed packages in an entry-point group; nothing is loaded."""
+    """The plug-ins that installed packages register in an entry-point group; nothing is loaded."""
 
     group: str
     kind: str
@@ -36,15 +36,15 @@ class Plugins:
         return list(entries if name is None else entries.select(name=name))
 
     def unreadable(self) -> tuple[str, ...]:
-        """The name of each package whose registrations cannot be read, and why, for messages."""
+        """A clause for messages on each package whose registrations cannot be read."""
         return _registered(self.group, tuple(sys.path)).faults
 
     def find(self, name: str, known: Collection[str]) -> tuple[str, str]:
-        """Where ``name`` is loaded from (``module:attribute``), and what messages begin with.
+        """(the path ``module:attribute`` of a plug-in, the beginning of messages about it).
 
         Args:
-            name: a registered name, or a path ``module:attribute``.
-            known: the names that the message lists where ``name`` is neither.
+            name: a registered name, or a path.
+            known: names that the message lists if ``name`` is neither.
 
         Raises:
             UserError: ``name`` is neither, or is registered several times.
@@ -76,8 +76,8 @@ def load(path: str, title: str) -> Any:
     """Import the attribute that ``path`` (``module:attribute``) names.
 
     Args:
-        path: as entry points are written; extras in brackets are ignored.
-        title: what the error message begins with.
+        path: in the form of entry points; extras in brackets are ignored.
+        title: the beginning of the error message.
 
     Raises:
         UserError: the import raised, or the module has no such attribute.
@@ -96,32 +96,36 @@ def load(path: str, title: str) -> Any:
 
 
 _loaded: set[str] = set()
-"""Modules that :func:`load` has imported, without Coterie's own."""
+"""Modules outside of Coterie that :func:`load` has imported."""
 
 
 def sources() -> dict[str, Path]:
-    """Module -> its file, of every plug-in so far and of what it imports from its own folder or
-    package; what is installed elsewhere is left out."""
-    own = {name.partition(".")[0]: file for name in _loaded if (file := _file(name)) is not None}
-    # A plug-in that is no package imports what lies beside it.
+    """Module -> its file, for every loaded plug-in and what it imports from its folder or package.
+
+    Other installed packages are left out.
+    """
+    plugins = {name.partition(".")[0]: path for name in _loaded if (path := _file(name))}
+    # A plug-in that is not a package imports from its folder.
     folders = {
-        file.parent for top, file in own.items() if not hasattr(sys.modules.get(top), "__path__")
+        path.parent
+        for top, path in plugins.items()
+        if not hasattr(sys.modules.get(top), "__path__")
     }
     found: dict[str, Path] = {}
     for name in list(sys.modules):
         top = name.partition(".")[0]
         if top in ("coterie", "__main__", "conftest") or (path := _file(name)) is None:
             continue
-        beside = path.parent in folders and "site-packages" not in path.parts
-        if (top in own or beside) and path.is_file():
+        in_folder = path.parent in folders and "site-packages" not in path.parts
+        if (top in plugins or in_folder) and path.is_file():
             found[name] = path
     return found
 
 
 def _file(module: str) -> Path | None:
-    """The source of an imported module; None where it has none."""
+    """The source file of an imported module; None if it has none."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    # Libraries put objects among the modules that name a file without having one.
+    # Some libraries put other objects into sys.modules.
     if not isinstance(file, str) or not file.endswith(".py"):
         return None
     return _resolved(file)
@@ -129,7 +133,7 @@ def _file(module: str) -> Path | None:
 
 @cache
 def _resolved(file: str) -> Path:
-    """A file's own path; thousands of modules are looked at for every run."""
+    """The resolved path, cached because every run looks at thousands of modules."""
     return Path(file).resolve()
 
 
@@ -142,29 +146,28 @@ class _Registered(NamedTuple):
 
 @lru_cache(maxsize=4)
 def _registered(group: str, path: tuple[str, ...]) -> _Registered:
-    """The group's entries on ``sys.path``."""
+    """The entries of ``group`` on ``sys.path``."""
     try:
         return _Registered(_of_all_groups(path).select(group=group), ())
     except Exception:
-        # One bad file on the path, of any package, and the library gives nothing at all.
+        # The library returns nothing at all if the file of any package is bad.
         return _package_by_package(group)
 
 
 @lru_cache(maxsize=1)
 def _of_all_groups(path: tuple[str, ...]) -> Any:
-    """All entries on ``sys.path``, which is read from disk once; Python 3.11 has another class for
-    those of all groups."""
+    """The entries of all groups on ``sys.path``, read from the disk once."""
     return entry_points()
 
 
 def _package_by_package(group: str) -> _Registered:
-    """The entries of every package whose file can be read, and what is wrong with the others."""
+    """The entries of every package whose file can be read, and the faults of the others."""
     entries: dict[str, list[EntryPoint]] = {}
     faults: dict[str, str] = {}
     for distribution in distributions():
         package = _package(distribution)
         if package in entries or package in faults:
-            continue  # after another one of its name on the path
+            continue  # another package of this name comes first on the path
         try:
             entries[package] = list(distribution.entry_points.select(group=group))
         except Exception as error:
@@ -179,7 +182,7 @@ def _package_by_package(group: str) -> _Registered:
 
 
 def _text(distribution: Distribution) -> str | None:
-    """The file as it stands; None where it is no text."""
+    """The content of ``entry_points.txt``; None if it is not text."""
     try:
         return distribution.read_text("entry_points.txt")
     except (OSError, ValueError):
@@ -187,7 +190,7 @@ def _text(distribution: Distribution) -> str | None:
 
 
 def _bad_line(text: str) -> str:
-    """The first line that is neither a heading nor an entry; empty without any."""
+    """A clause on the first line that is neither a heading nor an entry; empty without any."""
     for number, line in enumerate(map(str.strip, text.splitlines()), 1):
         heading = line.startswith("[") and line.endswith("]")
         if line and not line.startswith("#") and not heading and "=" not in line:
@@ -196,7 +199,7 @@ def _bad_line(text: str) -> str:
 
 
 def _package(distribution: Distribution) -> str:
-    """Return the distribution's name, or that of its folder if its metadata are broken."""
+    """The name of a distribution, or of its folder if its metadata are broken."""
     try:
         name = distribution.metadata["Name"]
     except Exception:

@@ -1,26 +1,26 @@
-"""Progress of long work in this process: counted where it happens, read by what shows it."""
+"""Counters of long work in this process, which :mod:`coterie.training.run.stage_progress` shows."""
 
 
 class Pulse:
-    """A count that only grows; a thread may read it while another one adds."""
+    """A count that only grows. One thread may read it while another one adds."""
 
     def __init__(self) -> None:
         self.done = 0.0
 
     def add(self, amount: float) -> None:
-        """Count ``amount`` more."""
+        """Add ``amount`` to the count."""
         self.done += amount
 
 
 class Share:
-    """The progress of one piece of work, in the units of its pulse."""
+    """The progress of a piece of work, which counts in parts."""
 
     def __init__(self, pulse: Pulse, whole: float) -> None:
-        """``whole``: what the piece counts for once it is done."""
+        """``whole``: the units of ``pulse`` for the complete piece."""
         self._pulse, self._whole, self._done = pulse, whole, 0.0
 
     def reach(self, share: float) -> None:
-        """Count it up to this ``share`` of the whole, in [0, 1]; it never goes back."""
+        """Raise the count to ``share`` of the whole, in [0, 1]; it never falls."""
         now = self._whole * min(1.0, share)
         if now > self._done:
             self._pulse.add(now - self._done)
@@ -28,9 +28,9 @@ class Share:
 
 
 ANSWERED = Pulse()
-"""Answers that models of this process have sampled; one that is being sampled counts in part."""
+"""Answers that models of this process have sampled; unfinished answers count in part."""
 ENDED = Pulse()
-"""Answers in episodes that this process has played to the end, whatever sampled them."""
+"""Answers in episodes that this process has played to the end, from any kind of policy."""
 LOADED = Pulse()
 """Models that this process has loaded."""
 LEARNED = Pulse()

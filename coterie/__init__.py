@@ -7,8 +7,8 @@
     env = coterie.make("core-teaching")
     coterie.check_env(env)
 
-The packages lie at the top of the repository; links in this folder give them their name,
-``coterie.envs``, ``coterie.algorithms`` and so on. They are imported when they are asked for.
+The packages lie at the top of the repository. Links in this folder give them their names,
+``coterie.envs``, ``coterie.algorithms`` and so on. They are imported on first use.
 """
 
 from importlib import import_module
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["EnvSpec", "check_env", "make", "register"]
 
 if not (Path(__file__).parent / "envs").is_dir():
-    # Checked out without links, as on Windows.
+    # A checkout without links, as on Windows.
     __path__.append(str(Path(__file__).resolve().parent.parent))
 
 

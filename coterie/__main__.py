@@ -18,7 +18,7 @@ _PROGRAMS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code of the program that ``argv`` names first."""
+    """Run the program that ``argv`` names first, and return its exit code."""
     program, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if program in ("-h", "--help"):
         print("usage: coterie PROGRAM [arguments]\n")
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         known = f"{near}known: {', '.join(_PROGRAMS)}"
         print(f"coterie: unknown program {program!r}; {known}", file=sys.stderr)
         return 2
-    # So that --env mymodule:Env finds a module of the folder that the command is given in.
+    # --env mymodule:Env should find a module of the working folder.
     if "" not in sys.path:
         sys.path.insert(0, "")
     from coterie.cli.arguments import by_coterie

@@ -1,7 +1,6 @@
-"""The types of problems, prompts and trajectories.
+"""The types that all other packages share: problems, prompts, trajectories, errors, settings.
 
-Small frozen records, protocols of one method, and the errors of users. Nothing here computes, loads
-or waits.
+They are small frozen records, protocols and validation. Nothing here loads or waits.
 """
 
 from coterie.datatypes.errors import (

@@ -1,4 +1,4 @@
-"""Checks of what a user writes: each mistake is refused in one sentence."""
+"""The error of users, and helpers for its one-sentence messages."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ class UserError(Exception):
 
 
 def refuse(*mistakes: tuple[bool, str]) -> None:
-    """Raise the sentence of the first mistake that was made.
+    """Raise an error with the sentence of the first mistake that was made.
 
     Args:
         mistakes: (whether it was made, one sentence that names the flag and the way out).
@@ -28,10 +28,10 @@ def refuse(*mistakes: tuple[bool, str]) -> None:
 
 
 def user_path(text: str | Path) -> Path:
-    """The path that ``text`` names, ``~`` resolved, whether or not something is there.
+    """``text`` as a path with ``~`` resolved, which need not exist.
 
     Raises:
-        UserError: no file can have that name, or a folder above it is closed to this user.
+        UserError: no file can have that name, or the user may not search a parent folder.
     """
     path = Path(text)
     try:
@@ -40,7 +40,7 @@ def user_path(text: str | Path) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, ValueError, RuntimeError) as error:
-        # Too long, a NUL or half a surrogate pair in it; ~nobody; a folder that is closed.
+        # A name that is too long or not valid, an unknown ~user, or a closed folder.
         reason = (isinstance(error, OSError) and error.strerror) or str(error).rstrip(".")
         raise UserError(
             f"{_shorten(str(text))} cannot be the name of a file or folder here ({reason}); "
@@ -50,10 +50,10 @@ def user_path(text: str | Path) -> Path:
 
 
 def read_options(text: str) -> tuple[str, dict[str, str]]:
-    """``head?name=value&name=value`` as its head and its options; values may be percent-encoded.
+    """Split ``head?name=value&name=value`` into (head, options); values may be percent-encoded.
 
     Raises:
-        UserError: an option without a value, or one that is given twice.
+        UserError: an option has no value, or is given twice.
     """
     head, mark, tail = text.partition("?")
     options: dict[str, str] = {}
@@ -74,7 +74,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``did you mean 'gcd'? `` where a known name is near to ``word``; else nothing."""
+    """``did you mean 'gcd'? `` if a known name is similar to ``word``; else empty."""
     folded = {name.casefold(): name for name in known}
     close = difflib.get_close_matches(word.casefold(), folded, n=3, cutoff=0.6)
     return f"did you mean {join_or([repr(folded[name]) for name in close])}? " if close else ""
@@ -87,7 +87,7 @@ def join_or(words: Sequence[str]) -> str:
 
 
 def list_names(names: Iterable[str]) -> str:
-    """Names in order, with commas; ``none`` when there are none."""
+    """The sorted names, joined by commas; ``none`` without names."""
     return ", ".join(sorted(names)) or "none"
 
 

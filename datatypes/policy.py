@@ -19,7 +19,7 @@ _MOVE = re.compile(r"-?\d+|\[[^\[\]]+\]")
 
 
 def listed_moves(text: str) -> list[str]:
-    """Return the moves in the last line such as ``Moves: 0 2 5``; none without such a line."""
+    """Return the moves of the last line like ``Moves: 0 2 5``; empty without such a line."""
     lists = _MOVES.findall(text)
     return _MOVE.findall(lists[-1]) if lists else []
 
@@ -31,12 +31,12 @@ class Sampling:
 
     max_new_tokens: int
     temperature: float = 1.0
-    """0 is greedy; log-probabilities are then those at temperature 1."""
+    """0 is greedy sampling, with log-probabilities at temperature 1."""
     top_p: float = 1.0
     top_k: int = 0
     """0 switches the filter off."""
     stop: tuple[str, ...] = ()
-    """Sampling ends with the token that completes one of these strings; the token stays whole."""
+    """Sampling ends with the token that completes one of these strings, which is kept whole."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Completion:
 
 
 class PolicyFailure(Exception):
-    """Raised when a policy cannot answer. The rollout records the failure; it is no sample."""
+    """A policy cannot answer. The rollout records the failure, which is not a sample."""
 
 
 class Policy(Protocol):
@@ -134,8 +134,8 @@ def derive_seed(*parts: int | str) -> int:
     """Return a seed in [0, 2^63) that depends on all parts and their order.
 
     Every random stream gets a seed from its own name, such as ``derive_seed(run_seed, "sample",
-    step, episode, agent, turn)``. So it is the same on every machine, in every process, and
-    whatever happens before.
+    step, episode, agent, turn)``. The seed is the same on every machine and in every process, and
+    does not depend on what happened before.
     """
     text = "\x1f".join(f"{type(part).__name__}:{part}" for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1

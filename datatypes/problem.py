@@ -29,7 +29,7 @@ class Problem:
     text, ``list`` as an unordered collection of values, ``text`` as a normalized string, ``qa``
     like SQuAD. ``code`` runs against the tests in ``meta``, and a model grades ``judged``."""
     choices: tuple[str, ...] = ()
-    """Option texts in the order of their letters (``choice`` only)."""
+    """Texts of the options in the order of their letters (only for ``choice``)."""
     percent: bool = False
     """Whether 50 % also equals 0.5 (a property of the data set)."""
     tolerance: float = 0.0
@@ -38,7 +38,7 @@ class Problem:
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Other data (level, family, source); JSON values only."""
     alternatives: tuple[str, ...] = ()
-    """Other answers that are also right."""
+    """Further right answers."""
 
     @property
     def golds(self) -> tuple[str, ...]:
@@ -53,7 +53,8 @@ class Verdict:
     correct: bool
     """Whether the answer is right, for accuracies, votes and thresholds."""
     answer: str | None
-    """The extracted answer as written; None if the response states none, which is wrong."""
+    """The extracted answer as written; None if the response states none, for example because it
+    breaks off. Such a response is wrong."""
     method: str
     """The rule that decided: ``none`` (no answer is stated), ``string``, ``rational``, ``choice``,
     ``list``, ``algebra``, ``exact-match``, ``timeout``, ``error``, ``refused`` (too long, or the
@@ -70,11 +71,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class ScoreRequests:
-    """All scores that a step of an environment will request."""
+    """The scores that a step of an environment will request."""
 
     checks: tuple[tuple[str, Problem], ...] = ()
     """(response text, problem)"""
     embeddings: tuple[str, ...] = ()
+    """Texts to embed."""
 
 
 class Scorer(Protocol):

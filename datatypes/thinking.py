@@ -1,8 +1,8 @@
-"""Thoughts in models' texts: their marks, and the reply that follows.
+"""Thoughts in the texts of models: their marks, and the reply that follows.
 
 ``<think>`` is the usual mark. Other families of models use ``[THINK]``, ``<seed:think>``,
-``<|begin_of_thought|>`` or the channels of gpt-oss. If the chat template opens the thought, the
-mark is in the prompt, where :func:`opened_by` finds it.
+``<|begin_of_thought|>`` or the channels of gpt-oss. If a chat template opens the thought, its mark
+is in the prompt, where :func:`opened_by` finds it.
 """
 
 import re
@@ -18,9 +18,9 @@ _TAG = r"(?:(?!end_|no_)\w{1,16}[:_])?(?:think|thinking|thoughts?)(?:_fast(?:er)
 
 
 def _mark(angle: str, word: str) -> str:
-    """The pattern of marks that continue ``<`` with ``angle``, or are ``word`` in brackets."""
-    # Marks in backticks are quoted. The pattern begins with a set of three characters, so that the
-    # search skips most of a long text.
+    """The pattern of ``<`` followed by ``angle``, or of ``word`` in brackets."""
+    # Marks in backticks are quotations. A pattern that begins with a set of three characters lets
+    # the search skip most of a long text.
     rest = rf"(?:(?<=<)(?:{angle})|(?<=\[)(?-i:{word.upper()}\])|(?<=◁){word}▷)"
     return rf"[<\[◁](?:(?<!`.){rest}|{rest}(?!`))"
 
@@ -43,20 +43,20 @@ _AT_START = (
     r"(?:[a-z]{1,16}_)?(?:reasoning|reason|rationale|analysis|reflection|scratch_?pad|monologue|cot"
     r"|thinking|thought)(?:_(?:process|trace|steps?))?"
 )
-"""Names of tags that are a thought at the beginning of a text; elsewhere they are part of an
+"""Names of tags that mark a thought only at the beginning of a text; elsewhere they are part of an
 answer."""
 
 _OPENING, _CLOSING = re.compile(OPENING, re.IGNORECASE), re.compile(CLOSING, re.IGNORECASE)
 _BEGINS = re.compile(rf"\s*(?:(?P<mark>{OPENING})|<(?P<name>{_AT_START})>)", re.IGNORECASE)
 _ENDS = re.compile(rf"(?:{OPENING}|<{_AT_START}>)\s*\Z", re.IGNORECASE)
 _TAIL = 256
-"""Ids at the end of a context that are searched for a mark, whose bytes may be separate ids."""
+"""Number of ids at the end of a context that are searched for a mark; each byte may be an id."""
 
 
 def after_thinking(text: str) -> str:
-    """Return the text after the last thought, without a later thought that is never closed, in
-    which nothing is an answer."""
-    start = _thought(text)[1]
+    """Return the text after the last thought. A later thought that is never closed is cut off,
+    because it holds no answer."""
+    start = _last_closing(text)[1]
     opened = _OPENING.search(text, start)
     return text[start : opened.start() if opened else len(text)]
 
@@ -74,16 +74,18 @@ def split_thinking(text: str) -> tuple[str, str | None]:
     ('hm', None)
     """
     begins = _BEGINS.match(text)
-    end, start = _thought(text)
+    end, start = _last_closing(text)
     thinking = text[begins.end() if begins else 0 : end].strip()
     if start > end:
         return thinking, text[start:].strip()
     return (text[begins.end() :].strip(), None) if begins else ("", text.strip())
 
 
-def _thought(text: str) -> tuple[int, int]:
-    """(start, end) of the last closing mark: (0, 0) without one, and twice the text's length if its
-    leading tag is never closed."""
+def _last_closing(text: str) -> tuple[int, int]:
+    """(start, end) of the last closing mark; (0, 0) without one.
+
+    If the leading tag is never closed, both are the length of the text.
+    """
     end = start = 0
     if name := leading_tag(text):
         close = re.search(rf"(?<!`)</{name}>|</{name}>(?!`)", text, re.IGNORECASE)
@@ -96,7 +98,8 @@ def _thought(text: str) -> tuple[int, int]:
 
 
 def leading_tag(text: str) -> str:
-    """Return the name of a tag that is a thought only because ``text`` begins with it, or ""."""
+    """Return the name of the tag at the beginning of ``text`` that marks a thought only there, or
+    ""."""
     begins = _BEGINS.match(text)
     return (begins["name"] if begins else None) or ""
 
@@ -127,7 +130,7 @@ def as_said(opened: str, text: str) -> str:
 
 
 def closing_of(opened: str) -> str:
-    """Return the closing mark for the opening mark ``opened``; ``</think>`` without a rule.
+    """Return the closing mark of the opening mark ``opened``; by default ``</think>``.
 
     >>> closing_of("<seed:think>\\n"), closing_of("[THINK]"), closing_of("<|begin_of_thought|>")
     ('</seed:think>', '[/THINK]', '<|end_of_thought|>')
@@ -146,9 +149,9 @@ def closing_of(opened: str) -> str:
 
 
 def behind_thought(opened: str, text: str) -> str:
-    """Adapt another author's ``text`` to a context with an open thought.
+    """Adapt a ``text`` by another author to a context with an open thought.
 
-    A text without a thought of its own gets the closing mark, because text inside a thought is no
+    A text without a thought gets the closing mark first, because text inside a thought is not an
     answer.
 
     Args:

@@ -33,12 +33,13 @@ class Trajectory:
     groups: Mapping[str, str]
     """Group key -> the row's group."""
     member: str = ""
-    """The member of the group. All rows of an agent in an episode (one for each context, each with
-    the whole reward) share it and are compared as one; empty: the row is a member of its own."""
+    """Name of the group's member to which the row belongs. An agent has a row for each context,
+    each with the whole reward; rows of one member are compared as one. Empty: the row is a member
+    by itself."""
     loss_weight: float = 1.0
     """Factor of the row's loss; it changes neither reward nor advantage."""
     status: str = "ok"
-    """``ok``, or the reason why the row is no usable sample and carries no loss."""
+    """``ok``, or the reason why the row is not a usable sample and carries no loss."""
     weight_version: int = 0
     """The oldest weights that sampled a token of this row."""
     turns: tuple[tuple[int, int], ...] = ()
@@ -50,19 +51,19 @@ class Trajectory:
     untrained: tuple[tuple[int, int], ...] = ()
     """Spans [start, end) of sampled turns without loss, which are context of later turns."""
     turn_rewards: tuple[float, ...] = ()
-    """The part of ``reward`` for each turn of the agent in the episode, in all of its rows; empty:
-    the reward belongs to all turns."""
+    """Part of ``reward`` for each turn of the agent in the episode, the same in all of its rows;
+    empty: the reward belongs to all turns."""
     turn_numbers: tuple[int, ...] = ()
-    """Number of each of ``turns`` among the agent's turns, from 0; empty without
+    """Number of each of ``turns`` among all turns of the agent, from 0; empty without
     ``turn_rewards``."""
     info: Mapping[str, Any] = field(default_factory=dict)
     """Measurements of the environment (correct, hinted, rescued, ...); plain data."""
     learned_after: npt.NDArray[np.int64] | None = None
-    """Ids that replace those before the first sampled token in learning; None: the model's own
-    context."""
+    """(N,) ids that replace those before the first sampled token for learning; None: the row is
+    learned in the context in which it was sampled."""
     reread_after: npt.NDArray[np.int64] | None = None
-    """Ids that replace those before the first sampled token in rereading, a context that the author
-    did not have, for algorithms that distil; None: the row is not reread."""
+    """(N,) ids that replace those before the first sampled token for rereading, a context that the
+    author did not have, for algorithms that distil; None: the row is not reread."""
 
     @property
     def trainable(self) -> bool:
@@ -78,17 +79,17 @@ class Trajectory:
         return mask
 
     def with_term(self, name: str, value: float) -> "Trajectory":
-        """Return this row with another reward term, whose weighted value is ``value``."""
+        """Return this row with a further reward term, whose weighted value is ``value``."""
         terms = {**self.reward_terms, name: value}
         return replace(self, reward=self.reward + value, reward_terms=terms)
 
     def as_learned(self) -> "Trajectory":
-        """Return this row with the context of learning, and a mask of the learned tokens.
+        """Return this row with the context :attr:`learned_after`, masked to the learned tokens.
 
-        With another context (context distillation, arXiv:2209.15189), the sampler's
-        log-probabilities are unknown, hence NaN.
+        In another context (context distillation, arXiv:2209.15189) the sampler's log-probabilities
+        are unknown, hence NaN.
         """
-        row = self._behind(self.learned_after)
+        row = self._with_context(self.learned_after)
         if not row.untrained:
             return row
         mask = row.learned_mask
@@ -96,20 +97,20 @@ class Trajectory:
 
     def as_reread(self) -> "Trajectory":
         """Return this row with the context :attr:`reread_after`."""
-        return self._behind(self.reread_after)
+        return self._with_context(self.reread_after)
 
-    def _behind(self, before: npt.NDArray[np.int64] | None) -> "Trajectory":
-        if before is None or not self.mask.any():
+    def _with_context(self, context: npt.NDArray[np.int64] | None) -> "Trajectory":
+        if context is None or not self.mask.any():
             return self
         # The sampled part includes turns without loss.
         start = min([int(self.mask.argmax()), *(first for first, _ in self.untrained)])
-        mask, shift = self.mask[start:], len(before) - start
+        mask, shift = self.mask[start:], len(context) - start
         return replace(
             self,
-            tokens=np.concatenate([before, self.tokens[start:]]),
-            mask=np.concatenate([np.zeros(len(before), np.bool_), mask]),
+            tokens=np.concatenate([context, self.tokens[start:]]),
+            mask=np.concatenate([np.zeros(len(context), np.bool_), mask]),
             logprobs=np.concatenate(
-                [np.zeros(len(before)), np.where(mask, np.nan, 0.0)], dtype=np.float32
+                [np.zeros(len(context)), np.where(mask, np.nan, 0.0)], dtype=np.float32
             ),
             turns=tuple((first + shift, end + shift) for first, end in self.turns),
             untrained=tuple((first + shift, end + shift) for first, end in self.untrained),

@@ -1,4 +1,4 @@
-"""Bounds beside fields, and the one place that holds settings to them.
+"""Validates settings against the types and bounds beside their fields.
 
 ::
 
@@ -7,8 +7,8 @@
         seconds: Annotated[float, Gt(0)] = 1.0
         direction: Literal["up", "down"] = "up"
 
-A bound holds for every number of its field. A number without an upper bound is finite, and a whole
-number is below 2^31, which no run reaches; ``Le(math.inf)`` allows an infinite one.
+A bound holds for every number of its field. Without an upper bound a number must be finite, and a
+whole number below 2^31, which no run reaches; ``Le(math.inf)`` allows infinity.
 """
 
 import dataclasses
@@ -28,11 +28,11 @@ from annotated_types import Ge, GroupedMetadata, Gt, Interval, Le, Lt, MinLen
 from coterie.datatypes.errors import UserError
 
 Seed = Annotated[int, Interval(ge=0, lt=2**63)]
-"""What a random generator takes."""
+"""Seed of a random generator."""
 Share = Annotated[float, Interval(ge=0, le=1)]
-"""A part of a whole, or a probability."""
+"""A share of a whole, or a probability."""
 PositiveShare = Annotated[float, Interval(gt=0, le=1)]
-"""A part that is not empty."""
+"""A share above 0."""
 
 _LARGE = 2**31
 _WORDS = {
@@ -48,7 +48,7 @@ _UNVALIDATED = ContextVar("unvalidated", default=False)
 
 
 class Validated:
-    """Base of a dataclass that validates its values when an instance is made.
+    """Base of a dataclass whose values are validated when an instance is made.
 
     Raises:
         UserError: a value does not fit its field, or :meth:`check` refuses it.
@@ -59,7 +59,7 @@ class Validated:
             validate(self)
 
     def check(self) -> None:
-        """Refuse values that do not go together; by then each fits its own field.
+        """Refuse values that do not go together; each already fits its own field.
 
         Raises:
             UserError: one sentence that names the flag and the way out.
@@ -68,8 +68,10 @@ class Validated:
 
 @contextmanager
 def unvalidated() -> Iterator[None]:
-    """Inside, nothing is validated when it is made: for a builder that knows the flags of a whole
-    tree, and calls :func:`validate` with them."""
+    """Inside, instances are made without validation.
+
+    It serves a builder of nested settings, which calls :func:`validate` with the names of flags.
+    """
     before = _UNVALIDATED.set(True)
     try:
         yield
@@ -78,12 +80,11 @@ def unvalidated() -> Iterator[None]:
 
 
 def validate(settings: Any, at: str = "") -> None:
-    """Refuse settings with a value that does not fit its field, or with values that do not go
-    together.
+    """Refuse values that do not fit their fields, or do not go together.
 
     Args:
-        settings: a dataclass, with nested ones in its fields, or in mappings there.
-        at: goes before the names of its fields; after ``--`` they are written as flags.
+        settings: a dataclass, with nested ones in its fields or in mappings there.
+        at: prefix of the fields' names; if it begins with ``--``, they are written as flags.
 
     Raises:
         UserError: one sentence that names the field.
@@ -92,11 +93,11 @@ def validate(settings: Any, at: str = "") -> None:
     values = {name: getattr(settings, name) for name in hints}
     check_fields(type(settings), values, at=at)
     for name, value in values.items():
-        # The fields of a section that tyro gives no name stand beside it, as --steps does.
-        here = at if _is_nameless(hints[name]) else f"{at}{_written(name, at)}."
-        nested = {here: value}
+        # The flags of a section without a name, such as --steps, have no prefix.
+        prefix = at if _is_nameless(hints[name]) else f"{at}{_written(name, at)}."
+        nested = {prefix: value}
         if isinstance(value, Mapping):
-            nested = {f"{here}{_written(str(key), at)}.": item for key, item in value.items()}
+            nested = {f"{prefix}{_written(str(key), at)}.": item for key, item in value.items()}
         for path, item in nested.items():
             if dataclasses.is_dataclass(item) and not isinstance(item, type):
                 validate(item, path)
@@ -105,18 +106,15 @@ def validate(settings: Any, at: str = "") -> None:
 
 
 def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None:
-    """Refuse a value that does not fit its field's type or bounds; names without a field are left
-    alone.
-
-    Lists are tuples here, as in settings.
+    """Refuse a value that does not fit the type or the bounds of its field.
 
     Args:
         kind: a dataclass.
-        values: by name.
-        at: goes before a field's name; after ``--`` names are written as flags.
+        values: by name; names without a field are ignored, and lists are tuples.
+        at: prefix of the fields' names; if it begins with ``--``, they are written as flags.
 
     Raises:
-        UserError: the first such value.
+        UserError: names the first such value.
     """
     hints = _hints(kind)
     for name, value in values.items():
@@ -126,9 +124,9 @@ def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether ``value`` is of type ``hint``; whole numbers are numbers, truth values are neither.
+    """Whether ``value`` is of type ``hint``; an int is also a float, and a bool is neither.
 
-    A type that says more than this knows (a protocol, a type variable) fits everything.
+    Every value fits a type that is not understood here, such as a protocol.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -138,7 +136,7 @@ def fits(value: Any, hint: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(member) and value == member for member in inner)
     if origin is not None:
-        return isinstance(value, origin) and _holds(value, inner)
+        return isinstance(value, origin) and _elements_fit(value, inner)
     if hint is None:
         return value is None
     if hint in (int, float):
@@ -173,7 +171,7 @@ def _marks(hint: Any) -> list[Any]:
 
 
 def _wanted(value: Any, hint: Any) -> str:
-    """What the field takes, where ``value`` does not fit it; else empty."""
+    """What the field takes in words if ``value`` does not fit; else empty."""
     if not fits(value, hint):
         return _describe(hint)
     marks = _marks(hint)
@@ -194,7 +192,7 @@ def _numbers(value: Any) -> Iterator[int | float]:
 
 
 _Bound = tuple[str, Callable[[Any, Any], bool], Any]
-"""How a bound reads, whether a number keeps it, and its limit."""
+"""(words, whether a number is within the limit, the limit)."""
 
 
 def _bounds(marks: Iterable[Any]) -> Iterator[_Bound]:
@@ -211,15 +209,19 @@ def _bounds(marks: Iterable[Any]) -> Iterator[_Bound]:
 
 
 def _range_around(number: float, bounds: Sequence[_Bound]) -> str:
-    """The range of a field in words, where ``number`` is outside; else empty."""
-    most = math.inf if isinstance(number, float) else _LARGE
+    """The range of a field in words if ``number`` is outside; else empty."""
+    largest = math.inf if isinstance(number, float) else _LARGE
     words = {word for word, *_ in bounds}
     implied: list[_Bound] = []
     if not words & {"at least", "above"}:
-        implied.append(("above", operator.gt, -most))
+        implied.append(("above", operator.gt, -largest))
     if not words & {"at most", "below"}:
-        implied.append(("below", operator.lt, most))
-    broken = {word: limit for word, keeps, limit in (*bounds, *implied) if not keeps(number, limit)}
+        implied.append(("below", operator.lt, largest))
+    broken = {
+        word: limit
+        for word, is_within, limit in (*bounds, *implied)
+        if not is_within(number, limit)
+    }
     if not broken:
         return ""
     shown = {word: limit for word, _, limit in bounds if limit != math.inf}
@@ -233,14 +235,14 @@ def _range_around(number: float, bounds: Sequence[_Bound]) -> str:
 
 
 def _figure(limit: float) -> str:
-    """4096 and 0.5 as they are, what no run reaches as a power of 2."""
+    """A limit as text: large ones as a power of 2."""
     if isinstance(limit, float):
         return f"{limit:g}"
     power = abs(limit).bit_length() - 1
     return f"{'-' if limit < 0 else ''}2^{power}" if abs(limit) >= _LARGE else str(limit)
 
 
-def _holds(value: Any, inner: tuple[Any, ...]) -> bool:
+def _elements_fit(value: Any, inner: tuple[Any, ...]) -> bool:
     """Whether the elements of a container fit their types."""
     if isinstance(value, tuple) and inner and inner[-1] is not Ellipsis:
         return len(value) == len(inner) and all(map(fits, value, inner))

@@ -1,4 +1,8 @@
-"""The table that a run ends with: before against after."""
+"""The table that a run ends with: before against after.
+
+A column is a heading in :data:`HEADINGS`, a field of :class:`Line` that :func:`lines` fills, and a
+cell in :func:`comparison`. The rows are ``Evaluation.rows`` of the environment.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

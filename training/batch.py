@@ -1,4 +1,4 @@
-"""The episodes of a training step, and the rows of them that are trained on."""
+"""The episodes of a training step, and which of their rows are trained on."""
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -22,16 +22,16 @@ from coterie.datatypes import Episode, Trajectory
 
 @dataclass(frozen=True)
 class StepBatch:
-    """One step's episodes, and the rows that credit is assigned to."""
+    """The episodes of one step, and the rows that get credit."""
 
     episodes: list[Episode]
     """All episodes that were played."""
     rows: list[Trajectory]
     """The rows that are trained on: all trajectories, or those of informative groups."""
     rounds: int
-    """Rounds of sampling: more than one under dynamic sampling only."""
+    """Rounds of sampling: more than one only under dynamic sampling."""
     stale: int = 0
-    """Rows that were dropped because their weights were too old."""
+    """Number of rows that were dropped because their weights were too old."""
 
     @property
     def played(self) -> list[Trajectory]:
@@ -48,31 +48,29 @@ async def sample_batch(
 ) -> StepBatch:
     """Play one step's problems; under dynamic sampling, until enough of them are informative.
 
-    Rows of frozen roles to which the environment gives no loss weight are left out. A group is
-    informative if a role in it learns and either its rewards differ, before any penalty on length
-    as in DAPO's own trainer, or a row of it is read again after a hint. Rows of further problems
-    than the step has are not trained on.
+    A group is informative if a role in it learns, and its rewards differ or one of its rows is read
+    again. Surplus problems are discarded, as are rows of frozen roles without a loss weight.
 
     Args:
-        play: plays a number of further problems.
+        play: plays this number of the next problems.
         algorithm: says whether sampling is dynamic, and how often it is repeated.
         key: names the groups within which rewards are compared.
-        problems: problems in a step.
+        problems: number of problems in a step.
         learners: roles that learn.
     """
     episodes: list[Episode] = []
     rows: list[Trajectory] = []
-    kept: list[str] = []
+    step_problems: list[str] = []
     rounds = 0
     while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
         rounds += 1
-        asked = algorithm.generation_batch or problems
-        played = await play(asked)
+        played = await play(algorithm.generation_batch or problems)
         penalised = [_penalise(episode, algorithm) for episode in played]
         episodes += penalised
         new = _rows_to_compare(penalised, learners)
         if not algorithm.dynamic_sampling:
             return StepBatch(episodes, [row for _, row in new], rounds)
+        # Rewards before any penalty on length, as in DAPO's trainer.
         informative = informative_groups(
             [row for _, row in _rows_to_compare(played, learners)], key
         )
@@ -80,9 +78,10 @@ async def sample_batch(
             informative |= {row.groups[key] for _, row in new if row.reread_after is not None}
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         chosen = [(problem, row) for problem, row in new if row.groups[key] in informative]
-        kept = list(dict.fromkeys([*kept, *(problem for problem, _ in chosen)]))[:problems]
-        rows += [row for problem, row in chosen if problem in kept]
-        if len(kept) == problems:
+        candidates = [*step_problems, *(problem for problem, _ in chosen)]
+        step_problems = list(dict.fromkeys(candidates))[:problems]
+        rows += [row for problem, row in chosen if problem in step_problems]
+        if len(step_problems) == problems:
             break
     return StepBatch(episodes, rows, rounds)
 
@@ -90,7 +89,7 @@ async def sample_batch(
 def _rows_to_compare(
     episodes: Sequence[Episode], learners: Collection[str]
 ) -> list[tuple[str, Trajectory]]:
-    """(problem, row) of all rows that are compared with others."""
+    """(problem, row) of every row that is compared with others."""
     return [
         (episode.problem_id, row)
         for episode in episodes
@@ -105,12 +104,12 @@ def _penalise(episode: Episode, algorithm: Algorithm) -> Episode:
 
 
 def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> StepBatch:
-    """``batch`` without the rows that learn and were sampled more than ``most`` updates ago.
+    """``batch`` without rows of learning roles that were sampled more than ``most`` updates ago.
 
     Args:
         batch: of one step.
         versions: updates so far of each role that learns.
-        most: updates that a row's weights may lie behind.
+        most: largest number of updates since a row was sampled.
     """
     rows = [
         row
@@ -123,20 +122,22 @@ def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> S
 def with_divergences(
     rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner], algorithm: Algorithm
 ) -> tuple[list[Trajectory], dict[str, float]]:
-    """(rows, metrics): with ``--algo.kl-in-reward`` the divergence from the reference is taken off
-    each row's reward, and its mean over agents is a metric.
+    """With ``--algo.kl-in-reward``, subtract the divergence from the reference from each reward.
 
     Args:
         rows: of a step.
-        learners: role -> who computes the divergence of its rows.
-        algorithm: gives the coefficient; 0 leaves the rows as they are.
+        learners: role -> its learner, which computes the divergence of its rows.
+        algorithm: has the coefficient; with 0 the rows are unchanged.
+
+    Returns:
+        (rows, metrics): the metric is the mean divergence over agents.
     """
     if not algorithm.kl_in_reward:
         return list(rows), {}
     divergence_B = np.zeros(len(rows))
     for role, learner in learners.items():
-        places = [place for place, row in enumerate(rows) if row.role == role]
-        divergence_B[places] = learner.divergences([rows[place] for place in places])
+        indices = [index for index, row in enumerate(rows) if row.role == role]
+        divergence_B[indices] = learner.divergences([rows[index] for index in indices])
     penalised = with_divergence_penalty(rows, divergence_B.tolist(), algorithm)
     return penalised, {"divergence": float(divergence_B.sum()) / max(1, len(by_agent(rows)))}
 
@@ -144,10 +145,14 @@ def with_divergences(
 def rows_of(
     batch: StepBatch, credit: Credit, role: str
 ) -> tuple[list[Trajectory], npt.NDArray[np.float64], TurnBonus]:
-    """The rows of one role, with their advantages and what their turns have besides."""
-    places = [place for place, row in enumerate(batch.rows) if row.role == role]
-    turns = {i: credit.turn_bonus[p] for i, p in enumerate(places) if p in credit.turn_bonus}
-    return [batch.rows[place] for place in places], credit.advantage_B[places], turns
+    """(rows of one role, their advantages, additions to the advantages of their turns)."""
+    indices = [index for index, row in enumerate(batch.rows) if row.role == role]
+    turn_bonus = {
+        index_of_role: credit.turn_bonus[index]
+        for index_of_role, index in enumerate(indices)
+        if index in credit.turn_bonus
+    }
+    return [batch.rows[index] for index in indices], credit.advantage_B[indices], turn_bonus
 
 
 def advantages_by_row(rows: Sequence[Trajectory], credit: Credit) -> dict[int, float]:
@@ -161,6 +166,6 @@ def token_bonuses_by_row(
     """``id(row)`` -> (T,) additions to its advantage in the latest update."""
     bonuses: dict[int, npt.NDArray[np.float64]] = {}
     for role, learner in learners.items():
-        own = [row for row in rows if row.role == role]
-        bonuses |= {id(own[i]): bonus_T for i, bonus_T in learner.token_bonus.items()}
+        of_role = [row for row in rows if row.role == role]
+        bonuses |= {id(of_role[i]): bonus_T for i, bonus_T in learner.token_bonus.items()}
     return bonuses

@@ -12,7 +12,7 @@ from coterie.training.run.directory import RunDirectory
 
 
 class Examiner:
-    """Plays the evaluation's episodes and stores their outcomes."""
+    """Plays the episodes of an evaluation and stores their outcomes."""
 
     def __init__(
         self,
@@ -36,15 +36,15 @@ class Examiner:
         self._seed = seed
         self._run = run
         self.failed: Counter[str] = Counter()
-        """Reason -> number of answers that failed for it in the newest evaluation."""
+        """Reason -> number of answers in the newest evaluation that failed for it."""
         self.answers = 0
         """Answers in the newest evaluation."""
         self.episodes: list[Episode] = []
-        """Episodes of the newest evaluation; empty where its outcomes were stored before."""
+        """Episodes of the newest evaluation; empty if its outcomes were read from the run."""
 
     @property
     def headline(self) -> list[str]:
-        """Metrics of a step that the progress bar shows."""
+        """Names of a step's metrics that the progress bar shows."""
         return self.evaluation.headline(self.roles)
 
     def failures(self) -> str:
@@ -67,7 +67,7 @@ class Examiner:
             episodes = await self._collector.collect(
                 tasks_for(problems, seed=seed, mode=mode, replicas=replicas)
             )
-            # Each agent of an episode once, however many rows its contexts made.
+            # An agent counts once, however many rows its contexts made.
             agents = [{row.agent: row.status for row in e.trajectories} for e in episodes]
             statuses = [status for by_agent in agents for status in by_agent.values()]
             self.failed.update(status for status in statuses if status != "ok")
@@ -80,15 +80,16 @@ class Examiner:
         return await self.evaluation.examine(play, self.problems, self.roles, self._env_settings)
 
     def expected(self, name: str) -> int:
-        """About how many answers of models the evaluation called ``name`` takes."""
+        """About how many answers the evaluation ``name`` takes; 0 if its outcomes are stored."""
         if name in ("before", "warmed-up") and self._stored(f"evaluation/{name}.json") is not None:
             return 0
         return len(self.problems) * self.evaluation.answers(self.roles, self._env_settings)
 
     async def evaluate(self, name: str) -> Outcomes | None:
-        """The outcomes called ``name``, stored with the run; None without evaluation problems.
+        """The outcomes of the evaluation ``name``; None without evaluation problems.
 
-        A resumed run reads the outcomes that it has stored before.
+        They are stored in ``evaluation/NAME.json``. A resumed run reads them from there, except
+        those after training.
 
         Raises:
             UserError: the stored outcomes are damaged.
@@ -106,7 +107,7 @@ class Examiner:
         try:
             stored = self._run.read_json(file)
             if stored is not None:
-                # Now rather than when training has ended.
+                # Damaged outcomes should be found now, not after training.
                 self.estimate({**stored}, resamples=1)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise UserError(
@@ -118,11 +119,11 @@ class Examiner:
     def estimate(
         self, outcomes: Outcomes | None, resamples: int | None = None
     ) -> dict[str, Resampled]:
-        """Metrics of ``outcomes``; none without outcomes.
+        """Metrics of ``outcomes`` by name.
 
         Args:
-            outcomes: of an evaluation.
-            resamples: of the bootstrap; None: as the settings say.
+            outcomes: of an evaluation; None: there are no metrics.
+            resamples: of the bootstrap; None: the number in the settings.
         """
         if outcomes is None:
             return {}

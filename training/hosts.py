@@ -1,4 +1,4 @@
-"""Where a run's models live, if that is not this process."""
+"""The interface of a host, which holds the models of a run outside of this process."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -19,45 +19,45 @@ class Host(Protocol):
     """Holds models outside of this process."""
 
     section: str
-    """Its section of the settings."""
+    """The name of its section in the settings."""
 
-    def holds_models(self, own: Any, agents: Mapping[str, AgentSettings]) -> bool:
-        """Whether it has these models; ``own`` as of :meth:`build`."""
+    def holds_models(self, section_settings: Any, agents: Mapping[str, AgentSettings]) -> bool:
+        """Whether it holds the models of ``agents``; ``section_settings`` as of :meth:`build`."""
         ...
 
     def check(self, settings: TrainSettings) -> None:
-        """Before models are looked at.
+        """Check the settings of a run before its models are looked at.
 
         Raises:
             UserError: one sentence that names the flag.
         """
         ...
 
-    def movable(self, settings: TrainSettings) -> Sequence[Flag]:
-        """What ``--resume`` may change of a run."""
+    def resume_flags(self, settings: TrainSettings) -> Sequence[Flag]:
+        """The flags that are allowed beside ``--resume``, with the stored values as defaults."""
         ...
 
-    def moved(self, settings: TrainSettings, flags: Any) -> TrainSettings:
-        """``settings`` with ``flags``, which are fields of :meth:`movable`, laid over."""
+    def with_flags(self, settings: TrainSettings, flags: Any) -> TrainSettings:
+        """``settings`` overridden by ``flags``, whose fields are those of :meth:`resume_flags`."""
         ...
 
     def build(
         self,
-        own: Any,
+        section_settings: Any,
         agents: Mapping[str, AgentSettings],
         *,
         vllm: VllmSettings | None,
         threads: int,
         directory: RunDirectory,
     ) -> Backend | None:
-        """What holds the models; None: this process does.
+        """The backend that holds the models; None: this process holds them.
 
         Args:
-            own: the settings of its section.
+            section_settings: the settings of its section.
             agents: role -> who plays it.
-            vllm: how engines are run; None: there are none.
+            vllm: settings of engines; None: there are no engines.
             threads: of each process; 0: as many as it has cores.
-            directory: the run's.
+            directory: of the run.
         """
         ...
 
@@ -68,6 +68,6 @@ def load_host() -> Host:
 
 
 def lives_elsewhere(settings: TrainSettings) -> bool:
-    """Whether the models of such a run are not in this process."""
+    """Whether a host holds the models of such a run."""
     host = load_host()
     return host.holds_models(getattr(settings, host.section), settings.agents)

@@ -1,4 +1,4 @@
-"""The opening prompts of episodes; problems whose prompts are too long are left out and counted."""
+"""The first prompts of episodes and their limit, ``--rollout.max-prompt-tokens``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,14 +9,13 @@ from coterie.rollouts.collect import tasks_for
 
 
 def prompt_tokens(env: Any, problem: Problem) -> int:
-    """Tokens of the longest prompt with which an episode about ``problem`` begins, each in the
-    vocabulary of its role and by its chat template."""
+    """Tokens of the longest first prompt in an episode about ``problem``, with chat templates."""
     return max(map(len, _openings(env, problem).values()))
 
 
 def opening_prompts(env: Any, problem: Problem) -> dict[str, Any]:
-    """Role -> the tokens with which it is asked first in an episode about ``problem``, as
-    :func:`prompt_tokens` counts them; roles that are asked later are missing."""
+    """Role -> the ids of its prompt at the beginning of an episode about ``problem``; roles that
+    act later are left out."""
     prompts: dict[str, Any] = {}
     for agent, tokens in _openings(env, problem).items():
         prompts.setdefault(agent.rpartition("_")[0] or agent, tokens)
@@ -36,10 +35,10 @@ def _openings(env: Any, problem: Problem) -> dict[str, Any]:
 def drop_long_prompts(
     stream: ProblemStream, make_env: Callable[[], Any], limit: int | None, tell: Callable[..., None]
 ) -> int:
-    """Leave problems out of ``stream`` whose opening prompt is longer than ``limit``.
+    """Leave problems whose first prompt is longer than ``limit`` out of ``stream``.
 
     Args:
-        stream: the training problems; those of a generator are checked as they come.
+        stream: the training problems; those of a generator are checked when they are drawn.
         make_env: builds the environment with the models' vocabularies.
         limit: in tokens; None: no limit.
         tell: shows a sentence on the dropped problems.

@@ -32,7 +32,7 @@ from coterie.training.hosts import load_host
 from coterie.training.prompt_limit import drop_long_prompts
 from coterie.training.run import checkpoint, checkpoint_paths
 from coterie.training.run.baseline import baseline
-from coterie.training.run.checkpointer import Keeper
+from coterie.training.run.checkpointer import Checkpointer
 from coterie.training.run.conclusion import Conclusion, tell
 from coterie.training.run.directory import RunDirectory, default_path
 from coterie.training.run.number_formats import tell_computing
@@ -51,7 +51,7 @@ from coterie.training.warmup_stage import WarmUp
 
 T = TypeVar("T")
 
-# Replicas of a problem in an environment that names no groups.
+# Episodes of each problem in an environment from elsewhere, whose groups are these replicas.
 _REPLICAS = 8
 
 
@@ -62,11 +62,11 @@ class Runtime:
     settings: RunSettings
     algorithm: Algorithm
     evaluate_every: int
-    """Steps between evaluations; 0: none is due."""
+    """Steps between evaluations; 0: none between the first and the last."""
     directory: RunDirectory
     console: Console
     slow: bool
-    """Whether stages take so long that they are shown through a pipe, too."""
+    """Whether a model is not tiny, so that progress is printed even off a terminal."""
     runner: asyncio.Runner
     closing: ExitStack
     team: Team
@@ -77,7 +77,7 @@ class Runtime:
     warmup: WarmUp
     examiner: Examiner
     observer: Observer
-    keeper: Keeper
+    checkpointer: Checkpointer
     recorder: StepRecorder
     conclusion: Conclusion
 
@@ -89,17 +89,19 @@ class Runtime:
 def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
     """Build a new run in a new directory, or one that continues from its last checkpoint.
 
+    :mod:`coterie.training.run.checkpointer` lists what happens in order on ``--resume``.
+
     Args:
-        settings: of the whole run; each part gets its own.
-        problems: as :func:`coterie.training.config.preflight.preflight` opened them.
+        settings: of the whole run.
+        problems: opened by :func:`coterie.training.config.preflight.preflight`.
 
     Raises:
-        UserError: a part cannot be loaded, started or restored; a new directory is deleted then.
+        UserError: a part cannot be loaded, started or restored; then a new directory is deleted.
     """
     choice = settings.choice
     if choice.resume:
         directory = RunDirectory.reopen(choice.resume)
-        directory.own()
+        directory.lock()
         try:
             check_unchanged(directory, settings.agents, problems.fingerprints)
             report_changed_plugins(directory, print)
@@ -129,12 +131,12 @@ def assemble(
     directory: RunDirectory,
     config: Mapping[str, Any],
 ) -> Runtime:
-    """Load, start and restore all parts; an error on the way closes those that are open.
+    """Load, start and restore all parts; on an error those that are open are closed.
 
     Args:
         settings: of the whole run.
         problems: its problems.
-        directory: of the run; closed with it.
+        directory: of the run; it is closed with the runtime.
         config: the settings as JSON data.
 
     Raises:
@@ -202,8 +204,7 @@ def _assemble(
     )
     dropped = drop_long_prompts(problems.train, make_env, rollout.max_prompt_tokens, say)
     env = make_env()
-    # An environment from elsewhere knows no groups: it is compared with replicas of itself.
-    alone = 1 if settings.env is not None else _REPLICAS
+    default_replicas = 1 if settings.env is not None else _REPLICAS
     sampler = StepSampler(
         team,
         collector(sampling=role_sampling(rollout, agents)),
@@ -211,7 +212,7 @@ def _assemble(
         settings.algo,
         rollout,
         group_key=run.group_by or env.metadata.get("default_group", "problem+role"),
-        replicas=rollout.replicas or int(env.metadata.get("replicas", alone)),
+        replicas=rollout.replicas or int(env.metadata.get("replicas", default_replicas)),
         agents=len(env.possible_agents),
         seed=run.seed,
     )
@@ -231,10 +232,10 @@ def _assemble(
         run=directory,
     )
     observer = Observer(subject, team.trained, sampler.group_key, say)
-    keeper = Keeper(directory, team, keep=run.keep_checkpoints, tell=say)
+    checkpointer = Checkpointer(directory, team, keep=run.keep_checkpoints, tell=say)
     if choice.resume:
-        keeper.restore(problems.train)
-    resumed = bool(keeper.progress.step)
+        checkpointer.restore(problems.train)
+    resumed = bool(checkpointer.progress.step)
     return Runtime(
         settings=run,
         algorithm=settings.algo,
@@ -250,15 +251,17 @@ def _assemble(
         warmup=warmup,
         examiner=examiner,
         observer=observer,
-        keeper=keeper,
-        recorder=StepRecorder(directory, team, keeper.tally, observer, run, say, resumed=resumed),
+        checkpointer=checkpointer,
+        recorder=StepRecorder(
+            directory, team, checkpointer.tally, observer, run, say, resumed=resumed
+        ),
         conclusion=Conclusion(
             directory,
             console,
             team,
             examiner,
             config=config,
-            alone=baseline(settings),
+            baseline=baseline(settings),
             dropped=dropped,
             terms=_terms(choice.env, settings.env),
             places=team.backend.places,
@@ -295,5 +298,5 @@ def _learning(
 
 
 def _on_loop(runner: asyncio.Runner, work: Coroutine[Any, Any, T]) -> T:
-    # Not Runner.run: it handles SIGINT itself, and in doing so prints a task's whole result.
+    # Runner.run would handle SIGINT itself, and print a task's whole result.
     return runner.get_loop().run_until_complete(work)

@@ -1,4 +1,4 @@
-"""Sampling of training steps, one step ahead of the learner with ``--rollout.overlap``."""
+"""Plays the episodes of training steps; with ``--rollout.overlap`` a step ahead of the learner."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -48,7 +48,7 @@ class StepSampler:
         self._ahead: asyncio.Task[tuple[StepBatch, int]] | None = None
 
     async def batch(self, step: int) -> tuple[StepBatch, int]:
-        """(the episodes of ``step`` without stale rows, the cursor of the problems after them)."""
+        """(the episodes of ``step`` without stale rows, the problem stream's cursor after it)."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             batch, cursor = await ahead
@@ -60,22 +60,22 @@ class StepSampler:
 
     @property
     def overlaps(self) -> bool:
-        """Whether steps are to be played ahead (``--rollout.overlap``)."""
+        """Whether steps are played ahead (``--rollout.overlap``)."""
         return self._settings.overlap
 
     @property
     def is_ahead(self) -> bool:
-        """Whether a step is being played ahead of :meth:`batch`."""
+        """Whether a step is being played ahead now."""
         return self._ahead is not None
 
     async def begin(self, step: int) -> None:
-        """Start to play ``step`` with the current weights, whenever the event loop runs."""
-        # All weights are handed over before the learner changes them.
+        """Start to play ``step`` with the current weights; it proceeds while the loop runs."""
+        # Engines need a copy of the weights before the learner changes them.
         await self._team.refresh()
         self._ahead = asyncio.create_task(self._sample(step))
 
     async def settle(self) -> None:
-        """Wait until no request is under way."""
+        """Wait for the step that is being played ahead, so that no request is under way."""
         if self._ahead is not None:
             await asyncio.wait([self._ahead])
 
@@ -88,7 +88,7 @@ class StepSampler:
 
     async def _sample(self, step: int) -> tuple[StepBatch, int]:
         async def play(problems: int) -> list[Episode]:
-            # Both belong to the state before the problems are taken; epochs count from 1.
+            # Both are those of the cursor before the problems are taken; epochs count from 1.
             seed = derive_seed(self._seed, "train", self._stream.cursor)
             epoch = self._stream.epoch + 1
             taken = self._stream.take(problems)
@@ -98,14 +98,14 @@ class StepSampler:
         learners, count = self._team.trained, self._settings.problems_per_step
         batch = await sample_batch(play, self._algorithm, self.group_key, count, learners)
         if step == 1:
-            _check_asked(batch.episodes, learners)
+            _check_learners_were_asked(batch.episodes, learners)
         return batch, self._stream.cursor
 
 
-def _check_asked(episodes: Sequence[Episode], learners: Collection[str]) -> None:
-    """Refuse to go on where programs asked no role that learns, in no episode of a step."""
+def _check_learners_were_asked(episodes: Sequence[Episode], learners: Collection[str]) -> None:
+    """Refuse to go on if no program sent a request to a role that learns."""
     if not all("failure" in episode.info for episode in episodes):
-        return  # no programs play
+        return  # only environments of programs report failures
     if not any(row.role in learners for episode in episodes for row in episode.trajectories):
         raise UserError(
             f"none of the {len(episodes)} episodes of the first step asked a role that learns "

@@ -1,4 +1,4 @@
-"""The verbs of the training loop (``train.py``), on the parts of the runtime."""
+"""The verbs of the training loop in ``train.py``, each a few calls to the parts of the runtime."""
 
 import asyncio
 import time
@@ -16,11 +16,12 @@ from coterie.problems.prepare import PreparedProblems
 from coterie.training.batch import StepBatch, rows_of, with_divergences
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run import checkpoint_paths
+from coterie.training.run.checkpoint import Progress
 from coterie.training.run.conclusion import tell
 from coterie.training.run.log import Logbook
 from coterie.training.run.recorder import is_due
-from coterie.training.run.records import not_finite
 from coterie.training.run.stage_progress import learning, stage, stage_of_step
+from coterie.training.run.troubles import not_finite
 from coterie.training.runtime import Runtime, build
 
 T = TypeVar("T")
@@ -39,12 +40,13 @@ class Session(AbstractContextManager["Session"]):
         self.runtime, self.run = runtime, runtime.directory
         self.team, self.console = runtime.team, runtime.console
         self.sampler, self._examiner = runtime.sampler, runtime.examiner
-        self._keeper, self._settings = runtime.keeper, runtime.settings
-        self._cursor = self._keeper.progress.cursor
+        self._checkpointer, self._settings = runtime.checkpointer, runtime.settings
+        self._cursor = self._progress.cursor
+        """Problems taken from the stream, the newest step's included."""
         self._times: dict[str, float] = {}
-        """Seconds by phase of a step."""
+        """Phase -> its seconds in the newest step."""
         self._bar: Callable[[str], None] | None = None
-        """Shows the part of a step on the run's bar, where there is one."""
+        """Shows the part of a step on the progress bar of the open logbook."""
 
     def warm_up(self, check: Callable[[], None]) -> Outcomes | None:
         """Have roles imitate worked solutions before they are rewarded (``--warmup.steps``).
@@ -58,12 +60,12 @@ class Session(AbstractContextManager["Session"]):
         warmup = self.runtime.warmup
         if not (last := warmup.last):
             return None
-        first = self._keeper.progress.warmed + 1
+        first = self._progress.warmed + 1
         if first <= last:
             self.run_async(self.team.backend.rest())  # free sampling memory first
             lines = self.runtime.slow
             for step in warmup.steps(first, self.run, self.console, check, lines=lines):
-                self._keeper.advance(warmed=step)
+                self._checkpointer.advance(warmed=step)
                 if step == last or is_due(step, self._settings.checkpoint_every):
                     self.save()
         return self.evaluate("warmed-up")
@@ -71,20 +73,20 @@ class Session(AbstractContextManager["Session"]):
     def open_logbook(self) -> Logbook:
         """Open the log of each step's numbers, with the progress bar."""
         book = self.runtime.recorder.open_logbook(
-            self.console, self._keeper.progress.step + 1, self._examiner.headline
+            self.console, self._progress.step + 1, self._examiner.headline
         )
         self._bar = book.part
         return book
 
     def steps_left(self) -> Iterator[int]:
-        """The steps still to be done, counted from 1."""
-        for step in range(self._keeper.progress.step + 1, self._settings.steps + 1):
+        """The numbers of the steps that are left, from 1 in a new run."""
+        for step in range(self._progress.step + 1, self._settings.steps + 1):
             if self._sampled_enough:
                 break
             yield step
 
     def sample(self, step: int) -> StepBatch:
-        """The episodes of a step, played with the newest weights or played ahead."""
+        """The episodes of a step, played now with the newest weights or taken from ahead."""
         with self._timed("sample"), self._part(f"step {step}", "sampling", self.sampler.answers):
             batch, self._cursor = self.run_async(self.sampler.batch(step))
         return batch
@@ -92,15 +94,15 @@ class Session(AbstractContextManager["Session"]):
     def credit(self, batch: StepBatch) -> Credit:
         """The advantages of a step's rows, each compared with its group."""
         algorithm = self.runtime.algorithm
-        with self._part(f"step {self._keeper.progress.step + 1}", "assigning credit"):
+        with self._part(f"step {self._progress.step + 1}", "assigning credit"):
             rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
-        averages = self._keeper.progress.averages
+        averages = self._progress.averages
         credit = assign_credit(rows, self.sampler.group_key, algorithm, averages)
         return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:
-        """With ``--rollout.overlap``, start to play ``step`` with the current weights while the
-        roles learn; without it, and after the last step, do nothing."""
+        """With ``--rollout.overlap``, start to play ``step`` with the current weights, unless
+        training ends before it."""
         if self.sampler.overlaps and not self._is_last(step - 1):
             self.run_async(self.sampler.begin(step))
 
@@ -108,9 +110,9 @@ class Session(AbstractContextManager["Session"]):
         """Let every trained role learn from its own rows; metrics by ``learner/ROLE/NAME``.
 
         Raises:
-            UserError: weights or losses are no finite numbers.
+            UserError: weights or losses are not finite.
         """
-        step = self._keeper.progress.step + 1
+        step = self._progress.step + 1
 
         def learned(role: str, trained: RoleLearner) -> dict[str, float]:
             try:
@@ -129,7 +131,7 @@ class Session(AbstractContextManager["Session"]):
         lines = self.runtime.slow
         shown = learning(self.console, f"step {step}", rows, lines=lines, bar=self._bar)
         with self._timed("update"), shown:
-            # What is being played ahead needs the event loop meanwhile.
+            # Episodes that are played ahead need the event loop meanwhile.
             return self.run_async(asyncio.to_thread(learn)) if self.sampler.is_ahead else learn()
 
     def record(
@@ -140,16 +142,19 @@ class Session(AbstractContextManager["Session"]):
         learner_metrics: Mapping[str, float],
         logbook: Logbook,
     ) -> None:
-        """Log the step; from here on it counts as done. Arguments as of
-        :meth:`coterie.training.run.recorder.StepRecorder.log`."""
+        """Log the step, which counts as done from here on.
+
+        Arguments as of :meth:`coterie.training.run.recorder.StepRecorder.log`.
+        """
         recorder = self.runtime.recorder
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
         recorder.report(step, batch, credit, learner_metrics)
-        self._keeper.advance(step=step, cursor=self._cursor, averages=credit.averages)
+        self._checkpointer.advance(step=step, cursor=self._cursor, averages=credit.averages)
 
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
-        """Evaluate on the held-out problems and log it, if it is due (``--eval.every``)."""
+        """Evaluate on the held-out problems and log the metrics, if it is due
+        (``--eval.every``)."""
         if is_due(step, self.runtime.evaluate_every) and not self._is_last(step):
             with self._part(f"step {step}", "evaluating", self._examiner.expected("between")):
                 outcomes = self.ask(self._examiner.examine())
@@ -163,20 +168,27 @@ class Session(AbstractContextManager["Session"]):
 
     def save(self) -> None:
         """Write a checkpoint of the last whole step."""
-        step, warmed = self._keeper.progress.step, self._keeper.progress.warmed
-        where = f"step {step}" if step or not warmed else f"warmup step {warmed}"
-        with self._timed("checkpoint"), self._part(where, "saving"):
-            self._keeper.save()
+        step, warmed = self._progress.step, self._progress.warmed
+        title = f"step {step}" if step or not warmed else f"warmup step {warmed}"
+        with self._timed("checkpoint"), self._part(title, "saving"):
+            self._checkpointer.save()
 
     def evaluate(self, name: str) -> Outcomes | None:
-        """Outcomes on the held-out problems, stored as ``name``; None without such problems."""
+        """Outcomes on the held-out problems, or those that the run has stored.
+
+        Args:
+            name: ``before``, ``warmed-up`` or ``after``; ``evaluation/NAME.json`` stores them.
+
+        Returns:
+            The outcomes; None without held-out problems.
+        """
         observer = self.runtime.observer
         if name == "before":
             observer.look_at_settings()
         if not self._examiner.problems:
             return None
         answers, title = self._examiner.expected(name), f"evaluating {_MOMENTS[name]}"
-        # Outcomes that an earlier start has stored take no time.
+        # No answers: an earlier start of the run has stored the outcomes.
         with stage(self.console, title, answers) if answers else nullcontext():
             outcomes = self.ask(self._examiner.evaluate(name))
         if failures := self._examiner.failures():
@@ -187,21 +199,26 @@ class Session(AbstractContextManager["Session"]):
     def conclude(
         self, before: Outcomes | None, after: Outcomes | None, warmed_up: Outcomes | None = None
     ) -> None:
-        """Keep the trained models, write the summary and show the table; outcomes as of
-        :meth:`evaluate` before, after and between warm-up and training."""
-        steps, tally = self._keeper.progress.step, self._keeper.tally
+        """Write the trained models and the summary, and show the table.
+
+        Args:
+            before: outcomes before training.
+            after: outcomes after training.
+            warmed_up: outcomes between warm-up and training.
+        """
+        steps, tally = self._progress.step, self._checkpointer.tally
         with self._part(f"step {steps}", "keeping the trained models"):
             self.runtime.conclusion.write(before, after, warmed_up, steps=steps, tally=tally)
 
     def ask(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do ``work``, which asks policies, with the newest weights."""
+        """Run ``work``, which samples from policies, with the newest weights."""
 
-        async def answered() -> T:
+        async def with_newest_weights() -> T:
             await self.sampler.settle()
             async with self.team.answering():
                 return await work
 
-        return self.run_async(answered())
+        return self.run_async(with_newest_weights())
 
     def run_async(self, work: Coroutine[Any, Any, T]) -> T:
         """Run ``work`` to its end on the run's own event loop."""
@@ -218,14 +235,18 @@ class Session(AbstractContextManager["Session"]):
             raise UserError(f"{error}; --resume {self.run.path} {then}") from None
 
     @property
+    def _progress(self) -> Progress:
+        return self._checkpointer.progress
+
+    @property
     def _sampled_enough(self) -> bool:
-        return 0 < self._settings.tokens <= self._keeper.tally.learner_tokens
+        return 0 < self._settings.tokens <= self._checkpointer.tally.learner_tokens
 
     def _is_last(self, step: int) -> bool:
         return step == self._settings.steps or self._sampled_enough
 
     def _part(self, step: str, what: str, answers: float = 0) -> AbstractContextManager[None]:
-        """Show the progress of a part of a step, if it takes long."""
+        """Show the progress of a part of a step, if the models are slow."""
         title, lines = f"{step}: {what}", self.runtime.slow
         return stage_of_step(self.console, title, answers, lines=lines, bar=self._bar)
 

@@ -1,6 +1,6 @@
-"""The warm-up's settings and worked solutions, which are checked before any model is loaded.
+"""The warm-up's settings and worked solutions, checked before any model is loaded.
 
-The stage itself is :mod:`coterie.training.warmup_stage`.
+:mod:`coterie.training.warmup_stage` does its steps.
 """
 
 import hashlib
@@ -29,14 +29,13 @@ _FORMS = {
     "<final_answer>": "<final_answer>",
     "Answer:": "a line `Answer: ...`",
 }
-"""What stands in a prompt, and in an answer -> the form that it asks for."""
+"""Mark of an answer's form in prompts and answers -> the form in words."""
 
 NOBODY = "none"
-"""The value of ``--agents.ROLE.warmup`` for a role that is left out."""
-
+"""The value of ``--agents.ROLE.warmup`` for a role without a warm-up."""
 
 Check = Callable[[str, Problem], Verdict]
-"""Reads the answer of a response to a problem."""
+"""Grades a response to a problem."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +65,25 @@ def prepare_warmup(
     seed: int,
     check: Check,
 ) -> tuple[dict[str, ProblemStream], dict[str, str]]:
-    """(worked solutions of each role that is warmed up, none of which is an evaluation problem;
-    fingerprints of their sources by the flag that names them).
+    """Open the worked solutions of each role that is warmed up.
 
     Args:
         settings: of the warm-up.
         agents: role -> who plays it.
-        problems: of the run: what is imitated where nothing else is named.
-        evaluation: held-out problems.
+        problems: settings of the run's problems, which are the default.
+        evaluation: held-out problems, which are left out.
         seed: of the run.
-        check: the run's, which reads the answers of worked solutions.
+        check: grades worked solutions.
+
+    Returns:
+        (role -> its problems, flag that names a source -> the source's fingerprint).
 
     Raises:
         UserError: a set without worked solutions.
     """
     sources: dict[str, ProblemSource] = {}
     streams: dict[str, ProblemStream] = {}
-    prints: dict[str, str] = {}
+    fingerprints: dict[str, str] = {}
     if settings.steps:
         for role, agent in agents.items():
             if not agent.trained or agent.warmup == NOBODY:
@@ -90,61 +91,63 @@ def prepare_warmup(
             text = agent.warmup or settings.problems or problems.train
             source = sources.setdefault(text, _open(text, problems, seed))
             streams[role] = _stream(text, source, problems, evaluation, seed, check)
-            own = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
-            prints[own] = _fingerprint(source)
-    return streams, prints
+            flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
+            fingerprints[flag] = _fingerprint(source)
+    return streams, fingerprints
 
 
-def answer_of(problem: Problem, check: Check, asked: str = "") -> str | None:
-    """The worked solution of ``problem`` as an answer that ``check`` reads as right; None where
-    it has none, or one that states another answer than the problem.
+def answer_of(problem: Problem, check: Check, prompt: str = "") -> str | None:
+    """The worked solution of a problem as an answer that ``check`` grades as right.
 
-    A solution that states its answer stands as it is. To any other a last line is added.
+    A solution that states its answer is unchanged. Any other gets a last line with the answer.
 
     Args:
         problem: with its solution in ``meta``.
-        check: reads answers.
-        asked: the prompt, which decides the form of the last line.
+        check: grades answers.
+        prompt: decides the form of the last line.
+
+    Returns:
+        The answer; None without a solution, or if it states a wrong answer.
     """
     solution = solution_of(problem)
     if solution is None:
         return None
     if problem.kind == "code":
         return f"```python\n{problem.meta.get('code_prompt', '')}{solution}\n```"
-    whole = f"{solution}\n{_last_line(asked, problem.gold)}"
+    with_answer = f"{solution}\n{_last_line(prompt, problem.gold)}"
     if problem.kind == "judged":
-        return whole
-    stated = check(solution, problem)
-    if stated.correct:
+        return with_answer
+    verdict = check(solution, problem)
+    if verdict.correct:
         return solution
-    # A checker of one's own shows the end of a text that states nothing by the default's rules.
-    states_none = stated.answer in (None, solution.strip()[-LONGEST:])
-    return whole if states_none and check(whole, problem).correct else None
+    # For a text without a stated answer, a custom checker's verdict shows the end of the text.
+    states_none = verdict.answer in (None, solution.strip()[-LONGEST:])
+    return with_answer if states_none and check(with_answer, problem).correct else None
 
 
-def other_form(problem: Problem, asked: str, check: Check) -> str:
-    """The form of answer that ``asked`` wants, where the worked solution states its answer in
-    another one; else empty."""
+def other_form(problem: Problem, prompt: str, check: Check) -> str:
+    """The form of answer that the prompt asks for, if the worked solution has another; else
+    empty."""
     solution = solution_of(problem)
     if solution is None or problem.kind in ("code", "judged"):
         return ""
-    # A prompt that ends in "Answer:" begins the answer, whatever its form.
-    instructions = asked.rstrip().removesuffix("Answer:")
+    # "Answer:" at the end of a prompt begins the answer, and asks for no form.
+    instructions = prompt.rstrip().removesuffix("Answer:")
     mark = next((mark for mark in _FORMS if mark in instructions), "")
-    other = mark not in solution and check(solution, problem).correct
-    return _FORMS[mark] if other else ""
+    is_other = mark not in solution and check(solution, problem).correct
+    return _FORMS[mark] if is_other else ""
 
 
-def _last_line(asked: str, gold: str) -> str:
-    if "\\boxed" in asked:
+def _last_line(prompt: str, gold: str) -> str:
+    if "\\boxed" in prompt:
         return f"\\boxed{{{gold}}}"
-    if "<final_answer>" in asked:
+    if "<final_answer>" in prompt:
         return f"<final_answer>{gold}</final_answer>"
     return f"Answer: {gold}"
 
 
 def check_warmup(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> None:
-    """Refuse a warm-up that no role takes, or a role's own without a warm-up.
+    """Refuse a warm-up without a role, or a role's ``--agents.ROLE.warmup`` without a warm-up.
 
     Raises:
         UserError: one sentence that names the flag.
@@ -192,5 +195,5 @@ def _stream(
 
 def _fingerprint(source: ProblemSource) -> str:
     """SHA-256 of problems and solutions."""
-    solutions = [solution_of(source[place]) for place in range(source.size or 0)]
+    solutions = [solution_of(source[index]) for index in range(source.size or 0)]
     return hashlib.sha256(json.dumps([source.fingerprint, solutions]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Imitation before reward: the steps of the warm-up."""
+"""The steps of the warm-up, in which roles imitate worked solutions."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -19,13 +19,13 @@ from coterie.training.run.log import Logbook
 from coterie.training.run.stage_progress import learning
 from coterie.training.warmup import Check, WarmupSettings, answer_of, other_form
 
-_LOOKED_AT = 32
-"""Worked solutions whose form is compared with the prompt's."""
+_INSPECTED = 32
+"""Number of worked solutions whose form is compared with that of the prompt."""
 _PAGE = "docs/problems.md"
 
 
 class WarmUp:
-    """Has roles learn worked solutions, after the prompts of their environment."""
+    """Lets roles imitate worked solutions, after the prompts of their environment."""
 
     def __init__(
         self,
@@ -35,29 +35,30 @@ class WarmUp:
         settings: WarmupSettings,
         check: Check,
     ) -> None:
-        """Args:
-        team: whose roles learn.
-        streams: the worked solutions of each role that is warmed up.
-        make_env: builds the environment with the models' vocabularies.
-        settings: of the warm-up.
-        check: the run's, which reads the answers of worked solutions.
+        """
+        Args:
+            team: whose roles learn.
+            streams: the worked solutions of each role that is warmed up.
+            make_env: builds the environment with the models' vocabularies.
+            settings: of the warm-up.
+            check: grades worked solutions.
         """
         self._team, self._streams, self._check = team, streams, check
         self._env = make_env() if streams else None
         self.last, self._count = settings.steps, settings.problems_per_step
-        """Steps of imitation; 0: none."""
+        """Number of the last step; 0: there is no warm-up."""
 
     def other_forms(self) -> dict[str, str]:
-        """Role -> a sentence, where worked solutions end in another form than its prompt asks
+        """Role -> a sentence, if its worked solutions end in another form than its prompts ask
         for."""
         sentences: dict[str, str] = {}
         for role, stream in self._streams.items():
-            problems = [stream.at(place) for place in range(_LOOKED_AT)]
-            forms = [other_form(p, self._asked(role, p)[1], self._check) for p in problems]
+            problems = [stream.at(index) for index in range(_INSPECTED)]
+            forms = [other_form(p, self._prompt(role, p)[1], self._check) for p in problems]
             if count := sum(map(bool, forms)):
                 form = next(filter(None, forms))
                 sentences[role] = (
-                    f"{count} of {_LOOKED_AT} worked solutions of {role} end in another form than "
+                    f"{count} of {_INSPECTED} worked solutions of {role} end in another form than "
                     f"its prompt asks for, {form}, so imitation teaches that other form: leave out "
                     f"their last line, and the right one is added ({_PAGE})"
                 )
@@ -72,18 +73,17 @@ class WarmUp:
         *,
         lines: bool = False,
     ) -> Iterator[int]:
-        """Do and log every step from ``first`` on, and yield its number. After the last step reward
-        training begins from the weights of that moment.
+        """Do and log every step from ``first`` on, and yield its number.
 
         Args:
             first: number of the first step.
             run: gets the logs.
             console: shows progress.
             check: called after each step; raises to stop.
-            lines: whether a step takes so long that its progress is shown.
+            lines: whether to print progress off a terminal.
 
         Raises:
-            UserError: weights or losses are no finite numbers.
+            UserError: weights or losses are not finite.
         """
         headline = [f"loss/{role}" for role in self._streams]
         with Logbook(
@@ -106,13 +106,17 @@ class WarmUp:
                     ) from None
                 book.step(number, metrics)
                 if number == self.last:
+                    # Reward training begins from these weights, with an optimizer of its own.
                     self._team.learn(lambda role, trained: trained.begin())
                 yield number
                 check()
 
     def step(self, number: int) -> dict[str, float]:
-        """Do step ``number``, from 1, for every role that is warmed up; metrics by ``NAME/ROLE``.
-        It depends on the number and the weights alone."""
+        """Do step ``number``, from 1, for every role that is warmed up.
+
+        Returns:
+            Metrics by ``NAME/ROLE``.
+        """
 
         def imitated(role: str, trained: RoleLearner) -> dict[str, float]:
             return trained.imitate(self.rows(role, number)) if role in self._streams else {}
@@ -126,22 +130,22 @@ class WarmUp:
     def rows(self, role: str, number: int) -> list[Trajectory]:
         """The worked rows that ``role`` imitates in step ``number``."""
         first = (number - 1) * self._count
-        problems = [self._streams[role].at(first + place) for place in range(self._count)]
+        problems = [self._streams[role].at(first + index) for index in range(self._count)]
         return [self._row(role, problem) for problem in problems]
 
     def _row(self, role: str, problem: Problem) -> Trajectory:
         codec: TokenCodec = self._team.codecs[role]
-        given, asked = self._asked(role, problem)
-        answer = answer_of(problem, self._check, asked)
-        assert answer is not None, f"{problem.id} was left out"
-        # After a prompt of plain text a word begins with its space.
-        lead = "" if asked[-1:].isspace() else " "
-        # Where the template opens a thought, the solution stands behind it, as an answer must.
-        text = behind_thought(opened_by(codec, given), lead + answer)
-        return worked_row(codec, given, text, role=role, problem=problem.id)
+        prompt_ids, prompt = self._prompt(role, problem)
+        answer = answer_of(problem, self._check, prompt)
+        assert answer is not None, f"{problem.id} should have been left out of the stream"
+        # The first token of an answer to a plain text includes the space before it.
+        lead = "" if prompt[-1:].isspace() else " "
+        # If the template opens a thought, the solution must follow it: a thought is no answer.
+        text = behind_thought(opened_by(codec, prompt_ids), lead + answer)
+        return worked_row(codec, prompt_ids, text, role=role, problem=problem.id)
 
-    def _asked(self, role: str, problem: Problem) -> tuple[list[int], str]:
-        """(the tokens, the text) of the prompt with which ``role`` is asked ``problem``."""
+    def _prompt(self, role: str, problem: Problem) -> tuple[list[int], str]:
+        """(ids, text) of the first prompt of ``role`` in an episode about ``problem``."""
         codec: TokenCodec = self._team.codecs[role]
-        given = opening_prompts(self._env, problem)[role]
-        return list(given), codec.decode(np.asarray(given, dtype=np.int64))
+        prompt_ids = opening_prompts(self._env, problem)[role]
+        return list(prompt_ids), codec.decode(np.asarray(prompt_ids, dtype=np.int64))

@@ -101,7 +101,7 @@ def evaluate(argv: Sequence[str]) -> int:
     ]
     metrics = {name: _mean([sample[name] for sample in measured]) for name in measured[0]}
     console.print(_table(metrics, evaluation, settings.choice.roles))
-    broken_off, asked_for = sum(c.broken_off for c in counts), sum(c.asked for c in counts)
+    broken_off, asked_for = sum(c.broken_off for c in counts), sum(c.answers for c in counts)
     limit, flag = limit_of(settings.env, evaluated=True)
     if sentence := cut_off(broken_off, asked_for, limit, flag):
         tell(console, sentence)

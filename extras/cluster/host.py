@@ -21,9 +21,11 @@ class ClusterHost(Host):
 
     section = "cluster"
 
-    def holds_models(self, own: ClusterSettings, agents: Mapping[str, AgentSettings]) -> bool:
+    def holds_models(
+        self, section_settings: ClusterSettings, agents: Mapping[str, AgentSettings]
+    ) -> bool:
         """See :class:`Host` for this and all other methods."""
-        return has_processes(own, agents)
+        return has_processes(section_settings, agents)
 
     def check(self, settings: TrainSettings) -> None:
         check_cluster(
@@ -34,33 +36,33 @@ class ClusterHost(Host):
             doctor=settings.run.doctor,
         )
 
-    def movable(self, settings: TrainSettings) -> Sequence[Flag]:
+    def resume_flags(self, settings: TrainSettings) -> Sequence[Flag]:
         placed = {role: placement(agent) for role, agent in settings.agents.items()}
         roles: list[Flag] = [(role, Placement, placed[role]) for role in placed]
         placements = dataclasses.make_dataclass("Places", roles, frozen=True)
         cluster = settings.section(ClusterSettings)
         return [("cluster", ClusterSettings, cluster), ("agents", placements, placements(**placed))]
 
-    def moved(self, settings: TrainSettings, flags: Any) -> TrainSettings:
+    def with_flags(self, settings: TrainSettings, flags: Any) -> TrainSettings:
         leaves = settings.section(ClusterSettings).used and not flags.cluster.used
         agents = replaced(settings.agents, vars(flags.agents), leaves=leaves)
         return replace(settings, cluster=flags.cluster, agents=agents)
 
     def build(
         self,
-        own: ClusterSettings,
+        section_settings: ClusterSettings,
         agents: Mapping[str, AgentSettings],
         *,
         vllm: VllmSettings | None,
         threads: int,
         directory: RunDirectory,
     ) -> Backend | None:
-        if not has_processes(own, agents):
+        if not has_processes(section_settings, agents):
             return None
         from coterie.extras.cluster.pool import Pool
 
-        folder = directory.path if own.shares_disk else None
-        return Pool(own, threads=threads, vllm=vllm, folder=folder)
+        folder = directory.path if section_settings.shares_disk else None
+        return Pool(section_settings, threads=threads, vllm=vllm, folder=folder)
 
 
 HOST = ClusterHost()

@@ -165,7 +165,7 @@ def distill(settings: DistillSettings) -> None:
             closing.callback(graders.close)
             closing.callback(scorer.close)
             check = scorer.check
-        with stage(console, title, total, lines=slow, counted=(LEARNED,), unit="solutions"):
+        with stage(console, title, total, lines=slow, pulses=(LEARNED,), unit="solutions"):
             spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
     write_or_keep(settings.out / "distillation.json", json.dumps(spent), "--out")

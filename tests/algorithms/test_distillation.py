@@ -15,7 +15,7 @@ from coterie.algorithms.distillation import (
     on_sampled,
     token_bonus,
 )
-from coterie.training.run.records import row_record
+from coterie.training.run.episode_records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
 HINTED = np.array([7, 3, 11, 5, 2])
@@ -236,7 +236,7 @@ def test_a_context_for_which_there_is_no_room_is_left_out(tiny, make_rows) -> No
     model = tiny()
     rows = named(make_rows, 2)
     rows[2] = dataclasses.replace(rows[2], reread_after=np.arange(20))
-    model.context = len(rows[2]._behind(np.arange(20)).tokens) - 1
+    model.context = len(rows[2].as_reread().tokens) - 1
     assert Learner(model, distilling(), PLAIN).update(rows, NOTHING)["distillation/rows"] == 0
     model.context += 1
     assert Learner(model, distilling(), PLAIN).update(rows, NOTHING)["distillation/rows"] == 1 / 8

@@ -170,7 +170,7 @@ def test_what_joins_an_own_algorithm_in_the_loss_is_said(
     monkeypatch.syspath_prepend(tmp_path)
     line = parse(["--algo", "mine_algo:PLAIN"]).loss_line()
     assert line == (
-        "Beside mine_algo:PLAIN there is in the loss: peer distillation "
+        "The loss of mine_algo:PLAIN also has peer distillation "
         "(--algo.distillation.beta 1); 0 turns a part off"
     )
     line = parse(["--algo", "mine_algo:BENT", "--algo.kl-coefficient", "0.5"]).loss_line()
@@ -178,4 +178,4 @@ def test_what_joins_an_own_algorithm_in_the_loss_is_said(
     assert not parse(["--algo", "mine_algo:PLAIN", "--env", "solo"]).loss_line()
     assert not parse(["--algo", "gspo"]).loss_line()
     own = parse(["--algo", "gspo", "--algo.advantage", "mine_algo:centred"]).loss_line()
-    assert own.startswith("Beside mine_algo:centred there is in the loss: peer distillation")
+    assert own.startswith("The loss of mine_algo:centred also has peer distillation")

@@ -143,7 +143,7 @@ def test_a_checkpoint_is_looked_at_before_any_model_is_loaded(
     ) as kept:
         open_session(settings, preflight(settings))
     run = RunDirectory.reopen(session.run.path)
-    run.own()  # nobody else has it, though the traceback is kept
+    run.lock()  # nobody else has it, though the traceback is kept
     run.close()
     assert kept
 

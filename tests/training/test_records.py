@@ -12,14 +12,9 @@ from coterie.algorithms import Credit
 from coterie.datatypes import Episode, UserError
 from coterie.training.batch import StepBatch
 from coterie.training.run import checkpoint_paths
-from coterie.training.run.records import (
-    paid_shares,
-    reward_metrics,
-    rollout_metrics,
-    troubles,
-    why_no_signal,
-)
+from coterie.training.run.step_metrics import paid_shares, reward_metrics, rollout_metrics
 from coterie.training.run.summary import Tally
+from coterie.training.run.troubles import troubles, why_no_signal
 from coterie.training.session import Session
 
 from .rows import row

@@ -36,7 +36,7 @@ CHOICE = [
     ("--roles mro bob", "'mro' is not a name for a role"),
     (f"--roles {'a' * 300} bob", NO_ROLE),
     ("--train-role carol", "--train-role names carol; the roles here are alice, bob"),
-    (f"{EAPO} --train-role expert", "policy alone can learn here"),
+    (f"{EAPO} --train-role expert", "only policy can learn here"),
     (f"--resume {'x' * 300}", NO_NAME),
     ("--resume nowhere", "nowhere is not a run"),
     ("--resume nowhere --algo grpo", "leave out --algo"),

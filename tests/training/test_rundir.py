@@ -32,7 +32,7 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
     resume = (
         "import sys; from pathlib import Path\n"
         "from coterie.training.run.directory import RunDirectory\n"
-        "try: RunDirectory.reopen(Path(sys.argv[1])).own(); print('open')\n"
+        "try: RunDirectory.reopen(Path(sys.argv[1])).lock(); print('open')\n"
         "except Exception as error: print(error)"
     )
 
@@ -51,7 +51,7 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
     run.close()
     assert another() == "open\n"
     # The lock of a process that ended is nobody's.
-    run.own()
+    run.lock()
     run.close()
 
 
@@ -161,7 +161,7 @@ def test_a_directory_that_moves_or_vanishes_is_told(tmp_path: Path, then: str) -
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
     run.close()
     again = RunDirectory.reopen(tmp_path / "moved")
-    again.own()
+    again.lock()
     again.append("metrics.jsonl", [{"step": 2}])
     assert len(again.read_log("metrics.jsonl")) == 2
     again.close()

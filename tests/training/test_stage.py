@@ -30,7 +30,7 @@ def run(
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coterie.training.run.stage_progress.PERIOD_S", 0.005)
-    monkeypatch.setattr(Lines, "heard", time.monotonic())
+    monkeypatch.setattr(Lines, "last_line", time.monotonic())
 
 
 def test_a_pipe_has_a_line_at_the_start_and_at_every_tenth() -> None:
@@ -109,7 +109,7 @@ def watch(title: str, said: list[str], clock: Clock, seconds: float, *, part: bo
 
 def test_a_pipe_has_no_line_between_tenths_but_after_a_minute() -> None:
     clock, said = Clock(), list[str]()
-    Lines.heard = clock.now
+    Lines.last_line = clock.now
     watch("evaluating", said, clock, 230)
     # Tenths at 100 and 200 seconds; a minute after each line and before the next tenth another.
     seconds = [re.search(r"answers  (\d+) s", line) for line in said[1:]]
@@ -119,7 +119,7 @@ def test_a_pipe_has_no_line_between_tenths_but_after_a_minute() -> None:
 
 def test_parts_of_steps_have_a_line_a_minute_whatever_their_tenths() -> None:
     clock, said = Clock(), list[str]()
-    Lines.heard = clock.now
+    Lines.last_line = clock.now
     for number in range(10):
         watch(f"step {number}", said, clock, 15.0, part=True)
     # 150 seconds in all: the third minute is not over.
@@ -128,7 +128,7 @@ def test_parts_of_steps_have_a_line_a_minute_whatever_their_tenths() -> None:
 
 def test_a_stage_without_a_count_says_how_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, said = Clock(), list[str]()
-    monkeypatch.setattr(Lines, "heard", clock.now)
+    monkeypatch.setattr(Lines, "last_line", clock.now)
     lines = Lines(said.append, "checking settings", 0, "", clock=clock)
     lines.begin()
     for second in range(1, 130):

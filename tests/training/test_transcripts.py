@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.datatypes import Episode
-from coterie.training.run.records import transcript
+from coterie.training.run.episode_records import transcript
 
 from .rows import row
 

@@ -1,9 +1,8 @@
 """Default settings for models that are not tiny, as data.
 
-The environments' own defaults (``EnvSpec.defaults``) suit models of an eighth of a million weights:
-they cannot read instructions, answer in 48 tokens and learn at rates that break larger ones. As
-soon as one model that is sampled or learns has more weights than that, these tables hold, and what
-the environment says for such models (``EnvSpec.larger``).
+The defaults of environments (``EnvSpec.defaults``) suit models of an eighth of a million weights,
+which cannot read instructions, answer in 48 tokens, and learn at rates that break larger models. If
+any model of a run is not tiny, these tables and the environment's ``EnvSpec.larger`` replace them.
 """
 
 import json
@@ -32,12 +31,13 @@ EVERYWHERE: Values = {
     "rollout.problems_per_step": 8,
     "run.steps": 200,
 }
-"""In every environment; one without ``EnvSpec.larger`` wins with what it says itself."""
+"""For every environment; its ``EnvSpec.larger`` or else ``EnvSpec.defaults`` overrides them."""
 
 SMALL_BELOW = 1e9
 SMALL: Values = {"env.max_new_tokens": 256, "run.steps": 40}
-"""Where all models have fewer weights: such a run takes a laptop an hour. Answers of Qwen2.5-Coder
-0.5B to word problems have 200 tokens, and 100 once it has learned to end them (measured here)."""
+"""For runs in which all models have fewer weights than :data:`SMALL_BELOW`: they take a laptop an
+hour. Answers of Qwen2.5-Coder 0.5B to word problems have 200 tokens, and 100 once it has learned to
+end them (measured here)."""
 
 RATES: tuple[tuple[float, float, float], ...] = (
     (5e8, 2e-4, 1e-5),
@@ -46,7 +46,7 @@ RATES: tuple[tuple[float, float, float], ...] = (
     (1e10, 5e-5, 2e-6),
     (math.inf, 5e-5, 1e-6),
 )
-"""Weights below which it holds, learning rate of LoRA, and of full weights.
+"""(number of weights below which the row holds, learning rate of LoRA, that of full weights).
 
 verifiers (docs/training.md): 1e-5 to 1e-4 for LoRA, 1e-6 to 1e-5 for full weights. TRL, "LoRA
 Without Regret": 5e-5 for LoRA on .6 billion weights, 1e-6 for full weights of 3 billion. Schulman
@@ -56,22 +56,22 @@ et al. 2025 (doi:10.64434/tml.20250929): LoRA wants ten times the rate of full w
 2e-4 (measured here)."""
 
 UNKNOWN_SIZE = 7e9
-"""Weights of a model that does not say how many it has."""
+"""Number of weights assumed for a model that does not say how many it has."""
 
-IMITATED_WORTH = 10.0
-"""Times the rate of reward training, at most, at which a model imitates: 1e-4 for full weights of
+IMITATION_RATIO = 10.0
+"""Largest ratio of the rate of imitation to that of reward training: 1e-4 for full weights of
 .135 billion (measured here), 2e-5 for 7 billion, as is usual in supervised fine-tuning."""
 
 EVALUATION_SHARE = 0.1
-"""Largest share of a run's time for all of its evaluations together."""
-LEARNED_WORTH = 2.0
-"""Sampled answers that take the time of one that is sampled and learned."""
+"""Largest share of a run's time for all evaluations together."""
+LEARNED_RATIO = 2.0
+"""Ratio of the time for an answer that is sampled and learned to one that is only sampled."""
 FEWEST_HELD_OUT = 8
 """Fewest evaluation problems, however short the run."""
 
 
 def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Values:
-    """Defaults that replace those of ``settings`` for the models of ``agents``; none where all are
+    """Defaults that replace those of ``settings`` for the models of ``agents``; empty if all are
     tiny, or with the preset of a paper."""
     models = [agent for agent in agents.values() if not is_player(agent.model)]
     if all(is_tiny(agent.model, agent.revision) for agent in models):
@@ -82,13 +82,13 @@ def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Val
     spec = envs.spec(settings.choice.env)
     values = {**EVERYWHERE, "learner.lr": rate_of(learning), **flat(spec.larger or {})}
     if all(_weights(agent) < SMALL_BELOW for agent in models):
-        there = flat(settings.plain())
-        values |= {name: value for name, value in SMALL.items() if name in there}
+        existing = flat(settings.plain())
+        values |= {name: value for name, value in SMALL.items() if name in existing}
     if any(agent.tuning == "full" for agent in learning):
-        # Weights and their moments: twelve bytes for each.
+        # A checkpoint has twelve bytes for each weight, with its moments.
         values["run.checkpoint_every"] = 10
-    own = set(flat(spec.defaults)) if spec.larger is None else set()
-    return {name: value for name, value in values.items() if name not in own}
+    chosen_by_env = set(flat(spec.defaults)) if spec.larger is None else set()
+    return {name: value for name, value in values.items() if name not in chosen_by_env}
 
 
 def rate_of(learning: Collection[AgentSettings]) -> float:
@@ -103,8 +103,8 @@ def _weights(agent: AgentSettings) -> float:
 
 
 def imitation_rate(learner: AgentSettings) -> float:
-    """The learning rate at which a model imitates: the warm-up's, or less where it is large."""
-    return min(WarmupSettings().lr, IMITATED_WORTH * rate_of([learner]))
+    """The learning rate of imitation: the warm-up's default, or less for a large model."""
+    return min(WarmupSettings().lr, IMITATION_RATIO * rate_of([learner]))
 
 
 def fitted(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> TrainSettings:
@@ -113,33 +113,33 @@ def fitted(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Trai
 
 
 def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
-    """``settings`` with as many evaluation problems as fit their share of the run's time, unless
-    the user named a number, or all models are tiny."""
+    """``settings`` with as many evaluation problems as fit :data:`EVALUATION_SHARE` of the run's
+    time, unless the user named a number or all models are tiny."""
     problems, spec = settings.problems, envs.spec(settings.choice.env)
     if problems.held_out is not None or not fitting(settings, settings.agents):
         return settings
-    often = 3 if settings.warmup.steps else 2
+    evaluations = 3 if settings.warmup.steps else 2
     if settings.eval.every:
-        often += (settings.run.steps - 1) // settings.eval.every
-    each = evaluation_of(spec).answers(settings.choice.roles, settings.env)
-    count = held_out(settings.run.steps, answers_of_step(settings), often, each)
+        evaluations += (settings.run.steps - 1) // settings.eval.every
+    per_problem = evaluation_of(spec).answers(settings.choice.roles, settings.env)
+    count = held_out(settings.run.steps, answers_of_step(settings), evaluations, per_problem)
     sets = max(1, len(problems.eval))
     return replace(settings, problems=replace(problems, held_out=max(1, count // sets)))
 
 
-def held_out(steps: int, answers: int, often: int, each: int) -> int:
-    """The number of evaluation problems with which all evaluations fit their share of a run.
+def held_out(steps: int, answers: int, evaluations: int, per_problem: int) -> int:
+    """The largest number of evaluation problems that fits :data:`EVALUATION_SHARE` of a run.
 
     Args:
         steps: of the run.
         answers: sampled and learned in a step.
-        often: number of evaluations.
-        each: answers of an evaluation to one problem.
+        evaluations: number of evaluations in the run.
+        per_problem: answers to one problem in an evaluation.
 
     >>> held_out(200, 64, 2, 16)  # .1 * 2 * 200 * 64 / (2 * 16)
     80
     """
-    most = EVALUATION_SHARE * LEARNED_WORTH * steps * answers / (often * each)
+    most = EVALUATION_SHARE * LEARNED_RATIO * steps * answers / (evaluations * per_problem)
     return min(HELD_OUT, max(FEWEST_HELD_OUT, int(most)))
 
 
@@ -147,42 +147,46 @@ def answers_of_step(settings: TrainSettings) -> int:
     """Answers of the roles that learn in one training step."""
     env = settings.make_env()
     learners = {role for role, agent in settings.agents.items() if agent.trained}
-    asked = sum(role_of(agent) in learners for agent in env.possible_agents)
+    learning_agents = sum(role_of(agent) in learners for agent in env.possible_agents)
     replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
     env.close()
-    return settings.rollout.problems_per_step * replicas * asked
+    return settings.rollout.problems_per_step * replicas * learning_agents
 
 
-def sentence(settings: TrainSettings, given: Collection[str] = ()) -> str:
-    """A sentence on the defaults chosen for the models of a run, as flags; empty where all are
-    tiny. ``given``: words of the command line, whose flags are left out."""
+def sentence(settings: TrainSettings, argv: Collection[str] = ()) -> str:
+    """A sentence on the defaults chosen for the models of a run, as flags; empty if all are tiny.
+
+    Args:
+        settings: of the run.
+        argv: the command line, whose flags are left out of the sentence.
+    """
     values: Values = fitting(settings, settings.agents)
     if not values:
         return ""
     plain = flat(settings.plain())
     if settings.problems.held_out is not None:
         values = {**values, "problems.held_out": settings.problems.held_out}
-    named = {word.partition("=")[0] for word in given}
-    taken = {
+    user_flags = {word.partition("=")[0] for word in argv}
+    in_effect = {
         name: value
         for name, value in to_plain(values).items()
-        if plain.get(name) == value and as_flag(name) not in named
+        if plain.get(name) == value and as_flag(name) not in user_flags
     }
     return (
         f"Defaults for models of {sizes_in_words(settings.agents.values())} weights: "
-        f"{' '.join(as_flag(name, value) for name, value in taken.items())} (the learning rate "
+        f"{' '.join(as_flag(name, value) for name, value in in_effect.items())} (the learning rate "
         "for the largest that learns, all evaluations together a tenth of the run; "
         "--print-config shows every setting)"
     )
 
 
 def sizes_in_words(agents: Iterable[AgentSettings]) -> str:
-    """The numbers of weights of all models, each once; an unknown one comes last, where "weights"
-    follows it."""
+    """The numbers of weights of all models, each once; the word "weights" follows."""
     models = [agent for agent in agents if not is_player(agent.model)]
-    counted = [count_weights(agent.model, agent.revision) for agent in models]
-    known = sorted(counted, key=lambda weights: not weights)
-    return " and ".join(dict.fromkeys(map(size_in_words, known)))
+    counts = [count_weights(agent.model, agent.revision) for agent in models]
+    # "135 million and an unknown number of weights": the unknown one comes last.
+    counts.sort(key=lambda weights: not weights)
+    return " and ".join(dict.fromkeys(map(size_in_words, counts)))
 
 
 def size_in_words(weights: int | None) -> str:

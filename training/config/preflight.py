@@ -1,6 +1,6 @@
-"""What happens between the command line and the first model: validate, then open the problems.
+"""The checks between the command line and the first model: validate, then open the problems.
 
-Bounds stand beside the fields, and rules within a section in its class; rules across sections are
+Bounds stand beside the fields, and rules within a section in its class. Rules across sections are
 here.
 """
 
@@ -41,7 +41,7 @@ _MOST_THREADS = 4 * (os.cpu_count() or 1)
 
 
 def preflight(settings: TrainSettings) -> PreparedProblems:
-    """Refuse settings that cannot work; returns the problems, which it had to open.
+    """Refuse settings that cannot work; returns the problems, which the checks have to open.
 
     Raises:
         UserError: one sentence that names the flag.
@@ -52,7 +52,7 @@ def preflight(settings: TrainSettings) -> PreparedProblems:
 
 
 def check_together(settings: TrainSettings) -> None:
-    """Refuse sections that do not go together, or what this machine does not have.
+    """Refuse sections that do not go together, or that need what this machine does not have.
 
     Raises:
         UserError: one sentence that names the flag.
@@ -98,15 +98,15 @@ def check_together(settings: TrainSettings) -> None:
 
 
 def open_problems(settings: TrainSettings) -> PreparedProblems:
-    """The run's problems, each with a grader.
+    """Open the problems of a run, and check that each can be graded.
 
     Raises:
-        UserError: a set that cannot be read or graded, or that gives the warm-up nothing.
+        UserError: a set cannot be read or graded, or has nothing for the warm-up.
     """
     problems = with_warmup(settings, prepare(settings.problems, settings.run.seed))
-    # Generators have no problem that needs a grader.
+    # Generators, which have no size, make only problems that need no grader.
     source = problems.train.source
-    training = (source[place] for place in range(source.size or 0))
+    training = (source[index] for index in range(source.size or 0))
     check_graders(settings.scoring, (*problems.evaluation, *training))
     return problems
 
@@ -122,14 +122,14 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
     """``problems`` with the worked solutions that roles imitate first (``--warmup.steps``).
 
     Raises:
-        UserError: there are none, or the environment does not ask such a role about them at once.
+        UserError: there are none, or such a role has no prompt at the beginning of an episode.
     """
     agents, evaluation = settings.agents, problems.evaluation
-    # Neither a judge nor programs are needed: answers to such problems stand as they are.
+    # Solutions of judged problems and programs are not graded.
     scoring = replace(settings.scoring, programs=False, judge="")
     scorer, graders = build_scorer(scoring)
     try:
-        worked, prints = prepare_warmup(
+        worked, fingerprints = prepare_warmup(
             settings.warmup, agents, settings.problems, evaluation, settings.run.seed, scorer.check
         )
     finally:
@@ -139,34 +139,33 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
         return problems
     choice = settings.choice
     env = settings.make_env(source=problems.train.source)
-    asked: set[str] = set()
+    roles_with_prompt: set[str] = set()
     if not is_other(choice.env):
-        asked = set(opening_prompts(env, next(iter(worked.values())).at(0)))
+        roles_with_prompt = set(opening_prompts(env, next(iter(worked.values())).at(0)))
     env.close()
-    if missing := [role for role in worked if role not in asked]:
+    if missing := [role for role in worked if role not in roles_with_prompt]:
         raise UserError(
             f"--warmup.steps: {choice.env} does not ask {missing[0]} the problem directly, so "
             f"there is nothing to imitate; say --agents.{missing[0]}.warmup none"
         )
-    return replace(problems, worked=worked, fingerprints={**problems.fingerprints, **prints})
+    return replace(problems, worked=worked, fingerprints=problems.fingerprints | fingerprints)
 
 
 def _idle_learners(
     name: str, env: Any, agents: Mapping[str, AgentSettings]
 ) -> Iterator[tuple[bool, str]]:
-    """Refusals of roles that should learn but are never asked in training."""
+    """Refusals of trained roles that never act in training."""
     spec = envs.spec(name)
-    asked = tuple(ask(spec, "learns", env) if spec.learns else agents)
+    trainable = tuple(ask(spec, "learns", env) if spec.learns else agents)
     for role, agent in agents.items():
         yield (
-            agent.trained and role not in asked,
-            f"{role} is trained, but {', '.join(asked)} alone can learn here; name who "
-            "learns with --train-role",
+            agent.trained and role not in trainable,
+            f"{role} is trained, but only {', '.join(trainable)} can learn here; set --train-role",
         )
 
 
 def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """The environment's own refusals, and distillation where it has no traces to read."""
+    """The refusals of the environment, and of distillation if it has no traces to read again."""
     spec = envs.spec(settings.choice.env)
     others = [
         other.name for other in envs.registered() if other.rereads not in (None, never_rereads)

@@ -1,4 +1,4 @@
-"""How each role's answers are sampled."""
+"""The sampling parameters of each role."""
 
 from collections.abc import Mapping
 
@@ -12,19 +12,19 @@ def role_sampling(
     agents: Mapping[str, AgentSettings],
     evaluation: EvalSettings | None = None,
 ) -> dict[str, Sampling]:
-    """Role -> how it is sampled in training, or in an evaluation.
+    """Role -> its sampling parameters in training or in an evaluation.
 
     Args:
-        rollout: what holds for all roles.
-        agents: role -> its own settings, which come first.
-        evaluation: what comes before those; None: this is training.
+        rollout: values for all roles.
+        agents: role -> its settings, which override those.
+        evaluation: settings that override both; None: this is training.
     """
-    asked = evaluation or EvalSettings()
+    overrides = evaluation or EvalSettings()
     return {
         role: Sampling(
             MAX_NEW_TOKENS,
-            _first(asked.temperature, agent.temperature, rollout.temperature),
-            _first(asked.top_p, agent.top_p, rollout.top_p),
+            _first(overrides.temperature, agent.temperature, rollout.temperature),
+            _first(overrides.top_p, agent.top_p, rollout.top_p),
             rollout.top_k,
         )
         for role, agent in agents.items()
@@ -32,7 +32,7 @@ def role_sampling(
 
 
 def learner_temperature(rollout: RolloutSettings, agent: AgentSettings) -> float:
-    """The temperature of a role's probabilities as its learner takes them."""
+    """The temperature of the probabilities that a role's learner computes."""
     return _first(rollout.learner_temperature, agent.temperature, rollout.temperature)
 
 

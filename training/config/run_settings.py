@@ -1,6 +1,6 @@
 """Settings of a run, apart from its environment and its algorithm.
 
-Each field's docstring is its help text on the command line, and its bounds stand beside it; each
+The docstring of a field is its help text on the command line, and its bounds stand beside it. Each
 class refuses values that do not go together.
 """
 
@@ -17,10 +17,10 @@ from coterie.envs.settings import MOST
 from coterie.evaluation.metrics.intervals import MOST_RESAMPLES
 
 MOST_PROBLEMS = 65_536
-"""In one step; papers take up to 1024. More take hours to be asked."""
+"""Largest number of problems in one step. Papers take up to 1024; more would take hours."""
 
 MAX_NEW_TOKENS = 256
-"""Longest answer in tokens, in an environment that sets no limit of its own."""
+"""Limit of tokens in an answer, in an environment that sets no limit."""
 
 ProblemsPerStep = Annotated[int, Interval(ge=1, le=MOST_PROBLEMS)]
 Resamples = Annotated[int, Interval(ge=1, le=MOST_RESAMPLES)]

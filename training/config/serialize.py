@@ -1,4 +1,4 @@
-"""Settings as plain data, and back: for config.json, presets and resume."""
+"""Settings as JSON data and back, for config.json, presets and resume."""
 
 import dataclasses
 import difflib
@@ -28,12 +28,12 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     """``default`` (a frozen dataclass) with ``values`` laid over it, field by field.
 
     Args:
-        default: keeps the types of its fields.
+        default: has the types of all fields.
         values: by name; nested mappings reach into nested dataclasses.
         at: the path of ``default``, for messages.
 
     Raises:
-        UserError: a name that ``default`` does not have, or a value that does not fit its field.
+        UserError: an unknown name, or a value that does not fit its field.
     """
     changes: dict[str, Any] = {}
     known = {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
@@ -44,7 +44,7 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
         if dataclasses.is_dataclass(old) and not isinstance(old, type) and isinstance(new, Mapping):
             changes[name] = override(old, new, at=f"{at}{name}.")
         else:
-            changes[name] = _like(old, new)
+            changes[name] = _typed_like(old, new)
     check_fields(type(default), changes, at=at)
     return dataclasses.replace(default, **changes)  # type: ignore[type-var]
 
@@ -70,15 +70,15 @@ def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """``name`` with the known names near it, or else all known names, for messages."""
+    """``name`` with similar known names, or else all known names, for messages."""
     near = difflib.get_close_matches(name, known := sorted(known), n=3)
     return f"{name}; {'near it' if near else 'known here'}: {', '.join(near or known)}"
 
 
-def _like(old: Any, new: Any) -> Any:
-    """JSON has no tuples and no paths: give ``new`` the kind that ``old`` has."""
+def _typed_like(old: Any, new: Any) -> Any:
+    """``new`` as a tuple or path, which JSON does not have, if ``old`` is one."""
     if isinstance(new, list):
-        return tuple(_like(None, item) for item in new)
+        return tuple(_typed_like(None, item) for item in new)
     if isinstance(old, Path) and new is not None:
         return Path(new)
     return new

@@ -33,7 +33,7 @@ from coterie.training.warmup import WarmupSettings
 
 T = TypeVar("T")
 
-# Files, flags and attributes are called after roles; Python reads some letters as others.
+# Roles name files, flags and attributes. Python normalizes letters outside of ASCII.
 _ROLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 
 
@@ -53,11 +53,11 @@ class Choice:
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """Everything a run depends on; of :func:`settings_class`, with the sections of extras."""
+    """Everything a run depends on. :func:`settings_class` adds the sections of extras."""
 
     choice: Choice
     env: Any
-    """The chosen environment's settings (its own class), or None if it has none."""
+    """An instance of ``EnvSpec.settings``, or None if the environment has no settings."""
     algo: Algorithm
     agents: dict[str, AgentSettings]
     learner: LearnerSettings
@@ -71,7 +71,7 @@ class TrainSettings:
     """The run's own flags have no prefix: --steps, --seed, --run-dir."""
 
     def plain(self) -> dict[str, Any]:
-        """The settings as JSON data, which :func:`restore` reads."""
+        """The settings as JSON data for ``config.json``; :func:`restore` is the inverse."""
         plain = to_plain(self)
         plain["choice"].pop("resume")
         for name in ("run_dir", "doctor", "plan", "card"):
@@ -79,7 +79,7 @@ class TrainSettings:
         return plain
 
     def section(self, kind: type[T]) -> T:
-        """The section of an extra, by its class."""
+        """The section of an extra, found by its class."""
         return next(value for value in vars(self).values() if isinstance(value, kind))
 
     def make_env(self, **more: Any) -> Any:
@@ -87,7 +87,7 @@ class TrainSettings:
         return make_env(self.choice, self.env, **more)
 
     def headline(self) -> str:
-        """The line that is shown while torch is loaded: environment, algorithm, roles, models."""
+        """The line that users see while torch is imported."""
         learners = [role for role, agent in self.agents.items() if agent.trained]
         models = dict.fromkeys(agent.model for agent in self.agents.values())
         return (
@@ -96,8 +96,8 @@ class TrainSettings:
         )
 
     def loss_line(self) -> str:
-        """A line on what an author's own algorithm or advantage is joined by in the loss; empty for
-        algorithms of the table, and where nothing joins it."""
+        """A line on the parts of the loss that are added to a custom algorithm or advantage; empty
+        without such parts, and for algorithms of the table."""
         algo = self.algo
         if self.choice.algo in ALGORITHMS and not algo.advantage:
             return ""
@@ -111,19 +111,25 @@ class TrainSettings:
         shown = [f"{what} (--algo.{f} {value:g})" for what, (f, value) in parts.items() if value]
         if not shown:
             return ""
-        own = algo.advantage or self.choice.algo
-        return f"Beside {own} there is in the loss: {', '.join(shown)}; 0 turns a part off"
+        custom = algo.advantage or self.choice.algo
+        return f"The loss of {custom} also has {', '.join(shown)}; 0 turns a part off"
 
 
 def make_env(choice: Choice, settings: Any, **more: Any) -> Any:
-    """Build the chosen environment with its settings, None if it has none."""
+    """Build the chosen environment.
+
+    Args:
+        choice: names the environment and the roles.
+        settings: of the environment; None: it has none.
+        more: further arguments of :func:`coterie.envs.make`.
+    """
     roles = choice.roles if settings is not None else None
     return envs.make(choice.env, settings=settings, roles=roles, **more)
 
 
 @lru_cache(maxsize=1)
 def sections() -> dict[str, type]:
-    """Sections that the extras add, and their classes."""
+    """Name -> class of the sections that extras add."""
     return {name: load(path, f"--{name}.*") for name, path in SETTINGS.items()}
 
 
@@ -138,16 +144,16 @@ def settings_class() -> type[TrainSettings]:
 
 def defaults(choice: Choice) -> TrainSettings:
     """The settings of ``choice`` before any flag."""
-    settings, spec = _of_classes(choice), envs.spec(choice.env)
+    settings, spec = _class_defaults(choice), envs.spec(choice.env)
     agents = {role: _agent(role, choice, spec) for role in choice.roles}
-    own = {part: values for part, values in spec.defaults.items() if part != "agents"}
+    of_env = {part: values for part, values in spec.defaults.items() if part != "agents"}
     if choice.train_role and spec.learning is not None:
-        own["env"] = {**own.get("env", {}), **ask(spec, "learning", choice.train_role)}
-    return override(dataclasses.replace(settings, agents=agents), own)
+        of_env["env"] = {**of_env.get("env", {}), **ask(spec, "learning", choice.train_role)}
+    return override(dataclasses.replace(settings, agents=agents), of_env)
 
 
-def _of_classes(choice: Choice) -> TrainSettings:
-    """The defaults of every settings class, without those of the environment; no agents."""
+def _class_defaults(choice: Choice) -> TrainSettings:
+    """The defaults of every settings class, without agents and ``EnvSpec.defaults``."""
     spec = envs.spec(choice.env)
     source = "--roles:"
     if choice.roles == tuple(spec.roles):
@@ -185,7 +191,7 @@ def _of_classes(choice: Choice) -> TrainSettings:
 
 
 def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
-    """``settings`` whose constant length, where there is one, is the environment's limit."""
+    """``settings`` with the environment's limit of tokens as ``--algo.length``, if that is used."""
     if settings.algo.reduction != "constant-length":
         return settings
     limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
@@ -203,7 +209,7 @@ def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:
 
 
 def check_readable(choice: Choice, env: Any, algo: Algorithm) -> None:
-    """Refuse a plug-in's settings that ``config.json`` could not restore.
+    """Refuse settings of a plug-in that could not be restored from ``config.json``.
 
     Raises:
         UserError: names the setting.
@@ -213,10 +219,10 @@ def check_readable(choice: Choice, env: Any, algo: Algorithm) -> None:
         parts[f"--env {choice.env}"] = type(env)(), env
     for title, (default, chosen) in parts.items():
         try:
-            again = override(default, json.loads(json.dumps(to_plain(chosen))))
+            restored = override(default, json.loads(json.dumps(to_plain(chosen))))
         except (UserError, TypeError, ValueError):
-            again = None
-        if again != chosen:
+            restored = None
+        if restored != chosen:
             name, value = next(
                 (name, value) for name, value in vars(chosen).items() if not _is_plain(value)
             )
@@ -228,7 +234,7 @@ def check_readable(choice: Choice, env: Any, algo: Algorithm) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON data restore the value; a path is restored where its default is a path."""
+    """Whether the value can be restored from JSON data."""
     if dataclasses.is_dataclass(value):
         return all(map(_is_plain, vars(value).values()))
     if isinstance(value, tuple):
@@ -240,10 +246,10 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     """The inverse of :meth:`TrainSettings.plain`.
 
     Raises:
-        UserError, KeyError, TypeError or AttributeError: ``plain`` is something else.
+        UserError, KeyError, TypeError or AttributeError: ``plain`` does not hold settings.
     """
     choice = override(Choice("", "", ()), plain["choice"])
-    default = _of_classes(choice)
+    default = _class_defaults(choice)
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
     if not isinstance(values["env"], type(None) if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")

@@ -1,4 +1,4 @@
-"""Stored figures of a baseline, which stand in the table of a run by the defaults."""
+"""Stored figures of a baseline, for the final table of a run with default settings."""
 
 import json
 from collections.abc import Mapping
@@ -19,9 +19,9 @@ class Baseline:
     metrics: Mapping[str, float] = field(default_factory=dict)
     """Metrics of the evaluation after training; empty: nothing is stored for this run."""
     command: str = ""
-    """The command of such a run."""
+    """The command of the baseline's runs."""
     seeds: tuple[int, ...] = ()
-    """The seeds of the runs over which the metrics are means."""
+    """The seeds of these runs; the metrics are means over them."""
 
     @property
     def sentence(self) -> str:
@@ -33,8 +33,8 @@ class Baseline:
 
 
 def baseline(settings: TrainSettings) -> Baseline:
-    """The baseline stored with the run's environment; empty where the run differs from the
-    environment's defaults in more than its seed."""
+    """The baseline stored with the run's environment; empty if settings other than the seed differ
+    from the environment's defaults."""
     spec = envs.spec(settings.choice.env)
     if spec.baseline is None:
         return Baseline()
@@ -46,5 +46,5 @@ def baseline(settings: TrainSettings) -> Baseline:
 
 
 def _compared(settings: TrainSettings) -> list[Any]:
-    own = [getattr(settings, part) for part in _PARTS]
-    return own + [getattr(settings.run, name) for name in _OF_RUN]
+    parts = [getattr(settings, part) for part in _PARTS]
+    return parts + [getattr(settings.run, name) for name in _OF_RUN]

@@ -3,14 +3,21 @@
 ::
 
     checkpoints/step-000150/            before step 1 of a run with a warm-up: warmup-000020/
-        state.json                      step, cursor, log sizes, each learner's counters
+        state.json                      position, log sizes, counters (Progress); updates of each
+                                        role that learns, steps of its moments, number format
         rng.safetensors                 torch's generator
         alice/model.safetensors ...     weights in their own format (peft's for an adapter)
         alice/optimizer.safetensors     moments by parameter name
-        SHA256SUMS                      of all these, and of what else a run reads again
+        SHA256SUMS                      of all these, config.json and the stored evaluations
 
-A checkpoint is written beside its place and renamed into it, so a kill leaves the one before; the
-disk holds it before anything older goes, so a power cut does too.
+Who writes it: ``Session.checkpoint`` every ``--checkpoint-every`` steps and after the last one, and
+``train.py`` when the user interrupts. Both call ``Checkpointer.save``, which adds the log sizes and
+the token counts and calls :func:`save`. A role's folder is filled by
+:class:`coterie.agents.team.trained_role.TrainedRole`. Frozen roles are not in it: their models are
+loaded from where they came from, and ``environment.json`` has their checksums.
+
+A checkpoint is written to a hidden folder and renamed, so a kill leaves the one before. It is
+synced to the disk before an older one is deleted, so a power cut does too.
 """
 
 import json
@@ -29,11 +36,11 @@ from coterie.agents.models import checksums
 from coterie.agents.models.saving import store
 from coterie.agents.team.trained_role import OtherFormat
 from coterie.datatypes import UserError, fits
-from coterie.training.run.checkpoint_paths import complete, place_of, words_of
+from coterie.training.run.checkpoint_paths import complete, position_of, step_in_words
 from coterie.training.run.durable_files import make_folder, not_written, sync, sync_tree
 
-# Files of the run, as paths from the checkpoint.
-_BESIDE = tuple(
+# Files of the run that a resumed run reads again, as paths from the checkpoint.
+_RUN_FILES = tuple(
     f"../../{name}"
     for name in ("config.json", "evaluation/before.json", "evaluation/warmed-up.json")
 )
@@ -52,11 +59,15 @@ class Progress:
     """The position of a run: all that a step depends on, apart from weights and optimisers."""
 
     step: int
+    """Training steps done."""
     cursor: int
+    """Training problems taken from the stream."""
     logs: Mapping[str, int]
+    """Log -> its size in bytes."""
     counters: Mapping[str, float]
+    """Tokens and seconds (:class:`coterie.training.run.summary.Tally`)."""
     warmed: int = 0
-    """Steps of imitation before the first step."""
+    """Warm-up steps done."""
     averages: Mapping[str, float] = field(default_factory=dict)
     """Role -> the running average of its rewards, where that is the baseline."""
 
@@ -109,12 +120,12 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Restorable], *, kee
             "learners": learners,
         }
         (draft / "state.json").write_text(json.dumps(state))
-        checksums.write_checksums(draft, beside=_BESIDE)
+        checksums.write_checksums(draft, beside=_RUN_FILES)
         sync_tree(draft)
         draft.rename(target)
         sync(root)
     except (OSError, SafetensorError) as error:
-        what = f"the checkpoint of {words_of(target)}"
+        what = f"the checkpoint of {step_in_words(target)}"
         raise not_written(what, error, root.parent) from None
     for old in complete(root)[:-keep]:
         shutil.rmtree(old, ignore_errors=True)
@@ -126,7 +137,7 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
 
     Args:
         path: the checkpoint.
-        tell: gets a sentence on each file beside it that has changed.
+        tell: shows a sentence on each file of the run that has changed.
 
     Raises:
         UserError: a file is missing or damaged.
@@ -135,21 +146,22 @@ def check(path: Path, tell: Callable[[str], None]) -> None:
         changed = checksums.changed_files(path)
     if changed is None:
         raise _refusal(path, f"{checksums.NAME} is missing")
-    if own := [name for name in changed if name not in _BESIDE]:
-        raise _refusal(path, f"{', '.join(own)}: does not match its checksum in {checksums.NAME}")
+    if damaged := [name for name in changed if name not in _RUN_FILES]:
+        names = ", ".join(damaged)
+        raise _refusal(path, f"{names}: does not match its checksum in {checksums.NAME}")
     for name in changed:
         tell(
-            f"{(path / name).resolve()} has changed since {words_of(path)} (edited or damaged); "
-            "the run continues with its present contents."
+            f"{(path / name).resolve()} has changed since {step_in_words(path)} (edited or "
+            "damaged); the run continues with its present contents."
         )
 
 
 def load(path: Path, roles: Mapping[str, Restorable]) -> Progress:
-    """Restore every role and torch's generator from ``path``; returns the run's position.
+    """Restore every role and torch's generator; returns the run's position.
 
     Args:
         path: the checkpoint, which has passed :func:`check`.
-        roles: those that learn.
+        roles: those that learn, by name.
 
     Raises:
         UserError: its content is damaged.
@@ -164,7 +176,7 @@ def load(path: Path, roles: Mapping[str, Restorable]) -> Progress:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Turn an error inside into a sentence about the checkpoint."""
+    """Turn errors into a sentence about the checkpoint."""
     try:
         yield
     except OtherFormat as error:
@@ -176,15 +188,15 @@ def _refusing(path: Path) -> Iterator[None]:
 
 
 def load_roles(path: Path, roles: Mapping[str, Restorable]) -> None:
-    """Restore ``roles`` alone, from files that were not changed since."""
+    """Restore only ``roles``, from files that :func:`load` or :func:`save` has just handled."""
     learners = json.loads((path / "state.json").read_text(encoding="utf-8"))["learners"]
     for name, role in roles.items():
         role.load(path / name, learners[name])
 
 
 def _refusal(path: Path, reason: str) -> UserError:
-    earlier = [other for other in complete(path.parent) if place_of(other) < place_of(path)]
-    then = f"continues from {words_of(earlier[-1])}" if earlier else "starts again"
+    earlier = [other for other in complete(path.parent) if position_of(other) < position_of(path)]
+    then = f"continues from {step_in_words(earlier[-1])}" if earlier else "starts again"
     return UserError(
         f"the checkpoint {path} is damaged ({reason}); delete that folder, and --resume "
         f"{path.parent.parent} {then}"
@@ -200,18 +212,16 @@ def _progress(state: Any) -> Progress:
 
 
 def _make_room(root: Path, draft: Path, keep: int) -> None:
-    """An empty draft, or the oldest checkpoint's folder, whose files are written over.
-
-    Making and deleting a dozen small files costs more than writing them. At least one whole
-    checkpoint stays beside the draft.
-    """
+    """Make the draft's folder, and delete checkpoints beyond ``keep``."""
     make_folder(root)
     whole = complete(root)
+    # At least one complete checkpoint stays until the draft is renamed.
     spare = whole[: max(0, len(whole) - max(keep - 1, 1))]
     for old in spare[:-1]:
         shutil.rmtree(old, ignore_errors=True)
     shutil.rmtree(draft, ignore_errors=True)
     if spare:
+        # Overwriting the files of an old checkpoint is faster than making and deleting them.
         spare[-1].rename(draft)
         for name in ("state.json", checksums.NAME):
             (draft / name).unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""The checkpoints of a run by name; :mod:`coterie.training.run.checkpoint` reads their content."""
+"""The folders of a run's checkpoints: finding, ordering and naming them.
+
+:mod:`coterie.training.run.checkpoint` reads and writes their content.
+"""
 
 import re
 from pathlib import Path
@@ -10,7 +13,8 @@ def complete(root: Path) -> list[Path]:
     """All complete checkpoints under ``root``, the oldest first."""
     if not root.is_dir():
         return []
-    return sorted((path for path in root.iterdir() if _NAME.fullmatch(path.name)), key=place_of)
+    found = (path for path in root.iterdir() if _NAME.fullmatch(path.name))
+    return sorted(found, key=position_of)
 
 
 def latest(root: Path) -> Path | None:
@@ -18,13 +22,13 @@ def latest(root: Path) -> Path | None:
     return next(reversed(complete(root)), None)
 
 
-def place_of(path: Path) -> tuple[bool, int]:
-    """A key that sorts checkpoints of a run: (whether after the warm-up, step)."""
+def position_of(path: Path) -> tuple[bool, int]:
+    """(whether it comes after the warm-up, step): checkpoints of a run sort by it."""
     stage, _, number = path.name.partition("-")
     return stage == "step" and int(number) > 0, int(number)
 
 
-def words_of(path: Path) -> str:
+def step_in_words(path: Path) -> str:
     """``step 150``, ``warm-up step 20``."""
     stage, _, number = path.name.partition("-")
     return f"{'warm-up ' if stage == 'warmup' else ''}step {int(number)}"

@@ -1,4 +1,21 @@
-"""A run's position, and the checkpoints from which it continues."""
+"""A run's position, and the checkpoints from which it continues.
+
+What happens on ``--resume``, in order:
+
+1. :mod:`coterie.cli.command_line` reads ``config.json``. Only ``--steps`` and the place of models
+   may change. A run that has ended leaves here.
+2. :mod:`coterie.training.config.preflight` validates the settings and opens the problems, as for a
+   new run.
+3. :func:`coterie.training.runtime.build` locks the directory, compares models and problems with
+   ``environment.json`` (:mod:`coterie.training.run.provenance`) and the files of the newest
+   checkpoint with their checksums (:func:`coterie.training.run.checkpoint.check`).
+4. :func:`coterie.training.runtime.assemble` loads every model as a new run does.
+5. :meth:`Checkpointer.restore` puts the checkpoint's weights, optimisers and generator in their
+   place, cuts the logs back to their size at that moment, and moves the problem stream and the
+   counters there. Without a checkpoint the run starts again.
+6. :class:`coterie.training.session.Session` continues: stored evaluations are read, and warm-up and
+   training begin after the last whole step.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +30,7 @@ from coterie.training.run.directory import LOGS, RunDirectory
 from coterie.training.run.summary import Tally
 
 
-class Keeper:
+class Checkpointer:
     """Saves a run's state and restores it."""
 
     def __init__(
@@ -23,7 +40,7 @@ class Keeper:
         Args:
             run: holds the checkpoints.
             team: whose trained roles are saved.
-            keep: checkpoints on the disk at most.
+            keep: number of checkpoints that stay on the disk.
             tell: shows a sentence.
         """
         self._run, self._team, self._keep, self._tell = run, team, keep, tell
@@ -31,8 +48,10 @@ class Keeper:
         self.tally = Tally({})
 
     def restore(self, stream: ProblemStream) -> None:
-        """Continue from the newest checkpoint, or from the beginning where there is none.
-        ``stream`` gives the training problems.
+        """Continue from the newest checkpoint, or from the beginning if there is none.
+
+        Args:
+            stream: gives the training problems.
 
         Raises:
             UserError: the checkpoint is damaged.
@@ -45,6 +64,7 @@ class Keeper:
 
             def read(learners: Learners) -> RestorePoint:
                 self.progress = checkpoint.load(newest, learners)
+                # A backend calls this for a learner whose process it has replaced.
                 return partial(checkpoint.load_roles, newest)
 
             self._team.backend.restore(read)

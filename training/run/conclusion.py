@@ -1,4 +1,8 @@
-"""The end of a run: its models, ``summary.json`` and the table of results."""
+"""The end of a run: its models, ``summary.json`` and the final table.
+
+The rows of the table come from the environment's evaluation, the columns from
+:func:`coterie.evaluation.table.comparison`.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +16,7 @@ from coterie.evaluation.table import comparison, without_zero
 from coterie.training.examiner import Examiner
 from coterie.training.run.baseline import Baseline
 from coterie.training.run.directory import METRICS, RunDirectory
-from coterie.training.run.records import paid_shares
+from coterie.training.run.step_metrics import paid_shares
 from coterie.training.run.summary import Tally, summary
 
 
@@ -25,15 +29,15 @@ class Conclusion:
     team: Team
     examiner: Examiner
     config: Mapping[str, Any]
-    """Every setting, as JSON has it."""
-    alone: Baseline
-    """Stands beside the run's own figures."""
+    """Every setting, as JSON data."""
+    baseline: Baseline
+    """Its figures stand in the table's last column."""
     dropped: int
-    """Training problems that were left out, as their prompts are too long."""
+    """Number of training problems that were left out because their prompts are too long."""
     terms: Collection[str] | None
-    """Reward terms that have a weight; None: all of them may."""
+    """Reward terms that have a weight; None: all terms."""
     places: Callable[[], Sequence[Mapping[str, str]]]
-    """Gives the places of roles on a cluster; nothing without a cluster."""
+    """Returns the processes and machines of a cluster's roles; nothing without a cluster."""
 
     def write(
         self,
@@ -47,19 +51,19 @@ class Conclusion:
         """Write the trained models and the summary, and show the table.
 
         Args:
-            before: outcomes on the held-out problems before training; None: there are none.
-            after: the same after training.
-            warmed_up: the same between the warm-up and reward training.
-            steps: of training.
+            before: outcomes of the evaluation before training; None: nothing was evaluated.
+            after: of the one after training.
+            warmed_up: of the one between the warm-up and reward training.
+            steps: number of training steps.
             tally: their tokens and seconds.
         """
         for role, trained in self.team.trained.items():
             self.run.write_model(role, trained.export)
         estimate = self.examiner.estimate
         first, between, last = estimate(before), estimate(warmed_up), estimate(after)
-        wall_s, alone = tally.wall_s(), self.alone
+        wall_s, baseline = tally.wall_s(), self.baseline
         facts = {"steps": steps, "dropped_prompts": self.dropped, "config": dict(self.config)}
-        facts |= {"alone": asdict(alone)} if alone.metrics else {}
+        facts |= {"alone": asdict(baseline)} if baseline.metrics else {}
         facts |= {"places": places} if (places := self.places()) else {}
         paid = paid_shares(self.run.read_log(METRICS), self.team.trained, self.terms)
         facts |= {"paid": paid} if paid else {}
@@ -67,9 +71,9 @@ class Conclusion:
         self.run.write_json("summary.json", result)
         if last:
             rows = self.examiner.evaluation.table(self.examiner.roles, first, last)
-            self.console.print(comparison(first, last, rows, alone.metrics, between))
-            if alone.metrics:
-                tell(self.console, alone.sentence)
+            self.console.print(comparison(first, last, rows, baseline.metrics, between))
+            if baseline.metrics:
+                tell(self.console, baseline.sentence)
         if paid:
             tell(self.console, paid_sentence(paid))
         tell(
@@ -80,7 +84,7 @@ class Conclusion:
 
 
 def paid_sentence(paid: Mapping[str, Mapping[str, float]]) -> str:
-    """The line below the table: which share of each role's answers a reward term paid.
+    """The line below the table: the share of each role's answers that a reward term paid.
 
     >>> paid_sentence({"exploration": {"alice": 0.25, "bob": 0.5}})
     'answers that a term paid, alice bob: exploration .25 .50 (last tenth of the steps)'
@@ -94,5 +98,5 @@ def paid_sentence(paid: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def tell(console: Console, sentence: str) -> None:
-    """Show a sentence literally: text of models and users is no markup."""
+    """Show a sentence literally, because text of models and users is not markup."""
     console.print(sentence, markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""How many answers were cut off at the longest length, in a sentence that names the way out."""
+"""A sentence on answers that were cut off at the limit of tokens, with the flag that raises it."""
 
 from typing import Any
 
@@ -6,35 +6,35 @@ from coterie.training.config.run_settings import MAX_NEW_TOKENS
 
 PAGE = "docs/my-model-does-not-learn.md"
 FEWEST_ANSWERS = 16
-"""Answers below which no share is reported."""
+"""Fewest answers for which a share is reported."""
 BROKE_OFF = 0.25
-"""Share of the answers from which it is."""
+"""Smallest share of cut-off answers that is reported."""
 
 
-def cut_off(broken_off: int, asked: int, limit: int, flag: str = "") -> str:
-    """``37 of 96 answers broke off at 48 tokens: ...``; empty where too few did.
+def cut_off(broken_off: int, answers: int, limit: int, flag: str = "") -> str:
+    """``37 of 96 answers broke off at 48 tokens: ...``; empty if few did.
 
     Args:
-        broken_off: answers that ended at the limit.
-        asked: all answers.
-        limit: the most tokens of an answer.
-        flag: sets the limit; empty: none does.
+        broken_off: number of answers that ended at the limit.
+        answers: number of all answers.
+        limit: of tokens in an answer.
+        flag: sets the limit; empty: no flag does.
     """
-    if asked < FEWEST_ANSWERS or broken_off < BROKE_OFF * asked:
+    if answers < FEWEST_ANSWERS or broken_off < BROKE_OFF * answers:
         return ""
     return (
-        f"{broken_off} of {asked} answers broke off at {limit} tokens: {flag or 'its limit'} "
+        f"{broken_off} of {answers} answers broke off at {limit} tokens: {flag or 'its limit'} "
         f"{max(256, 2 * limit)} gives them room ({PAGE}#length)"
     )
 
 
 def limit_of(env: Any, *, evaluated: bool) -> tuple[int, str]:
-    """The most tokens of an answer, and the flag that sets it; no flag where the environment has
-    no such setting.
+    """(limit of tokens in an answer, the flag that sets it); the flag is empty if the environment
+    has no such setting.
 
     Args:
         env: the environment's settings, or None.
-        evaluated: in an evaluation, which may have a limit of its own.
+        evaluated: whether to return the limit of evaluations, which may differ.
     """
     name = "eval_max_new_tokens" if evaluated else "max_new_tokens"
     if not getattr(env, name, 0):

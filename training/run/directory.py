@@ -9,15 +9,15 @@
         metrics.jsonl        every scalar of every step
         evaluations.jsonl    what was measured between steps (--eval.every)
         warmup.jsonl         every scalar of every step of the warm-up (--warmup.steps)
-        not-finite.jsonl     the row that a loss or gradient which was not finite came from
+        not-finite.jsonl     the row whose loss or gradient was not finite, which ended the run
         evaluation/          before.json, warmed-up.json, after.json: outcomes problem by problem
         trackers.json        the run's name in other trackers (--track); wandb/ has its files
         tensorboard/         scalars and sample transcripts
         checkpoints/         step-000150/ ...
-        final/alice/ ...     the trained models, in the format they came in
+        final/alice/ ...     the trained models, in the format of the models they began as
         summary.json         the result
         hub/                 what `coterie push` sends
-        .lock                held by the process that writes here
+        .lock                locked by the process that writes here
 """
 
 import json
@@ -49,10 +49,10 @@ from coterie.training.run.durable_files import (
 METRICS, EVALUATIONS, WARMUP = "metrics.jsonl", "evaluations.jsonl", "warmup.jsonl"
 LOGS = ("episodes.jsonl", METRICS, EVALUATIONS, WARMUP)
 _SPARE_BYTES = 64 * 2**20
-# Files that a run leaves if it is killed before it has settings.
-_UNBEGUN = (".lock", ".config.json.part")
-# Files that a run has written before it does anything.
-_START = (*_UNBEGUN, "config.json", "environment.json", "trackers.json")
+# Files that a run leaves if it is killed before it has written its settings.
+_BEFORE_CONFIG = (".lock", ".config.json.part")
+# Files that a run writes before its first step.
+_BEFORE_WORK = (*_BEFORE_CONFIG, "config.json", "environment.json", "trackers.json")
 
 
 class RunDirectory:
@@ -60,11 +60,11 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # Released with this process, however it ends.
+        # The system releases the lock when this process ends, even if it is killed.
         self._lock = FileLock(path / ".lock", timeout=0)
         self._is_new = False
-        self._owned: tuple[int, int] | None = None
-        """Device and number of the folder that :meth:`own` found at ``path``."""
+        self._locked_folder: tuple[int, int] | None = None
+        """Device and inode of the folder that :meth:`lock` found at ``path``."""
 
     @classmethod
     def create(cls, path: Path, config: Mapping[str, Any]) -> "RunDirectory":
@@ -77,7 +77,7 @@ class RunDirectory:
         run = cls(path)
         try:
             make_folder(path)
-            run.own()
+            run.lock()
             run._is_new = True
             write_whole(path / "config.json", _json(config))
         except OSError as error:
@@ -86,7 +86,7 @@ class RunDirectory:
 
     @classmethod
     def reopen(cls, path: Path) -> "RunDirectory":
-        """Open an existing run, to read it; :meth:`own` it to go on with it.
+        """Open an existing run for reading; call :meth:`lock` to continue it.
 
         Raises:
             UserError: there is no run at ``path``.
@@ -103,7 +103,7 @@ class RunDirectory:
             )
         return run
 
-    def own(self) -> None:
+    def lock(self) -> None:
         """Lock the directory for this process, until it ends or calls :meth:`close`.
 
         Raises:
@@ -111,19 +111,19 @@ class RunDirectory:
         """
         try:
             self._lock.acquire()
-            self._owned = _identity(self.path)
+            self._locked_folder = _identity(self.path)
         except Timeout:
             raise UserError(
                 f"another process uses the run {self.path}; wait for it, or stop it first"
             ) from None
 
     def discard(self) -> None:
-        """Delete a run that has done nothing, so that its name is free again."""
+        """Delete the run, so that its name is free again."""
         self.close()
         shutil.rmtree(self.path, ignore_errors=True)
 
     def discard_unbegun(self) -> None:
-        """:meth:`discard` a run that is new and wrote nothing but what a start writes."""
+        """:meth:`discard` a new run that has not done any work yet."""
         if self._is_new and not any(map(_holds_work, self.path.rglob("*"))):
             self.discard()
 
@@ -147,14 +147,14 @@ class RunDirectory:
         """Append each record as a JSON line.
 
         Raises:
-            UserError: a record is no plain data (nothing is written then), or writing fails.
+            UserError: a record is not plain data (then nothing is written), or writing fails.
         """
         lines = b"".join(_line(record, log) for record in records)
         with self.writing(log), (self.path / log).open("ab") as file:
             file.write(lines)
 
     def read_log(self, log: str) -> list[Any]:
-        """The records of a log; none where nothing was logged."""
+        """The records of a log; empty if nothing was logged."""
         path = self.path / log
         return (
             [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
@@ -198,7 +198,7 @@ class RunDirectory:
             write_whole(self.path / name, _json(value))
 
     def write_model(self, role: str, save: Callable[[Path], None]) -> None:
-        """Have ``save`` fill ``final/ROLE``; its checksums are written last.
+        """Let ``save`` fill ``final/ROLE``, then write its checksums.
 
         Raises:
             UserError: the directory is gone, or writing fails.
@@ -213,7 +213,7 @@ class RunDirectory:
 
     @contextmanager
     def writing(self, name: str) -> Iterator[None]:
-        """Check the directory, and turn errors of writing ``name`` inside into a sentence.
+        """Check the directory, and turn errors of writing ``name`` into a sentence.
 
         Raises:
             UserError: the directory was moved or deleted, or writing fails.
@@ -231,8 +231,8 @@ class RunDirectory:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def _check_place(self) -> None:
-        """Refuse to write after the directory was moved; a run that only reads is not checked."""
-        if self._owned is not None and _identity(self.path) != self._owned:
+        """Refuse to write after the directory was moved; a reader's run has no lock to check."""
+        if self._locked_folder is not None and _identity(self.path) != self._locked_folder:
             raise UserError(
                 f"the run directory {self.path} was moved or deleted during the run; --resume "
                 "continues from its last checkpoint, wherever it is now"
@@ -243,8 +243,8 @@ def check_new(path: Path, *, may_hold_runs: bool = False, flag: str = "--run-dir
     """Refuse a directory in which a new run cannot start.
 
     Args:
-        path: the run's own directory, or the folder of runs in which it will be made.
-        may_hold_runs: whether it is a folder of runs.
+        path: the directory of the run, or the folder in which that will be made.
+        may_hold_runs: whether it is the latter, so that other runs may be in it.
         flag: names it in messages.
 
     Raises:
@@ -267,7 +267,7 @@ def check_new(path: Path, *, may_hold_runs: bool = False, flag: str = "--run-dir
 
 
 def default_path(env: str, algo: str) -> Path:
-    """A new directory's name under ``runs/``."""
+    """The path of a new directory under ``runs/``."""
     plain = re.sub(r"[^A-Za-z0-9+]+", "-", f"{env}-{algo}").strip("-")
     name = f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}"
     path, count = Path("runs") / name, 1
@@ -278,20 +278,20 @@ def default_path(env: str, algo: str) -> Path:
 
 
 def _content(path: Path) -> set[str]:
-    """The names in a directory, without the files of a run that never began."""
-    names = {entry.name for entry in path.iterdir()} - set(_UNBEGUN)
+    """The names in a directory, except files of a run that never began."""
+    names = {entry.name for entry in path.iterdir()} - set(_BEFORE_CONFIG)
     if names == {"checkpoints"} and not any((path / "checkpoints").iterdir()):
         return set()
     return names
 
 
 def _holds_work(path: Path) -> bool:
-    """Whether a file tells of more than the start of a run."""
-    return path.is_file() and path.name not in _START and path.parent.name != "tensorboard"
+    """Whether a path is a file that a run writes only once it works."""
+    return path.is_file() and path.name not in _BEFORE_WORK and path.parent.name != "tensorboard"
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and number of a folder, which identify it; None where there is none."""
+    """Device and inode of a folder, which identify it; None if it is missing."""
     try:
         state = path.stat()
     except OSError:
@@ -314,7 +314,7 @@ def _line(record: Any, log: str) -> bytes:
     try:
         return dumped(record)
     except TypeError:
-        pass  # perhaps only a lone surrogate in what a model wrote
+        pass  # A lone surrogate in a model's text fails here, and is replaced below.
     try:
         return dumped(as_unicode(record))
     except TypeError as error:

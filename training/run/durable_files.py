@@ -1,7 +1,7 @@
-"""Durable writes: after them, content and name of a file survive a loss of power.
+"""Durable writes: content and name of a file survive a loss of power.
 
-Written data stay in memory until they are synced, and so does a name: a file's content and its
-entry in the folder are synced separately. A rename is atomic.
+Written data stay in memory until they are synced. The content of a file and its name in the folder
+are synced separately. A rename is atomic.
 """
 
 import errno
@@ -11,7 +11,7 @@ from pathlib import Path
 from coterie.cli.output_paths import keep
 from coterie.datatypes import UserError
 
-# A file's time of change may be lost; to write it costs as much as the content.
+# fdatasync leaves out the time of change, whose write would cost as much as the content.
 _sync_file = getattr(os, "fdatasync", os.fsync)
 
 
@@ -31,7 +31,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, and sync their names; an existing one stays."""
+    """Make a folder and its parents, and sync their names."""
     if not path.is_dir():
         make_folder(path.parent)
         path.mkdir(exist_ok=True)
@@ -39,11 +39,9 @@ def make_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write a file atomically: it has its old content or the new one, whatever happens.
-
-    A name of a file that is not UTF-8 has lone surrogates; they are written as JSON escapes them.
-    """
+    """Write a file atomically: whatever happens, it has its old content or the new one."""
     draft = path.with_name(f".{path.name}.part")
+    # The name of a file that is not UTF-8 has lone surrogates; JSON escapes them the same way.
     draft.write_bytes(content.encode("utf-8", "backslashreplace"))
     sync(draft)
     draft.replace(path)
@@ -51,7 +49,7 @@ def write_whole(path: Path, content: str) -> None:
 
 
 def write_or_keep(path: Path, content: str, flag: str) -> None:
-    """Make the folder and :func:`write_whole`; on failure, write the content somewhere else.
+    """Make the folder and :func:`write_whole`; on failure, write the content to a temporary file.
 
     Args:
         path: of the file.
@@ -65,12 +63,12 @@ def write_or_keep(path: Path, content: str, flag: str) -> None:
         make_folder(path.parent)
         write_whole(path, content)
     except OSError as error:
-        kept = keep(path.name, content)
-        raise UserError(f"{flag}: {path} cannot be written ({error.strerror}); {kept}") from None
+        clause = keep(path.name, content)
+        raise UserError(f"{flag}: {path} cannot be written ({error.strerror}); {clause}") from None
 
 
 def not_written(what: str, error: Exception, run: Path) -> UserError:
-    """The error for ``what`` could not be written of the run in the folder ``run``."""
+    """The error for a part of the run in the folder ``run`` that could not be written."""
     reason = getattr(error, "strerror", None) or str(error)
     full = getattr(error, "errno", None) in (None, errno.ENOSPC, errno.EDQUOT)
     way_out = "free some disk" if full else "mend that"

@@ -1,4 +1,4 @@
-"""Stored episodes as a table of the ``datasets`` package, a row for each trajectory, and back.
+"""Stored episodes as a table of the ``datasets`` package, with a row for each trajectory.
 
 Columns whose keys depend on the environment (reward terms, groups, measurements) are JSON text:
 ``json.loads(row["info"])``.
@@ -35,23 +35,23 @@ _ROW = {
     "logprobs": List(List(Value("float64"))),
     "texts": List(Value("string")),
 }
-# Columns that are null where the log says nothing.
-_SOMETIMES = {
+# Keys that a row of the log may lack; such cells are null.
+_OPTIONAL = {
     "reread_after": List(Value("int64")),
     "token_bonus": List(List(Value("float64"))),
     "untrained": List(List(Value("int64"))),
     "turn_rewards": List(Value("float64")),
 }
 _AS_JSON = ("reward_terms", "groups", "info")
-_PLACE, _EPISODE_INFO, _SHOWN = "episode", "episode_info", "problem_shown"
+_NUMBER, _EPISODE_INFO, _SHOWN = "episode", "episode_info", "problem_shown"
 _FEATURES = Features(
     {
-        _PLACE: Value("int64"),
+        _NUMBER: Value("int64"),
         **_EPISODE,
         _EPISODE_INFO: Value("string"),
         _SHOWN: Value("bool"),
         **_ROW,
-        **_SOMETIMES,
+        **_OPTIONAL,
         **dict.fromkeys(_AS_JSON, Value("string")),
     }
 )
@@ -74,20 +74,20 @@ def as_table(records: Iterable[Mapping[str, Any]]) -> Dataset:
     """A table of episodes.
 
     Args:
-        records: as ``episodes.jsonl`` has them
-            (:func:`coterie.training.run.records.episode_record`).
+        records: lines of ``episodes.jsonl``
+            (:func:`coterie.training.run.episode_records.episode_record`).
     """
     rows = [
         {
-            _PLACE: place,
+            _NUMBER: number,
             **{name: record[name] for name in _EPISODE},
             _EPISODE_INFO: json.dumps(record["info"]),
             _SHOWN: record.get(_SHOWN, True),
             **{name: row[name] for name in _ROW},
-            **{name: row.get(name) for name in _SOMETIMES},
+            **{name: row.get(name) for name in _OPTIONAL},
             **{name: json.dumps(row[name]) for name in _AS_JSON},
         }
-        for place, record in enumerate(records)
+        for number, record in enumerate(records)
         for row in record["trajectories"]
     ]
     columns = {name: [row[name] for row in rows] for name in _FEATURES}
@@ -103,9 +103,9 @@ def as_records(table: Dataset) -> list[dict[str, Any]]:
         # As in the log, only a problem that is not shown has this key.
         episode |= {} if row[_SHOWN] else {_SHOWN: False}
         new = episode | {"info": json.loads(row[_EPISODE_INFO]), "trajectories": []}
-        said = {name: row[name] for name in _SOMETIMES if row[name] is not None}
-        texts = {name: json.loads(row[name]) for name in _AS_JSON}
-        records.setdefault(row[_PLACE], new)["trajectories"].append(
-            {name: row[name] for name in _ROW} | said | texts
+        optional = {name: row[name] for name in _OPTIONAL if row[name] is not None}
+        from_json = {name: json.loads(row[name]) for name in _AS_JSON}
+        records.setdefault(row[_NUMBER], new)["trajectories"].append(
+            {name: row[name] for name in _ROW} | optional | from_json
         )
     return list(records.values())

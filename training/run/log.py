@@ -1,8 +1,7 @@
-"""Where a step's numbers go: TensorBoard, metrics.jsonl, the terminal, sinks of extras."""
+"""The log of each step's numbers: metrics.jsonl, TensorBoard, the terminal, sinks of extras."""
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -22,14 +21,14 @@ from coterie.training.run.sinks import Sink
 from coterie.training.run.stage_progress import Lines
 from coterie.training.run.tensorboard_events import EventFile
 
-_ROOM_FOR_BAR = 100
+_WIDTH_FOR_BAR = 100
 
 
 class Logbook:
     """Writes the scalars of every step to all logs.
 
-    On a terminal there is a bar with the numbers that matter; elsewhere a line after the first step
-    and every tenth of the run.
+    A terminal shows a progress bar with the headline numbers. Elsewhere a line is printed after the
+    first step and after every tenth of the run.
     """
 
     def __init__(
@@ -43,8 +42,16 @@ class Logbook:
         sinks: Sequence[Sink] = (),
         stage: str = "",
     ) -> None:
-        """Log steps ``first..last``; ``headline`` names the metrics that the bar shows, and
-        ``sinks`` are closed with it. A ``stage`` before step 1 has files of that name."""
+        """
+        Args:
+            run: holds the logs.
+            console: shows progress.
+            first: number of the first step that will be logged.
+            last: number of the last step.
+            headline: names of the metrics that the console shows.
+            sinks: also get the numbers; they are closed with the log.
+            stage: of the run; empty: training. Another stage has log files of its name.
+        """
         self._stage, self._log = stage, f"{stage}.jsonl" if stage else METRICS
         self._folder = "/".join(("tensorboard", *([stage] if stage else [])))
         self._sinks = sinks
@@ -59,7 +66,7 @@ class Logbook:
             TimeElapsedColumn(table_column=Column(min_width=7)),
             TextColumn("+"),
             TimeRemainingColumn(compact=True, table_column=Column(min_width=5)),
-            # What does not fit is cut off here, and nowhere else.
+            # The only column that is cut off in a narrow terminal.
             TextColumn(
                 "left {task.fields[part]}{task.fields[numbers]}",
                 table_column=Column(no_wrap=True),
@@ -67,7 +74,7 @@ class Logbook:
             ),
         ]
         self._bar = Progress(
-            *([BarColumn(bar_width=24)] if console.width > _ROOM_FOR_BAR else []),
+            *([BarColumn(bar_width=24)] if console.width > _WIDTH_FOR_BAR else []),
             *columns,
             console=console,
             disable=not console.is_terminal,
@@ -104,10 +111,10 @@ class Logbook:
                 f"{left:.0f} s left",
                 soft_wrap=True,
             )
-            Lines.heard = time.monotonic()
+            Lines.last_line = time.monotonic()
 
     def part(self, text: str) -> None:
-        """Show the current part of a step on the bar; with an empty ``text``, nothing."""
+        """Show the current part of a step on the bar; an empty ``text`` clears it."""
         self._bar.update(self._task, part=f"[{text}] " if text else "")
 
     def text(self, step: int, name: str, markdown: str) -> None:
@@ -119,7 +126,7 @@ class Logbook:
     def episodes(
         self, step: int, episodes: Sequence[Episode], advantages: Mapping[int, float]
     ) -> None:
-        """Show a step's episodes where somebody shows them; arguments as of
+        """Forward episodes to the sinks; arguments as of
         :meth:`coterie.training.run.sinks.Sink.episodes`."""
         for sink in self._sinks:
             sink.episodes(step, episodes, advantages)
@@ -138,8 +145,8 @@ class Logbook:
 
 
 def _in_short(metrics: Mapping[str, float | None]) -> str:
-    """``alice, bob: reward .42 1.67  correct .50 –`` of ``reward/ROLE``, ``measured/ROLE/correct``
-    (``loss/ROLE``) and whatever else there is, in this order; a single role is not named."""
+    """Metrics in one line: ``alice, bob: reward .42 1.67  correct .50 –``."""
+    # Metric without its role -> role (empty: not a role's) -> number.
     values: dict[str, dict[str, str]] = {}
     for name, value in metrics.items():
         kind, *rest = name.split("/")
@@ -147,20 +154,9 @@ def _in_short(metrics: Mapping[str, float | None]) -> str:
         shown = "–" if value is None else without_zero(value)
         values.setdefault("/".join(what) or kind, {})[role] = shown
     roles = list(dict.fromkeys(role for by_role in values.values() for role in by_role if role))
-    whose = f"{', '.join(roles)}: " if len(roles) > 1 else ""
-    return whose + "  ".join(
+    prefix = f"{', '.join(roles)}: " if len(roles) > 1 else ""
+    return prefix + "  ".join(
         " ".join([name, *(by_role.get(role, "–") for role in ([""] if "" in by_role else roles))])
         for name, by_role in values.items()
         if set(by_role.values()) != {"–"}
     )
-
-
-def record(value: Any) -> Any:
-    """``value`` with floats rounded to six decimals, for logs that are read by people."""
-    if isinstance(value, float):
-        return round(value, 6)
-    if isinstance(value, Mapping):
-        return {key: record(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [record(item) for item in value]
-    return value

@@ -1,4 +1,4 @@
-"""The run's sentence on number formats and threads of models on a processor."""
+"""A sentence on the number formats and threads of models on a processor."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -16,14 +16,14 @@ from coterie.agents.team.team import Team
 def tell_computing(
     team: Team, agents: Mapping[str, AgentSettings], tell: Callable[[str], object]
 ) -> None:
-    """Report number format and threads of this process's models that are not tiny and on no GPU.
+    """Report number format and threads of models in this process that are not tiny nor on a GPU.
 
     Args:
         team: holds the models.
         agents: settings by role.
         tell: shows a sentence.
     """
-    named: dict[str, list[str]] = defaultdict(list)
+    roles_by_format: dict[str, list[str]] = defaultdict(list)
     for role, agent in local_models(agents).items():
         loaded = team.loaded.get(role)
         if loaded is None or loaded.handle.device.type != "cpu":
@@ -31,10 +31,10 @@ def tell_computing(
         if loaded.handle.weight_bytes <= TINY_BYTES:
             continue
         chosen = number_format_of(model_spec(agent))
-        named[f"{chosen.name} ({chosen.why})"].append(role)
+        roles_by_format[f"{chosen.name} ({chosen.why})"].append(role)
     threads = torch.get_num_threads()
-    for form, roles in named.items():
+    for number_format, roles in roles_by_format.items():
         tell(
-            f"{', '.join(roles)} compute{'s' * (len(roles) == 1)} in {form}, on {threads} "
+            f"{', '.join(roles)} compute{'s' * (len(roles) == 1)} in {number_format}, on {threads} "
             f"thread{'s' * (threads != 1)}"
         )

@@ -1,12 +1,22 @@
-"""Origins of a run: its weights and problems, which must be the same when it is resumed, and the
-sources of plug-ins, whose changes are reported."""
+"""``environment.json``: where a run comes from, and whether that is still so when it is resumed.
+
+It holds time, command, commit, packages and machine, and checksums of models, problems and
+plug-ins. Models and problems must be the same on ``--resume``; changed plug-ins are reported.
+"""
 
 import importlib.util
+import platform
+import shlex
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from coterie.agents.models.checksums import file_sha256, sha256_of
+from coterie.agents.models.instructions import described
 from coterie.agents.models.locate import DESCRIBING, hub_snapshot, local_folder
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.model_specs import model_spec
@@ -15,25 +25,28 @@ from coterie.agents.team.settings import AgentSettings
 from coterie.cli import plugins
 from coterie.datatypes import UserError, user_path
 from coterie.training.run.directory import RunDirectory
-from coterie.training.run.summary import beginning, surroundings
 
 ENVIRONMENT = "environment.json"
+_PACKAGES = (
+    "coterie", "torch", "transformers", "peft", "tokenizers", "numpy", "pettingzoo", "gymnasium",
+    "mpmath", "sentence-transformers", "reasoning-gym", "datasets",
+)  # fmt: skip
+_QUIET: Any = {"capture_output": True, "text": True, "timeout": 10}
 
 
 def write_environment(
     run: RunDirectory, agents: Mapping[str, AgentSettings], problems: Mapping[str, str]
 ) -> None:
-    """Write ``environment.json`` with packages, models, problems and sources of plug-ins, unless it
-    exists.
+    """Write ``environment.json``, unless it exists.
 
     Args:
-        run: whose models are on this disk by now.
+        run: its models have been loaded, so their files are on this disk.
         agents: settings by role.
-        problems: fingerprints of its sources.
+        problems: source -> its fingerprint.
     """
     if not (run.path / ENVIRONMENT).is_file():
         origins = {"problems": dict(problems), "models": _models(agents), "plugins": _plugins()}
-        run.write_json(ENVIRONMENT, {"begun": beginning(), **surroundings(), **origins})
+        run.write_json(ENVIRONMENT, {"begun": _start(), **_machine(), **origins})
 
 
 def check_unchanged(
@@ -44,7 +57,7 @@ def check_unchanged(
     Args:
         run: to resume.
         agents: settings by role.
-        problems: fingerprints of its sources now.
+        problems: source -> its fingerprint now.
 
     Raises:
         UserError: names the first file or source that has changed.
@@ -74,11 +87,11 @@ def check_unchanged(
 
 
 def report_changed_plugins(run: RunDirectory, tell: Callable[[str], None]) -> None:
-    """Say which sources of plug-ins (environments, reward terms, algorithms) are others than those
-    that the run began with.
+    """Report plug-ins (environments, reward terms, algorithms) whose source has changed since the
+    run began.
 
     Args:
-        run: to resume; its ``environment.json`` can be read.
+        run: to resume; :func:`check_unchanged` has read its ``environment.json``.
         tell: shows a sentence.
     """
     stored: Any = run.read_json(ENVIRONMENT)
@@ -94,14 +107,57 @@ def report_changed_plugins(run: RunDirectory, tell: Callable[[str], None]) -> No
         )
 
 
+def _machine() -> dict[str, Any]:
+    """Versions of packages, and the kind of machine; nothing identifies the user."""
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: installed for name in _PACKAGES if (installed := _version(name))},
+        "instructions": described(),
+    }
+
+
+def _start() -> dict[str, str]:
+    """Time, command and commit of this start, as far as they are known."""
+    program = Path(sys.argv[0]).name
+    words = ["python", program] if program.endswith(".py") else [program]
+    if program == "__main__.py":
+        words = ["coterie"]
+    facts = {
+        "at": time.strftime("%Y-%m-%d %H:%M %z"),
+        "command": shlex.join([*words, *sys.argv[1:]]),
+        "commit": _commit(Path(__file__).resolve()),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _commit(file: Path) -> str:
+    """The commit of ``file``'s repository, with ``-dirty`` if files were changed since."""
+    git = ["git", "-C", str(file.parent)]
+    try:
+        # An installed package may lie in a folder of somebody else's repository.
+        subprocess.run([*git, "ls-files", "--error-unmatch", file.name], check=True, **_QUIET)
+        describe = [*git, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+        return subprocess.run(describe, check=True, **_QUIET).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
 def _plugins() -> dict[str, str]:
-    """Module -> SHA-256 of its source, of every plug-in that this process has loaded."""
+    """Module -> SHA-256 of its source, for every plug-in that this process has loaded."""
     files = dict(sorted(plugins.sources().items()))
     return dict(zip(files, sha256_of(files.values())))
 
 
 def _digest_of(module: str) -> str | None:
-    """SHA-256 of the source that ``import module`` would find; None where there is none."""
+    """SHA-256 of the source that ``import module`` would find; None if there is none."""
     try:
         found = importlib.util.find_spec(module)
         return None if found is None or not found.origin else file_sha256(Path(found.origin))
@@ -110,8 +166,8 @@ def _digest_of(module: str) -> str | None:
 
 
 def _differing(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Files that differ, or exist at one time only. Missing weights come from the hub again, by
-    their commit; a local folder without weights is refused elsewhere."""
+    """Files that differ, or exist only then or only now."""
+    # Missing weights are downloaded again by their commit; loading refuses a folder without any.
     gone = {name for name in then.keys() - now.keys() if name.endswith(".safetensors")}
     names = sorted((then.keys() | now.keys()) - gone)
     return [name for name in names if then.get(name) != now.get(name)]
@@ -125,11 +181,14 @@ def _models(agents: Mapping[str, AgentSettings]) -> dict[str, dict[str, str]]:
     }
     every = sorted({path for files in paths.values() for path in files.values()})
     digests = dict(zip(every, sha256_of(every)))
-    return {role: {n: digests[path] for n, path in files.items()} for role, files in paths.items()}
+    return {
+        role: {name: digests[path] for name, path in files.items()} for role, files in paths.items()
+    }
 
 
 def _files(spec: ModelSpec, *, trained: bool) -> Iterator[tuple[str, Path]]:
-    """The files that a resumed run reads again; weights that learn come from its checkpoint."""
+    """The files that a resumed run reads again."""
+    # Full weights that learn come from the checkpoint.
     base = local_folder(spec) or hub_snapshot(spec)
     if base is not None:
         yield from _content(base, weights=not trained or spec.lora is not None)

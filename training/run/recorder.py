@@ -1,4 +1,4 @@
-"""The records of a step: metrics, episodes, transcripts, sentences about what went wrong."""
+"""Writes a step's metrics, episodes and transcripts, and reports what went wrong in it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,21 +10,16 @@ from coterie.algorithms import Credit
 from coterie.training.batch import StepBatch, advantages_by_row, token_bonuses_by_row
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.run.directory import RunDirectory
+from coterie.training.run.episode_records import episode_record, transcript
 from coterie.training.run.log import Logbook
-from coterie.training.run.records import (
-    episode_record,
-    reward_metrics,
-    rollout_metrics,
-    transcript,
-    troubles,
-    why_no_signal,
-)
 from coterie.training.run.sinks import open_sinks
+from coterie.training.run.step_metrics import reward_metrics, rollout_metrics
 from coterie.training.run.summary import Tally
 from coterie.training.run.symptoms import Observer
+from coterie.training.run.troubles import troubles, why_no_signal
 
-_SETTLED = 3
-"""The step after which a role without any signal is reported."""
+_SIGNAL_STEP = 3
+"""The step in which a role that never had a signal is reported."""
 
 
 class StepRecorder:
@@ -46,16 +41,16 @@ class StepRecorder:
             run: holds the logs.
             team: who plays.
             tally: counts the run's tokens.
-            observer: reports what keeps the team from learning.
+            observer: reports symptoms in the answers.
             settings: which logs are written, and how often.
             tell: shows a sentence.
-            resumed: whether steps were done before.
+            resumed: whether the run has done steps before.
         """
         self._run, self._team, self._tally, self._observer = run, team, tally, observer
         self._settings, self._tell = settings, tell
         self._reported: set[str] = set()
-        """Roles on which a sentence was shown."""
-        self._unmoved = set[str]() if resumed else set(team.trained)
+        """Roles about which a sentence was shown."""
+        self._without_signal = set[str]() if resumed else set(team.trained)
         """Trained roles that have had nothing to learn from so far."""
 
     def open_logbook(self, console: Console, first: int, measured: Sequence[str]) -> Logbook:
@@ -92,7 +87,7 @@ class StepRecorder:
             credit: the advantage of each row.
             learner_metrics: by ``learner/ROLE/NAME``.
             times: seconds by phase.
-            logbook: shows the numbers, too.
+            logbook: also shows the numbers.
         """
         trained = self._team.trained
         tokens = self._tally.add(batch.played, trained)
@@ -118,17 +113,26 @@ class StepRecorder:
     def report(
         self, step: int, batch: StepBatch, credit: Credit, learner_metrics: Mapping[str, float]
     ) -> None:
-        """Report, once for each role, what keeps it from learning or answering; arguments as of
-        :meth:`log`."""
+        """Report what keeps a role from learning or answering, once for each role.
+
+        Arguments as of :meth:`log`.
+        """
         trained = self._team.trained
         rows = batch.played
         sentences = troubles(
             rows, learner_metrics, trained=trained, frozen=self._team.policies.keys() - trained
         )
-        paid = (row.role for row, advantage in zip(batch.rows, credit.advantage_B) if advantage)
-        self._unmoved -= set(paid)
-        self._unmoved -= {r for r in self._unmoved if learner_metrics.get(f"learner/{r}/grad_norm")}
-        sentences |= why_no_signal(rows, self._unmoved if step == _SETTLED else ())
+        self._without_signal -= {
+            row.role for row, advantage in zip(batch.rows, credit.advantage_B) if advantage
+        }
+        # Distillation moves weights without any advantage.
+        self._without_signal -= {
+            role
+            for role in self._without_signal
+            if learner_metrics.get(f"learner/{role}/grad_norm")
+        }
+        if step == _SIGNAL_STEP:
+            sentences |= why_no_signal(rows, self._without_signal)
         for role in sorted(sentences.keys() - self._reported):
             self._tell(f"step {step}: {role} {sentences[role]}")
         self._reported |= sentences.keys()
@@ -136,5 +140,5 @@ class StepRecorder:
 
 
 def is_due(step: int, every: int) -> bool:
-    """Whether work that comes ``every`` so many steps is due after ``step``; 0: never."""
+    """Whether work of every ``every`` steps is due after ``step``; 0: never."""
     return every > 0 and step % every == 0

@@ -1,4 +1,4 @@
-"""Where a run's numbers and episodes go beside its directory."""
+"""Sinks: further places for a run's numbers and episodes, such as wandb."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -11,26 +11,31 @@ from coterie.training.run.directory import RunDirectory
 
 
 class Sink(Protocol):
-    """Is given what TensorBoard is given. It watches: whatever fails in it ends no run."""
+    """Receives what TensorBoard receives. Its methods never raise, so no failure ends a run."""
 
     def scalars(self, step: int, values: Mapping[str, float]) -> None:
-        """Numbers by their names."""
+        """Take the numbers of a step by their names."""
         ...
 
     def episodes(
         self, step: int, episodes: Sequence[Episode], advantages: Mapping[int, float]
     ) -> None:
-        """A step's episodes, wherever TensorBoard has a transcript; ``advantages`` by
-        ``id(trajectory)``, of those that entered a loss."""
+        """Take the episodes of a step with a transcript (``--transcripts-every``).
+
+        Args:
+            step: from 1.
+            episodes: all of the step.
+            advantages: ``id(trajectory)`` -> advantage, of those that entered a loss.
+        """
         ...
 
     def close(self) -> None:
-        """Wait for what is still to be written or sent."""
+        """Wait until everything is written and sent."""
         ...
 
 
 class OpenSink(Protocol):
-    """Opens the sink of a run, or goes on with it; None: the run has asked for none."""
+    """Opens the sink of a new or resumed run; returns None if the run has none."""
 
     def __call__(
         self, settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]

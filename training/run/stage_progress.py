@@ -1,8 +1,8 @@
-"""Progress of a long stage of a run: its count, the time gone and the time left.
+"""The progress of a long stage of a run: count, elapsed time and remaining time.
 
-On a terminal there is a bar; elsewhere a line at the start, at each tenth, and after a minute of
-silence. A part of a step has a line only then. A thread shows it, since the event loop stands still
-while models compute.
+A terminal shows a bar. Elsewhere a line is printed at the start, at each tenth, and after a minute
+of silence; for a part of a step only after such a minute. A thread shows the progress, because the
+event loop stands still while models compute.
 """
 
 import math
@@ -19,7 +19,7 @@ from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, Pulse
 PERIOD_S = 0.25
 """Seconds between two readings of the count."""
 SILENCE_S = 60.0
-"""Longest silence elsewhere than on a terminal."""
+"""Seconds without a line, off a terminal, after which one is printed."""
 
 
 @contextmanager
@@ -29,24 +29,24 @@ def stage(
     total: float,
     *,
     lines: bool = True,
-    counted: Sequence[Pulse] = (ANSWERED, ENDED),
+    pulses: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> Iterator[None]:
     """Show the progress of the work inside.
 
     Args:
-        console: on which it is shown.
+        console: shows it.
         title: of the stage.
         total: about how many units it takes; 0: unknown.
-        lines: whether to write lines where there is no terminal.
-        counted: pulses that count it; of several, the one that is furthest.
+        lines: whether to print lines off a terminal.
+        pulses: count the units; the one that is furthest is shown.
         unit: of the total.
     """
     if console.is_terminal:
-        with _bar(console, title, total, counted):
+        with _bar(console, title, total, pulses):
             yield
     elif lines:
-        with _lines(console, title, total, counted, unit):
+        with _lines(console, title, total, pulses, unit):
             yield
     else:
         yield
@@ -59,30 +59,30 @@ def stage_of_step(
     *,
     lines: bool,
     bar: Callable[[str], None] | None = None,
-    counted: Sequence[Pulse] = (ANSWERED, ENDED),
+    pulses: Sequence[Pulse] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> AbstractContextManager[None]:
-    """Show a part of a step after a minute of silence; on a terminal the run's own ``bar`` shows
-    it at once. Arguments as of :func:`stage`."""
+    """Show a part of a step after a minute of silence, or at once by ``bar`` on a terminal.
+
+    Arguments as of :func:`stage`; ``bar`` is :meth:`coterie.training.run.log.Logbook.part`.
+    """
     if not lines:
         return nullcontext()
     if console.is_terminal:
-        return nullcontext() if bar is None else _in_bar(bar, title, total, counted)
-    return _lines(console, title, total, counted, unit, part=True)
+        return nullcontext() if bar is None else _in_bar(bar, title, total, pulses)
+    return _lines(console, title, total, pulses, unit, part=True)
 
 
 def learning(
     console: Console, step: str, rows: float, *, lines: bool, bar: Callable[[str], None] | None
 ) -> AbstractContextManager[None]:
-    """Show a step's update of ``rows`` rows, like :func:`stage_of_step`."""
+    """Show the update of a step from ``rows`` rows, like :func:`stage_of_step`."""
     title = f"{step}: learning"
-    return stage_of_step(
-        console, title, rows, lines=lines, bar=bar, counted=(LEARNED,), unit="rows"
-    )
+    return stage_of_step(console, title, rows, lines=lines, bar=bar, pulses=(LEARNED,), unit="rows")
 
 
 def checking(*, lines: bool) -> AbstractContextManager[None]:
-    """Show the checks before anything is loaded, like :func:`stage`, if they take long."""
+    """Show the checks before anything is loaded, like :func:`stage`."""
     title = "checking settings, models and problems"
     return stage(Console(), title, 0) if lines else nullcontext()
 
@@ -92,11 +92,11 @@ def loading(
 ) -> AbstractContextManager[None]:
     """Show the loading of models role by role, like :func:`stage`."""
     title = f"loading {', '.join(dict.fromkeys(models))}"
-    return stage(console, title, len(models), lines=lines, counted=(LOADED,), unit="roles")
+    return stage(console, title, len(models), lines=lines, pulses=(LOADED,), unit="roles")
 
 
 @contextmanager
-def _bar(console: Console, title: str, total: float, counted: Sequence[Pulse]) -> Iterator[None]:
+def _bar(console: Console, title: str, total: float, pulses: Sequence[Pulse]) -> Iterator[None]:
     columns = (BarColumn(bar_width=24), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
     left = (TextColumn("+"), TimeRemainingColumn(compact=True), TextColumn("left"))
     with Progress(
@@ -110,16 +110,16 @@ def _bar(console: Console, title: str, total: float, counted: Sequence[Pulse]) -
         task = bar.add_task(title, total=total or None)
 
         def show(done: float, seconds: float) -> None:
-            # What takes more answers than was reckoned is nearly done until it is.
+            # The total is an estimate: a stage that exceeds it stays at the end of the bar.
             bar.update(task, completed=min(done, total) if total else done)
 
-        with _watching(show, counted):
+        with _watching(show, pulses):
             yield
 
 
 @contextmanager
 def _in_bar(
-    bar: Callable[[str], None], title: str, total: float, counted: Sequence[Pulse]
+    bar: Callable[[str], None], title: str, total: float, pulses: Sequence[Pulse]
 ) -> Iterator[None]:
     what = title.rpartition(": ")[2]
 
@@ -127,7 +127,7 @@ def _in_bar(
         bar(f"{what} {min(done, total):.0f}/{total:.0f}" if total else what)
 
     try:
-        with _watching(show, counted):
+        with _watching(show, pulses):
             yield
     finally:
         bar("")
@@ -138,31 +138,31 @@ def _lines(
     console: Console,
     title: str,
     total: float,
-    counted: Sequence[Pulse],
+    pulses: Sequence[Pulse],
     unit: str,
     *,
     part: bool = False,
 ) -> Iterator[None]:
-    def say(line: str) -> None:
+    def write(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    due = Lines(say, title, total, unit, tenths=not part)
+    progress_lines = Lines(write, title, total, unit, tenths=not part)
     if not part:
-        due.begin()
-    with _watching(due.show, counted):
+        progress_lines.begin()
+    with _watching(progress_lines.show, pulses):
         yield
 
 
 class Lines:
-    """When a line is due, and what it says."""
+    """Decides when a line of progress is due, and writes it."""
 
-    heard: float = math.nan
-    """When this process wrote its last line of progress, by ``clock``: parts of steps that are
-    short each are together a long silence."""
+    last_line: float = math.nan
+    """When this process wrote its last line of progress, by ``clock``. All stages share it:
+    many short parts of steps are together a long silence."""
 
     def __init__(
         self,
-        say: Callable[[str], None],
+        write: Callable[[str], None],
         title: str,
         total: float,
         unit: str,
@@ -170,22 +170,27 @@ class Lines:
         tenths: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``tenths``: whether a line is due at each tenth, or after a silence only."""
-        self._say, self._title, self._total, self._unit = say, title, total, unit
+        """``tenths``: whether a line is due at each tenth, too, and not only after a silence."""
+        self._print, self._title, self._total, self._unit = write, title, total, unit
         self._tenths, self._clock, self._tenth = tenths, clock, 0
-        if math.isnan(Lines.heard):
-            Lines.heard = clock()
+        if math.isnan(Lines.last_line):
+            Lines.last_line = clock()
 
     def begin(self) -> None:
-        """The line at the start."""
+        """Write the line at the start."""
         total = f": {self._total:.0f} {self._unit}" if self._total else ""
         self._write(f"{self._title}{total}")
 
     def show(self, done: float, seconds: float) -> None:
-        """Write a line, if one is due: ``done`` of the total after so many ``seconds``."""
+        """Write a line if one is due.
+
+        Args:
+            done: units so far.
+            seconds: since the start.
+        """
         tenth = min(9, int(10 * done / self._total)) if self._total else 0
         due = self._tenths and tenth > self._tenth
-        if not due and self._clock() - Lines.heard < SILENCE_S:
+        if not due and self._clock() - Lines.last_line < SILENCE_S:
             return
         self._tenth = max(tenth, self._tenth)
         count = f"{min(done, self._total):.0f}/{self._total:.0f} {self._unit}  "
@@ -194,19 +199,19 @@ class Lines:
         self._write(f"{self._title}: {counted}")
 
     def _write(self, line: str) -> None:
-        self._say(line)
-        Lines.heard = self._clock()
+        self._print(line)
+        Lines.last_line = self._clock()
 
 
 @contextmanager
-def _watching(show: Callable[[float, float], None], counted: Sequence[Pulse]) -> Iterator[None]:
-    """Call ``show`` with the count since now and the seconds that took, again and again."""
-    before = [pulse.done for pulse in counted]
+def _watching(show: Callable[[float, float], None], pulses: Sequence[Pulse]) -> Iterator[None]:
+    """Call ``show`` every ``PERIOD_S`` with the units and the seconds since the start."""
+    before = [pulse.done for pulse in pulses]
     start, over = time.perf_counter(), threading.Event()
 
     def watch() -> None:
         while not over.wait(PERIOD_S):
-            done = max(pulse.done - then for pulse, then in zip(counted, before))
+            done = max(pulse.done - then for pulse, then in zip(pulses, before))
             show(done, time.perf_counter() - start)
 
     thread = threading.Thread(target=watch, name="stage", daemon=True)

@@ -1,81 +1,23 @@
-"""A run's machine and packages, its cost so far, and its results (``summary.json``)."""
+"""What a run cost so far, and its results in ``summary.json``."""
 
-import platform
-import shlex
-import subprocess
-import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from rich.table import Table
 
-from coterie.agents.models.instructions import described
 from coterie.datatypes import Trajectory
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.table import plain_number
 from coterie.training import STARTED
-
-_PACKAGES = (
-    "coterie", "torch", "transformers", "peft", "tokenizers", "numpy", "pettingzoo", "gymnasium",
-    "mpmath", "sentence-transformers", "reasoning-gym", "datasets",
-)  # fmt: skip
-
-
-def surroundings() -> dict[str, Any]:
-    """Versions of packages, the kind of machine and its instructions; nothing names the user."""
-    return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: installed for name in _PACKAGES if (installed := _version(name))},
-        "instructions": described(),
-    }
-
-
-def beginning() -> dict[str, str]:
-    """Time, command and commit at the start of a run; unknown ones are left out."""
-    program = Path(sys.argv[0]).name
-    words = ["python", program] if program.endswith(".py") else [program]
-    if program == "__main__.py":
-        words = ["coterie"]
-    facts = {
-        "at": time.strftime("%Y-%m-%d %H:%M %z"),
-        "command": shlex.join([*words, *sys.argv[1:]]),
-        "commit": _commit(Path(__file__).resolve()),
-    }
-    return {name: fact for name, fact in facts.items() if fact}
-
-
-def _commit(file: Path) -> str:
-    """The commit of ``file``'s repository, ``-dirty`` where files were changed since."""
-    git = ["git", "-C", str(file.parent)]
-    try:
-        # An installed package may lie in a folder of somebody else's repository.
-        subprocess.run([*git, "ls-files", "--error-unmatch", file.name], check=True, **_QUIET)
-        describe = [*git, "describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
-        return subprocess.run(describe, check=True, **_QUIET).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
-_QUIET: Any = {"capture_output": True, "text": True, "timeout": 10}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 class Tally:
     """Seconds and sampled tokens; a checkpoint holds them as plain numbers."""
 
     def __init__(self, counters: Mapping[str, float]) -> None:
-        """Continue from ``counters``, as :meth:`counters` gave them; empty for a new run."""
+        """Continue from ``counters``, which :meth:`counters` returned; empty for a new run."""
         self.tokens = int(counters.get("tokens", 0))
         """Sampled tokens of all roles."""
         self.learner_tokens = int(counters.get("learner_tokens", 0))
@@ -83,7 +25,7 @@ class Tally:
         self._wall_before = float(counters.get("wall_s", 0.0))
 
     def add(self, rows: Sequence[Trajectory], trained: Collection[str]) -> int:
-        """Count the tokens of a step's rows; returns the number sampled in them."""
+        """Count the sampled tokens of a step's rows, and return their number."""
         tokens = sum(int(row.mask.sum()) for row in rows)
         self.tokens += tokens
         self.learner_tokens += sum(int(row.mask.sum()) for row in rows if row.role in trained)
@@ -109,14 +51,14 @@ def summary(
     sampled_tokens: int,
     warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The content of ``summary.json``: metrics at each moment, and their 95 % intervals.
+    """Metrics of each evaluation with their 95 % intervals, and the cost, for ``summary.json``.
 
     Args:
         before: metric -> value before training.
         after: metric -> value after it.
         wall_s: seconds of the run.
         sampled_tokens: of all roles in training.
-        warmed_up: metric -> value after the warm-up; empty without one.
+        warmed_up: metric -> value after the warm-up; empty without a warm-up.
     """
     moments = {"before": before, "warmed_up": warmed_up, "after": after}
     measured = {
@@ -131,7 +73,7 @@ def summary(
 
 
 def places_table(places: Sequence[Mapping[str, str]]) -> Table:
-    """The places of roles on a cluster as a table."""
+    """The processes and machines of a cluster's roles (``Backend.places``) as a table."""
     table = Table(*places[0])
     for row in places:
         table.add_row(*row.values())

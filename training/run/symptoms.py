@@ -17,22 +17,24 @@ from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
 
 FEWEST_GROUPS = 8
+"""Fewest groups for which their signal is reported."""
 NONE_STATED = 0.5
-"""Share of the answers from which a symptom is reported, as the one below."""
+"""Smallest share of answers without a stated answer that is reported."""
 ALIKE = 0.9
+"""Smallest share of groups with equal answers that is reported."""
 UNREAD = 0.05
-"""Share of right tries behind a hint below which hints are not followed."""
+"""Share of right tries behind a hint below which the model does not read hints."""
 TOO_FAST = 5.0
-"""Times the usual learning rate at which a model breaks."""
+"""Multiple of the usual learning rate at which a model breaks."""
 
 
 @dataclass(frozen=True)
 class AnswerCounts:
     """Counts over the answers of a step or an evaluation."""
 
-    asked: int = 0
+    answers: int = 0
     unstated: int = 0
-    """Answers in which the checker reads none."""
+    """Answers in which the checker finds no stated answer."""
     broken_off: int = 0
     """Answers that ended at the limit of tokens."""
     groups: int = 0
@@ -40,19 +42,27 @@ class AnswerCounts:
     all_right: int = 0
     all_wrong: int = 0
     hinted: int = 0
-    """Tries behind a hint, after failures, that a right answer makes rescues."""
+    """Tries behind a hint after failed tries."""
     rescued: int = 0
+    """Those of them that are right."""
 
 
 def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> AnswerCounts:
-    """Count the answers of ``roles``; those of the same ``row.groups[group_key]`` are compared, or
-    without that key those of the same problem and role. An agent has one answer, however many rows
-    its contexts made."""
+    """Count the answers of ``roles``. An agent has one answer, however many rows its contexts made.
+
+    Args:
+        episodes: of a step or an evaluation.
+        roles: those that learn.
+        group_key: key of ``row.groups`` that names the groups to compare; rows without it are
+            grouped by problem and role.
+    """
     agents: list[tuple[str, list[Trajectory]]] = []
     for episode in episodes:
-        own = [row for row in episode.trajectories if row.role in roles and row.trainable]
-        agents += [(episode.problem_id, [own[i] for i in places]) for places in by_agent(own)]
-    # What an agent is measured by stands in each of its rows.
+        learning = [row for row in episode.trajectories if row.role in roles and row.trainable]
+        agents += [
+            (episode.problem_id, [learning[i] for i in indices]) for indices in by_agent(learning)
+        ]
+    # Each row of an agent has all of its measurements.
     rows = [(problem, contexts[0]) for problem, contexts in agents]
     groups: dict[Any, list[bool]] = defaultdict(list)
     for problem, row in rows:
@@ -61,7 +71,7 @@ def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -
             groups[group].append(bool(row.info["correct"]))
     compared = [right for right in groups.values() if len(right) > 1]
     return AnswerCounts(
-        asked=len(rows),
+        answers=len(rows),
         unstated=sum(_states_none(row) for _, row in rows),
         broken_off=sum(
             any("length" in row.finish[-1:] for row in contexts) for _, contexts in agents
@@ -86,13 +96,13 @@ class Subject:
     lr: float
     """The learning rate."""
     env: Any
-    """The environment's own settings, or None."""
+    """The environment's settings, or None."""
     source: str
-    """Names the training problems."""
+    """Name of the training problems."""
     distils: bool
-    """Whether traces are read again."""
+    """Whether the algorithm distils, so that traces are read again."""
     large: bool
-    """Whether a model has more than five million weights."""
+    """Whether a model is not tiny: has more than five million weights."""
 
     @classmethod
     def of(cls, settings: TrainSettings) -> "Subject":
@@ -107,47 +117,45 @@ class Subject:
         )
 
 
-def symptoms(
-    answers: AnswerCounts, settings: Subject, *, evaluated: bool = False
-) -> dict[str, str]:
-    """Name -> one sentence about these answers, with the flag that mends it.
+def symptoms(counts: AnswerCounts, settings: Subject, *, evaluated: bool = False) -> dict[str, str]:
+    """Symptom -> one sentence about it, with the flag that helps.
 
     Args:
-        answers: counts over a step or an evaluation.
-        settings: the run's.
+        counts: of a step or an evaluation.
+        settings: of the run.
         evaluated: whether it was an evaluation.
     """
     sentences: dict[str, str] = {}
-    if answers.asked >= FEWEST_ANSWERS and answers.unstated >= NONE_STATED * answers.asked:
+    if counts.answers >= FEWEST_ANSWERS and counts.unstated >= NONE_STATED * counts.answers:
         sentences["unstated"] = (
-            f"{answers.unstated} of {answers.asked} answers state none that the checker reads: "
-            f"{_form(settings)} ({PAGE}#format)"
+            f"{counts.unstated} of {counts.answers} answers state none that the checker reads: "
+            f"{_form_advice(settings)} ({PAGE}#format)"
         )
     limit, flag = limit_of(settings.env, evaluated=evaluated)
-    if sentence := cut_off(answers.broken_off, answers.asked, limit, flag):
+    if sentence := cut_off(counts.broken_off, counts.answers, limit, flag):
         sentences["broken off"] = sentence
-    if answers.hinted >= FEWEST_ANSWERS and answers.rescued < UNREAD * answers.hinted:
+    if counts.hinted >= FEWEST_ANSWERS and counts.rescued < UNREAD * counts.hinted:
         sentences["unread"] = (
-            f"{answers.rescued} of {answers.hinted} tries behind a hint are right, so hints teach "
+            f"{counts.rescued} of {counts.hinted} tries behind a hint are right, so hints teach "
             f"nothing: let half of the warm-up have hints ({PAGE}#hints)"
         )
-    alike = answers.all_right + answers.all_wrong
-    # Where traces are read again, groups that are alike teach something too.
+    alike = counts.all_right + counts.all_wrong
+    # Distillation also learns from groups whose answers are all right.
     if (
-        answers.groups >= FEWEST_GROUPS
-        and alike >= ALIKE * answers.groups
-        and not (settings.distils and answers.all_right)
+        counts.groups >= FEWEST_GROUPS
+        and alike >= ALIKE * counts.groups
+        and not (settings.distils and counts.all_right)
     ):
         sentences["alike"] = (
-            f"{alike} of {answers.groups} groups have no signal ({answers.all_right} all right, "
-            f"{answers.all_wrong} all wrong): {_level(answers, settings)} ({PAGE}#signal)"
+            f"{alike} of {counts.groups} groups have no signal ({counts.all_right} all right, "
+            f"{counts.all_wrong} all wrong): {_level_advice(counts, settings)} ({PAGE}#signal)"
         )
     return sentences
 
 
 def at_start(settings: Subject) -> dict[str, str]:
-    """Name -> one sentence about settings with which a model above five million weights learns
-    nothing, or slowly."""
+    """Symptom -> one sentence about settings with which models that are not tiny learn nothing, or
+    slowly."""
     sentences: dict[str, str] = {}
     if not settings.large:
         return sentences
@@ -172,16 +180,16 @@ def at_start(settings: Subject) -> dict[str, str]:
     return sentences
 
 
-def _form(settings: Subject) -> str:
+def _form_advice(settings: Subject) -> str:
     style = getattr(settings.env, "prompt_style", None)
     if style is not None and style != "answer":
         return f"--env.prompt-style is {style}; answer asks for it"
     return "warm the model up on worked solutions, --warmup.steps 100"
 
 
-def _level(answers: AnswerCounts, settings: Subject) -> str:
+def _level_advice(counts: AnswerCounts, settings: Subject) -> str:
     source = settings.source
-    if answers.all_right > answers.all_wrong:
+    if counts.all_right > counts.all_wrong:
         return f"name harder problems than --problems.train {source}"
     return (
         f"name easier problems than --problems.train {source}, or warm the model up, "
@@ -199,33 +207,34 @@ class Observer:
         group_key: str,
         tell: Callable[[str], None],
     ) -> None:
-        """Args:
-        settings: what the sentences are about.
-        roles: those that learn.
-        group_key: names the groups in which answers are compared.
-        tell: shows a sentence.
+        """
+        Args:
+            settings: the part of the run's that the sentences are about.
+            roles: those that learn.
+            group_key: names the groups in which answers are compared.
+            tell: shows a sentence.
         """
         self._settings, self._roles, self._group_key = settings, roles, group_key
-        self._tell, self._said = tell, set[str]()
+        self._tell, self._reported = tell, set[str]()
 
     def look_at_settings(self) -> None:
-        """Report settings that keep models from learning; before anything is sampled."""
-        self._say(at_start(self._settings), "")
+        """Report settings that keep models from learning, before anything is sampled."""
+        self._report(at_start(self._settings), "")
 
     def look_at(self, episodes: Iterable[Episode], where: str = "") -> None:
-        """Report symptoms in the ``episodes`` of a step, named by ``where``."""
-        answers = count(episodes, self._roles, self._group_key)
-        self._say(symptoms(answers, self._settings), where)
+        """Report symptoms in the episodes of a step; ``where`` begins each sentence."""
+        counts = count(episodes, self._roles, self._group_key)
+        self._report(symptoms(counts, self._settings), where)
 
     def look_at_evaluation(self, episodes: Iterable[Episode], where: str) -> None:
-        """Report symptoms in an evaluation, and answers that were cut off in each: they make its
-        result worse."""
-        answers = count(episodes, self._roles, self._group_key)
-        sentences = symptoms(answers, self._settings, evaluated=True)
-        self._said.discard("broken off")
-        self._say(sentences, where)
+        """Report symptoms in an evaluation; ``where`` begins each sentence."""
+        counts = count(episodes, self._roles, self._group_key)
+        sentences = symptoms(counts, self._settings, evaluated=True)
+        # Answers that were cut off make the result of every evaluation worse, not only the first.
+        self._reported.discard("broken off")
+        self._report(sentences, where)
 
-    def _say(self, sentences: Mapping[str, str], where: str) -> None:
-        for name in sorted(sentences.keys() - self._said):
+    def _report(self, sentences: Mapping[str, str], where: str) -> None:
+        for name in sorted(sentences.keys() - self._reported):
             self._tell(f"{where}{sentences[name]}")
-        self._said |= sentences.keys()
+        self._reported |= sentences.keys()

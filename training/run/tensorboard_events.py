@@ -1,4 +1,4 @@
-"""TensorBoard's event file, written in this thread, so that errors of the disk are raised here."""
+"""TensorBoard's event file. It is written in this thread, so errors of the disk are raised here."""
 
 import re
 import socket
@@ -20,7 +20,7 @@ class EventFile:
         Raises:
             OSError: it cannot be written.
         """
-        # These take a while to import; only runs that train pay for it.
+        # Slow to import, and only needed by runs that train.
         from tensorboard.compat.proto import event_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
@@ -60,7 +60,7 @@ class EventFile:
 
 
 def _name(folder: Path) -> str:
-    """A name that sorts after all files in ``folder``, whatever the clock says."""
+    """A name that sorts after all files in ``folder``, even if the clock was set back."""
     taken = [int(match[1]) for path in folder.iterdir() if (match := _NAME.fullmatch(path.name))]
     second = max([int(time.time()), *(second_taken + 1 for second_taken in taken)])
     return f"events.out.tfevents.{second:010d}.{socket.gethostname()}"
