@@ -12,10 +12,10 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
 from coterie.evaluation.compare.cross_play_scores import Seats, meaning, pairing_of, score
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import Job, Questions, ask_missing, make_job
+from coterie.evaluation.compare.jobs import Job, Questions, make_job, sample_missing
+from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.policies import NamedTeam, Prices
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.suites import Suite, lineup_of, settings_of
 from coterie.evaluation.metrics.means import mean_present
 from coterie.training.config.serialize import to_plain
@@ -73,7 +73,7 @@ def cross_play(
             },
         )
     every = {name: [*chain.from_iterable(jobs.values())] for name, (_, jobs) in todo.items()}
-    ask_missing([*chain.from_iterable(every.values())], settings, console, "--max-new-tokens")
+    sample_missing([*chain.from_iterable(every.values())], settings, console, "--max-new-tokens")
     content: dict[str, Any] = {}
     pictures = []
     for name, (seats, jobs) in todo.items():
@@ -97,7 +97,7 @@ def cross_play(
     from coterie.evaluation.compare.pictures import draw_matrix
 
     files += [draw_matrix(*picture) for picture in pictures]
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
@@ -133,7 +133,7 @@ def _job(
     seats: Seats,
     players: Sequence[NamedTeam],
     fixed: NamedTeam,
-    settings: Asking,
+    settings: ComparisonSettings,
 ) -> Job:
     who = seats.lineup(players, fixed)
     name = "+".join(player.name for player in players)

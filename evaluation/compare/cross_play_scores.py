@@ -11,20 +11,20 @@ from rich.table import Table
 
 from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
-from coterie.evaluation.compare.output import (
-    figure_cell,
-    figure_with_interval,
-    make_table,
-    make_tables,
-    short_label,
-)
-from coterie.evaluation.compare.plan import Job
+from coterie.evaluation.compare.jobs import Job
 from coterie.evaluation.compare.policies import NamedTeam, Prices
 from coterie.evaluation.compare.responses import Responses, pool, score_team
 from coterie.evaluation.evaluation import Resampled, difference
 from coterie.evaluation.metrics.intervals import mean_intervals, resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
 from coterie.evaluation.metrics.strength import bradley_terry
+from coterie.evaluation.table import (
+    figure_cell,
+    figure_with_interval,
+    make_table,
+    make_tables,
+    short_label,
+)
 
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 

@@ -1,4 +1,4 @@
-"""A run's evaluation once more, without training: ``python train.py --evaluate runs/x``."""
+"""Evaluate the models of a run again, without training: ``train.py --evaluate runs/x``."""
 
 import asyncio
 import dataclasses
@@ -12,8 +12,8 @@ import numpy as np
 import tyro
 from annotated_types import Ge
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
@@ -34,8 +34,10 @@ from coterie.datatypes import (
 from coterie.datatypes.validation import Seed
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
+from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.means import mean_present
-from coterie.evaluation.table import HEADINGS, as_json, lines
+from coterie.evaluation.run_table import HEADINGS, lines
+from coterie.evaluation.table import make_table
 from coterie.problems.prepare import prepare
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.model_defaults import fitted
@@ -237,9 +239,6 @@ def _mean(samples: Sequence[Resampled]) -> Resampled:
 
 
 def _table(metrics: dict[str, Resampled], evaluation: Evaluation, roles: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(HEADINGS[0])
-    table.add_column("value", justify="right")
-    for line in lines({}, metrics, evaluation.table(roles, metrics)):
-        table.add_row(Text(line.label), Text(line.after))
-    return table
+    shown = lines({}, metrics, evaluation.table(roles, metrics))
+    cells = [(escape(line.label), [escape(line.after)]) for line in shown]
+    return make_table("", HEADINGS[0], ["value"], cells)

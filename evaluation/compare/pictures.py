@@ -1,4 +1,4 @@
-"""Figures of comparisons in the style of a paper."""
+"""Pictures of comparisons in the style of a paper."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import UserError
-from coterie.evaluation.compare.figures import Figures
-from coterie.evaluation.compare.output import figure_cell
+from coterie.evaluation.compare.suite_metrics import Figures
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.intervals import Estimate
+from coterie.evaluation.table import figure_cell
 
 
 @contextmanager

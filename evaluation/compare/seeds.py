@@ -16,12 +16,13 @@ from coterie.cli.arguments import command
 from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, fits
 from coterie.evaluation import evaluation_of
-from coterie.evaluation.compare.output import make_table, mean_over_seeds, write_json
+from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.paired import read_choice
 from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.evaluation import Row
+from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.intervals import Estimate, t_interval
-from coterie.evaluation.table import as_json
+from coterie.evaluation.table import make_table, mean_over_seeds
 from coterie.training.run.directory import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
@@ -105,7 +106,7 @@ def compare(settings: SeedsComparison) -> None:
     content = _content(systems, [row.metric for row in rows])
     results = write_json(settings.out / "seeds.json", content)
     picture = draw(systems, curves, settings.out / "seeds.png")
-    console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
+    show_written(console, results, picture)
 
 
 def over_seeds(runs: Sequence[Finished], metric: str, when: str = "after") -> Estimate:

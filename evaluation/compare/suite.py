@@ -14,7 +14,7 @@ from coterie.datatypes import UserError
 from coterie.evaluation.cascade import ThresholdChoice
 from coterie.evaluation.compare.cross_play import cross_play
 from coterie.evaluation.compare.examples import examples
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
@@ -25,15 +25,15 @@ from coterie.evaluation.compare.inherited import (
     roles_of_runs,
     sampling,
 )
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import (
+from coterie.evaluation.compare.jobs import (
     Job,
     Lineup,
     Questions,
-    ask_missing,
     make_job,
     open_questions,
+    sample_missing,
 )
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.compare.policies import (
     NamedPolicy,
     NamedTeam,
@@ -43,7 +43,7 @@ from coterie.evaluation.compare.policies import (
     read_teams,
     read_verifier,
 )
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.suite_scores import Answered, overall, score
 from coterie.evaluation.compare.suites import (
     Suite,
@@ -72,7 +72,7 @@ _CONVENTIONS = {
 
 
 @dataclass(frozen=True)
-class SuiteComparison(Asking):
+class SuiteComparison(ComparisonSettings):
     """Any policies and teams on any suites: alone, by vote, in a cascade, and what bounds them.
 
     A policy is NAME=WHAT: a run directory (the model it trained under that name), a checkpoint, an
@@ -182,7 +182,7 @@ def compare(settings: SuiteComparison) -> None:
         suite, line = _fitted(suite_called(name), settings)
         suites.append(suite)
         if line:
-            console.print(line, soft_wrap=True, markup=False, highlight=False)
+            show_plain(console, line)
     if len({suite.name for suite in suites}) < len(suites):
         raise UserError("--suite names a suite twice")
     verifier = read_verifier(settings.verifier, policies)
@@ -198,7 +198,7 @@ def compare(settings: SuiteComparison) -> None:
     opened = [(suite, open_questions(suite.problems, settings)) for suite in suites]
     asked = [questions for _, sets in opened for questions in sets]
     for line in trained_on(list(everybody.values()), asked, settings.seed):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+        show_plain(console, line)
     check_graders(
         settings.scoring,
         [p for _, sets in opened for questions in sets for p in questions.problems],
@@ -212,7 +212,7 @@ def compare(settings: SuiteComparison) -> None:
         for questions in sets
     }
     jobs = [job for own in todo.values() for job in own]
-    ask_missing(jobs, settings, console, "--max-new-tokens")
+    sample_missing(jobs, settings, console, "--max-new-tokens")
     answered = [
         Answered.of(suite.name, questions, todo[suite.name, questions.name])
         for suite, sets in opened
@@ -221,7 +221,7 @@ def compare(settings: SuiteComparison) -> None:
     if verifier:
         answered = [_verified(answers, verifier, settings) for answers in answered]
         ratings = [answers.verifier for answers in answered if answers.verifier]
-        ask_missing(ratings, settings, console, "--verifier-tokens")
+        sample_missing(ratings, settings, console, "--verifier-tokens")
     scored = [
         score(
             [answers for answers in answered if answers.suite == suite.name],
@@ -253,7 +253,7 @@ def compare(settings: SuiteComparison) -> None:
     if text := examples(answered):
         files.append(settings.out / "examples.md")
         write_or_keep(files[-1], text, "--out")
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:

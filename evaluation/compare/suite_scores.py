@@ -9,7 +9,10 @@ import numpy as np
 from rich.table import Table
 
 from coterie.evaluation.cascade import ThresholdChoice
-from coterie.evaluation.compare.figures import (
+from coterie.evaluation.compare.jobs import Job, Questions
+from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.settings import ComparisonSettings
+from coterie.evaluation.compare.suite_metrics import (
     Figures,
     are_binary,
     differences,
@@ -17,9 +20,6 @@ from coterie.evaluation.compare.figures import (
     pairs,
     passes,
 )
-from coterie.evaluation.compare.plan import Job, Questions
-from coterie.evaluation.compare.responses import Responses
-from coterie.evaluation.compare.settings import Asking
 from coterie.evaluation.compare.suite_tables import (
     accuracy_table,
     calibration_tables,
@@ -101,7 +101,10 @@ class SuiteResults:
 
 
 def score(
-    answered: Sequence[Answered], prices: Prices, choice: ThresholdChoice, settings: Asking
+    answered: Sequence[Answered],
+    prices: Prices,
+    choice: ThresholdChoice,
+    settings: ComparisonSettings,
 ) -> SuiteResults:
     """The results of one suite.
 
@@ -172,7 +175,7 @@ def score(
 
 
 def overall(
-    scored: Sequence[SuiteResults], prices: Prices, settings: Asking
+    scored: Sequence[SuiteResults], prices: Prices, settings: ComparisonSettings
 ) -> tuple[Table, Mapping[str, Any]]:
     """(table, JSON data) of the rows common to all suites, over all their sets; arguments as of
     :func:`score`."""
@@ -232,7 +235,7 @@ def reliability(
 ) -> dict[str, dict[str, Any]]:
     """Policy -> variance of its scores, and calibration of its stated confidence (``stated``) and
     of its self-agreement (``agreement``), if available. Arguments as of
-    :func:`coterie.evaluation.compare.figures.passes`."""
+    :func:`coterie.evaluation.compare.suite_metrics.passes`."""
     by_policy: dict[str, dict[str, Any]] = {}
     for name in sets[0]:
         correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])

@@ -6,8 +6,9 @@ from typing import Any
 
 from rich.table import Table
 
-from coterie.evaluation.compare.figures import Figures, Pair, PassAtK
-from coterie.evaluation.compare.output import (
+from coterie.evaluation.compare.suite_metrics import Figures, Pair, PassAtK
+from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.table import (
     figure_cell,
     figure_with_interval,
     interval_cell,
@@ -15,7 +16,6 @@ from coterie.evaluation.compare.output import (
     short_label,
     with_legend,
 )
-from coterie.evaluation.evaluation import Resampled
 
 
 def accuracy_table(rows: Sequence[Figures], title: str, *, sets: int) -> Table:

@@ -13,7 +13,7 @@ from coterie import envs
 from coterie.datatypes import Problem, UserError, check_fields, did_you_mean, suggest, user_path
 from coterie.envs.contract import role_of
 from coterie.envs.solo import SoloSettings
-from coterie.evaluation.compare.plan import Lineup, why_unplayed
+from coterie.evaluation.compare.jobs import Lineup, why_unplayed
 from coterie.evaluation.compare.policies import NAME, NamedPolicy
 from coterie.evaluation.compare.responses import score_team
 from coterie.rewards.grading.answers.checker import UNGRADED

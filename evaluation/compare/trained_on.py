@@ -5,8 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from coterie.datatypes import UserError
-from coterie.evaluation.compare.inherited import run_settings
-from coterie.evaluation.compare.plan import Questions
+from coterie.evaluation.compare.inherited_settings import run_settings
+from coterie.evaluation.compare.jobs import Questions
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source

@@ -10,10 +10,10 @@ import numpy as np
 
 from coterie.datatypes import Problem
 from coterie.envs.solo import SoloSettings
-from coterie.evaluation.compare.plan import Job, Lineup, Questions, make_job
+from coterie.evaluation.compare.jobs import Job, Lineup, Questions, make_job
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import Responses
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.systems import System, affordable, total_used
 from coterie.evaluation.metrics.means import as_floats
 
@@ -47,7 +47,7 @@ def verifying(
     questions: Questions,
     answered: Mapping[str, Responses],
     verifier: NamedPolicy,
-    settings: Asking,
+    settings: ComparisonSettings,
     *,
     suite: str,
     tokens: int,

@@ -13,7 +13,8 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Resampled
-from coterie.evaluation.table import Line, interval_text, lines, without_zero
+from coterie.evaluation.run_table import Line, lines
+from coterie.evaluation.table import value_with_interval, without_zero
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES, EVALUATIONS, ENVIRONMENT = "episodes.jsonl", "evaluations.jsonl", "environment.json"
@@ -183,7 +184,6 @@ def _cell(value: float | None, interval: list[float | None] | None) -> str:
     if value is None:
         return ""
     low, high = interval or (None, None)
-    shown = without_zero(value, 3)
     if low is None or high is None:
-        return shown
-    return f"{shown} {interval_text(value, low, high)}"
+        return without_zero(value, 3)
+    return value_with_interval(value, low, high)

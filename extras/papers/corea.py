@@ -16,7 +16,7 @@ from coterie.agents.team.graders import check_graders
 from coterie.datatypes import UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
@@ -27,19 +27,19 @@ from coterie.evaluation.compare.inherited import (
     prompting,
     sampling,
 )
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import (
+from coterie.evaluation.compare.jobs import (
     Job,
     Lineup,
     Questions,
-    ask_missing,
     further_questions,
     make_job,
     open_questions,
+    sample_missing,
 )
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import Responses, pool
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.systems import Deferral, System
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.metrics.means import Floats
@@ -69,7 +69,7 @@ ROUTER_RESPONSES = 8
 
 
 @dataclass(frozen=True)
-class CoreaComparison(Asking):
+class CoreaComparison(ComparisonSettings):
     """Compare small models, their cascades with a large one, and controls (arXiv:2603.03752).
 
     A model is a run directory (its trained small role), a checkpoint, a hub id, tiny:NAME or a
@@ -215,7 +215,7 @@ def compare(settings: CoreaComparison) -> None:
     wanted = _wanted(settings, policies)
     scored = open_questions(settings.problems, settings)
     for sentence in trained_on(list(policies.values()), scored, settings.seed):
-        console.print(sentence, soft_wrap=True, markup=False, highlight=False)
+        show_plain(console, sentence)
     fitted: Questions | None = None
     if needs_fit := wanted & {*_FITTED}:
         fitted = further_questions(scored, settings.fit_problems, settings.fit_questions, settings)
@@ -233,7 +233,7 @@ def compare(settings: CoreaComparison) -> None:
     }
     count = ROUTER_RESPONSES if "router" in wanted else 1
     fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
-    ask_missing(
+    sample_missing(
         [
             *(job for jobs_of_model in jobs.values() for job in jobs_of_model),
             *([fit_job] if fit_job else []),
@@ -350,7 +350,7 @@ def _show(
 
     files = [write_json(settings.out / "results.json", content)]
     files += draw_cascades(deferrals, settings.out)
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def _mean(sets: Sequence[Measured]) -> Measured:

@@ -14,10 +14,10 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, scored_responses
-from coterie.evaluation.compare.output import make_table
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.systems import Deferral, System, cascaded
 from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.json_values import Exact
 from coterie.evaluation.metrics.deferral import (
     BudgetMatch,
     area_over_random,
@@ -29,7 +29,7 @@ from coterie.evaluation.metrics.deferral import (
 from coterie.evaluation.metrics.discrimination import within_question_auroc
 from coterie.evaluation.metrics.means import Floats
 from coterie.evaluation.metrics.runs import OverRuns
-from coterie.evaluation.table import Exact
+from coterie.evaluation.table import make_table
 
 SYSTEMS: Mapping[str, str] = {
     "slm": "SLM",

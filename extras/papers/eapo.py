@@ -14,7 +14,7 @@ from coterie.agents.team.graders import check_graders
 from coterie.datatypes import UserError
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.presets import preset_called
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
@@ -22,20 +22,20 @@ from coterie.evaluation.compare.inherited import (
     prompting,
     sampling,
 )
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import (
+from coterie.evaluation.compare.jobs import (
     Job,
     Lineup,
     Questions,
-    ask_missing,
     make_job,
     open_questions,
+    sample_missing,
 )
+from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import pool
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.systems import System, alone
-from coterie.extras.papers.eapo_figures import (
+from coterie.extras.papers.eapo_metrics import (
     f1_table,
     figures_table,
     mean_of_sets,
@@ -46,7 +46,7 @@ from coterie.extras.papers.leap.settings import LeapSettings
 from coterie.extras.papers.replies import (
     Pick,
     Told,
-    ask_replies,
+    sample_replies,
     tell,
 )
 from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
@@ -71,7 +71,7 @@ def _flag(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class EapoComparison(Asking):
+class EapoComparison(ComparisonSettings):
     """Compare policies alone, policies with experts, and controls (arXiv:2509.23730).
 
     A policy is a run directory (its trained policy), a checkpoint, a hub id or tiny:NAME; an expert
@@ -226,7 +226,7 @@ def compare(settings: EapoComparison) -> None:
     who = {"experts": settings.env.experts, "seed": settings.seed}
     told = [name for name in _TELLS if name in {row[0] for row in rows}]
     replies = (
-        ask_replies(
+        sample_replies(
             experts[settings.expert],
             scored,
             settings,
@@ -262,7 +262,7 @@ def compare(settings: EapoComparison) -> None:
         )
         for name, label, policy, expert, mode in rows
     ]
-    ask_missing([job for row in asked for job in row.jobs], settings, console)
+    sample_missing([job for row in asked for job in row.jobs], settings, console)
     systems = {
         row.name: alone(row.name, row.label, pool([job.responses() for job in row.jobs]))
         for row in asked
@@ -328,7 +328,7 @@ def _show(
     for row in asked:
         if row.wrong_told is not None:
             console.print(f"{row.label}: {row.wrong_told:.0%} of the replies it reads are wrong")
-    console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
+    show_written(console, results, picture)
 
 
 def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None, str]]:

@@ -9,19 +9,19 @@ from rich.console import Console
 
 from coterie.datatypes import derive_seed
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
-from coterie.evaluation.compare.plan import Job, Lineup, Questions, ask_missing, make_job
+from coterie.evaluation.compare.jobs import Job, Lineup, Questions, make_job, sample_missing
 from coterie.evaluation.compare.policies import NamedPolicy
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 
 Pick = Literal["any", "wrong"]
 Told = Mapping[str, Sequence[str]]
 """Problem id -> the experts' replies, in the order of their seats."""
 
 
-def ask_replies(
+def sample_replies(
     expert: NamedPolicy,
     scored: Sequence[Questions],
-    settings: Asking,
+    settings: ComparisonSettings,
     console: Console,
     *,
     env: EapoConsultationSettings,
@@ -60,7 +60,7 @@ def ask_replies(
         make_job(lineup, questions, settings, folder, title=title, samples=count, keyed=True)
         for questions in scored
     ]
-    ask_missing(jobs, settings, console)
+    sample_missing(jobs, settings, console)
     return jobs
 
 

@@ -21,9 +21,10 @@ from coterie.datatypes import UserError, Validated, did_you_mean
 from coterie.datatypes.validation import Seed
 from coterie.envs import registered
 from coterie.envs.paper_tables import Table
-from coterie.evaluation.compare.output import make_tables, write_json
+from coterie.evaluation.compare.output import show_written, write_json
+from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.intervals import t_interval
-from coterie.evaluation.table import as_json, without_zero
+from coterie.evaluation.table import make_tables, without_zero
 from coterie.extras.papers.sweep_commands import (
     SweepCommand,
     answers_of,
@@ -314,7 +315,7 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
     }
     write_json(path, content)
     files = [path, *_bars(values, paper_table, settings)]
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def _bars(values: Values, paper_table: Table, settings: Sweep) -> list[Path]:

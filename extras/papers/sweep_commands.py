@@ -15,14 +15,14 @@ from coterie.cli.arguments import overlay
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.paper_tables import Table, Variant
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     preset_comparison,
     preset_problems,
     preset_questions,
     preset_settings,
 )
-from coterie.evaluation.compare.plan import open_questions
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.jobs import open_questions
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.problems.opening import check_source, trains_on
 from coterie.problems.sizes import measured
 
@@ -144,7 +144,7 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
     sets = (named,) if isinstance(named, str) else named
     for problems in sets:
         check_source(problems)
-    if reads and isinstance(asked, Asking) and sets:
+    if reads and isinstance(asked, ComparisonSettings) and sets:
         opened = open_questions(sets, asked)
         check_graders(
             asked.scoring, [problem for questions in opened for problem in questions.problems]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie.evaluation.compare import pictures, seeds
-from coterie.evaluation.compare.figures import measure_rows
+from coterie.evaluation.compare.suite_metrics import measure_rows
 from coterie.evaluation.compare.systems import System
 from coterie.evaluation.metrics.intervals import Estimate
 

@@ -8,7 +8,7 @@ import pytest
 
 from coterie.datatypes import UserError
 from coterie.evaluation.compare import inherited
-from coterie.evaluation.compare.inherited import Inherited, checking, parse, sampling
+from coterie.evaluation.compare.inherited_settings import Inherited, checking, parse, sampling
 from coterie.evaluation.compare.suite import SuiteComparison
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 

@@ -1,4 +1,4 @@
-"""What to sample: the policy of each role, the environment, the problems and the file."""
+"""Sampling jobs: who answers which questions, and where the responses are stored."""
 
 import hashlib
 import json
@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from coterie.datatypes import Problem, UserError
+from coterie.evaluation.compare.output import show_plain
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import (
     Completions,
@@ -20,7 +21,7 @@ from coterie.evaluation.compare.responses import (
     responses,
     score_team,
 )
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source, trains_on
 from coterie.problems.source import ProblemSet
@@ -50,7 +51,7 @@ class Questions:
         return f"{readable}-{hashlib.sha256(self.name.encode()).hexdigest()[:6]}"
 
 
-def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
+def open_questions(names: Sequence[str], settings: ComparisonSettings) -> list[Questions]:
     """The first questions of every set; a larger number extends the same list.
 
     Raises:
@@ -72,7 +73,7 @@ def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
 
 
 def further_questions(
-    scored: Sequence[Questions], source: str, count: int, settings: Asking
+    scored: Sequence[Questions], source: str, count: int, settings: ComparisonSettings
 ) -> Questions | None:
     """Draw at most ``count`` questions that are not scored.
 
@@ -132,7 +133,7 @@ class Lineup:
     replies: Mapping[str, Sequence[str]] | None = None
     """Problem id -> fixed replies of the experts in seat order; the experts are not sampled."""
     silent: tuple[str, ...] | None = None
-    """Roles that answer with nothing. Asking any other role without a policy is an error. None: all
+    """Roles that answer with nothing. Asking another role without a policy is an error. None: all
     roles without a policy are silent."""
     roles: tuple[str, ...] = ()
     """Custom roles of the environment; empty: its default roles."""
@@ -208,7 +209,7 @@ class Job:
 def make_job(
     lineup: Lineup,
     questions: Questions,
-    settings: Asking,
+    settings: ComparisonSettings,
     folder: Path,
     *,
     title: str,
@@ -256,8 +257,8 @@ def why_unplayed(role: str, title: str) -> str:
     )
 
 
-def ask_missing(
-    jobs: Sequence[Job], settings: Asking, console: Console, limited_by: str = ""
+def sample_missing(
+    jobs: Sequence[Job], settings: ComparisonSettings, console: Console, limited_by: str = ""
 ) -> None:
     """Sample the missing responses of the jobs, and name those with many answers cut off.
 
@@ -270,9 +271,9 @@ def ask_missing(
     missing = [job for job in jobs if job.missing()]
     if missing:
         # Import torch and transformers only if something has to be sampled.
-        from coterie.evaluation.compare.ask import ask
+        from coterie.evaluation.compare.sample_responses import sample_jobs
 
-        ask(missing, settings, console)
+        sample_jobs(missing, settings, console)
     for job in jobs:
         if sentence := job.cut_off(limited_by):
-            console.print(f"{job.title}: {sentence}", soft_wrap=True, markup=False, highlight=False)
+            show_plain(console, f"{job.title}: {sentence}")

@@ -1,4 +1,4 @@
-"""Prompt settings and token limits that a benchmark takes from a run or a preset."""
+"""Settings that a comparison inherits from runs or a preset: prompts, token limits, sampling."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,11 +7,11 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.evaluation.compare.output import figure_cell, interval_cell, make_table
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.evaluation import column_means
 from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
 from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.table import figure_cell, interval_cell, make_table
 
 Figures = Mapping[str, Any]
 """JSON names of the metrics: ``avg@n`` and ``pass@n``, resampled; ``f1``, the paper's reward;

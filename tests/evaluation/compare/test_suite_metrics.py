@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coterie.evaluation.compare.figures import differences, measure_rows, pairs, passes, resampled
 from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.suite_metrics import (
+    differences,
+    measure_rows,
+    pairs,
+    passes,
+    resampled,
+)
 from coterie.evaluation.compare.suite_scores import reliability, shares
 from coterie.evaluation.compare.suite_tables import difference_table, pair_table
 from coterie.evaluation.compare.systems import System
-from coterie.evaluation.table import as_json
+from coterie.evaluation.json_values import as_json
 
 HOW = {"resamples": 400, "seed": 0}
 

@@ -1,4 +1,4 @@
-"""Sample the responses that are not stored yet, and store each batch when it completes."""
+"""Sample the responses that are missing, and store each batch when it completes."""
 
 import asyncio
 import dataclasses
@@ -27,9 +27,9 @@ from coterie.datatypes import (
 )
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
-from coterie.evaluation.compare.plan import Job, Lineup, why_unplayed
+from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
 from coterie.evaluation.compare.responses import Record
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
 from coterie.experts.scripted import StoredPolicy
 from coterie.rewards.grading.scorer import AnswerScorer
@@ -44,7 +44,7 @@ _LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
 _MAX_NEW_TOKENS = 256
 
 
-def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
+def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Console) -> None:
     """Sample all missing responses, with as few models in memory at a time as possible.
 
     A response depends only on its problem and sample number, so that problems and samples can be
@@ -75,16 +75,16 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
                     together=together,
                 )
             # One event loop for the whole group: server connections belong to their loop.
-            asyncio.run(_ask_team(team, group, settings, scorer, console))
+            asyncio.run(_sample_team(team, group, settings, scorer, console))
     finally:
         scorer.close()
         graders.close()
 
 
-async def _ask_team(
+async def _sample_team(
     team: Team,
     jobs: Sequence[Job],
-    settings: Asking,
+    settings: ComparisonSettings,
     scorer: AnswerScorer,
     console: Console,
 ) -> None:
@@ -106,7 +106,7 @@ async def sample(
     job: Job,
     team: Team,
     wanted: Sequence[tuple[Problem, int]],
-    settings: Asking,
+    settings: ComparisonSettings,
     scorer: AnswerScorer,
     console: Console,
 ) -> str | None:

@@ -1,4 +1,4 @@
-"""Figures of every system with intervals: over all questions, and over sets of problems."""
+"""Metrics of a suite's systems with intervals: over all questions, and over sets of problems."""
 
 # Q questions, R resamples, M rows, S sets, K numbers of samples
 
