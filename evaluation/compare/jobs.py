@@ -30,8 +30,8 @@ from coterie.rewards.grading.checkers import DEFAULT
 from coterie.training.config.serialize import to_plain
 from coterie.training.run.cut_off import cut_off, limit_of
 
-# Nothing is trained here, so no problem has to be kept for training.
-_NOBODY = ProblemSet("nobody trains", ())
+# Nothing trains here, so no problem has to be kept for training.
+_NO_TRAINING = ProblemSet("nobody trains", ())
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def open_questions(names: Sequence[str], settings: ComparisonSettings) -> list[Q
             count = settings.held_out
         if source.size is not None:
             count = min(count or source.size, source.size)
-        problems, _ = hold_out(source, _NOBODY, count or None, settings.seed)
+        problems, _ = hold_out(source, _NO_TRAINING, count or None, settings.seed)
         opened.append(Questions(name, problems, source.fingerprint))
     return opened
 
@@ -89,16 +89,18 @@ def further_questions(
     taken = {problem_key(problem) for questions in scored for problem in questions.problems}
     drawn_by_key: dict[str, Problem] = {}
     names = [source] if source else [questions.name for questions in scored]
-    for place, name in enumerate(names):
-        wanted = count * (place + 1) // len(names) - len(drawn_by_key)
+    for index, name in enumerate(names):
+        # Equal shares of the sets; a set that has too few leaves its share to the next.
+        wanted = count * (index + 1) // len(names) - len(drawn_by_key)
         opened = open_source(name, purpose="train" if source else "eval", seed=settings.seed)
         if opened.size is not None or source:
             excluded = frozenset((*taken, *drawn_by_key))
             drawn = sample(opened, wanted, settings.seed, excluded)
             problems = [drawn[index] for index in range(drawn.size or 0)]
         else:
-            asked = len(scored[place].problems)
-            problems = hold_out(opened, _NOBODY, asked + wanted, settings.seed)[0][asked:]
+            # A generator goes on after the questions that are scored.
+            used = len(scored[index].problems)
+            problems = hold_out(opened, _NO_TRAINING, used + wanted, settings.seed)[0][used:]
         drawn_by_key |= {problem_key(problem): problem for problem in problems}
     fingerprint = hashlib.sha256("\n".join(drawn_by_key).encode()).hexdigest()
     return (
@@ -127,8 +129,8 @@ class Lineup:
     """Key of the random stream; lineups with the same key share their seeds."""
     answers: int = 1
     """Responses per episode."""
-    keeps: tuple[str, ...] = ()
-    """Extra values to store with a response: names that the environment reports, ``probability``
+    extra_values: tuple[str, ...] = ()
+    """Further values to store with a response: names that the environment reports, ``probability``
     and ``tokens``."""
     replies: Mapping[str, Sequence[str]] | None = None
     """Problem id -> fixed replies of the experts in seat order; the experts are not sampled."""
@@ -143,7 +145,7 @@ class Lineup:
     @property
     def needed(self) -> dict[str, NamedPolicy]:
         """All policies of the lineup by name."""
-        return {policy.name: policy for own in self.policies.values() for policy in own}
+        return {policy.name: policy for players in self.policies.values() for policy in players}
 
 
 @dataclass(frozen=True)
@@ -175,10 +177,10 @@ class Job:
         ]
 
     def cut_off(self, flag: str) -> str:
-        """A sentence on the stored answers that were cut off; empty where few were.
+        """A sentence on the stored answers that were cut off; empty if they are few.
 
         Args:
-            flag: sets the limit.
+            flag: the flag that sets the limit.
         """
         records = self.read().values()
         answers = sum(len(record.get("earned") or ()) or 1 for record in records)
@@ -198,8 +200,8 @@ class Job:
         """
         names, records = policies or list(self.lineup.needed), self.read()
         if self.lineup.team:
-            worth = score or (lambda record: score_team(record, self.lineup.role, self.title))
-            records = {key: {**record, "correct": worth(record)} for key, record in records.items()}
+            score = score or (lambda record: score_team(record, self.lineup.role, self.title))
+            records = {key: {**record, "correct": score(record)} for key, record in records.items()}
         answers = responses(records, self.questions.problems, self.samples, names)
         if np.isnan(answers.correct_QN).all():
             raise UserError(f"{self.title}: nothing was answered; look at the failures above")
@@ -260,10 +262,10 @@ def why_unplayed(role: str, title: str) -> str:
 def sample_missing(
     jobs: Sequence[Job], settings: ComparisonSettings, console: Console, limited_by: str = ""
 ) -> None:
-    """Sample the missing responses of the jobs, and name those with many answers cut off.
+    """Sample the missing responses of the jobs, and name the jobs with many answers cut off.
 
     Args:
-        limited_by: the flag that limits their length; empty: none does.
+        limited_by: the flag that limits the length of answers; empty: none does.
 
     Raises:
         UserError: stored responses were sampled with other settings, or are damaged.

@@ -95,17 +95,16 @@ def read_choice(path: Path) -> dict[str, Any]:
     try:
         choice: dict[str, Any] = RunDirectory.reopen(path).config()["choice"]
         # In JSON form: roles are a list.
-        good = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
+        valid = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
     except (KeyError, TypeError):
-        good, choice = False, {}
-    if not good:
+        valid, choice = False, {}
+    if not valid:
         raise UserError(f"{path / 'config.json'} does not say what the run was")
     return choice
 
 
 def _table(runs: Runs, rows: Sequence[Row], title: str) -> Table:
-    """One line per metric: the first run's value, the other's, and the difference from the first;
-    ``*`` if the interval excludes 0."""
+    """One line per metric: both values and their difference, with ``*`` if it excludes 0."""
     first, other = runs
 
     def cells(row: Row) -> list[str]:

@@ -66,7 +66,7 @@ class Answered:
     """Policy -> its responses after all others had answered."""
     verifier: Job | None = None
     counted: str = " policy"
-    """For titles: what is sampled, and what counts as the score."""
+    """Who is sampled and what counts as the score, for titles."""
 
     @classmethod
     def of(cls, suite: str, questions: Questions, jobs: Sequence[Job]) -> "Answered":
@@ -120,8 +120,8 @@ def score(
     rows = measure_rows(systems_by_set, prices, **drawn)
     passing = passes(alone, **drawn)
     binary = are_binary(alone)
-    apart = pairs(alone, **drawn) if binary else []
-    known = reliability(alone, **drawn)
+    decompositions = pairs(alone, **drawn) if binary else []
+    calibrated = reliability(alone, **drawn)
     runs = [
         {n: calibration_over_runs(own.confidence_QN, own.correct_QN) for n, own in answers.items()}
         for answers in alone
@@ -133,14 +133,14 @@ def score(
         f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
         f"{settings.samples} samples of each{answered[0].counted}"
     )
-    single = differences([row for row in rows if row.system.alone])
+    single = differences([row for row in rows if row.system.is_single])
     deployable = differences([row for row in rows if not row.system.oracle])
     tables = [
         accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
         *([difference_table(single)] if single else []),
         pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
-        *([pair_table(apart, "one answer each")] if apart else []),
-        *calibration_tables(known),
+        *([pair_table(decompositions, "one answer each")] if decompositions else []),
+        *calibration_tables(calibrated),
     ]
     content = {
         "sets": {
@@ -167,8 +167,8 @@ def score(
             "best policy, as many candidates": passing.control,
             "difference": passing.gain,
         },
-        "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in apart},
-        "policies": known,
+        "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in decompositions},
+        "policies": calibrated,
         "shares": shares(alone) if binary else {},
     }
     return SuiteResults(name, systems_by_set, rows, tables, content)
@@ -186,8 +186,8 @@ def overall(
 
 
 def _shared(sets: Sequence[Sequence[System]]) -> list[list[System]]:
-    """The rows that are on every set: one that is missing on some set, without answers to vote on,
-    has no figure over all sets."""
+    """Keep the rows that every set has."""
+    # A set without answers to vote on lacks the votes, which then have no figure over all sets.
     common = set.intersection(*({system.name for system in rows} for rows in sets))
     return [[system for system in rows if system.name in common] for rows in sets]
 
@@ -197,8 +197,8 @@ def _systems(answers: Answered, prices: Prices, choice: ThresholdChoice) -> list
         systems(answers.alone, prices=prices, threshold=choice, workflows=answers.workflows)
     )
     if answers.verifier:
-        said = judgements(answers.verifier, answers.questions, answers.alone)
-        rows.append(verified(answers.alone, said, *answers.verifier.lineup.needed))
+        judged = judgements(answers.verifier, answers.questions, answers.alone)
+        rows.append(verified(answers.alone, judged, *answers.verifier.lineup.needed))
     return rows
 
 
@@ -262,13 +262,13 @@ def _calibration(
     auroc = bootstrap(
         discrimination_columns(confidence_QN, correct_QN), discrimination, **resampling
     )
-    asked = ~np.isnan(correct_QN)
+    answered_QN = ~np.isnan(correct_QN)
     flat = confidence_QN.ravel(), correct_QN.ravel()
     return {
         "ece": ece,
         "auroc": auroc,
         "auroc_within": within_question_auroc(confidence_QN, correct_QN),
-        "output_ratio": output_ratio(confidence_QN[asked]),
+        "output_ratio": output_ratio(confidence_QN[answered_QN]),
         **{name: measure(*flat) for name, measure in _MEASURES.items()},
         "murphy": murphy(*flat),
         "discreteness": discreteness(flat[0]),

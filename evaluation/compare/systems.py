@@ -66,7 +66,7 @@ class System:
     """Samples of one policy are drawn in parallel."""
     oracle: bool = False
     """Whether it uses the gold answer."""
-    alone: bool = False
+    is_single: bool = False
     """Whether it is one response of one policy."""
     responses: Responses | None = None
     """The responses, if one lineup gives all answers."""
@@ -102,10 +102,10 @@ def systems(
         workflows: policy -> its responses after the others had answered.
     """
     for name, own in answered.items():
-        yield alone(name, name, own)
+        yield one_response(name, name, own)
     for name, own in workflows.items():
         others = ", ".join(other for other in answered if other != name) or name
-        yield alone(f"workflow/{name}", f"{name}, helped by {others}", own, is_alone=False)
+        yield one_response(f"workflow/{name}", f"{name}, helped by {others}", own, is_single=False)
     comparable = all(own.has_answers for own in answered.values())
     if comparable:
         yield from _votes(answered)
@@ -122,7 +122,7 @@ def systems(
                 yield any_of({name: answered[name] for name in members})
 
 
-def alone(name: str, label: str, own: Responses, *, is_alone: bool = True) -> System:
+def one_response(name: str, label: str, own: Responses, *, is_single: bool = True) -> System:
     """One response of one lineup."""
     return System(
         name,
@@ -130,7 +130,7 @@ def alone(name: str, label: str, own: Responses, *, is_alone: bool = True) -> Sy
         mean_at_n(own.correct_QN),
         own.used_by(1),
         mean_present(own.seconds_QN, axis=1),
-        alone=is_alone,
+        is_single=is_single,
         responses=own,
     )
 
@@ -242,9 +242,9 @@ def _selections(
     first, *between, last = answered
     if between or answered[first].samples > 1:
         yield _routed(answered, first, between[0] if between else first, last)
-    states = bool((~np.isnan(answered[first].confidence_QN)).any())
-    if states or answered[first].samples > 1:
-        yield _cascade(answered, first, last, states, threshold, prices)
+    has_confidence = bool((~np.isnan(answered[first].confidence_QN)).any())
+    if has_confidence or answered[first].samples > 1:
+        yield _cascade(answered, first, last, has_confidence, threshold, prices)
 
 
 def _routed(answered: Mapping[str, Responses], first: str, second: str, last: str) -> System:
@@ -261,9 +261,9 @@ def _routed(answered: Mapping[str, Responses], first: str, second: str, last: st
             kept_QS[q, s] = vote is not None and vote == second_own.votes[q][s + shift]
             own = first_own if kept_QS[q, s] else judge
             score_QS[q, s] = own.correct_QN[q, s]
-    asked_Q = 1 - kept_QS.mean(axis=1)
+    judged_Q = 1 - kept_QS.mean(axis=1)
     both = total_used([first_own.used_by(1), second_own.used_by(1)])
-    extra = {name: used * asked_Q[:, None] for name, used in judge.used_by(1).items()}
+    extra = {name: used * judged_Q[:, None] for name, used in judge.used_by(1).items()}
     quick = np.maximum(
         mean_present(first_own.seconds_QN, axis=1), mean_present(second_own.seconds_QN, axis=1)
     )
@@ -273,7 +273,7 @@ def _routed(answered: Mapping[str, Responses], first: str, second: str, last: st
         f"{pair}, {last} if they differ",
         mean_present(score_QS, axis=1),
         total_used([both, extra]),
-        quick + asked_Q * mean_present(judge.seconds_QN, axis=1),
+        quick + judged_Q * mean_present(judge.seconds_QN, axis=1),
     )
 
 
@@ -281,19 +281,19 @@ def _cascade(
     answered: Mapping[str, Responses],
     first: str,
     last: str,
-    states: bool,
+    has_confidence: bool,
     threshold: ThresholdChoice,
     prices: Prices,
 ) -> System:
     """The first policy's answer if its confidence is high enough, else the last policy's."""
     small, large = answered[first], answered[last]
-    score_QN = small.confidence_QN if states else small.agreement_QN()
+    score_QN = small.confidence_QN if has_confidence else small.agreement_QN()
     # Agreement requires every sample.
-    calls = 1 if states else small.samples
+    calls = 1 if has_confidence else small.samples
     cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
     threshold_Q = cascade.thresholds(threshold)
     deferred_QS = cascade.defer(threshold_Q)
-    measure = "confidence" if states else "agreement"
+    measure = "confidence" if has_confidence else "agreement"
     return cascaded(
         "cascade",
         f"{first}, else {last}, by {measure}",
@@ -350,7 +350,7 @@ def cascaded(
 
 
 def _answers(own: Responses, prices: Prices, calls: int) -> ScoredResponses:
-    """Scores for the choice of a threshold; a failed response is wrong, silent and free."""
+    """Score responses to choose a threshold; a failed response is wrong, silent and free."""
     cost_QN = np.zeros_like(own.correct_QN)
     for name, used_QN2 in own.used_QN2.items():
         price = prices.get(name, (0.0, 1.0))
@@ -358,9 +358,9 @@ def _answers(own: Responses, prices: Prices, calls: int) -> ScoredResponses:
     return ScoredResponses(np.nan_to_num(own.correct_QN), own.confidence_QN, calls * cost_QN)
 
 
-def _known(scores: Sequence[float], whose: Sequence[Responses]) -> Floats:
-    """``scores``, with NaN for questions that one of the policies has not answered at all."""
-    lacking = [np.isnan(own.correct_QN).all(axis=1) for own in whose]
+def _known(scores: Sequence[float], needed: Sequence[Responses]) -> Floats:
+    """Replace scores by NaN for questions without any answer of a needed policy."""
+    lacking = [np.isnan(own.correct_QN).all(axis=1) for own in needed]
     return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))
 
 

@@ -34,7 +34,7 @@ from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import pool
 from coterie.evaluation.compare.settings import ComparisonSettings
-from coterie.evaluation.compare.systems import System, alone
+from coterie.evaluation.compare.systems import System, one_response
 from coterie.extras.papers.eapo_metrics import (
     f1_table,
     figures_table,
@@ -55,7 +55,7 @@ from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults
-_KEEPS = ("f1", "response_tokens", "expert_tokens")
+_EXTRA_VALUES = ("f1", "response_tokens", "expert_tokens")
 # Rows that read a selection of the expert's stored replies.
 _TELLS: Mapping[str, Pick] = {"workflow": "any", "error": "wrong"}
 _TRAINED = {
@@ -264,7 +264,7 @@ def compare(settings: EapoComparison) -> None:
     ]
     sample_missing([job for row in asked for job in row.jobs], settings, console)
     systems = {
-        row.name: alone(row.name, row.label, pool([job.responses() for job in row.jobs]))
+        row.name: one_response(row.name, row.label, pool([job.responses() for job in row.jobs]))
         for row in asked
     }
     _show(asked, systems, scored, settings, console)
@@ -393,7 +393,7 @@ def _job(
         stream=("comparison",),
         # An episode of peers yields one answer per path.
         answers=settings.leap.paths if peers else 1,
-        keeps=_KEEPS,
+        extra_values=_EXTRA_VALUES,
         replies=replies_told,
     )
     folder = settings.out / "responses"
