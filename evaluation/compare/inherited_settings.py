@@ -70,14 +70,14 @@ def preset_settings(name: str) -> TrainSettings:
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 
-def preset_questions(name: str, given: Collection[str] = ()) -> dict[str, int]:
+def preset_questions(name: str, typed_flags: Collection[str] = ()) -> dict[str, int]:
     """Numbers of questions and responses of a paper; nothing for the tiny team's presets.
 
     A test set is used whole, and a training set as far as it is held out.
 
     Args:
         name: name of the preset.
-        given: flags of the command line; ``--questions`` overrides the numbers of all sets.
+        typed_flags: flags of the command line; ``--questions`` overrides the numbers of all sets.
     """
     if preset_called(name).own:
         return {}
@@ -85,7 +85,7 @@ def preset_questions(name: str, given: Collection[str] = ()) -> dict[str, int]:
     env = vars(paper.env) if paper.env else {}
     samples = env.get("eval_traces") or env.get("eval_samples")
     values = {"samples": samples} if samples else {}
-    if "--questions" not in given:
+    if "--questions" not in typed_flags:
         values |= {"questions": 0, "held_out": paper.problems.held_out or 0}
     return values
 
@@ -102,38 +102,40 @@ def preset_problems(name: str) -> tuple[str, ...]:
     return preset_comparison(name).get("problems", default)
 
 
-def sampling(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[str, float]:
+def sampling(sources: Sequence[Inherited], typed_flags: Collection[str] = ()) -> dict[str, float]:
     """The ``temperature`` and ``top_p`` on which all sources agree.
 
     Args:
         sources: settings of runs or of a preset.
-        given: flags of the command line; the sources may differ in these.
+        typed_flags: flags of the command line; the sources may differ in these.
 
     Raises:
         UserError: the sources differ, or the roles of one source differ.
     """
     flags = {"temperature": "--temperature", "top_p": "--top-p"}
     for name, flag in flags.items():
-        if mixed := [each for each in sources if getattr(each, name) is None and flag not in given]:
+        if mixed := [
+            each for each in sources if getattr(each, name) is None and flag not in typed_flags
+        ]:
             raise UserError(
                 f"{mixed[0].source} samples its roles at different {name}; say which with {flag}"
             )
     return {
         name: getattr(sources[0], name)
         for name, flag in flags.items()
-        if sources and _agreed(sources, name, attrgetter(name), given, flag)
+        if sources and _agreed(sources, name, attrgetter(name), typed_flags, flag)
     }
 
 
-def checking(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[str, Any]:
+def checking(sources: Sequence[Inherited], typed_flags: Collection[str] = ()) -> dict[str, Any]:
     """The checker on which all sources agree, as the setting ``scoring``; nothing if a flag in
-    ``given`` decides.
+    ``typed_flags`` decides.
 
     Raises:
         UserError: the sources differ.
     """
     flag = "--scoring.checker"
-    if not sources or not _agreed(sources, "checkers", attrgetter("checker"), given, flag):
+    if not sources or not _agreed(sources, "checkers", attrgetter("checker"), typed_flags, flag):
         return {}
     return {"scoring": {"checker": sources[0].checker}}
 
@@ -141,7 +143,7 @@ def checking(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[
 def prompting(
     sources: Sequence[Inherited],
     env: str,
-    given: Collection[str] = (),
+    typed_flags: Collection[str] = (),
     flag: Callable[[str], str] = lambda name: f"--{name.replace('_', '-')}",
     *,
     whole: bool = False,
@@ -154,7 +156,7 @@ def prompting(
     Args:
         sources: settings of runs or of a preset.
         env: name of the environment.
-        given: flags of the command line; the sources may differ in these.
+        typed_flags: flags of the command line; the sources may differ in these.
         flag: maps a setting's name to the flag that decides it.
         whole: take all settings of sources of that environment, not only the prompt settings.
 
@@ -164,12 +166,16 @@ def prompting(
     same_env = [source for source in sources if source.env == env]
     limits = [source for source in same_env or sources if source.limit]
     values: dict[str, Any] = {}
-    if limits and _agreed(limits, _LIMIT, lambda source: source.limit, given, flag(_LIMIT)):
+    if limits and _agreed(limits, _LIMIT, lambda source: source.limit, typed_flags, flag(_LIMIT)):
         values |= {_LIMIT: limits[0].limit, "eval_max_new_tokens": limits[0].limit}
     known = dict.fromkeys(name for source in same_env for name in source.settings)
     for name in known if whole else [name for name in _PROMPTING if name in known]:
         if name not in values and _agreed(
-            same_env, name, lambda source, name=name: source.settings.get(name), given, flag(name)
+            same_env,
+            name,
+            lambda source, name=name: source.settings.get(name),
+            typed_flags,
+            flag(name),
         ):
             values[name] = same_env[0].settings[name]
     return values
@@ -188,8 +194,8 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     defaults. ``kind.fitting`` gives the defaults for the models; a printed line names them.
     """
     parsed = parse_flags(kind, argv, prog=prog)
-    given = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
-    values = parsed.inherited(given) if hasattr(parsed, "inherited") else {}
+    typed_flags = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
+    values = parsed.inherited(typed_flags) if hasattr(parsed, "inherited") else {}
     if values:
         parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))
     if not hasattr(parsed, "fitting"):
@@ -198,7 +204,7 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     fit = {
         name: value
         for name, value in parsed.fitting().items()
-        if name not in named and f"--{name.replace('_', '-')}" not in given
+        if name not in named and f"--{name.replace('_', '-')}" not in typed_flags
     }
     if fit and (line := sentence(fit, parsed.models())):
         print(line, flush=True)
@@ -209,11 +215,11 @@ def _agreed(
     sources: Sequence[Inherited],
     name: str,
     read: Callable[[Inherited], Any],
-    given: Collection[str],
+    typed_flags: Collection[str],
     flag: str,
 ) -> bool:
     """Check that all sources agree; False if a flag decides instead."""
-    if flag in given:
+    if flag in typed_flags:
         return False
     first, *others = sources
     for other in others:

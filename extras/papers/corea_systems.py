@@ -161,17 +161,17 @@ def systems_by_set(
     """The systems on each set, with thresholds and recalibrations of that set alone.
 
     Args:
-        answered: as of :func:`systems`, the responses to each set.
+        answered: model -> its responses to each set.
         choice: how the threshold is chosen.
-        size_ratio: as of :func:`systems`, like all that follow; their Q counts the questions of
-            all sets, one set after the other.
+        size_ratio: this and all others are those of :func:`systems`; Q counts the questions of all
+            sets, one set after the other.
     """
     by_set: list[list[System]] = []
     start = 0
-    for place, large in enumerate(answered["large"]):
+    for index, large in enumerate(answered["large"]):
         questions = slice(start, start := start + len(large.correct_QN))
         rows = systems(
-            {name: own[place] for name, own in answered.items()},
+            {name: sets[index] for name, sets in answered.items()},
             choice,
             size_ratio=size_ratio,
             output_weight=output_weight,
@@ -193,7 +193,7 @@ def systems(
     probe_QS: Floats | None = None,
     routing: Routing | None = None,
 ) -> Iterator[System]:
-    """Return every system for which there are responses.
+    """Yield every system for which there are responses.
 
     Args:
         answered: responses of ``large`` and of any of ``base``, ``rlvr``, ``brier``, ``corea``.
@@ -253,8 +253,7 @@ def systems(
                 np.broadcast_to(values_Q[:, None], own.correct_QS.shape).copy()
                 for values_Q in (routing.score_Q, cost_Q)
             )
-            how_paid = {"before_QS": cost_QS, "small_always": False}
-            yield decided("router", "rlvr", score_QS, **how_paid)
+            yield decided("router", "rlvr", score_QS, before_QS=cost_QS, small_always=False)
     if "brier" in costs:
         yield decided("brier-verb", "brier", costs["brier"].confidence_QS)
     if "corea" in costs:
@@ -270,7 +269,7 @@ def systems(
 
 
 def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
-    """Yield the controls for COREA's deferral."""
+    """The controls for COREA's deferral."""
     small, large = corea.cascade.small, corea.cascade.large
     share_QS = np.full_like(small.correct_QS, corea.deferred_QS.mean())
     yield "random", Deferral(corea.cascade, share_QS)
@@ -283,14 +282,14 @@ def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
 def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
     """Break ties of stated confidences by a probability in [0, 1]; NaN (none stated) stays NaN.
 
-    A model with a confidence reward uses few values (for L1 the best is the median of its expected
-    outcome, often 1), so no threshold can separate the many answers that share one value.
+    A model with a confidence reward uses few values: for L1 the best is the median of its expected
+    outcome, often 1. No threshold can separate the many answers that share one value.
     """
     return stated_QS + _TIE * (probability_QS - stated_QS)
 
 
 def _answers(own: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
-    """Convert responses to scored ones; a failed response is wrong, states nothing, costs 0."""
+    """Score responses; a failed one is wrong, without confidence and free."""
     used_QS2 = sum(own.used_QN2.values(), np.zeros((*own.correct_QN.shape, 2)))
     stored = {
         "correct": own.correct_QN,
@@ -314,7 +313,7 @@ def match_budgets(
 
 
 def curve_figures(deferral: Deferral) -> dict[str, float]:
-    """Return metrics of the whole curve, for systems that have a threshold."""
+    """Metrics of the whole curve; nothing for a system without a threshold."""
     if deferral.threshold_Q is None:
         return {}
     curve = deferral.cascade.curve()
@@ -335,7 +334,7 @@ def curve_figures(deferral: Deferral) -> dict[str, float]:
 
 
 def curve_content(deferral: Deferral) -> dict[str, Any]:
-    """Return the curve over thresholds and its metrics as JSON data."""
+    """The curve over thresholds and its metrics as JSON data."""
     curve = deferral.cascade.curve()
     return {
         "threshold": tuple(map(Exact, curve.threshold_D)),
@@ -364,7 +363,7 @@ def at_thresholds(deferral: Deferral) -> dict[str, dict[str, float]]:
     return points
 
 
-THRESHOLDS = tuple(place / 10 for place in range(12))
+THRESHOLDS = tuple(tenth / 10 for tenth in range(12))
 
 Measured = Mapping[str, Mapping[str, Resampled]]
 """System -> metric -> value with its bootstrap resamples."""

@@ -1,4 +1,4 @@
-"""Metrics of EAPO's systems, computed from their responses."""
+"""Metrics and tables of EAPO's systems, computed from their responses."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from coterie.evaluation.metrics.passk import pass_at_k
 from coterie.evaluation.table import figure_cell, interval_cell, make_table
 
 Figures = Mapping[str, Any]
-"""JSON names of the metrics: ``avg@n`` and ``pass@n``, resampled; ``f1``, the paper's reward;
-``variance`` of correctness, between and within questions, and ``f1_variance``; ``tokens`` that the
-policy wrote for one answer, and ``expert_tokens`` in its context."""
+"""Metrics by their names in JSON: ``avg@n`` and ``pass@n`` with resamples; ``f1``, the paper's
+reward; ``variance`` of correctness, between and within questions, and ``f1_variance``; ``tokens``
+that the policy wrote for one answer, and ``expert_tokens`` in its context."""
 
 
 def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figures:
-    """Return means over questions; kept per question, so that two systems' resamples pair up.
+    """Means over questions; two systems have paired resamples.
 
     Args:
         own: a system's responses.
@@ -49,8 +49,8 @@ def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figur
 
 
 def mean_of_sets(figures_by_set: Sequence[Figures]) -> dict[str, float]:
-    """Return the unweighted mean over sets, as the paper's "Avg" has it (arXiv:2509.23730, table
-    1): of F1 ("Pass@32" there), of its variance between questions ("Var"), and of correctness."""
+    """Unweighted means over sets, the paper's "Avg" (arXiv:2509.23730, table 1): of F1 ("Pass@32"
+    there), of its variance between questions ("Var"), and of correctness."""
     return {
         "avg@n": float(np.mean([figures["avg@n"].value for figures in figures_by_set])),
         "f1": float(np.mean([figures["f1"] for figures in figures_by_set])),
@@ -59,7 +59,7 @@ def mean_of_sets(figures_by_set: Sequence[Figures]) -> dict[str, float]:
 
 
 def means_table(means_by_label: Mapping[str, Mapping[str, float]], title: str) -> Table:
-    """Build the table of means over sets."""
+    """The table of means over sets."""
     return make_table(
         title,
         "system",
@@ -72,7 +72,7 @@ def means_table(means_by_label: Mapping[str, Mapping[str, float]], title: str) -
 
 
 def figures_table(figures_by_label: Mapping[str, Figures], title: str) -> Table:
-    """Build a table with one line per system; ``tokens``: the policy's plus its experts'."""
+    """A table with one line per system; ``tokens``: the policy's plus its experts'."""
     return make_table(
         title,
         "system",
@@ -95,7 +95,7 @@ def figures_table(figures_by_label: Mapping[str, Figures], title: str) -> Table:
 
 
 def f1_table(figures_by_label: Mapping[str, Figures]) -> Table:
-    """Build the table of the paper's metrics: mean F1, and its variance between questions."""
+    """The table of the paper's metrics: mean F1, and its variance."""
     return make_table(
         "F1",
         "system",

@@ -14,7 +14,7 @@ from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.settings import ComparisonSettings
 
 Pick = Literal["any", "wrong"]
-Told = Mapping[str, Sequence[str]]
+Replies = Mapping[str, Sequence[str]]
 """Problem id -> the experts' replies, in the order of their seats."""
 
 
@@ -43,13 +43,13 @@ def sample_replies(
     if temperature is not None:
         settings = replace(settings, temperature=temperature)
     # An evaluation has no experts: the expert takes the policy's seat, in the expert's format.
-    alone = replace(
+    expert_env = replace(
         env, max_new_tokens=env.expert_max_new_tokens, eval_max_new_tokens=0, opens_thinking=False
     )
     lineup = Lineup(
         "replies",
         "eapo-consultation",
-        alone,
+        expert_env,
         "eval",
         {"policy": (expert,)},
         "policy",
@@ -64,7 +64,9 @@ def sample_replies(
     return jobs
 
 
-def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[list[Told], float]:
+def pick_replies(
+    jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int
+) -> tuple[list[Replies], float]:
     """Return (the experts' replies for each job's set, share of wrong ones). Every answer to a
     problem gets the same replies.
 
@@ -74,7 +76,7 @@ def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[l
         experts: replies to a question.
         seed: seed of the choice.
     """
-    replies_by_problem: list[Told] = []
+    replies_by_problem: list[Replies] = []
     wrong: list[bool] = []
     for job in jobs:
         records: dict[str, list[Mapping[str, Any]]] = {}
