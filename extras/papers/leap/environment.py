@@ -40,21 +40,21 @@ LONGEST = 2000
 
 
 def levenshtein(first: str, second: str) -> int:
-    """Return the number of edits (insert, delete, replace) that turn ``first`` into ``second``."""
+    """Count the edits (insert, delete, replace) that turn ``first`` into ``second``."""
     left = np.frombuffer(first.encode("utf-32-le", "replace"), np.uint32)
     right = np.frombuffer(second.encode("utf-32-le", "replace"), np.uint32)
-    places = np.arange(len(right) + 1)
-    row = places.copy()
+    positions = np.arange(len(right) + 1)
+    row = positions.copy()
     for number, character in enumerate(left, start=1):
         best = np.minimum(row[1:] + 1, row[:-1] + (right != character))
         row = np.concatenate(([number], best))
-        # An insertion costs 1 per place: subtract that, then take the running minimum.
-        row = np.minimum.accumulate(row - places) + places
+        # An insertion costs 1 per position: subtract that, then take the running minimum.
+        row = np.minimum.accumulate(row - positions) + positions
     return int(row[-1])
 
 
 def similarity(first: str, second: str) -> float:
-    """Return 1 minus the edit distance over the longer length, in [0, 1]."""
+    """1 minus the edit distance over the longer length, in [0, 1]."""
     first, second = first[:LONGEST], second[:LONGEST]
     longest = max(len(first), len(second))
     return 1.0 if not longest else 1 - levenshtein(first, second) / longest
@@ -102,7 +102,7 @@ class Path:
     failed: bool = False
 
     def checks(self, problem: Problem) -> list[str]:
-        """Return what the scorer must check: the path's answer, if it has one."""
+        """The texts that the scorer must check: the path's answer, if it has one."""
         check = None if self.failed else graded_part(self.own, problem.kind)
         return [] if check is None else [check]
 
@@ -200,8 +200,7 @@ class LeapEnv(ConversationEnv, guarded=False):
         return not path.failed and path.tokens < self.settings.max_new_tokens
 
     def _peers(self, paths: Mapping[str, Path], reader: str, pauses: int) -> str:
-        """Return what a path reads after a pause; a path that answered before its first pause
-        has no summary."""
+        """What a path reads after a pause; paths that answered before it may have no summary."""
         others = {a: path.summary for a, path in paths.items() if a != reader and path.summary}
         seed = derive_seed("leap", self.episode_seed, pauses, reader)
         settings = self.settings
