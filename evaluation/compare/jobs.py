@@ -227,8 +227,8 @@ def make_job(
             with other settings get another file instead of an error.
     """
     who = {
-        role: [[policy.name, policy.identity] for policy in own]
-        for role, own in lineup.policies.items()
+        role: [[policy.name, policy.identity] for policy in players]
+        for role, players in lineup.policies.items()
     }
     identity: dict[str, Any] = {
         "policies": who,

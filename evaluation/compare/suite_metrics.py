@@ -169,11 +169,11 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
         seed: of the bootstrap.
     """
     policies = list(sets[0])
-    samples = min(own.samples for answered in sets for own in answered.values())
+    samples = min(responses.samples for answered in sets for responses in answered.values())
     columns: list[Floats] = []
     binary = are_binary(sets)
     for answered in sets:
-        correct = {name: own.correct_QN for name, own in answered.items()}
+        correct = {name: responses.correct_QN for name, responses in answered.items()}
         single = [pass_at_k(correct[name], k) for name in policies for k in range(1, samples + 1)]
         team = [team_pass_at_k(correct, k) for k in range(1, samples + 1) if binary]
         columns.append(np.stack([*single, *team], axis=1))
@@ -195,7 +195,9 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
 
 def are_binary(sets: Sequence[Mapping[str, Responses]]) -> bool:
     """Whether every score is 0 or 1."""
-    return all(is_binary(own.correct_QN) for answered in sets for own in answered.values())
+    return all(
+        is_binary(responses.correct_QN) for answered in sets for responses in answered.values()
+    )
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,10 @@ def score(
     decompositions = pairs(alone, **drawn) if binary else []
     calibrated = reliability(alone, **drawn)
     runs = [
-        {n: calibration_over_runs(own.confidence_QN, own.correct_QN) for n, own in answers.items()}
+        {
+            n: calibration_over_runs(responses.confidence_QN, responses.correct_QN)
+            for n, responses in answers.items()
+        }
         for answers in alone
     ]
     name = answered[0].suite
@@ -154,7 +157,7 @@ def score(
         },
         "runs": {
             name: averaged_over_sets(
-                [own[name] for own in runs],
+                [figures[name] for figures in runs],
                 [len(answers.questions.problems) for answers in answered],
             )
             for name in alone[0]

@@ -65,9 +65,9 @@ def verifying(
         tokens: length of the longest judgement.
     """
     problems: dict[str, Problem] = {}
-    for own in answered.values():
+    for responses in answered.values():
         for q, problem in enumerate(questions.problems):
-            for vote, record in zip(own.votes[q], own.records[q]):
+            for vote, record in zip(responses.votes[q], responses.records[q]):
                 if vote is not None and record is not None:
                     rating = _rating_problem(
                         problem, vote, str(record["answer"]), int(record["correct"])
@@ -99,7 +99,9 @@ def judgements(job: Job, questions: Questions, votes: Mapping[str, Responses]) -
     by_question: list[dict[str, Judged]] = []
     for q, problem in enumerate(questions.problems):
         row: dict[str, Judged] = {}
-        for vote in {vote for own in votes.values() for vote in own.votes[q] if vote is not None}:
+        for vote in {
+            vote for responses in votes.values() for vote in responses.votes[q] if vote is not None
+        }:
             if record := stored.get((_id(problem, vote), 0)):
                 trust = record["confidence"]
                 prompt, sampled = record["used"][verifier]
@@ -122,8 +124,8 @@ def verified(answered: Mapping[str, Responses], judgements: Judgements, verifier
     for q, judged in enumerate(judgements):
         candidates: dict[str, list[float]] = {}
         for name, count in counts.items():
-            own = answered[name]
-            for vote, right in zip(own.votes[q][:count], own.correct_QN[q][:count]):
+            responses = answered[name]
+            for vote, right in zip(responses.votes[q][:count], responses.correct_QN[q][:count]):
                 if vote is not None:
                     candidates.setdefault(vote, []).append(float(right))
         scores.append(_chosen(candidates, judged))

@@ -249,7 +249,7 @@ def compare(settings: CoreaComparison) -> None:
     by_model = {
         name: [job.responses() for job in jobs_of_model] for name, jobs_of_model in jobs.items()
     }
-    answered = {name: pool(own) for name, own in by_model.items()}
+    answered = {name: pool(sets) for name, sets in by_model.items()}
     more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
     if fitted and fit_job:
         fitting_responses = fit_job.responses()
@@ -314,17 +314,19 @@ def _show(
     if knowable:
         solvable = sum(bool(p.meta.get("solvable", True)) for q in scored for p in q.problems)
         console.print(table(knowable, f"the {solvable} that can be known"))
-    by_name = {q.name: own for q, own in zip(scored, measured)} if len(scored) > 1 else {}
-    averages = {name: _mean([measured[i] for i in own]) for name, own in groups.items()}
-    for name, own in {**averages, **by_name}.items():
-        console.print(table(own, name))
+    by_name = {q.name: metrics for q, metrics in zip(scored, measured)} if len(scored) > 1 else {}
+    averages = {name: _mean([measured[i] for i in indices]) for name, indices in groups.items()}
+    for name, metrics in {**averages, **by_name}.items():
+        console.print(table(metrics, name))
     rows_of_system = zip(*by_set, strict=True)
     deferrals = {
         rows[0].name: Deferral.join([row.deferral for row in rows if row.deferral])
         for rows in rows_of_system
         if rows[0].deferral
     }
-    deferring = {name: own for name, own in deferrals.items() if own.threshold_Q is not None}
+    deferring = {
+        name: deferral for name, deferral in deferrals.items() if deferral.threshold_Q is not None
+    }
     content = {
         "systems": results,
         "solvable": knowable,
@@ -332,10 +334,10 @@ def _show(
         "averages": averages,
         "runs": {
             "systems": spread,
-            "sets": {questions.name: own for questions, own in zip(scored, runs)},
+            "sets": {questions.name: of_set for questions, of_set in zip(scored, runs)},
             "averages": {
-                name: _mean_of_runs([runs[i] for i in own], [counts[i] for i in own])
-                for name, own in groups.items()
+                name: _mean_of_runs([runs[i] for i in indices], [counts[i] for i in indices])
+                for name, indices in groups.items()
             },
         },
         "curves": {name: curve_content(deferral) for name, deferral in deferring.items()},
@@ -357,14 +359,16 @@ def _show(
 def _mean(sets: Sequence[Measured]) -> Measured:
     """Average every system's metrics over several sets."""
     return {
-        name: sets[0][name] if len(sets) == 1 else average([own[name] for own in sets])
+        name: sets[0][name] if len(sets) == 1 else average([of_set[name] for of_set in sets])
         for name in sets[0]
     }
 
 
 def _mean_of_runs(sets: Sequence[Runs], questions: Sequence[int]) -> Runs:
     """Average every system's means and deviations over several sets."""
-    return {name: averaged_over_sets([own[name] for own in sets], questions) for name in sets[0]}
+    return {
+        name: averaged_over_sets([of_set[name] for of_set in sets], questions) for name in sets[0]
+    }
 
 
 def _knowable(

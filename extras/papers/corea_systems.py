@@ -206,14 +206,14 @@ def systems(
         routing: the router's output for the questions.
     """
     costs = {
-        name: _answers(own, size_ratio if name == "large" else 1.0, output_weight)
-        for name, own in answered.items()
+        name: _answers(responses, size_ratio if name == "large" else 1.0, output_weight)
+        for name, responses in answered.items()
     }
     large = costs["large"]
 
     def system(name: str, key: str, deferral: Deferral, calls: int = 1) -> System:
-        own, other = answered[key], answered["large"]
-        return cascaded(name, SYSTEMS[name], deferral, own, other, calls=calls)
+        small, last = answered[key], answered["large"]
+        return cascaded(name, SYSTEMS[name], deferral, small, last, calls=calls)
 
     def decided(name: str, key: str, score_QS: Floats, calls: int = 1, **more: Any) -> System:
         cascade = Cascade(costs[key], large, score_QS, **more)
@@ -225,23 +225,23 @@ def systems(
         if key in costs:
             cascade = Cascade(costs[key], large, costs[key].confidence_QS)
             yield system(name, key, Deferral(cascade, np.zeros_like(large.correct_QS)))
-    alone = Cascade(large, large, large.confidence_QS, small_always=False)
-    yield system("llm", "large", Deferral(alone, np.ones_like(large.correct_QS)))
+    only_large = Cascade(large, large, large.confidence_QS, small_always=False)
+    yield system("llm", "large", Deferral(only_large, np.ones_like(large.correct_QS)))
 
     for prefix, key in (("slm", "base"), ("rlvr", "rlvr")):
         if key in costs:
-            own, stated_QS = costs[key], costs[key].confidence_QS
+            scored, stated_QS = costs[key], costs[key].confidence_QS
             yield decided(f"{prefix}-verb", key, stated_QS)
             for method in _FITS:
-                mapped_QS = recalibrated(stated_QS, own.correct_QS, method)
+                mapped_QS = recalibrated(stated_QS, scored.correct_QS, method)
                 yield decided(f"{prefix}-{method}", key, mapped_QS)
     if "rlvr" in costs:
-        own = costs["rlvr"]
+        scored = costs["rlvr"]
         if "rlvr" in probability_QS:
             yield decided("rlvr-avgprob", "rlvr", probability_QS["rlvr"])
-        if (samples := own.correct_QS.shape[1]) > 1:
+        if (samples := scored.correct_QS.shape[1]) > 1:
             # A system that uses agreement pays for every response to the question.
-            others_QS = own.cost_QS.sum(axis=1, keepdims=True) - own.cost_QS
+            others_QS = scored.cost_QS.sum(axis=1, keepdims=True) - scored.cost_QS
             agreed_QS = answered["rlvr"].agreement_QN()
             yield decided("rlvr-agreement", "rlvr", agreed_QS, samples, before_QS=others_QS)
         if probe_QS is not None:
@@ -250,7 +250,7 @@ def systems(
             # The router decides before the small model answers, once per question.
             cost_Q = routing.prompt_Q + output_weight * routing.output_Q
             score_QS, cost_QS = (
-                np.broadcast_to(values_Q[:, None], own.correct_QS.shape).copy()
+                np.broadcast_to(values_Q[:, None], scored.correct_QS.shape).copy()
                 for values_Q in (routing.score_Q, cost_Q)
             )
             yield decided("router", "rlvr", score_QS, before_QS=cost_QS, small_always=False)
@@ -288,12 +288,12 @@ def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
     return stated_QS + _TIE * (probability_QS - stated_QS)
 
 
-def _answers(own: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
+def _answers(responses: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
     """Score responses; a failed one is wrong, without confidence and free."""
-    used_QS2 = sum(own.used_QN2.values(), np.zeros((*own.correct_QN.shape, 2)))
+    used_QS2 = sum(responses.used_QN2.values(), np.zeros((*responses.correct_QN.shape, 2)))
     stored = {
-        "correct": own.correct_QN,
-        "confidence": own.confidence_QN,
+        "correct": responses.correct_QN,
+        "confidence": responses.confidence_QN,
         "prompt": used_QS2[..., 0],
         "output": used_QS2[..., 1],
     }

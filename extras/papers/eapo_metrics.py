@@ -19,22 +19,22 @@ reward; ``variance`` of correctness, between and within questions, and ``f1_vari
 that the policy wrote for one answer, and ``expert_tokens`` in its context."""
 
 
-def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figures:
+def measure_responses(responses: Responses | None, resamples: int, seed: int) -> Figures:
     """Means over questions; two systems have paired resamples.
 
     Args:
-        own: a system's responses.
+        responses: a system's responses.
         resamples: number of bootstrap resamples over questions.
         seed: seed of the resamples.
     """
-    assert own is not None, "a system of one lineup"
-    score_QN = own.correct_QN
+    assert responses is not None, "a system of one lineup"
+    score_QN = responses.correct_QN
     mean, passed = (
         column_means({"": column_Q}, resamples, seed)[""]
         for column_Q in (mean_at_n(score_QN), pass_at_k(score_QN, score_QN.shape[1]))
     )
     means = {
-        name: float(mean_present(mean_at_n(own.measured[name])))
+        name: float(mean_present(mean_at_n(responses.measured[name])))
         for name in ("f1", "response_tokens", "expert_tokens")
     }
     return {
@@ -42,7 +42,7 @@ def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figur
         "pass@n": passed,
         "f1": means["f1"],
         "variance": variance(score_QN),
-        "f1_variance": variance(own.measured["f1"]),
+        "f1_variance": variance(responses.measured["f1"]),
         "tokens": means["response_tokens"],
         "expert_tokens": means["expert_tokens"],
     }

@@ -69,11 +69,11 @@ def probe_scores(
     return _by_question(score_N, scored)
 
 
-def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
+def mean_probabilities(policy: NamedPolicy, responses: Responses) -> Floats:
     """Return (Q, S) arithmetic means of the sampled tokens' probabilities in the learner's forward
     pass at temperature 1, whatever the sampling temperature; NaN where there is no response."""
     handle = _handle(policy)
-    rows = [_row(tokens, prompt) for tokens, prompt in _tokens(own.records)]
+    rows = [_row(tokens, prompt) for tokens, prompt in _tokens(responses.records)]
     mean_N = np.zeros(len(rows))
     with torch.no_grad(), handle.active():
         for chosen in micro_batches(rows, _TOKENS_AT_ONCE, shares_from=handle.shares_from):
@@ -84,7 +84,7 @@ def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
             row_N = batch.mask_BT.nonzero()[:, 0].cpu().numpy()
             total = np.bincount(row_N, logp_N.double().exp().cpu().numpy(), len(chosen))
             mean_N[chosen] = total / np.maximum(np.bincount(row_N, minlength=len(chosen)), 1)
-    return _by_question(mean_N, own)
+    return _by_question(mean_N, responses)
 
 
 def _handle(policy: NamedPolicy) -> ModelHandle:
