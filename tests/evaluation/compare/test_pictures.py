@@ -34,7 +34,7 @@ def axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def system(name: str, value: float, players: tuple[str, ...], oracle: bool = False) -> System:
     spent = {player: np.array([[100.0, 10.0]] * 4) for player in players}
     alone = name in players
-    return System(name, name, np.full(4, value), spent, np.ones(4), oracle=oracle, alone=alone)
+    return System(name, name, np.full(4, value), spent, np.ones(4), oracle=oracle, is_single=alone)
 
 
 def test_rows_are_sorted_coloured_by_policy_and_labelled(axes: list[Any], tmp_path: Path) -> None:
