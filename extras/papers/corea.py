@@ -195,9 +195,10 @@ class CoreaComparison(ComparisonSettings):
                 # These are means over the paper's sets, which --problems replaces.
                 values.pop("averages", None)
         sources = self._sources()
+        drawn = sampling(sources, typed_flags)
         prompts = prompting(sources, _ENV, typed_flags)
         prompts.pop("eval_max_new_tokens", None)
-        return values | sampling(sources, typed_flags) | prompts | checking(sources, typed_flags)
+        return values | drawn | prompts | checking(sources, typed_flags)
 
     def _sources(self) -> list[Inherited]:
         if self.preset:

@@ -156,6 +156,7 @@ class EapoComparison(ComparisonSettings):
             }
             env = to_plain(paper.env)
         sources = self._sources()
+        drawn = sampling(sources, typed_flags)
         prompts = prompting(sources, _ENV, typed_flags, _flag)
         # Peers get the same prompts as all other systems.
         all_prompts = {**vars(self.env), **prompts}
@@ -172,7 +173,7 @@ class EapoComparison(ComparisonSettings):
                 if f"--leap.{name.replace('_', '-')}" not in typed_flags
             }
         values |= {"leap": leap} if leap else {}
-        return values | sampling(sources, typed_flags) | checking(sources, typed_flags)
+        return values | drawn | checking(sources, typed_flags)
 
     def _sources(self) -> list[Inherited]:
         if self.preset:
