@@ -49,7 +49,7 @@ def _compare(argv: Sequence[str]) -> int:
     if argv[0] not in known:
         near = did_you_mean(argv[0], known)
         raise UserError(f"unknown comparison {argv[0]!r}; {near}known: {', '.join(known)}")
-    from coterie.evaluation.compare.inherited import parse
+    from coterie.evaluation.compare.inherited_settings import parse
 
     module, settings, run = known[argv[0]]
     comparison = importlib.import_module(module)

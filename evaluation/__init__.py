@@ -1,4 +1,4 @@
-"""Metrics, tables, and what an environment measures."""
+"""Metrics, tables, and the evaluations of environments."""
 
 from typing import Protocol
 
@@ -18,10 +18,10 @@ class Evaluated(Protocol):
 
 
 def evaluation_of(spec: Evaluated) -> Evaluation:
-    """The evaluation that an environment's spec names; without one, that of its rewards.
+    """Load the evaluation that an environment's spec names; by default, that of its rewards.
 
     Raises:
-        UserError: what it names cannot be loaded, or is something else.
+        UserError: it cannot be loaded, or is no :class:`Evaluation`.
     """
     path = spec.evaluation or "coterie.evaluation.per_episode:EVALUATION"
     title = f"the evaluation of env {spec.name!r} ({path})"

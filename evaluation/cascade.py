@@ -75,21 +75,21 @@ class ThresholdChoice:
     cost_share: float = 0.8
     fixed: float = 0.5
     on_test: bool = False
-    """Choose on the very questions that are scored, as COREA does (arXiv:2603.03752)."""
+    """Choose on the scored questions themselves, as COREA does (arXiv:2603.03752)."""
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """Responses of both models, question by question, and the score that decides between them."""
+    """Responses of both models to each question, and the score that decides between them."""
 
     small: ScoredResponses
     large: ScoredResponses
     score_QS: Floats
-    """The small response stands where this reaches the threshold; NaN never does."""
+    """The small response is kept if its score reaches the threshold; NaN never does."""
     before_QS: Floats | float = 0.0
-    """What is paid ahead of both, such as a router."""
+    """Cost before either model answers, such as a router's."""
     small_always: bool = True
-    """Whether the small model is paid for questions that it does not answer."""
+    """Whether a deferred question also costs the small model's response."""
 
     def of(self, chosen_Q: Mask) -> "Cascade":
         """The cascade on the chosen questions."""
@@ -113,24 +113,24 @@ class Cascade:
                 np.concatenate([part.cost_QS for part in parts]),
             )
 
-        before = [np.broadcast_to(own.before_QS, own.score_QS.shape) for own in cascades]
+        before = [np.broadcast_to(part.before_QS, part.score_QS.shape) for part in cascades]
         return Cascade(
-            joined([own.small for own in cascades]),
-            joined([own.large for own in cascades]),
-            np.concatenate([own.score_QS for own in cascades]),
+            joined([part.small for part in cascades]),
+            joined([part.large for part in cascades]),
+            np.concatenate([part.score_QS for part in cascades]),
             np.concatenate(before),
             cascades[0].small_always,
         )
 
     @property
     def deferred_cost_QS(self) -> Floats:
-        """What a deferred question costs."""
-        own_QS = self.small.cost_QS if self.small_always else np.zeros_like(self.small.cost_QS)
-        return self.before_QS + own_QS + self.large.cost_QS
+        """Cost of a deferred question."""
+        small_QS = self.small.cost_QS if self.small_always else np.zeros_like(self.small.cost_QS)
+        return self.before_QS + small_QS + self.large.cost_QS
 
     @property
     def kept_cost_QS(self) -> Floats:
-        """What a question costs that the small model answers."""
+        """Cost of a question that the small model answers."""
         return self.before_QS + self.small.cost_QS
 
     def curve(self) -> DeferralCurve:
@@ -145,7 +145,7 @@ class Cascade:
         )
 
     def threshold(self, choice: ThresholdChoice) -> float:
-        """The threshold that these questions choose."""
+        """Choose a threshold on these questions."""
         return choose_threshold(
             self.curve(),
             choice.source,
@@ -156,7 +156,7 @@ class Cascade:
         )
 
     def thresholds(self, choice: ThresholdChoice) -> Floats:
-        """(Q,) the threshold of each question: each half's is chosen on the other half."""
+        """(Q,) threshold of each question; that of each half is chosen on the other half."""
         questions = len(self.score_QS)
         if choice.on_test or questions < 2:
             return np.full(questions, self.threshold(choice))
@@ -167,7 +167,7 @@ class Cascade:
 
     def defer(self, threshold_Q: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """(Q, S) whether the large model answers."""
-        # NaN compares false: silence is deferred.
+        # NaN compares false, so a missing confidence is deferred.
         return ~(self.score_QS >= as_floats(threshold_Q)[:, None])
 
 
@@ -199,10 +199,10 @@ class QuestionColumns:
 def measure(
     cascade: Cascade, deferred_QS: npt.ArrayLike, *, resamples: int, seed: int
 ) -> dict[str, Resampled]:
-    """Calibration of the score, and what the cascade gives when it defers so.
+    """Calibration of the score, and accuracy and cost of the cascade with these decisions.
 
     ``accuracy_small``, ``accuracy_large``, ``ece``, ``auroc``, ``output_ratio``, ``accuracy``,
-    ``cost``, ``cost_large``, ``deferred``, ``random_gain`` (above random deferral of as many),
+    ``cost``, ``cost_large``, ``deferred``, ``random_gain`` (over random deferral of as many),
     ``saving`` and ``loss`` (both against the large model alone); ``helped`` and ``harmed``, the
     shares of all responses that deferral made right and made wrong.
 
@@ -240,16 +240,16 @@ def measure(
 def average(sets: Sequence[Mapping[str, Resampled]]) -> dict[str, Resampled]:
     """Every metric of :func:`measure` over several sets, each weighted by its questions.
 
-    ECE, AUROC and ``random_gain`` are means of the sets' own; ``saving`` is that of the mean costs.
+    ECE, AUROC and ``random_gain`` are averaged over sets; ``saving`` is that of the mean costs.
 
     Args:
         sets: the metrics of each set, with as many resamples and independent ones.
     """
-    counts = [next(iter(own.values())).count for own in sets]
+    counts = [next(iter(metrics_of_set.values())).count for metrics_of_set in sets]
     weights = as_floats(counts) / sum(counts)
 
     def mean(name: str) -> Resampled:
-        parts = [own[name] for own in sets]
+        parts = [metrics_of_set[name] for metrics_of_set in sets]
         drawn = sum(w * part.replicates for w, part in zip(weights, parts))
         value = sum(w * part.value for w, part in zip(weights, parts))
         return Resampled(float(value), np.asarray(drawn), sum(counts))

@@ -1,4 +1,4 @@
-"""What an environment's evaluation is made of, and what it gives."""
+"""The parts of an environment's evaluation, and the figures that it computes."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from coterie.evaluation.reading import Reading
 # Q problems, M columns, R resamples
 
 Outcomes = dict[str, Any]
-"""Problem by problem, as JSON data: stored with a run, so that intervals and paired differences can
-be computed at any later time without sampling again."""
+"""Results of each problem as JSON data. A run stores them, so that intervals and paired differences
+can be computed later without sampling."""
 
 
 class Play(Protocol):
@@ -25,7 +25,7 @@ class Play(Protocol):
     def __call__(
         self, problems: Sequence[Problem], *, mode: str, replicas: int = 1
     ) -> Awaitable[list[Episode]]:
-        """``replicas`` episodes per problem, side by side, in the order of the problems."""
+        """Play ``replicas`` episodes of each problem; return them in the order of the problems."""
         ...
 
 
@@ -38,12 +38,12 @@ class Row:
     better: str = "higher"
     """``higher``, ``lower`` or ``neither``."""
     rare: bool = False
-    """Left out where it is 0 throughout: a count of what seldom happens."""
+    """Hide the row where it is always 0; for counts of rare events."""
 
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars of parts that sum to one, under each other."""
+    """Horizontal bars, each divided into parts that sum to one."""
 
     title: str
     note: str
@@ -54,14 +54,14 @@ class Bars:
 
 @dataclass(frozen=True)
 class Dots:
-    """Dots over the unit square, where the diagonal is what should be."""
+    """Dots in the unit square; ideal dots lie on the diagonal."""
 
     title: str
     note: str
     x_label: str
     y_label: str
     sets: list[tuple[str, list[tuple[float, float, float]]]]
-    """(label, [(x, y, share of the whole)]): the share is a dot's area."""
+    """(label, [(x, y, share)]); the share sets the area of a dot."""
 
 
 Picture = Bars | Dots
@@ -72,9 +72,9 @@ class Evaluation:
     """How one environment is evaluated."""
 
     examine: Callable[[Play, Sequence[Problem], Sequence[str], Any], Awaitable[Outcomes]]
-    """(play, problems, roles, the environment's settings) -> outcomes: samples once."""
+    """(play, problems, roles, the environment's settings) -> outcomes. Only this samples."""
     estimate: Callable[[Outcomes, int, int], dict[str, Resampled]]
-    """(outcomes, resamples, seed) -> metrics by flat name: samples nothing."""
+    """(outcomes, resamples, seed) -> metrics by flat name."""
     rows: Callable[[Sequence[str]], list[Row]]
     """roles -> the lines of the table."""
     headline: Callable[[Sequence[str]], list[str]] = lambda roles: [
@@ -84,15 +84,15 @@ class Evaluation:
     pictures: Callable[[Mapping[str, Outcomes]], list[Picture]] = lambda outcomes: []
     """Outcomes by name (``before``, ``after``) -> what a report shows of them."""
     further: Callable[[Iterable[str]], list[Row]] = lambda metrics: []
-    """Names of all metrics -> more lines, for metrics that only measuring makes known."""
+    """Names of all metrics -> more lines, for metrics whose names are known only afterwards."""
     answers: Callable[[Sequence[str], Any], int] = lambda roles, settings: len(roles)
-    """(roles, the environment's settings) -> how many answers of models one held-out problem takes,
-    about."""
+    """(roles, the environment's settings) -> approximate number of model answers to one held-out
+    problem."""
     reading: Reading = field(default_factory=Reading)
     """Tags, marks and phases of its episodes in a report."""
 
     def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:
-        """The lines of the table; ``measured`` are mappings by metric, such as of two moments."""
+        """The lines of the table for the metrics ``measured``, such as before and after."""
         metrics = dict.fromkeys(name for metrics_at in measured for name in metrics_at)
         return [
             row
@@ -102,7 +102,7 @@ class Evaluation:
 
 
 def _is_zero(value: Any) -> bool:
-    """Whether a figure is 0, or was not measured."""
+    """Whether a figure is 0 or missing."""
     return value is None or (value.value if isinstance(value, Resampled) else value) == 0
 
 
@@ -123,8 +123,13 @@ def with_derived(
     derive: Callable[[Mapping[str, Floats]], Mapping[str, Floats]],
     count: Callable[[str], int],
 ) -> dict[str, Resampled]:
-    """``means`` and the functions of them that ``derive`` gives by name, computed alike for the
-    data and for every resample; ``count`` says how many questions are behind a name."""
+    """Add functions of means, computed for the data and for every resample.
+
+    Args:
+        means: metric -> its mean.
+        derive: means by name -> derived values by name.
+        count: derived name -> number of questions.
+    """
     point = derive({name: as_floats(mean.value) for name, mean in means.items()})
     drawn = derive({name: mean.replicates for name, mean in means.items()})
     return {**means} | {
@@ -139,8 +144,10 @@ def difference(first: Resampled, other: Resampled) -> Resampled:
 
 
 def verdict(change: Resampled, row: Row) -> str:
-    """``better`` or ``worse`` where the interval leaves out 0 and the row says what is better;
-    ``other`` where it does not; else empty."""
+    """What a change is called; empty if its interval includes 0.
+
+    ``better`` or ``worse`` by the direction of the row, ``other`` if the row has no direction.
+    """
     value, (low, high) = change.value, change.interval()
     if math.isnan(value) or math.isnan(low) or low <= 0 <= high:
         return ""

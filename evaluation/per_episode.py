@@ -12,7 +12,7 @@ from coterie.evaluation.evaluation import Evaluation, Outcomes, Play, Resampled,
 from coterie.evaluation.metrics.means import as_floats
 
 Measure = Callable[[Episode], Mapping[str, Any]]
-"""An episode -> numbers by name, None for what this episode has not."""
+"""Episode -> numbers by name; None for a number that the episode does not have."""
 
 
 def per_episode(
@@ -25,9 +25,9 @@ def per_episode(
 
     Args:
         measure: numbers of one episode by name; means over problems are shown.
-        better: name -> ``higher`` or ``lower``, for the changes that are to be called better or
+        better: name -> ``higher`` or ``lower``; changes of other names are neither better nor
             worse.
-        row: name -> its line, instead of the name itself.
+        row: name -> its line; by default the name is the label.
 
     Example: ``per_episode(lambda episode: {"right": episode.info["correct"]})``
     """
@@ -84,8 +84,7 @@ def measure(episode: Episode) -> dict[str, float | None]:
 
     ``reward/ROLE`` and its mean over roles, ``reward/team``; ``reward/ROLE/TERM`` where there are
     several terms; ``measured/ROLE/NAME``; ``episode/NAME`` for numbers and booleans in
-    ``Outcome.episode``; ``failed/team``, the share of the agents that failed, 1 where there is
-    none.
+    ``Outcome.episode``; ``failed/team``, the share of the agents that failed, 1 without any agent.
     """
     by_role: dict[str, list[Trajectory]] = {}
     # Each agent once, however many rows its contexts made.
@@ -98,14 +97,14 @@ def measure(episode: Episode) -> dict[str, float | None]:
     metrics["reward/team"] = _mean(value for value in rewards.values() if value is not None)
     for role, rows in answered.items():
         terms = dict.fromkeys(name for row in rows for name in row.reward_terms)
-        # One term alone is the reward itself.
+        # A single term equals the reward.
         for name in terms if len(terms) > 1 else ():
             values = (row.reward_terms[name] for row in rows if name in row.reward_terms)
             metrics[f"reward/{role}/{name}"] = _mean(values)
     for role, rows in answered.items():
         for name in dict.fromkeys(name for row in rows for name in row.info):
             values = [row.info[name] for row in rows if _is_number(row.info.get(name))]
-            # Who failed is said once, below.
+            # Failures are counted once, below.
             if values and name != "failed":
                 metrics[f"measured/{role}/{name}"] = _mean(values)
     for name, value in episode.info.items():

@@ -1,21 +1,21 @@
-"""What a report says of an environment's episodes and traces, as data."""
+"""How a report labels an environment's episodes and traces: tags, marks, headings, drawings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Measured = Mapping[str, Any]
-"""What an environment measured of one trace: ``Trajectory.info``."""
+"""Measurements of one trace: ``Trajectory.info``."""
 
 
 @dataclass(frozen=True)
 class Tag:
-    """A property of episodes, by which a reader chooses them."""
+    """A property by which a reader filters episodes."""
 
     name: str
     meaning: str
     given_by: tuple[tuple[str, Any], ...]
-    """(what is measured of a trace, its value): any of these in any trace gives the tag."""
+    """(measurement, value): a trace with any of these gives its episode the tag."""
 
     def applies(self, measured: Measured) -> bool:
         """Whether a trace gives its episode this tag."""
@@ -39,7 +39,7 @@ class Phase:
     measured: str
     text: str
     value: Any = None
-    """None: whatever was measured."""
+    """None matches any value."""
 
     def applies(self, measured: Measured) -> bool:
         """Whether a trace belongs to this part."""
@@ -50,13 +50,13 @@ class Phase:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What stands over the traces of an episode, drawn in characters of one width."""
+    """A drawing in monospaced text above the traces of an episode."""
 
     title: str
     measured: str
-    """What is drawn: its name in ``Outcome.episode``. It is not listed as a measurement."""
+    """Name of the value in ``Outcome.episode``; it is not listed among the measurements."""
     draw: Callable[[Any], Mapping[str, str]]
-    """What was measured -> texts by name, such as by role."""
+    """Value -> texts by name, such as by role."""
 
 
 @dataclass(frozen=True)
@@ -66,5 +66,5 @@ class Reading:
     tags: tuple[Tag, ...] = ()
     marks: tuple[Mark, ...] = ()
     phases: tuple[Phase, ...] = ()
-    """The first that applies to a trace is its own."""
+    """A trace stands below the first that applies to it."""
     drawings: tuple[Drawing, ...] = ()

@@ -1,187 +1,144 @@
-"""The table that a run ends with: before against after.
-
-A column is a heading in :data:`HEADINGS`, a field of :class:`Line` that :func:`lines` fills, and a
-cell in :func:`comparison`. The rows are ``Evaluation.rows`` of the environment.
-"""
+"""What all tables share: numbers and intervals as text, and the layout for a terminal."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
-import numpy as np
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from coterie.evaluation.evaluation import Resampled, Row, difference, verdict
-from coterie.evaluation.metrics.intervals import Estimate
+_LABEL = 32
 
-
-def plain_number(value: float) -> float | None:
-    """JSON has no NaN and no infinity: what is undefined is null. Rounded, for a reader."""
-    return round(float(value), 6) if math.isfinite(value) else None
+T = TypeVar("T", str, tuple[str, ...])
 
 
-class Exact(float):
-    """A number that is not rounded in JSON: a threshold just above a confidence is not it."""
+class Figure(Protocol):
+    """A value with its 95 % interval."""
 
-
-def as_json(value: Any) -> Any:
-    """``value`` as JSON data: a figure with its 95 % interval, a dataclass by its fields, arrays
-    as lists, numbers by :func:`plain_number`."""
-    if isinstance(value, Resampled):
-        return {"value": plain_number(value.value), "interval": as_json(value.interval())}
-    if isinstance(value, Estimate):
-        return {"mean": plain_number(value.value), "interval": as_json((value.low, value.high))}
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: as_json(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): as_json(item) for name, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return as_json(value.tolist())
-    if isinstance(value, list | tuple):
-        return [as_json(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if isinstance(value, Exact) else plain_number(value)
-    return str(value) if isinstance(value, Path) else value
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
 
 
 def without_zero(value: float, decimals: int = 2, sign: str = "") -> str:
-    """A number as text without its leading zero: .913, 1.000, -.02; with ``sign`` ``+`` a positive
-    number shows its sign."""
+    """Format a number without its leading zero: .913, 1.000, -.02.
+
+    Args:
+        value: the number.
+        decimals: digits after the point.
+        sign: ``+`` also shows the sign of a positive number.
+    """
     text = f"{value:{sign}.{decimals}f}"
     return text.replace("0.", ".", 1) if text.lstrip("+-").startswith("0.") else text
 
 
 def interval_text(value: float, low: float, high: float, sign: str = "") -> str:
-    """The interval ``[.51 .59]`` of ``value``, with two decimals: with three, as the value has,
-    where two would leave the value outside; ``sign`` as of :func:`without_zero`."""
+    """Format the interval of ``value`` with two decimals: ``[.51 .59]``.
+
+    The value is printed with three decimals. Where two would put it outside of its interval, the
+    interval has three as well. ``sign`` is that of :func:`without_zero`.
+    """
     inside = round(low, 2) <= round(value, 3) <= round(high, 2)
     decimals = 2 if inside or math.isnan(value) else 3
     return f"[{without_zero(low, decimals, sign)} {without_zero(high, decimals, sign)}]"
 
 
-HEADINGS = ("held out, cold", "before", "after", "change")
-WARMED_UP = "warmed up"
-_COLOURS = {"better": "green", "worse": "red"}
+def value_with_interval(value: float, low: float, high: float, sign: str = "") -> str:
+    """Format a value and its interval as plain text: ``.553 [.51 .59]``."""
+    return f"{without_zero(value, 3, sign)} {interval_text(value, low, high, sign)}"
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of the table, as text."""
-
-    label: str
-    before: str
-    after: str
-    change: str
-    verdict: str
-    """``better`` or ``worse`` where the interval of the change leaves out zero; else empty."""
-    metric: str = ""
-    """What is measured, by its name."""
-    warmed_up: str = ""
-    """After the warm-up, where there was one: the change is the one from there."""
-    before_without_interval: str = ""
+def figure_cell(value: float | None, decimals: int = 3, sign: str = "") -> str:
+    """Format a share as :func:`without_zero`; a dash if it is undefined."""
+    if value is None or math.isnan(value):
+        return "–"
+    return without_zero(value, decimals, sign)
 
 
-def lines(
-    before: Mapping[str, Resampled],
-    after: Mapping[str, Resampled],
-    rows: Sequence[Row],
-    warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
-) -> list[Line]:
-    """Value with its 95 % interval before, after, and their difference, which is paired by problem;
-    for the rows that were measured at all.
-
-    Args:
-        before: metric -> value before training.
-        after: metric -> value after it.
-        rows: metrics of the table, in order.
-        warmed_up: metric -> value after the warm-up, from where the difference counts then.
-    """
-    table_lines: list[Line] = []
-    for row in rows:
-        first, last = before.get(row.metric), after.get(row.metric)
-        since = (warmed_up or before).get(row.metric)
-        if first or last:
-            change = _change(since, last, row) if since and last else ("", "")
-            table_lines.append(
-                Line(
-                    row.label,
-                    _cell(first),
-                    _cell(last),
-                    *change,
-                    row.metric,
-                    _cell(warmed_up.get(row.metric)),
-                    _value(first),
-                )
-            )
-    return table_lines
+def interval_cell(figure: Figure, sign: str = "") -> str:
+    """Format the interval of ``figure``, with its bracket escaped from markup."""
+    if math.isnan(figure.low):
+        return "\\[– –]"
+    return f"\\{interval_text(figure.value, figure.low, figure.high, sign)}"
 
 
-def comparison(
-    before: Mapping[str, Resampled],
-    after: Mapping[str, Resampled],
-    rows: Sequence[Row],
-    alone: Mapping[str, float] = MappingProxyType({}),
-    warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
+def figure_with_interval(figure: Figure | None, sign: str = "") -> str:
+    """Format a figure and its interval as markup; empty if there is none."""
+    if figure is None or math.isnan(figure.value):
+        return ""
+    return f"{figure_cell(figure.value, 3, sign)} {interval_cell(figure, sign)}"
+
+
+def mean_over_seeds(figure: Figure, sign: str = "") -> str:
+    """Format a mean and the half width of its interval; a single seed has no interval."""
+    if math.isnan(figure.value):
+        return "undefined"
+    if math.isnan(figure.low):
+        return f"{figure.value:{sign}.3f}"
+    return f"{figure.value:{sign}.3f} ± {figure.high - figure.value:.3f}"
+
+
+def short_label(label: str, limit: int = _LABEL) -> str:
+    """Cut ``label`` to ``limit`` characters and escape its brackets from markup."""
+    return escape(label if len(label) <= limit else f"{label[: limit - 1]}…")
+
+
+def make_table(
+    title: str, first: str, headings: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]
 ) -> Table:
-    """The lines for a terminal: a change whose interval leaves out zero is green for better, red
-    for worse.
+    """A table with one line per system.
 
     Args:
-        before: metric -> value before training; without its interval where there was a warm-up.
-        after: metric -> value after it.
-        rows: metrics of the table, in order.
-        alone: metric -> a baseline's value after training, in a last column.
-        warmed_up: metric -> value after the warm-up, from where the change counts then.
+        title: plain text, as it may contain names from the user.
+        first: heading of the labels, plain text.
+        headings: headings of the cells, plain text.
+        lines: (label, cells) of each line, as markup.
     """
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    headings = [*HEADINGS, *(["alone"] if alone else [])]
-    if warmed_up:
-        headings[2:2] = [WARMED_UP]
-    for place, heading in enumerate(headings):
-        # In a narrow terminal it is the labels that break, never the numbers.
-        table.add_column(heading, justify="right" if place else "left", no_wrap=place > 0)
-    for line in lines(before, after, rows, warmed_up):
-        cells = [line.before, line.after, line.change]
-        if warmed_up:  # one more column has to fit the same 80 characters
-            cells[:1] = [line.before_without_interval, line.warmed_up]
-        numbers = [_markup(cell) for cell in cells]
-        if colour := _COLOURS.get(line.verdict):
-            numbers[-1] = f"[{colour}]{numbers[-1]}[/{colour}]"
-        if alone:
-            numbers.append(without_zero(alone[line.metric], 3) if line.metric in alone else "")
-        table.add_row(_markup(line.label), *numbers)
+    shown = escape(title)
+    table = Table(box=None, pad_edge=False, header_style="bold", title=shown, title_justify="left")
+    lines = list(lines)
+    words = [word for label, _ in lines for word in Text.from_markup(label).plain.split()]
+    longest = max(map(len, (*words, *first.split())), default=1)
+    # In a narrow terminal labels wrap between words; numbers never wrap.
+    table.add_column(escape(first), overflow="fold", min_width=min(longest, _LABEL))
+    for heading in headings:
+        table.add_column(escape(heading), justify="right", no_wrap=True)
+    for label, cells in lines:
+        table.add_row(label, *cells)
     return table
 
 
-def _markup(cell: str) -> str:
-    """Brackets mean brackets."""
-    return cell.replace("[", "\\[")
+def make_tables(
+    title: str,
+    first: str,
+    columns: Sequence[T],
+    rows: Sequence[str],
+    cell: Callable[[str, T], str],
+    *,
+    wide: int,
+) -> Iterator[Table]:
+    """Tables of all rows with at most ``wide`` columns each, to fit 80 characters.
+
+    Args:
+        title: title of the first table.
+        first: heading of the labels.
+        columns: names of the columns; the parts of a tuple are joined by ``+``.
+        rows: labels of the rows, plain text.
+        cell: (row, column) -> markup.
+        wide: columns of a table.
+    """
+    for start in range(0, len(columns), wide):
+        part = columns[start : start + wide]
+        headings = [column if isinstance(column, str) else " + ".join(column) for column in part]
+        lines = [(escape(row), [cell(row, column) for column in part]) for row in rows]
+        yield make_table("" if start else title, first, headings, lines)
 
 
-def _value(measured: Resampled | None) -> str:
-    if measured is None:
-        return ""
-    return "undefined" if math.isnan(measured.value) else without_zero(measured.value, 3)
-
-
-def _cell(measured: Resampled | None) -> str:
-    if measured is None:
-        return ""
-    if math.isnan(measured.value):
-        return f"undefined (n={measured.count})"
-    return f"{_value(measured)} {interval_text(measured.value, *measured.interval())}"
-
-
-def _change(first: Resampled, last: Resampled, row: Row) -> tuple[str, str]:
-    """(text, verdict)."""
-    change = difference(first, last)
-    if math.isnan(change.value):
-        return "", ""
-    better_or_worse = verdict(change, row)
-    # A row that says nothing of better and worse has no colour.
-    interval = interval_text(change.value, *change.interval(), "+")
-    text = f"{without_zero(change.value, 3, '+')} {interval}"
-    return text, better_or_worse if better_or_worse in _COLOURS else ""
+def with_legend(table: Table, *lines: str) -> Table:
+    """Put the meanings of the headings below ``table``."""
+    table.caption, table.caption_justify = "\n".join(lines), "left"
+    return table

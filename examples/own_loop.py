@@ -1,6 +1,6 @@
-"""Training without the command line, every step in sight: ``python -m examples.own_loop``.
+"""Training in a loop of your own: ``python -m examples.own_loop``.
 
-In a notebook, or wherever an event loop runs already: ``await train()``.
+In a notebook, or where an event loop already runs: ``await train()``.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from coterie.rollouts import Collector, tasks_for
 
 
 async def train(env: str = "gymnasium:Blackjack-v1", steps: int = 30) -> list[float]:
-    """Train one player, and print what it was paid before and after.
+    """Train one player, and print its mean reward before and after.
 
     Args:
         env: any environment with the role ``player``.
-        steps: updates.
+        steps: number of updates.
 
     Returns:
         The mean reward before and after.
@@ -46,15 +46,15 @@ async def train(env: str = "gymnasium:Blackjack-v1", steps: int = 30) -> list[fl
             rows = [row for episode in episodes for row in episode.trajectories]
             advantage_B = assign_credit(rows, "problem+role", algorithm).advantage_B
             for role, trained in team.trained.items():
-                own = [place for place, row in enumerate(rows) if row.role == role]
-                trained.update([rows[place] for place in own], advantage_B[own])
+                of_role = [index for index, row in enumerate(rows) if row.role == role]
+                trained.update([rows[index] for index in of_role], advantage_B[of_role])
         after = mean_reward(await play(0, "eval", 256, 1))
     print(f"mean reward {before:.3f} -> {after:.3f}")
     return [before, after]
 
 
 def mean_reward(episodes: Sequence[Episode]) -> float:
-    """Of one player, over episodes."""
+    """Mean over episodes of the player's reward."""
     return sum(episode.trajectories[-1].reward for episode in episodes) / len(episodes)
 
 

@@ -16,7 +16,7 @@ Infos = dict[str, dict[str, Any]]
 
 
 class Relay(ParallelEnv[str, dict[str, Any], str]):
-    """writer_0 is shown a word; reader_0 is shown what the writer wrote, and must name the word."""
+    """writer_0 sees a word; reader_0 sees the writer's text and must name the word."""
 
     metadata = {"name": "relay_v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
     words = ("red", "green", "blue")
@@ -48,7 +48,7 @@ class Relay(ParallelEnv[str, dict[str, Any], str]):
         return self._show(writer=f"The word is {self._word}. Describe it: ")
 
     def step(self, actions: dict[str, str]) -> tuple[Any, ...]:
-        """Show the reader what was written; then pay both if the reader names the word."""
+        """Show the reader the writer's text; then reward both if the reader names the word."""
         if "writer_0" in actions and not self._written:
             written = str(actions["writer_0"])[:80]
             observations, infos = self._show(reader=f"{written}\nThe word: ")

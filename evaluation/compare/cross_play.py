@@ -12,15 +12,15 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
 from coterie.evaluation.compare.cross_play_scores import Seats, meaning, pairing_of, score
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import Job, Questions, ask_missing, make_job
+from coterie.evaluation.compare.jobs import Job, Questions, make_job, sample_missing
+from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.policies import NamedTeam, Prices
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.suites import Suite, lineup_of, settings_of
 from coterie.evaluation.metrics.means import mean_present
 from coterie.training.config.serialize import to_plain
 
-_MOST = 400
+_MOST_PAIRINGS = 400
 _CONVENTIONS = {
     "score": "of a team its reward, or whether its answer is right; of a game the points of the "
     "first seat: win 1, draw 1/2, loss 0",
@@ -58,7 +58,7 @@ def cross_play(
     for suite, sets in opened:
         seats = seats_of(suite, fixed.players)
         pairings = list(product(players, repeat=len(seats.names)))
-        if len(pairings) > _MOST:
+        if len(pairings) > _MOST_PAIRINGS:
             raise UserError(
                 f"suite {suite.name}: {len(players)} players have {len(pairings)} pairings over "
                 f"{', '.join(seats.names)}; name fewer, or who plays some roles with --team"
@@ -73,7 +73,7 @@ def cross_play(
             },
         )
     every = {name: [*chain.from_iterable(jobs.values())] for name, (_, jobs) in todo.items()}
-    ask_missing([*chain.from_iterable(every.values())], settings, console, "--max-new-tokens")
+    sample_missing([*chain.from_iterable(every.values())], settings, console, "--max-new-tokens")
     content: dict[str, Any] = {}
     pictures = []
     for name, (seats, jobs) in todo.items():
@@ -97,7 +97,7 @@ def cross_play(
     from coterie.evaluation.compare.pictures import draw_matrix
 
     files += [draw_matrix(*picture) for picture in pictures]
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
@@ -110,14 +110,16 @@ def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
     agents = list(env.possible_agents)
     env.close()
     roles = [role for role in dict.fromkeys(map(role_of, agents)) if role not in fixed]
-    own = [agent for agent in agents if role_of(agent) in roles]
-    seats = Seats(tuple(roles), fixed) if len(roles) != 1 else Seats(tuple(own), fixed, roles[0])
-    numbers = [name.rpartition("_")[2] for name in own] if seats.role else []
-    counted = {int(number) % len(own) for number in numbers if number.isdecimal()}
+    seated = [agent for agent in agents if role_of(agent) in roles]
+    # Competitors exchange roles or, in an environment of one role, its agents.
+    agents_are_seats = len(roles) == 1
+    seats = Seats(tuple(seated), fixed, *roles) if agents_are_seats else Seats(tuple(roles), fixed)
+    numbers = [name.rpartition("_")[2] for name in seated] if seats.role else []
+    counted = {int(number) % len(seated) for number in numbers if number.isdecimal()}
     if len(counted) < len(numbers):
         raise UserError(
-            f"suite {suite.name}: the agents of {seats.role} are {', '.join(own)}; to change seats "
-            "they have to be numbered, such as player_0 and player_1"
+            f"suite {suite.name}: the agents of {seats.role} are {', '.join(seated)}; to change "
+            "seats they have to be numbered, such as player_0 and player_1"
         )
     if len(seats.names) < 2:
         raise UserError(
@@ -133,12 +135,12 @@ def _job(
     seats: Seats,
     players: Sequence[NamedTeam],
     fixed: NamedTeam,
-    settings: Asking,
+    settings: ComparisonSettings,
 ) -> Job:
-    who = seats.lineup(players, fixed)
+    policies = seats.lineup(players, fixed)
     name = "+".join(player.name for player in players)
     # Every pairing shares the same random stream.
-    lineup = lineup_of(suite, name, who, ("cross-play",), team=True)
+    lineup = lineup_of(suite, name, policies, ("cross-play",), team=True)
     folder = settings.out / "completions" / f"{suite.name}-cross-play"
     return make_job(
         lineup, questions, settings, folder, title=f"{suite.name}, {questions.name}: {name}"

@@ -11,20 +11,20 @@ from rich.table import Table
 
 from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
-from coterie.evaluation.compare.output import (
-    figure_cell,
-    figure_with_interval,
-    make_table,
-    make_tables,
-    short_label,
-)
-from coterie.evaluation.compare.plan import Job
+from coterie.evaluation.compare.jobs import Job
 from coterie.evaluation.compare.policies import NamedTeam, Prices
 from coterie.evaluation.compare.responses import Responses, pool, score_team
 from coterie.evaluation.evaluation import Resampled, difference
 from coterie.evaluation.metrics.intervals import mean_intervals, resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
 from coterie.evaluation.metrics.strength import bradley_terry
+from coterie.evaluation.table import (
+    figure_cell,
+    figure_with_interval,
+    make_table,
+    make_tables,
+    short_label,
+)
 
 _POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 
@@ -48,17 +48,17 @@ class Seats:
         """(S,) mean value of the agents in each seat; NaN for a seat without values."""
         values_by_seat: list[list[float]] = [[] for _ in self.names]
         for agent, value in values.items():
-            if (place := self.of(agent)) is not None:
-                values_by_seat[place].append(float(value))
+            if (seat := self.of(agent)) is not None:
+                values_by_seat[seat].append(float(value))
         return np.array([np.mean(values) if values else np.nan for values in values_by_seat])
 
     def lineup(self, players: Sequence[NamedTeam], team: NamedTeam) -> dict[str, Any]:
         """Role -> its policies, with ``players`` in the order of the seats."""
         lineup: dict[str, Any] = team.lineup(tuple(self.fixed))
         if self.role:
-            # Numbers may start anywhere: agent number i takes place i modulo the number of agents.
+            # Numbers may start anywhere: agent number i takes policy i modulo the number of agents.
             order = [int(name.rpartition("_")[2]) % len(players) for name in self.names]
-            seated = [players[order.index(place)].player(self.role) for place in range(len(order))]
+            seated = [players[order.index(i)].player(self.role) for i in range(len(order))]
             return {**lineup, self.role: tuple(seated)}
         return {**lineup, **{r: (player.player(r),) for r, player in zip(self.names, players)}}
 
@@ -83,11 +83,11 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
     Raises:
         UserError: an outcome other than win, draw or loss.
     """
-    said, earned = record["outcome"], record["earned"]
-    if wrong := set(said.values()) - set(_POINTS):
+    outcome, earned = record["outcome"], record["earned"]
+    if wrong := set(outcome.values()) - set(_POINTS):
         raise UserError(f"an outcome is {wrong.pop()!r}; it must be win, draw or loss")
-    points = seats.means({agent: _POINTS[name] for agent, name in said.items()} or earned)
-    if not said:
+    points = seats.means({agent: _POINTS[name] for agent, name in outcome.items()} or earned)
+    if not outcome:
         best = points.max()
         won = points == best
         points = np.where(won, 0.5 if won.sum() > 1 else 1.0, 0.0)
@@ -103,24 +103,24 @@ def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games:
     Args:
         names: competitors in the order of the seats.
         jobs: the pairing's stored responses, a job for each set.
-        seats: what they exchange.
+        seats: seats that the competitors exchange.
         games: whether seats get points, rather than a team its reward.
     """
 
-    def worth(record: Mapping[str, Any]) -> float:
+    def score_of(record: Mapping[str, Any]) -> float:
         if games:
             return float(points_of(record, seats)[0])
         return score_team(record, jobs[0].lineup.role, jobs[0].title)
 
-    own = pool([job.responses(score=worth) for job in jobs])
-    points = np.full((len(seats.names), *own.correct_QN.shape), np.nan)
+    responses = pool([job.responses(score=score_of) for job in jobs])
+    points = np.full((len(seats.names), *responses.correct_QN.shape), np.nan)
     earned = points.copy()
-    for q, row in enumerate(own.records):
+    for q, row in enumerate(responses.records):
         for n, record in enumerate(row):
             if games and record is not None:
                 points[:, q, n] = points_of(record, seats)
                 earned[:, q, n] = seats.means(record["earned"])
-    return Pairing(names, own, points, earned)
+    return Pairing(names, responses, points, earned)
 
 
 def score(
@@ -134,8 +134,8 @@ def score(
     """(JSON data, tables) of all pairings of one suite.
 
     Args:
-        suite: its name.
-        seats: what competitors exchange.
+        suite: name of the suite.
+        seats: seats that the competitors exchange.
         played: the results of every pairing.
         games: whether seats get points.
         prices: policy -> price of a million prompt and sampled tokens; empty: no money.
@@ -159,10 +159,10 @@ def score(
         for name in names
     }
     strength = strengths(names, played, **drawn) if games else []
-    for name, own in by_name.items():
-        own |= _costs(name, played, prices)
+    for name, metrics in by_name.items():
+        metrics |= _costs(name, played, prices)
         if not games:
-            own["difference"] = difference(own["self"], own["others"])
+            metrics["difference"] = difference(metrics["self"], metrics["others"])
     for name, estimate in zip(names, strength):
         by_name[name] |= {"strength": estimate, "elo": estimate.value * 400 / np.log(10)}
     points = [
@@ -179,11 +179,11 @@ def score(
         "pairings": {
             " + ".join(pairing.names): {
                 "score": cell,
-                **worth,
+                **of_seats,
                 **_costs("", [pairing], prices),
                 "seconds": float(mean_present(pairing.responses.seconds_QN)),
             }
-            for pairing, cell, worth in zip(played, cells, points)
+            for pairing, cell, of_seats in zip(played, cells, points)
         },
         "competitors": by_name,
     }
@@ -203,59 +203,60 @@ def score(
 
 def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool) -> Table:
     """A table with one line per competitor."""
-    # Sign of each figure. 80 columns fit two intervals; results.json has all of them.
+    # Sign of each figure; None: no interval, as 80 columns fit two. results.json has all of them.
     shown: dict[str, str | None] = {"self": "", "others": "", "difference": "+"}
     if games:
         shown = {"win": "", "draw": None, "loss": None, "earned": None, "strength": "+"}
 
-    def cells(own: Mapping[str, Any]) -> list[str]:
+    def cells(metrics: Mapping[str, Any]) -> list[str]:
         return [
             *(
-                figure_cell(own[what].value)
+                figure_cell(metrics[what].value)
                 if sign is None
-                else figure_with_interval(own[what], sign)
+                else figure_with_interval(metrics[what], sign)
                 for what, sign in shown.items()
             ),
-            f"{own['tokens']:.0f}",
-            *([f"{own['money']:.3g}"] if priced else []),
+            f"{metrics['tokens']:.0f}",
+            *([f"{metrics['money']:.3g}"] if priced else []),
         ]
 
     title = "against others, every seat alike" if games else "in all roles, and with others"
-    lines = [(short_label(name), cells(own)) for name, own in by_name.items()]
+    lines = [(short_label(name), cells(metrics)) for name, metrics in by_name.items()]
     return make_table(title, "", [*shown, "tokens", *["/1k"] * priced], lines)
 
 
 def meaning(games: bool, seats: Seats) -> str:
-    """Return what a cell of the matrix counts, in words."""
+    """Say what a cell of the matrix counts."""
     points = f"points of {seats.names[0]}: win 1, draw .5, loss 0"
     return points if games else "what the team scores"
 
 
 def _team(name: str, played: Sequence[Pairing]) -> dict[str, Floats]:
-    """(Q,) scores of a competitor: alone in all seats, and with others."""
-    own = [pairing for pairing in played if name in pairing.names]
-    alone, others = (
-        [mean_at_n(p.responses.correct_QN) for p in own if (len(set(p.names)) == 1) == is_alone]
-        for is_alone in (True, False)
-    )
-    nobody = [np.full(len(alone[0]), np.nan)]
-    return {"self": alone[0], "others": mean_present(others or nobody, axis=0)}
+    """(Q,) scores of a competitor in all seats, and with others."""
+    score_Q = {
+        pairing.names: mean_at_n(pairing.responses.correct_QN)
+        for pairing in played
+        if name in pairing.names
+    }
+    all_seats_Q = score_Q.pop((name,) * len(played[0].names))
+    nobody = [np.full(len(all_seats_Q), np.nan)]
+    return {"self": all_seats_Q, "others": mean_present([*score_Q.values()] or nobody, axis=0)}
 
 
 def _game(name: str, played: Sequence[Pairing]) -> dict[str, Floats]:
     """(Q,) a competitor's rates of win, draw and loss against others over all seats, and its mean
     reward."""
     nothing = np.full_like(played[0].responses.correct_QN, np.nan)
-    own = [
+    seats = [
         both
         for pairing in played
         if len(set(pairing.names)) > 1
-        for who, *both in zip(pairing.names, pairing.points_SQN, pairing.earned_SQN)
-        if who == name
+        for player, *both in zip(pairing.names, pairing.points_SQN, pairing.earned_SQN)
+        if player == name
     ] or [[nothing, nothing]]
-    points, earned = (np.concatenate(parts, axis=1) for parts in zip(*own))
+    points, earned = (np.concatenate(parts, axis=1) for parts in zip(*seats))
     known = np.where(np.isnan(points), np.nan, 1.0)
-    rates = {what: mean_at_n(known * (points == worth)) for what, worth in _POINTS.items()}
+    rates = {result: mean_at_n(known * (points == value)) for result, value in _POINTS.items()}
     return {**rates, "earned": mean_at_n(earned)}
 
 
@@ -281,15 +282,15 @@ def strengths(
 
 
 def _costs(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, Any]:
-    """A competitor's cost per seat: sampled tokens of one episode, and money for a thousand. An
-    empty ``name`` means all competitors."""
-    own = f"{name}." if name else ""
+    """Cost per seat of a competitor, or of all for an empty name: sampled tokens of one episode,
+    and money for a thousand."""
+    prefix = f"{name}." if name else ""
     seats = sum(pairing.names.count(name) if name else 1 for pairing in played)
     used = [
         (policy, mean_present(used_QN2.reshape(-1, 2), axis=0))
         for pairing in played
         for policy, used_QN2 in pairing.responses.used_QN2.items()
-        if policy.startswith(own)
+        if policy.startswith(prefix)
     ]
     money = sum(float(both @ as_floats(prices[policy])) for policy, both in used if prices)
     return {

@@ -1,4 +1,4 @@
-"""A run's evaluation once more, without training: ``python train.py --evaluate runs/x``."""
+"""Evaluate the models of a run again, without training: ``train.py --evaluate runs/x``."""
 
 import asyncio
 import dataclasses
@@ -12,8 +12,8 @@ import numpy as np
 import tyro
 from annotated_types import Ge
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
@@ -34,8 +34,10 @@ from coterie.datatypes import (
 from coterie.datatypes.validation import Seed
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
+from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.means import mean_present
-from coterie.evaluation.table import HEADINGS, as_json, lines
+from coterie.evaluation.run_table import HEADINGS, lines
+from coterie.evaluation.table import make_table
 from coterie.problems.prepare import prepare
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.model_defaults import fitted
@@ -51,12 +53,13 @@ from coterie.training.run.durable_files import write_or_keep
 from coterie.training.run.stage_progress import stage
 from coterie.training.run.symptoms import AnswerCounts, count
 
-_KEPT = ("seed", "engine")
+# Settings of a run that an evaluation takes as flags of its own.
+_SHARED = ("seed", "engine")
 _TRAINING = ("algo", "learner", "rollout")
 
 
 @dataclass(frozen=True)
-class Again(Validated):
+class EvaluateSettings(Validated):
     """Evaluate the trained models of a run again, in the same way or with other settings."""
 
     samples: Annotated[int, Ge(1)] = 1
@@ -79,36 +82,37 @@ def evaluate(argv: Sequence[str]) -> int:
         UserError: a flag of training, a run that has not ended, a role that nobody plays, or
             whatever else is wrong before a model is loaded.
     """
-    settings, again, run = _parse(argv)
-    path = again.out or run / "evaluation" / "again.json"
+    settings, how, run = _parse(argv)
+    path = how.out or run / "evaluation" / "again.json"
     check_file(path, "--out")
     check_environment(settings.choice, settings.env, settings.run.group_by)
     check_models(settings.agents)
-    check_engines(again.engine, settings.vllm, settings.agents)
-    problems = prepare(settings.problems, again.seed)
+    check_engines(how.engine, settings.vllm, settings.agents)
+    problems = prepare(settings.problems, how.seed)
     check_graders(settings.scoring, problems.evaluation)
     console = Console()
     for note in problems.notes:
         tell(console, note)
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
-    answers = again.samples * len(problems.evaluation) * each
+    answers = how.samples * len(problems.evaluation) * each
     with stage(console, "evaluating", answers):
-        asked = _examine(settings, again, run, evaluation, problems.evaluation)
-        outcomes, counts, failed = asyncio.run(asked)
+        outcomes, counts, failed = asyncio.run(
+            _examine(settings, how, run, evaluation, problems.evaluation)
+        )
     measured = [
-        evaluation.estimate(sample, settings.eval.resamples, again.seed) for sample in outcomes
+        evaluation.estimate(sample, settings.eval.resamples, how.seed) for sample in outcomes
     ]
     metrics = {name: _mean([sample[name] for sample in measured]) for name in measured[0]}
     console.print(_table(metrics, evaluation, settings.choice.roles))
-    broken_off, asked_for = sum(c.broken_off for c in counts), sum(c.answers for c in counts)
+    broken_off, requested = sum(c.broken_off for c in counts), sum(c.answers for c in counts)
     limit, flag = limit_of(settings.env, evaluated=True)
-    if sentence := cut_off(broken_off, asked_for, limit, flag):
+    if sentence := cut_off(broken_off, requested, limit, flag):
         tell(console, sentence)
     content = {
         "metrics": as_json(metrics),
         "outcomes": outcomes,
-        "samples": again.samples,
+        "samples": how.samples,
         "config": settings.plain(),
     }
     write_or_keep(path, json.dumps(content, indent=1) + "\n", "--out")
@@ -117,14 +121,16 @@ def evaluate(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
+def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
     named, rest = choose(argv)
     run = user_path(str(named.pop("evaluate")))
     env = str(named.pop("env", ""))
     flags = {word.split("=")[0] for word in rest if word.startswith("--")}
-    training = {field.name.replace("_", "-") for field in dataclasses.fields(RunSettings)} - set(
-        _KEPT
-    )
+    training = {
+        field.name.replace("_", "-")
+        for field in dataclasses.fields(RunSettings)
+        if field.name not in _SHARED
+    }
     training |= set(_TRAINING)
     wrong = [f"--{name.replace('_', '-')}" for name in named]
     wrong += sorted(f for f in flags if f.strip("-").removeprefix("no-").split(".")[0] in training)
@@ -141,13 +147,13 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
     )
     parts = {n: getattr(settings, n) for n in ("problems", "scoring", "vllm", "eval")}
     parts |= {"agents": roles()} | ({} if settings.env is None else {"env": settings.env})
-    base = Again(seed=stored.run.seed, engine=stored.run.engine)
+    base = EvaluateSettings(seed=stored.run.seed, engine=stored.run.engine)
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
-    fields.append(("again", Annotated[Again, tyro.conf.arg(name="")], base))
+    # An empty name: its flags have no prefix.
+    fields.append(("again", Annotated[EvaluateSettings, tyro.conf.arg(name="")], base))
     kind = dataclasses.make_dataclass("Evaluate", fields, frozen=True)
-    parsed = parse_flags(
-        kind, rest, prog=f"{command('train.py')} --evaluate {run}", description=Again.__doc__
-    )
+    prog = f"{command('train.py')} --evaluate {run}"
+    parsed = parse_flags(kind, rest, prog=prog, description=EvaluateSettings.__doc__)
     values = {name: getattr(parsed, name) for name in parts}
     values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
     return dataclasses.replace(settings, **values), parsed.again, run
@@ -156,11 +162,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, Again, Path]:
 def _players(
     run: Path, stored: TrainSettings, env: str, flags: set[str]
 ) -> dict[str, AgentSettings]:
-    """Role -> its model: the one that the run has trained, or its frozen one.
-
-    Raises:
-        UserError: the run has not ended, or nobody plays a role of another environment.
-    """
+    """Role -> its model: the trained one, or the run's frozen one."""
     known: dict[str, AgentSettings] = {}
     for role, agent in stored.agents.items():
         folder = run / "final" / role
@@ -185,15 +187,15 @@ def _players(
 
 async def _examine(
     settings: TrainSettings,
-    again: Again,
+    how: EvaluateSettings,
     run: Path,
     evaluation: Evaluation,
     problems: Sequence[Problem],
 ) -> tuple[list[Outcomes], list[AnswerCounts], int]:
     """(the outcomes of each sample, the counts of its answers, answers that failed)."""
     choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
-    vllm = settings.vllm if again.engine == "vllm" else None
-    team = build_team(settings.agents, vllm=vllm, seed=again.seed)
+    vllm = settings.vllm if how.engine == "vllm" else None
+    team = build_team(settings.agents, vllm=vllm, seed=how.seed)
     scorer, graders = build_scorer(settings.scoring)
     collector = Collector(
         lambda: settings.make_env(codecs=team.codecs, scorer=scorer),
@@ -208,7 +210,7 @@ async def _examine(
     failed = 0
     try:
         async with team.open():
-            for sample in range(again.samples):
+            for sample in range(how.samples):
                 examiner = Examiner(
                     evaluation,
                     collector,
@@ -216,8 +218,8 @@ async def _examine(
                     roles=choice.roles,
                     env_settings=settings.env,
                     settings=evaluation_settings,
-                    # The first one is what the run itself had sampled after training.
-                    seed=derive_seed(again.seed, "again", sample) if sample else again.seed,
+                    # The first sample equals the run's own evaluation after training.
+                    seed=derive_seed(how.seed, "again", sample) if sample else how.seed,
                     run=RunDirectory.reopen(run),
                 )
                 outcomes.append(await examiner.examine())
@@ -230,16 +232,13 @@ async def _examine(
 
 
 def _mean(samples: Sequence[Resampled]) -> Resampled:
-    """The mean over samples of the same problems, whose resamples pair up."""
+    """Mean over samples of the same problems, whose resamples are paired."""
     value = float(mean_present([sample.value for sample in samples]))
     drawn = np.stack([sample.replicates for sample in samples])
     return Resampled(value, mean_present(drawn, axis=0), samples[0].count)
 
 
 def _table(metrics: dict[str, Resampled], evaluation: Evaluation, roles: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(HEADINGS[0])
-    table.add_column("value", justify="right")
-    for line in lines({}, metrics, evaluation.table(roles, metrics)):
-        table.add_row(Text(line.label), Text(line.after))
-    return table
+    shown = lines({}, metrics, evaluation.table(roles, metrics))
+    cells = [(escape(line.label), [escape(line.after)]) for line in shown]
+    return make_table("", HEADINGS[0], ["value"], cells)

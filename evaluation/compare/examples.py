@@ -7,7 +7,7 @@ from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.suite_scores import Answered
 
 _EACH = 3
-"""Questions that one policy alone answers rightly, and questions that nobody does."""
+"""Most questions of each group."""
 _LONGEST = 160
 
 
@@ -30,19 +30,19 @@ def _of_set(answers: Answered) -> Iterator[str]:
     groups = {f"{name} alone is right": {name} for name in policies} | {"nobody is right": set()}
     for title, wanted in groups.items():
         chosen = [
-            place
-            for place in range(len(answers.questions.problems))
-            if {name for name in policies if right[name][place]} == wanted
+            index
+            for index in range(len(answers.questions.problems))
+            if {name for name in policies if right[name][index]} == wanted
         ]
         if not chosen:
             continue
         yield from (f"## {_cell(title)}: {len(chosen)} questions", "")
         yield f"| question | right answer | {' | '.join(map(_cell, policies))} |"
         yield f"|{'---|' * (2 + len(policies))}"
-        for place in chosen[:_EACH]:
-            problem = answers.questions.problems[place]
-            said = [_first_answer(responses, place) for responses in policies.values()]
-            cells = [problem.question, problem.gold, *said]
+        for index in chosen[:_EACH]:
+            problem = answers.questions.problems[index]
+            first_answers = [_first_answer(responses, index) for responses in policies.values()]
+            cells = [problem.question, problem.gold, *first_answers]
             yield f"| {' | '.join(map(_cell, cells))} |"
         yield ""
 
@@ -51,13 +51,13 @@ def _first_right(responses: Responses) -> list[bool]:
     return [bool(value == 1) for value in responses.correct_QN[:, 0]]
 
 
-def _first_answer(responses: Responses, place: int) -> str:
-    record = responses.records[place][0]
+def _first_answer(responses: Responses, question: int) -> str:
+    record = responses.records[question][0]
     return "–" if record is None else str(record.get("answer") or "–")
 
 
 def _cell(text: str) -> str:
-    """One short line in which nothing is Markdown: text of models and of data sets."""
+    """Shorten text of a model or a data set to one line, with all Markdown escaped."""
     line = " ".join(as_unicode(text).split())
     line = line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
     return "".join(f"\\{c}" if c in "\\`*_[]<>|#!" else c for c in line)

@@ -17,13 +17,9 @@ from coterie.cli.arguments import command, program
 from coterie.cli.output_paths import check_file
 from coterie.datatypes import UserError, Validated, fits, user_path
 from coterie.evaluation import evaluation_of
-from coterie.evaluation.compare.output import (
-    figure_cell,
-    figure_with_interval,
-    make_table,
-    write_json,
-)
+from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
+from coterie.evaluation.table import figure_cell, figure_with_interval, make_table
 from coterie.training.config.run_settings import Resamples
 from coterie.training.run.directory import RunDirectory
 
@@ -87,7 +83,7 @@ def compare(settings: PairedComparison) -> None:
         console.print(_table(shown, rows, title))
     if settings.out:
         write_json(settings.out, _content(measured, rows))
-        console.print(f"written: {settings.out}", soft_wrap=True, markup=False)
+        show_written(console, settings.out)
 
 
 def read_choice(path: Path) -> dict[str, Any]:
@@ -99,17 +95,16 @@ def read_choice(path: Path) -> dict[str, Any]:
     try:
         choice: dict[str, Any] = RunDirectory.reopen(path).config()["choice"]
         # In JSON form: roles are a list.
-        good = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
+        valid = fits((choice["env"], choice["roles"]), tuple[str, list[str]])
     except (KeyError, TypeError):
-        good, choice = False, {}
-    if not good:
+        valid, choice = False, {}
+    if not valid:
         raise UserError(f"{path / 'config.json'} does not say what the run was")
     return choice
 
 
 def _table(runs: Runs, rows: Sequence[Row], title: str) -> Table:
-    """One line per metric: the first run's value, the other's, and the difference from the first;
-    ``*`` if the interval excludes 0."""
+    """One line per metric: both values and their difference, with ``*`` if it excludes 0."""
     first, other = runs
 
     def cells(row: Row) -> list[str]:

@@ -1,4 +1,4 @@
-"""Figures of comparisons in the style of a paper."""
+"""Pictures of comparisons in the style of a paper."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import UserError
-from coterie.evaluation.compare.figures import Figures
-from coterie.evaluation.compare.output import figure_cell
+from coterie.evaluation.compare.suite_metrics import Figures
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.intervals import Estimate
+from coterie.evaluation.table import figure_cell
 
 
 @contextmanager
@@ -49,9 +49,9 @@ def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
     size = (10, 1.5 + 0.32 * len(shown))
     with drawing(path, 1, 2, figsize=size, sharey=True, width_ratios=(3, 2)) as (left, right):
         oracles = sum(row.system.oracle for row in shown)
-        for place, row in enumerate(shown):
+        for index, row in enumerate(shown):
             # A gap separates systems that use the gold answer.
-            y = -place - 0.6 * row.system.oracle
+            y = -index - 0.6 * row.system.oracle
             colour = f"C{agents.index(_whose(row)) % 10}" if _whose(row) else "0.45"
             face = "none" if row.system.oracle else colour
             left.hlines(y, row.micro.low, row.micro.high, color=colour)
@@ -61,8 +61,8 @@ def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
             right.barh(y, row.tokens, color=face, edgecolor=colour)
             tokens = f" {row.tokens:,.0f}"
             right.annotate(tokens, (row.tokens, y), va="center", fontsize=8)
-        places = [-place - 0.6 * row.system.oracle for place, row in enumerate(shown)]
-        left.set_yticks(places, [row.system.label for row in shown], fontsize=8)
+        heights = [-index - 0.6 * row.system.oracle for index, row in enumerate(shown)]
+        left.set_yticks(heights, [row.system.label for row in shown], fontsize=8)
         if 0 < oracles < len(shown):
             for axis in (left, right):
                 axis.axhline(-(len(shown) - oracles) + 0.2, color="0.7", linewidth=1)
@@ -101,24 +101,24 @@ def draw_grouped_bars(
 
     Args:
         panels: column -> row -> its figure; all columns have the same rows. A row is named
-            ``KIND, GROUP`` or ``KIND``: bars of a kind have one colour, a gap parts groups.
-        path: the picture.
-        caption: what bars and intervals are.
+            ``KIND, GROUP`` or ``KIND``: bars of a kind have one colour, a gap separates groups.
+        path: file of the picture.
+        caption: explains bars and intervals.
     """
     rows = list(next(iter(panels.values())))
     kinds, groups = zip(*((row.partition(", ")[0], row.partition(", ")[2]) for row in rows))
-    colours = {kind: f"C{place}" for place, kind in enumerate(dict.fromkeys(kinds))}
+    colours = {kind: f"C{index}" for index, kind in enumerate(dict.fromkeys(kinds))}
     gaps = np.cumsum([0, *(a != b for a, b in pairwise(groups))])
-    places = np.arange(len(rows)) + 0.7 * gaps
+    heights = np.arange(len(rows)) + 0.7 * gaps
     wide = min(2, len(panels))
     high = -(-len(panels) // wide)
-    size = (0.8 + 4.2 * wide, 0.8 + high * (0.7 + 0.28 * (places[-1] + 1)))
+    size = (0.8 + 4.2 * wide, 0.8 + high * (0.7 + 0.28 * (heights[-1] + 1)))
     how = {"figsize": size, "sharey": True, "squeeze": False, "layout": "constrained"}
     with drawing(path, high, wide, **how) as axes:
         for axis in axes.flat[len(panels) :]:
             axis.remove()
         for axis, (column, figures) in zip(axes.flat, panels.items()):
-            _bars(axis, figures, places, [colours[kind] for kind in kinds])
+            _bars(axis, figures, heights, [colours[kind] for kind in kinds])
             axis.set_title(column, fontsize=10, loc="left")
             axis.tick_params(labelsize=8)
         axes.flat[0].figure.supxlabel(caption, fontsize=9)
@@ -128,11 +128,11 @@ def draw_grouped_bars(
 def _bars(
     axis: Any,
     figures: Mapping[str, Resampled | Estimate],
-    places: Iterable[float],
+    heights: Iterable[float],
     colours: Sequence[str],
 ) -> None:
     """Draw bars from the top down, each with its interval and its figure."""
-    labels, below = list(figures), [-place for place in places]
+    labels, below = list(figures), [-height for height in heights]
     # A bootstrap interval need not contain the point estimate; one seed has none.
     low = [max(0.0, figures[label].value - figures[label].low) for label in labels]
     high = [max(0.0, figures[label].high - figures[label].value) for label in labels]

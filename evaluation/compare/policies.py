@@ -25,10 +25,10 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
 """Valid names of suites and policies; they are used as file names."""
 
 UNTRAINED = "untrained:"
-"""Before a run's directory: the models that it began with."""
+"""Prefix of a run's directory that means the models before training."""
 
 # Reserved: names of other rows in the same tables.
-_TAKEN = ("vote", "agreement", "routing", "cascade", "verifier")
+_RESERVED = ("vote", "agreement", "routing", "cascade", "verifier")
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
     Raises:
         UserError: a run that has not ended, or a model that is not available.
     """
-    begun: Path | None = None
+    started_from: Path | None = None
     if what.startswith(UNTRAINED):
-        what, begun = _begun_with(what, role or name)
+        what, started_from = _model_before_training(what, role or name)
     members, run = pool_members(what), None
     if is_player(what):
         members = [
@@ -72,7 +72,7 @@ def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
         members = [what]
     check_models({name: AgentSettings(what, trained=False)})
     identity = [m if is_player(m) else _identity(m) for m in members]
-    return NamedPolicy(name, what, identity, begun or run)
+    return NamedPolicy(name, what, identity, started_from or run)
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class NamedTeam:
             UserError: a run that has not ended or does not know the role, or a model that is not
                 available.
         """
-        everybody = self.players.get("")
-        what = self.players.get(role) or (_frozen(everybody, role) if self.frozen else everybody)
+        default = self.players.get("")
+        what = self.players.get(role) or (_frozen(default, role) if self.frozen else default)
         return find_policy(f"{self.name}.{role}", what, role) if what else None
 
     def lineup(self, roles: Sequence[str]) -> dict[str, tuple[NamedPolicy, ...]]:
@@ -177,10 +177,10 @@ def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | N
 
 def _name_and_what(text: str) -> tuple[str, str]:
     name, equals, what = text.partition("=")
-    if not equals or not what or not NAME.fullmatch(name) or name in _TAKEN:
+    if not equals or not what or not NAME.fullmatch(name) or name in _RESERVED:
         raise UserError(
             f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes, and none of "
-            f"{', '.join(_TAKEN)}"
+            f"{', '.join(_RESERVED)}"
         )
     return name, what
 
@@ -197,8 +197,8 @@ def _frozen(what: str | None, role: str) -> str | None:
         return what
 
 
-def _begun_with(what: str, role: str) -> tuple[str, Path]:
-    """(the model with which the run ``what`` began to train ``role``, the run)."""
+def _model_before_training(what: str, role: str) -> tuple[str, Path]:
+    """(the model from which the run ``what`` trained ``role``, the run)."""
     run = user_path(what.removeprefix(UNTRAINED))
     try:
         agents = json.loads((run / "config.json").read_text(encoding="utf-8"))["agents"]
@@ -206,10 +206,10 @@ def _begun_with(what: str, role: str) -> tuple[str, Path]:
         trained = [name for name, agent in agents.items() if agent["trained"]]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{what}: {run} is not a run; name the directory of --run-dir") from None
-    own = role if role in models else trained[0] if len(trained) == 1 else ""
-    if not own:
+    known = role if role in models else trained[0] if len(trained) == 1 else ""
+    if not known:
         raise UserError(f"{what}: the run has no role {role}; its roles are {', '.join(models)}")
-    return models[own], run
+    return models[known], run
 
 
 def _trained(what: str, role: str) -> tuple[str, Path | None]:
@@ -273,12 +273,12 @@ def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
             if named not in policies and not of_team:
                 raise UserError(f"--prices names {named}; the policies are {', '.join(policies)}")
             try:
-                given, sampled = (float(price) for price in pair)
+                prompt, sampled = (float(price) for price in pair)
             except (ValueError, TypeError, OverflowError):
                 raise UserError(f"--prices {text!r}: write NAME=IN,OUT, two numbers") from None
-            if not (0 <= given < math.inf and 0 <= sampled < math.inf):
+            if not (0 <= prompt < math.inf and 0 <= sampled < math.inf):
                 raise UserError(f"--prices {text!r}: a price is a number from 0 on")
-            prices |= dict.fromkeys([named] if named in policies else of_team, (given, sampled))
+            prices |= dict.fromkeys([named] if named in policies else of_team, (prompt, sampled))
     if prices and (missing := [name for name in policies if name not in prices]):
         raise UserError(f"--prices lacks {', '.join(missing)}; what costs nothing has 0,0")
     return prices

@@ -119,15 +119,15 @@ class Responses:
 
     def of(self, chosen_Q: npt.NDArray[np.bool_]) -> "Responses":
         """The responses to the chosen questions."""
-        places = np.flatnonzero(chosen_Q).tolist()
+        indices = np.flatnonzero(chosen_Q).tolist()
         return Responses(
             self.correct_QN[chosen_Q],
             self.confidence_QN[chosen_Q],
-            [self.votes[q] for q in places],
+            [self.votes[q] for q in indices],
             self.seconds_QN[chosen_Q],
             {name: used[chosen_Q] for name, used in self.used_QN2.items()},
             {name: table[chosen_Q] for name, table in self.measured.items()},
-            [self.records[q] for q in places] if self.records else (),
+            [self.records[q] for q in indices] if self.records else (),
         )
 
     def used_by(self, count: int) -> Used:
@@ -148,13 +148,13 @@ class Responses:
     def agreement_QN(self) -> Floats:
         """(Q, N) share of the question's other samples with the same answer; NaN without an answer
         or without other samples."""
-        given = np.array([[v is not None for v in row] for row in self.votes], dtype=bool)
+        has_answer = np.array([[v is not None for v in row] for row in self.votes], dtype=bool)
         same_QN = np.array(
             [[sum(v == w for w in row) - 1 for v in row] for row in self.votes], dtype=np.float64
         )
         others_Q = (~np.isnan(self.correct_QN)).sum(axis=1, keepdims=True) - 1
         shares_QN = ratio(same_QN, np.maximum(others_Q, 0))
-        return np.where(given.reshape(shares_QN.shape), shares_QN, np.nan)
+        return np.where(has_answer.reshape(shares_QN.shape), shares_QN, np.nan)
 
 
 def responses(
@@ -168,8 +168,8 @@ def responses(
     Args:
         records: (problem, sample) -> record.
         problems: the rows, Q.
-        samples: how many of each problem, N; a missing one is NaN.
-        policies: whose use of tokens is included.
+        samples: samples of each problem, N; a missing one is NaN.
+        policies: policies whose tokens are counted.
     """
     rows = [[records.get((problem.id, n)) for n in range(samples)] for problem in problems]
 
@@ -202,9 +202,9 @@ def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
     roles, as in a run's table.
 
     Args:
-        record: of one episode.
-        role: whose answer counts; empty: the reward counts.
-        title: begins the message.
+        record: record of one episode.
+        role: role whose answer counts; empty: the reward counts.
+        title: prefix of the message.
 
     Raises:
         UserError: nothing says whether the answer is right, or the game has wins and losses.
@@ -234,15 +234,18 @@ def pool(parts: Sequence[Responses]) -> Responses:
     if len(parts) == 1:
         return parts[0]
 
-    def joined(tables: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
-        shapes = {name: table.shape[1:] for own in tables for name, table in own.items()}
-
-        def own_part(name: str, place: int) -> Floats:
-            # A policy has no cost on questions where it was not asked.
-            none = np.zeros((len(parts[place].votes), *shapes[name]))
-            return tables[place].get(name, none)
-
-        return {n: np.concatenate([own_part(n, i) for i in range(len(parts))]) for n in shapes}
+    def joined(by_part: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+        shapes = {name: table.shape[1:] for tables in by_part for name, table in tables.items()}
+        # A policy costs nothing on questions that it did not answer.
+        return {
+            name: np.concatenate(
+                [
+                    tables.get(name, np.zeros((len(part.votes), *shape)))
+                    for part, tables in zip(parts, by_part)
+                ]
+            )
+            for name, shape in shapes.items()
+        }
 
     return Responses(
         np.concatenate([part.correct_QN for part in parts]),

@@ -16,12 +16,13 @@ from coterie.cli.arguments import command
 from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, fits
 from coterie.evaluation import evaluation_of
-from coterie.evaluation.compare.output import make_table, mean_over_seeds, write_json
+from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.paired import read_choice
 from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.evaluation import Row
+from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.intervals import Estimate, t_interval
-from coterie.evaluation.table import as_json
+from coterie.evaluation.table import make_table, mean_over_seeds
 from coterie.training.run.directory import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
@@ -101,11 +102,11 @@ def compare(settings: SeedsComparison) -> None:
     console.print(make_table("", "mean over seeds, 95 % (t)", headings, lines))
     for name, runs in systems.items():
         if moments := _moments(runs):
-            console.print("", _course(name, runs, moments, rows))
+            console.print("", _course_table(name, runs, moments, rows))
     content = _content(systems, [row.metric for row in rows])
     results = write_json(settings.out / "seeds.json", content)
     picture = draw(systems, curves, settings.out / "seeds.png")
-    console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
+    show_written(console, results, picture)
 
 
 def over_seeds(runs: Sequence[Finished], metric: str, when: str = "after") -> Estimate:
@@ -120,10 +121,12 @@ def gain(runs: Sequence[Finished], metric: str, since: str) -> Estimate:
 
 def lead(ours: Sequence[Finished], other: Sequence[Finished], metric: str) -> Estimate | None:
     """Mean of ``ours - other``, paired by seed; None if their seeds differ."""
-    by_seed = [{run.seed: _value(run, metric) for run in runs} for runs in (ours, other)]
-    if by_seed[0].keys() != by_seed[1].keys():
+    our_values, other_values = (
+        {run.seed: _value(run, metric) for run in runs} for runs in (ours, other)
+    )
+    if our_values.keys() != other_values.keys():
         return None
-    return t_interval([by_seed[0][seed] - by_seed[1][seed] for seed in sorted(by_seed[0])])
+    return t_interval([our_values[seed] - other_values[seed] for seed in sorted(our_values)])
 
 
 def _cells(systems: Systems, metric: str) -> list[str]:
@@ -141,10 +144,10 @@ def _moments(runs: Sequence[Finished]) -> list[str]:
     return [when for when in _EARLIER if all(run.earlier.get(when) for run in runs)]
 
 
-def _course(
+def _course_table(
     name: str, runs: Sequence[Finished], moments: Sequence[str], rows: Sequence[Row]
 ) -> Table:
-    """A table of one system at each moment, and its change since the last earlier moment."""
+    """One system at each moment, and its change since the last earlier moment."""
     since = moments[-1]
     lines = [
         (
@@ -157,8 +160,8 @@ def _course(
         )
         for row in rows
     ]
-    called = [_EARLIER[when] for when in moments]
-    headings = [*called, "after", f"since {called[-1]}"]
+    names = [_EARLIER[when] for when in moments]
+    headings = [*names, "after", f"since {names[-1]}"]
     return make_table(f"{name} ({len(runs)})", "mean over seeds, 95 % (t)", headings, lines)
 
 

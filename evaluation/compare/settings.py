@@ -20,7 +20,7 @@ _FOLDERS = ("completions", "responses")
 
 
 @dataclass(frozen=True)
-class Asking(Validated):
+class ComparisonSettings(Validated):
     """Questions to models, and scoring of their answers."""
 
     problems: tuple[str, ...] = ()

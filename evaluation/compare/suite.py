@@ -14,7 +14,7 @@ from coterie.datatypes import UserError
 from coterie.evaluation.cascade import ThresholdChoice
 from coterie.evaluation.compare.cross_play import cross_play
 from coterie.evaluation.compare.examples import examples
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
@@ -25,15 +25,15 @@ from coterie.evaluation.compare.inherited import (
     roles_of_runs,
     sampling,
 )
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import (
+from coterie.evaluation.compare.jobs import (
     Job,
     Lineup,
     Questions,
-    ask_missing,
     make_job,
     open_questions,
+    sample_missing,
 )
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.compare.policies import (
     NamedPolicy,
     NamedTeam,
@@ -43,7 +43,7 @@ from coterie.evaluation.compare.policies import (
     read_teams,
     read_verifier,
 )
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.suite_scores import Answered, overall, score
 from coterie.evaluation.compare.suites import (
     Suite,
@@ -72,7 +72,7 @@ _CONVENTIONS = {
 
 
 @dataclass(frozen=True)
-class SuiteComparison(Asking):
+class SuiteComparison(ComparisonSettings):
     """Any policies and teams on any suites: alone, by vote, in a cascade, and what bounds them.
 
     A policy is NAME=WHAT: a run directory (the model it trained under that name), a checkpoint, an
@@ -125,11 +125,11 @@ class SuiteComparison(Asking):
     out: Path = Path("runs/suite")
     """Folder for responses, results.json and pictures; responses in it are used again."""
 
-    def inherited(self, given: Collection[str]) -> dict[str, Any]:
+    def inherited(self, typed_flags: Collection[str]) -> dict[str, Any]:
         """The settings of sampling and checking of the runs or the preset, and its questions."""
         sources = self.sources()
-        paper = preset_questions(self.preset, given) if self.preset else {}
-        return paper | sampling(sources, given) | checking(sources, given)
+        paper = preset_questions(self.preset, typed_flags) if self.preset else {}
+        return paper | sampling(sources, typed_flags) | checking(sources, typed_flags)
 
     def sources(self) -> list[Inherited]:
         """The runs or the preset that provide settings."""
@@ -182,7 +182,7 @@ def compare(settings: SuiteComparison) -> None:
         suite, line = _fitted(suite_called(name), settings)
         suites.append(suite)
         if line:
-            console.print(line, soft_wrap=True, markup=False, highlight=False)
+            show_plain(console, line)
     if len({suite.name for suite in suites}) < len(suites):
         raise UserError("--suite names a suite twice")
     verifier = read_verifier(settings.verifier, policies)
@@ -196,9 +196,9 @@ def compare(settings: SuiteComparison) -> None:
     settings.check_engine(*everybody.values())
     prices = read_prices(settings.prices, list(everybody))
     opened = [(suite, open_questions(suite.problems, settings)) for suite in suites]
-    asked = [questions for _, sets in opened for questions in sets]
-    for line in trained_on(list(everybody.values()), asked, settings.seed):
-        console.print(line, soft_wrap=True, markup=False, highlight=False)
+    scored_questions = [questions for _, sets in opened for questions in sets]
+    for line in trained_on(list(everybody.values()), scored_questions, settings.seed):
+        show_plain(console, line)
     check_graders(
         settings.scoring,
         [p for _, sets in opened for questions in sets for p in questions.problems],
@@ -211,8 +211,8 @@ def compare(settings: SuiteComparison) -> None:
         for suite, sets in opened
         for questions in sets
     }
-    jobs = [job for own in todo.values() for job in own]
-    ask_missing(jobs, settings, console, "--max-new-tokens")
+    jobs = [job for jobs_of_set in todo.values() for job in jobs_of_set]
+    sample_missing(jobs, settings, console, "--max-new-tokens")
     answered = [
         Answered.of(suite.name, questions, todo[suite.name, questions.name])
         for suite, sets in opened
@@ -221,7 +221,7 @@ def compare(settings: SuiteComparison) -> None:
     if verifier:
         answered = [_verified(answers, verifier, settings) for answers in answered]
         ratings = [answers.verifier for answers in answered if answers.verifier]
-        ask_missing(ratings, settings, console, "--verifier-tokens")
+        sample_missing(ratings, settings, console, "--verifier-tokens")
     scored = [
         score(
             [answers for answers in answered if answers.suite == suite.name],
@@ -253,23 +253,22 @@ def compare(settings: SuiteComparison) -> None:
     if text := examples(answered):
         files.append(settings.out / "examples.md")
         write_or_keep(files[-1], text, "--out")
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
-    """The suite as changed by its models, runs, preset and flags, and a line that names the
-    settings that follow from the models."""
+    """(the suite with the settings of runs, preset, flags and models; a line on the latter)."""
     sources = settings.sources()
-    given = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
-    given |= {_decided_by(name) for name in suite.settings}
-    prompts = prompting(sources, suite.env, given, _decided_by, whole=suite.bare)
+    decided = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
+    decided |= {_decided_by(name) for name in suite.settings}
+    prompts = prompting(sources, suite.env, decided, _decided_by, whole=suite.bare)
     settings_inherited = {
         name: value
         for name, value in prompts.items()
         if name not in suite.settings and hasattr(settings_of(suite), name)
     }
     if settings.max_new_tokens:
-        # A separate limit for this mode gets the same value.
+        # An environment with a separate limit for evaluation gets the same value.
         limits = ("max_new_tokens", "eval_max_new_tokens")
         known = settings_of(suite)
         settings_inherited |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
@@ -279,7 +278,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *settings_inherited)}
     if settings.problems:
         fit.pop("problems", None)
-    line = fitting_sentence(fit, models, f"suite {suite.name}: ", _decided_as)
+    line = fitting_sentence(fit, models, f"suite {suite.name}: ", _as_written)
     suite = replace(suite, problems=fit.pop("problems", suite.problems), roles=roles)
     suite = replace(suite, settings={**fit, **suite.settings, **settings_inherited})
     if settings.problems:
@@ -287,8 +286,8 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     elif settings.preset and preset_settings(settings.preset).choice.env == suite.env:
         suite = replace(suite, problems=preset_problems(settings.preset))
     roles = _roles(suite)
-    only = roles[0] if len(roles) == 1 and (settings.policies or settings.verifier) else ""
-    suite = replace(suite, role=settings.role or suite.role or only)
+    only_role = roles[0] if len(roles) == 1 and (settings.policies or settings.verifier) else ""
+    suite = replace(suite, role=settings.role or suite.role or only_role)
     needed = [suite.role, *["expert"] * bool(suite.workflow)]
     if unknown := [role for role in needed if role and role not in roles]:
         raise UserError(
@@ -330,7 +329,7 @@ def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:
     return roles
 
 
-def _decided_as(name: str, value: Any) -> str:
+def _as_written(name: str, value: Any) -> str:
     """A setting in the form that the user writes."""
     return as_flag(name, value) if hasattr(SuiteComparison, name) else f"{name} {value}"
 
@@ -350,15 +349,16 @@ def _jobs(
     settings: SuiteComparison,
 ) -> Iterator[Job]:
     """The jobs of single policies, then teams, then workflows."""
-    folder, place = settings.out / "completions" / suite.name, f"{suite.name}, {questions.name}"
-    alone = {policy.name: {suite.role: (policy,)} for policy in policies}
+    folder = settings.out / "completions" / suite.name
+    title = f"{suite.name}, {questions.name}"
+    single = {policy.name: {suite.role: (policy,)} for policy in policies}
     together = {team.name: team.lineup(_roles(suite, teams)) for team in teams}
-    for name, who in {**alone, **together}.items():
-        check_played(suite, who, questions.problems[0])
+    for name, players in {**single, **together}.items():
+        check_played(suite, players, questions.problems[0])
         # Policies with the same weights need different random streams.
         team = suite.bare or name in together
-        lineup = lineup_of(suite, name, who, ("suite", name), team=team)
-        yield make_job(lineup, questions, settings, folder, title=f"{place}: {name}")
+        lineup = lineup_of(suite, name, players, ("suite", name), team=team)
+        yield make_job(lineup, questions, settings, folder, title=f"{title}: {name}")
     if suite.workflow and settings.workflow:
         for policy in policies:
             others = tuple(other for other in policies if other is not policy) or (policy,)
@@ -371,8 +371,8 @@ def _jobs(
                 suite.role,
                 stream=("suite", policy.name),
             )
-            title = f"{place}: {policy.name}, helped by others"
-            yield make_job(lineup, questions, settings, folder, title=title)
+            helped = f"{title}: {policy.name}, helped by others"
+            yield make_job(lineup, questions, settings, folder, title=helped)
 
 
 def _verified(answered: Answered, verifier: NamedPolicy, settings: SuiteComparison) -> Answered:

@@ -9,7 +9,10 @@ import numpy as np
 from rich.table import Table
 
 from coterie.evaluation.cascade import ThresholdChoice
-from coterie.evaluation.compare.figures import (
+from coterie.evaluation.compare.jobs import Job, Questions
+from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.settings import ComparisonSettings
+from coterie.evaluation.compare.suite_metrics import (
     Figures,
     are_binary,
     differences,
@@ -17,9 +20,6 @@ from coterie.evaluation.compare.figures import (
     pairs,
     passes,
 )
-from coterie.evaluation.compare.plan import Job, Questions
-from coterie.evaluation.compare.responses import Responses
-from coterie.evaluation.compare.settings import Asking
 from coterie.evaluation.compare.suite_tables import (
     accuracy_table,
     calibration_tables,
@@ -66,7 +66,7 @@ class Answered:
     """Policy -> its responses after all others had answered."""
     verifier: Job | None = None
     counted: str = " policy"
-    """For titles: what is sampled, and what counts as the score."""
+    """Who is sampled and what counts as the score, for titles."""
 
     @classmethod
     def of(cls, suite: str, questions: Questions, jobs: Sequence[Job]) -> "Answered":
@@ -101,7 +101,10 @@ class SuiteResults:
 
 
 def score(
-    answered: Sequence[Answered], prices: Prices, choice: ThresholdChoice, settings: Asking
+    answered: Sequence[Answered],
+    prices: Prices,
+    choice: ThresholdChoice,
+    settings: ComparisonSettings,
 ) -> SuiteResults:
     """The results of one suite.
 
@@ -117,10 +120,13 @@ def score(
     rows = measure_rows(systems_by_set, prices, **drawn)
     passing = passes(alone, **drawn)
     binary = are_binary(alone)
-    apart = pairs(alone, **drawn) if binary else []
-    known = reliability(alone, **drawn)
+    decompositions = pairs(alone, **drawn) if binary else []
+    calibrated = reliability(alone, **drawn)
     runs = [
-        {n: calibration_over_runs(own.confidence_QN, own.correct_QN) for n, own in answers.items()}
+        {
+            n: calibration_over_runs(responses.confidence_QN, responses.correct_QN)
+            for n, responses in answers.items()
+        }
         for answers in alone
     ]
     name = answered[0].suite
@@ -130,14 +136,14 @@ def score(
         f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
         f"{settings.samples} samples of each{answered[0].counted}"
     )
-    single = differences([row for row in rows if row.system.alone])
+    single = differences([row for row in rows if row.system.is_single])
     deployable = differences([row for row in rows if not row.system.oracle])
     tables = [
         accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
         *([difference_table(single)] if single else []),
         pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
-        *([pair_table(apart, "one answer each")] if apart else []),
-        *calibration_tables(known),
+        *([pair_table(decompositions, "one answer each")] if decompositions else []),
+        *calibration_tables(calibrated),
     ]
     content = {
         "sets": {
@@ -151,7 +157,7 @@ def score(
         },
         "runs": {
             name: averaged_over_sets(
-                [own[name] for own in runs],
+                [figures[name] for figures in runs],
                 [len(answers.questions.problems) for answers in answered],
             )
             for name in alone[0]
@@ -164,15 +170,15 @@ def score(
             "best policy, as many candidates": passing.control,
             "difference": passing.gain,
         },
-        "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in apart},
-        "policies": known,
+        "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in decompositions},
+        "policies": calibrated,
         "shares": shares(alone) if binary else {},
     }
     return SuiteResults(name, systems_by_set, rows, tables, content)
 
 
 def overall(
-    scored: Sequence[SuiteResults], prices: Prices, settings: Asking
+    scored: Sequence[SuiteResults], prices: Prices, settings: ComparisonSettings
 ) -> tuple[Table, Mapping[str, Any]]:
     """(table, JSON data) of the rows common to all suites, over all their sets; arguments as of
     :func:`score`."""
@@ -183,8 +189,8 @@ def overall(
 
 
 def _shared(sets: Sequence[Sequence[System]]) -> list[list[System]]:
-    """The rows that are on every set: one that is missing on some set, without answers to vote on,
-    has no figure over all sets."""
+    """Keep the rows that every set has."""
+    # A set without answers to vote on lacks the votes, which then have no figure over all sets.
     common = set.intersection(*({system.name for system in rows} for rows in sets))
     return [[system for system in rows if system.name in common] for rows in sets]
 
@@ -194,8 +200,8 @@ def _systems(answers: Answered, prices: Prices, choice: ThresholdChoice) -> list
         systems(answers.alone, prices=prices, threshold=choice, workflows=answers.workflows)
     )
     if answers.verifier:
-        said = judgements(answers.verifier, answers.questions, answers.alone)
-        rows.append(verified(answers.alone, said, *answers.verifier.lineup.needed))
+        judged = judgements(answers.verifier, answers.questions, answers.alone)
+        rows.append(verified(answers.alone, judged, *answers.verifier.lineup.needed))
     return rows
 
 
@@ -232,7 +238,7 @@ def reliability(
 ) -> dict[str, dict[str, Any]]:
     """Policy -> variance of its scores, and calibration of its stated confidence (``stated``) and
     of its self-agreement (``agreement``), if available. Arguments as of
-    :func:`coterie.evaluation.compare.figures.passes`."""
+    :func:`coterie.evaluation.compare.suite_metrics.passes`."""
     by_policy: dict[str, dict[str, Any]] = {}
     for name in sets[0]:
         correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])
@@ -259,13 +265,13 @@ def _calibration(
     auroc = bootstrap(
         discrimination_columns(confidence_QN, correct_QN), discrimination, **resampling
     )
-    asked = ~np.isnan(correct_QN)
+    answered_QN = ~np.isnan(correct_QN)
     flat = confidence_QN.ravel(), correct_QN.ravel()
     return {
         "ece": ece,
         "auroc": auroc,
         "auroc_within": within_question_auroc(confidence_QN, correct_QN),
-        "output_ratio": output_ratio(confidence_QN[asked]),
+        "output_ratio": output_ratio(confidence_QN[answered_QN]),
         **{name: measure(*flat) for name, measure in _MEASURES.items()},
         "murphy": murphy(*flat),
         "discreteness": discreteness(flat[0]),

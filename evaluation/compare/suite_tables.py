@@ -6,8 +6,9 @@ from typing import Any
 
 from rich.table import Table
 
-from coterie.evaluation.compare.figures import Figures, Pair, PassAtK
-from coterie.evaluation.compare.output import (
+from coterie.evaluation.compare.suite_metrics import Figures, Pair, PassAtK
+from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.table import (
     figure_cell,
     figure_with_interval,
     interval_cell,
@@ -15,7 +16,6 @@ from coterie.evaluation.compare.output import (
     short_label,
     with_legend,
 )
-from coterie.evaluation.evaluation import Resampled
 
 
 def accuracy_table(rows: Sequence[Figures], title: str, *, sets: int) -> Table:
@@ -80,7 +80,7 @@ def pass_table(passes: PassAtK, title: str) -> Table:
     samples = max(map(len, passes.policies.values()))
     chosen = sorted({*(2**i for i in range(12) if 2**i < samples), samples})
     lines: dict[str, tuple[Sequence[Resampled], str]] = {
-        short_label(name): (own, "") for name, own in passes.policies.items()
+        short_label(name): (values, "") for name, values in passes.policies.items()
     }
     if len(passes.policies) > 1 and passes.team:
         lines["team, k each"] = passes.team, ""
@@ -139,7 +139,7 @@ def calibration_tables(by_policy: Mapping[str, Mapping[str, Any]]) -> Iterator[T
     """Calibration of stated confidence and of agreement for each policy, and variance."""
     lines: list[tuple[str, list[str]]] = []
     for name, measures in by_policy.items():
-        for place, kind in enumerate(k for k in ("stated", "agreement") if k in measures):
+        for index, kind in enumerate(k for k in ("stated", "agreement") if k in measures):
             values = measures[kind]
             cells = [
                 kind,
@@ -148,7 +148,7 @@ def calibration_tables(by_policy: Mapping[str, Mapping[str, Any]]) -> Iterator[T
                 figure_with_interval(values["auroc"]) or "undefined",
                 figure_cell(values["brier"]),
             ]
-            lines.append(("" if place else short_label(name), cells))
+            lines.append(("" if index else short_label(name), cells))
     if lines:
         headings = ("confidence", "given", "ECE", "AUROC", "Brier")
         yield make_table("confidence (ECE: 10 bins [a, b))", "policy", headings, lines)

@@ -13,7 +13,7 @@ from coterie import envs
 from coterie.datatypes import Problem, UserError, check_fields, did_you_mean, suggest, user_path
 from coterie.envs.contract import role_of
 from coterie.envs.solo import SoloSettings
-from coterie.evaluation.compare.plan import Lineup, why_unplayed
+from coterie.evaluation.compare.jobs import Lineup, why_unplayed
 from coterie.evaluation.compare.policies import NAME, NamedPolicy
 from coterie.evaluation.compare.responses import score_team
 from coterie.rewards.grading.answers.checker import UNGRADED
@@ -96,17 +96,17 @@ def suite_called(name: str) -> Suite:
         raise UserError(f"{name} describes no suite: it is nested too deeply") from None
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})") from None
-    given: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
+    values: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
     known = {field.name: field for field in dataclasses.fields(Suite) if field.name != "bare"}
     nothing = dataclasses.MISSING
     wanted = {n for n, field in known.items() if field.default is field.default_factory is nothing}
-    if not wanted <= set(given) <= set(known):
+    if not wanted <= set(values) <= set(known):
         raise UserError(
             f"{name} describes no suite: an object with {', '.join(sorted(wanted - {'name'}))}, "
             f"and as you like {', '.join(sorted(set(known) - wanted | {'name'}))}"
         )
-    check_fields(Suite, given, at=f"{name}: ")
-    return Suite(**given)
+    check_fields(Suite, values, at=f"{name}: ")
+    return Suite(**values)
 
 
 def _bare(env: str) -> Suite:
@@ -131,9 +131,9 @@ def check_played(suite: Suite, played: Collection[str], problem: Problem) -> Non
     """Play ``problem`` once with an empty answer, before any model is loaded.
 
     Args:
-        suite: in whose environment.
+        suite: suite with the environment.
         played: roles that have a policy.
-        problem: of the suite; with one that needs a grader, the environment's own is played.
+        problem: problem of the suite; the environment's own replaces one that needs a grader.
 
     Raises:
         UserError: a role without a policy is asked, or the score is not reported.
@@ -146,18 +146,18 @@ def check_played(suite: Suite, played: Collection[str], problem: Problem) -> Non
     options = {"mode": suite.mode, **({"problem": problem} if graded else {})}
     observations, infos = env.reset(seed=0, options=options)
     for _ in range(Deadlines().turns if env.agents else 0):
-        asked = [agent for agent in env.agents if observations[agent].get("active", 1)]
-        for role in map(role_of, asked):
+        acting = [agent for agent in env.agents if observations[agent].get("active", 1)]
+        for role in map(role_of, acting):
             if role not in {*played, *suite.silent}:
                 raise UserError(why_unplayed(role, f"suite {suite.name}"))
-        observations, *_, infos = env.step({agent: np.array([ord("1")]) for agent in asked})
+        observations, *_, infos = env.step({agent: np.array([ord("1")]) for agent in acting})
         if not env.agents:
             break
     if not env.agents:
-        own = [info for agent, info in infos.items() if role_of(agent) == suite.role]
-        said = next((info["correct"] for info in own if "correct" in info), None)
+        of_role = [info for agent, info in infos.items() if role_of(agent) == suite.role]
+        correct = next((info["correct"] for info in of_role if "correct" in info), None)
         outcome = [info["outcome"] for info in infos.values() if "outcome" in info]
-        record = {"correct": said, "outcome": outcome, "earned": dict.fromkeys(infos, 0.0)}
+        record = {"correct": correct, "outcome": outcome, "earned": dict.fromkeys(infos, 0.0)}
         score_team(record, suite.role, f"suite {suite.name}")
     env.close()
     scorer.close()
@@ -166,17 +166,17 @@ def check_played(suite: Suite, played: Collection[str], problem: Problem) -> Non
 def lineup_of(
     suite: Suite,
     name: str,
-    who: Mapping[str, tuple[NamedPolicy, ...]],
+    players: Mapping[str, tuple[NamedPolicy, ...]],
     stream: tuple[str, ...],
     *,
     team: bool,
 ) -> Lineup:
-    """The lineup of a suite with the given policies.
+    """The lineup of a suite with these policies.
 
     Args:
-        suite: gives environment, settings and silent roles.
-        name: of the lineup, and of its file.
-        who: role -> the policies that take its agents in turn.
+        suite: environment, settings and silent roles.
+        name: name of the lineup, and of its file.
+        players: role -> the policies that take its agents in turn.
         stream: key of the random stream.
         team: whether all policies are scored together.
     """
@@ -185,7 +185,7 @@ def lineup_of(
         suite.env,
         settings_of(suite),
         suite.mode,
-        who,
+        players,
         suite.role,
         stream=stream,
         silent=suite.silent,

@@ -66,7 +66,7 @@ class System:
     """Samples of one policy are drawn in parallel."""
     oracle: bool = False
     """Whether it uses the gold answer."""
-    alone: bool = False
+    is_single: bool = False
     """Whether it is one response of one policy."""
     responses: Responses | None = None
     """The responses, if one lineup gives all answers."""
@@ -101,20 +101,22 @@ def systems(
         threshold: how the threshold is chosen.
         workflows: policy -> its responses after the others had answered.
     """
-    for name, own in answered.items():
-        yield alone(name, name, own)
-    for name, own in workflows.items():
+    for name, responses in answered.items():
+        yield one_response(name, name, responses)
+    for name, responses in workflows.items():
         others = ", ".join(other for other in answered if other != name) or name
-        yield alone(f"workflow/{name}", f"{name}, helped by {others}", own, is_alone=False)
-    comparable = all(own.has_answers for own in answered.values())
+        yield one_response(
+            f"workflow/{name}", f"{name}, helped by {others}", responses, is_single=False
+        )
+    comparable = all(responses.has_answers for responses in answered.values())
     if comparable:
         yield from _votes(answered)
     if comparable and len(answered) > 1:
         yield from _selections(answered, threshold, prices)
-    for name, own in answered.items():
-        if own.samples > 1:
-            yield best_of(name, own, own.samples)
-    binary = all(is_binary(own.correct_QN) for own in answered.values())
+    for name, responses in answered.items():
+        if responses.samples > 1:
+            yield best_of(name, responses, responses.samples)
+    binary = all(is_binary(responses.correct_QN) for responses in answered.values())
     for size in range(2, len(answered) + 1) if binary else ():
         # all pairs, and the whole team
         if size in (2, len(answered)):
@@ -122,40 +124,42 @@ def systems(
                 yield any_of({name: answered[name] for name in members})
 
 
-def alone(name: str, label: str, own: Responses, *, is_alone: bool = True) -> System:
+def one_response(name: str, label: str, responses: Responses, *, is_single: bool = True) -> System:
     """One response of one lineup."""
     return System(
         name,
         label,
-        mean_at_n(own.correct_QN),
-        own.used_by(1),
-        mean_present(own.seconds_QN, axis=1),
-        alone=is_alone,
-        responses=own,
+        mean_at_n(responses.correct_QN),
+        responses.used_by(1),
+        mean_present(responses.seconds_QN, axis=1),
+        is_single=is_single,
+        responses=responses,
     )
 
 
-def best_of(name: str, own: Responses, k: int) -> System:
+def best_of(name: str, responses: Responses, k: int) -> System:
     """Oracle: whether one of k responses is right."""
     return System(
         f"best/{name}",
         f"{name}, best of {k}",
-        pass_at_k(own.correct_QN, k),
-        own.used_by(k),
-        own.slowest_Q(k),
+        pass_at_k(responses.correct_QN, k),
+        responses.used_by(k),
+        responses.slowest_Q(k),
         oracle=True,
     )
 
 
 def any_of(answered: Mapping[str, Responses]) -> System:
     """Oracle of independently trained models: whether one of M responses, one each, is right."""
-    solved = {name: mean_at_n(own.correct_QN) for name, own in answered.items()}
+    solved = {name: mean_at_n(responses.correct_QN) for name, responses in answered.items()}
     return System(
         f"any/{'+'.join(answered)}",
         f"{' + '.join(answered)}, best of {len(answered)}",
         union(solved),
-        total_used([own.used_by(1) for own in answered.values()]),
-        np.max([mean_present(own.seconds_QN, axis=1) for own in answered.values()], axis=0),
+        total_used([responses.used_by(1) for responses in answered.values()]),
+        np.max(
+            [mean_present(responses.seconds_QN, axis=1) for responses in answered.values()], axis=0
+        ),
         oracle=True,
     )
 
@@ -166,8 +170,8 @@ def affordable(answered: Mapping[str, Responses]) -> tuple[dict[str, int], dict[
     The budget is the cost of all samples of the cheapest policy, to the nearest sample. The team
     takes one sample of each policy in turn within the budget; each policy has at least one vote.
     """
-    cost = {name: own.sampled_tokens() for name, own in answered.items()}
-    most = min(own.samples for own in answered.values())
+    cost = {name: responses.sampled_tokens() for name, responses in answered.items()}
+    most = min(responses.samples for responses in answered.values())
     budget = min(cost.values()) * most
     by_itself = {n: max(1, min(most, round(budget / c))) for n, c in cost.items()}
     together, left = dict.fromkeys(cost, 0), budget
@@ -180,7 +184,10 @@ def affordable(answered: Mapping[str, Responses]) -> tuple[dict[str, int], dict[
 
 
 def _votes(answered: Mapping[str, Responses]) -> Iterator[System]:
-    if any(np.isnan(own.sampled_tokens()) or not own.sampled_tokens() for own in answered.values()):
+    if any(
+        np.isnan(responses.sampled_tokens()) or not responses.sampled_tokens()
+        for responses in answered.values()
+    ):
         return
     by_itself, together = affordable(answered)
     for name, count in by_itself.items():
@@ -242,15 +249,15 @@ def _selections(
     first, *between, last = answered
     if between or answered[first].samples > 1:
         yield _routed(answered, first, between[0] if between else first, last)
-    states = bool((~np.isnan(answered[first].confidence_QN)).any())
-    if states or answered[first].samples > 1:
-        yield _cascade(answered, first, last, states, threshold, prices)
+    has_confidence = bool((~np.isnan(answered[first].confidence_QN)).any())
+    if has_confidence or answered[first].samples > 1:
+        yield _cascade(answered, first, last, has_confidence, threshold, prices)
 
 
 def _routed(answered: Mapping[str, Responses], first: str, second: str, last: str) -> System:
     """Two cheap answers; if they differ, the last policy's answer."""
     first_own, second_own, judge = answered[first], answered[second], answered[last]
-    samples = min(own.samples for own in answered.values())
+    samples = min(responses.samples for responses in answered.values())
     shift = 1 if first == second else 0
     questions = _questions(answered)
     kept_QS = np.zeros((questions, samples - shift))
@@ -259,11 +266,11 @@ def _routed(answered: Mapping[str, Responses], first: str, second: str, last: st
         for s in range(samples - shift):
             vote = first_own.votes[q][s]
             kept_QS[q, s] = vote is not None and vote == second_own.votes[q][s + shift]
-            own = first_own if kept_QS[q, s] else judge
-            score_QS[q, s] = own.correct_QN[q, s]
-    asked_Q = 1 - kept_QS.mean(axis=1)
+            responses = first_own if kept_QS[q, s] else judge
+            score_QS[q, s] = responses.correct_QN[q, s]
+    judged_Q = 1 - kept_QS.mean(axis=1)
     both = total_used([first_own.used_by(1), second_own.used_by(1)])
-    extra = {name: used * asked_Q[:, None] for name, used in judge.used_by(1).items()}
+    extra = {name: used * judged_Q[:, None] for name, used in judge.used_by(1).items()}
     quick = np.maximum(
         mean_present(first_own.seconds_QN, axis=1), mean_present(second_own.seconds_QN, axis=1)
     )
@@ -273,7 +280,7 @@ def _routed(answered: Mapping[str, Responses], first: str, second: str, last: st
         f"{pair}, {last} if they differ",
         mean_present(score_QS, axis=1),
         total_used([both, extra]),
-        quick + asked_Q * mean_present(judge.seconds_QN, axis=1),
+        quick + judged_Q * mean_present(judge.seconds_QN, axis=1),
     )
 
 
@@ -281,19 +288,19 @@ def _cascade(
     answered: Mapping[str, Responses],
     first: str,
     last: str,
-    states: bool,
+    has_confidence: bool,
     threshold: ThresholdChoice,
     prices: Prices,
 ) -> System:
     """The first policy's answer if its confidence is high enough, else the last policy's."""
     small, large = answered[first], answered[last]
-    score_QN = small.confidence_QN if states else small.agreement_QN()
+    score_QN = small.confidence_QN if has_confidence else small.agreement_QN()
     # Agreement requires every sample.
-    calls = 1 if states else small.samples
+    calls = 1 if has_confidence else small.samples
     cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
     threshold_Q = cascade.thresholds(threshold)
     deferred_QS = cascade.defer(threshold_Q)
-    measure = "confidence" if states else "agreement"
+    measure = "confidence" if has_confidence else "agreement"
     return cascaded(
         "cascade",
         f"{first}, else {last}, by {measure}",
@@ -349,18 +356,20 @@ def cascaded(
     )
 
 
-def _answers(own: Responses, prices: Prices, calls: int) -> ScoredResponses:
-    """Scores for the choice of a threshold; a failed response is wrong, silent and free."""
-    cost_QN = np.zeros_like(own.correct_QN)
-    for name, used_QN2 in own.used_QN2.items():
+def _answers(responses: Responses, prices: Prices, calls: int) -> ScoredResponses:
+    """Score responses to choose a threshold; a failed response is wrong, silent and free."""
+    cost_QN = np.zeros_like(responses.correct_QN)
+    for name, used_QN2 in responses.used_QN2.items():
         price = prices.get(name, (0.0, 1.0))
         cost_QN = cost_QN + np.nan_to_num(used_QN2 @ as_floats(price))
-    return ScoredResponses(np.nan_to_num(own.correct_QN), own.confidence_QN, calls * cost_QN)
+    return ScoredResponses(
+        np.nan_to_num(responses.correct_QN), responses.confidence_QN, calls * cost_QN
+    )
 
 
-def _known(scores: Sequence[float], whose: Sequence[Responses]) -> Floats:
-    """``scores``, with NaN for questions that one of the policies has not answered at all."""
-    lacking = [np.isnan(own.correct_QN).all(axis=1) for own in whose]
+def _known(scores: Sequence[float], needed: Sequence[Responses]) -> Floats:
+    """Replace scores by NaN for questions without any answer of a needed policy."""
+    lacking = [np.isnan(responses.correct_QN).all(axis=1) for responses in needed]
     return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))
 
 

@@ -5,8 +5,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from coterie.datatypes import UserError
-from coterie.evaluation.compare.inherited import run_settings
-from coterie.evaluation.compare.plan import Questions
+from coterie.evaluation.compare.inherited_settings import run_settings
+from coterie.evaluation.compare.jobs import Questions
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source
@@ -21,9 +21,9 @@ def trained_on(
     Problems of generators are not compared: two streams may share a short problem by chance.
 
     Args:
-        policies: what is compared.
-        scored: what is asked.
-        seed: the seed that chose it.
+        policies: the policies that are compared.
+        scored: the questions that they answer.
+        seed: the seed that chose these questions.
     """
     for run in dict.fromkeys(policy.run for policy in policies if policy.run):
         settings = run_settings(run)
@@ -38,10 +38,10 @@ def trained_on(
             seen = sum(problem_key(problem) in keys for problem in questions.problems)
             if not seen:
                 continue
-            own = settings.run.seed
+            run_seed = settings.run.seed
             way_out = (
-                f"--seed {own}, its own, asks what it held out"
-                if own != seed
+                f"--seed {run_seed}, its own, asks what it held out"
+                if run_seed != seed
                 else "ask fewer with --questions, or others with --problems"
             )
             yield (
@@ -52,7 +52,7 @@ def trained_on(
 
 @lru_cache(maxsize=8)
 def _trained(run: Path) -> frozenset[str]:
-    """Canonical forms of the problems that a run trained on; none of a generator's."""
+    """Canonical forms of the problems that a run trained on; none for a generator."""
     settings = run_settings(run)
     assert settings is not None
     problems, seed = settings.problems, settings.run.seed
@@ -61,5 +61,5 @@ def _trained(run: Path) -> frozenset[str]:
     stream = prepare(problems, seed).train
     shown = settings.run.steps * settings.rollout.problems_per_step
     return frozenset(
-        problem_key(stream.at(place)) for place in range(min(shown, stream.available or 0))
+        problem_key(stream.at(index)) for index in range(min(shown, stream.available or 0))
     )

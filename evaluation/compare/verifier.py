@@ -10,10 +10,10 @@ import numpy as np
 
 from coterie.datatypes import Problem
 from coterie.envs.solo import SoloSettings
-from coterie.evaluation.compare.plan import Job, Lineup, Questions, make_job
+from coterie.evaluation.compare.jobs import Job, Lineup, Questions, make_job
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import Responses
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.systems import System, affordable, total_used
 from coterie.evaluation.metrics.means import as_floats
 
@@ -24,7 +24,7 @@ Proposed answer: {answer}
 
 Check the proposed answer step by step. Then output the probability (0.0-1.0) that it is correct \
 within \\confidence{}."""
-# Characters of an answer: a longer text is not an answer, and is cut.
+# Characters of an answer; a longer text is hardly an answer, and is cut.
 _LONGEST = 512
 
 
@@ -47,7 +47,7 @@ def verifying(
     questions: Questions,
     answered: Mapping[str, Responses],
     verifier: NamedPolicy,
-    settings: Asking,
+    settings: ComparisonSettings,
     *,
     suite: str,
     tokens: int,
@@ -57,20 +57,22 @@ def verifying(
     A scripted oracle gets the solution 1 for right answers and 0 for wrong answers.
 
     Args:
-        questions: of the set.
+        questions: questions of the set.
         answered: policy -> its responses; each distinct answer is judged once.
-        verifier: who judges.
-        settings: of the comparison.
-        suite: names the folder of the judgements.
-        tokens: longest judgement.
+        verifier: the policy that judges.
+        settings: settings of the comparison.
+        suite: name of the suite, and of the folder of the judgements.
+        tokens: length of the longest judgement.
     """
     problems: dict[str, Problem] = {}
-    for own in answered.values():
+    for responses in answered.values():
         for q, problem in enumerate(questions.problems):
-            for vote, record in zip(own.votes[q], own.records[q]):
+            for vote, record in zip(responses.votes[q], responses.records[q]):
                 if vote is not None and record is not None:
-                    asked = _asked(problem, vote, str(record["answer"]), int(record["correct"]))
-                    problems.setdefault(asked.id, asked)
+                    rating = _rating_problem(
+                        problem, vote, str(record["answer"]), int(record["correct"])
+                    )
+                    problems.setdefault(rating.id, rating)
     lineup = Lineup(
         f"verifier-{verifier.name}",
         "coterie.envs.solo:SoloEnv",
@@ -94,40 +96,42 @@ def judgements(job: Job, questions: Questions, votes: Mapping[str, Responses]) -
     """The stored judgements of each question; ``votes``: policy -> the responses it judges."""
     stored = job.read()
     (verifier,) = job.lineup.needed
-    said: list[dict[str, Judged]] = []
+    by_question: list[dict[str, Judged]] = []
     for q, problem in enumerate(questions.problems):
         row: dict[str, Judged] = {}
-        for vote in {vote for own in votes.values() for vote in own.votes[q] if vote is not None}:
+        for vote in {
+            vote for responses in votes.values() for vote in responses.votes[q] if vote is not None
+        }:
             if record := stored.get((_id(problem, vote), 0)):
                 trust = record["confidence"]
-                given, sampled = record["used"][verifier]
+                prompt, sampled = record["used"][verifier]
                 row[vote] = Judged(
-                    float("nan") if trust is None else trust, (given, sampled), record["seconds"]
+                    float("nan") if trust is None else trust, (prompt, sampled), record["seconds"]
                 )
-        said.append(row)
-    return said
+        by_question.append(row)
+    return by_question
 
 
-def verified(answered: Mapping[str, Responses], said: Judgements, verifier: str) -> System:
+def verified(answered: Mapping[str, Responses], judgements: Judgements, verifier: str) -> System:
     """The most trusted answer among those in a team's vote; ties are broken at random.
 
     Each distinct answer costs one judgement. An answer without a valid judgement has least trust.
     """
     _, counts = affordable(answered)
     scores: list[float] = []
-    judging_Q2 = np.zeros((len(said), 2))
-    waited_Q = np.zeros(len(said))
-    for q, judged in enumerate(said):
+    judging_Q2 = np.zeros((len(judgements), 2))
+    waited_Q = np.zeros(len(judgements))
+    for q, judged in enumerate(judgements):
         candidates: dict[str, list[float]] = {}
         for name, count in counts.items():
-            own = answered[name]
-            for vote, right in zip(own.votes[q][:count], own.correct_QN[q][:count]):
+            responses = answered[name]
+            for vote, right in zip(responses.votes[q][:count], responses.correct_QN[q][:count]):
                 if vote is not None:
                     candidates.setdefault(vote, []).append(float(right))
         scores.append(_chosen(candidates, judged))
-        asked = [judged[vote] for vote in candidates if vote in judged]
-        judging_Q2[q] = np.sum([judgement.used for judgement in asked], axis=0) if asked else 0.0
-        waited_Q[q] = max((judgement.seconds for judgement in asked), default=0.0)
+        found = [judged[vote] for vote in candidates if vote in judged]
+        judging_Q2[q] = np.sum([judgement.used for judgement in found], axis=0) if found else 0.0
+        waited_Q[q] = max((judgement.seconds for judgement in found), default=0.0)
     drawn = [answered[name].used_by(count) for name, count in counts.items()]
     slowest_Q = np.max([answered[name].slowest_Q(n) for name, n in counts.items()], axis=0)
     return System(
@@ -153,7 +157,7 @@ def _chosen(candidates: Mapping[str, Sequence[float]], judged: Mapping[str, Judg
     return float(np.mean([right[0] for vote, right in candidates.items() if trust(vote) == most]))
 
 
-def _asked(problem: Problem, vote: str, answer: str, correct: int) -> Problem:
+def _rating_problem(problem: Problem, vote: str, answer: str, correct: int) -> Problem:
     # Not str.format: both texts contain many braces.
     before, _, after = _QUESTION.partition("{question}")
     middle, _, after = after.partition("{answer}")

@@ -1,4 +1,4 @@
-"""Do stated confidences equal observed accuracies."""
+"""Calibration: whether stated confidences match observed accuracy."""
 
 # N responses, G groups (bins or distinct values), Q questions, S responses of each, M columns;
 # NaN confidence: none was stated
@@ -22,16 +22,15 @@ def bin_index(
 ) -> npt.NDArray[np.int64]:
     """(N,) index of the equal-width bin of each confidence.
 
-    Computed in millionths: bin edges as floats put 0.3, 0.6 and 0.7, which models do say, in the
-    wrong bin.
+    Computed in millionths, as bin edges in floating point put 0.3, 0.6 and 0.7 into the wrong bin.
 
     Args:
         confidence_N: in [0, 1].
-        bins: their number.
+        bins: number of bins.
         closed: ``left``: [a, b), the last bin closed; ``right``: (a, b], the first closed.
 
     Raises:
-        ValueError: a confidence is missing, or lies elsewhere.
+        ValueError: a confidence is NaN, or outside of [0, 1].
     """
     confidence_N = as_floats(confidence_N)
     if not ((confidence_N >= 0) & (confidence_N <= 1)).all():
@@ -58,9 +57,9 @@ def expected_calibration_error(
     Args:
         confidence_N: in [0, 1]; NaN: none was stated.
         correct_N: 0 or 1 each.
-        bins: their number.
+        bins: number of bins.
         closed: as of :func:`bin_index`.
-        missing: whether silence is left out, or read as confidence 0.
+        missing: whether a missing confidence is left out, or counts as 0.
     """
     if missing == "zero":
         confidence_N = np.nan_to_num(as_floats(confidence_N))
@@ -71,10 +70,10 @@ def expected_calibration_error(
 def calibration_columns(
     confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike, bins: int = 10
 ) -> Floats:
-    """(Q, bins + 1): the sum of ``y - p`` in each bin (left-closed), and the responses stated.
+    """(Q, bins + 1): the sum of ``y - p`` in each bin (left-closed), and the number of confidences.
 
-    The error of all responses is a function of the columns' means, for every resample of questions
-    as for the data.
+    The error of all responses is a function of the columns' means, for the data and for every
+    resample of questions.
     """
     gap_QS = as_floats(correct_QS) - as_floats(confidence_QS)
     stated_QS = ~np.isnan(gap_QS)
@@ -190,7 +189,7 @@ def discreteness(confidence_N: npt.ArrayLike) -> Discreteness:
 
 
 def _known(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """The responses with both a confidence and a verdict, as floats."""
+    """Keep the responses with both a confidence and a verdict."""
     confidence_N, correct_N = as_floats(confidence_N), as_floats(correct_N)
     if confidence_N.shape != correct_N.shape:
         raise ValueError(f"{confidence_N.shape} confidences, {correct_N.shape} correctness values")

@@ -1,4 +1,4 @@
-"""How far the errors of two roles differ: everything that follows from p1, p2 and p12."""
+"""How far the errors of two roles differ, computed from p1, p2 and p12."""
 
 # Q questions, R resamples
 

@@ -31,8 +31,8 @@ def response_cost(
 
 @dataclass(frozen=True)
 class DeferralCurve:
-    """What each threshold gives, in rising order of deferral. A response is kept if its
-    confidence is at least the threshold; without one it is always deferred."""
+    """Accuracy and cost at each threshold, in rising order of deferral. A response is kept if its
+    confidence is at least the threshold; without a confidence it is always deferred."""
 
     threshold_D: Floats
     accuracy_D: Floats
@@ -68,7 +68,7 @@ def deferral_curve(
     cost_small_Q, cost_large_Q = as_floats(cost_small_Q), as_floats(cost_large_Q)
     if not len(confidence_Q):
         raise ValueError("a deferral curve needs at least one question")
-    # Silence sorts below every threshold.
+    # A missing confidence sorts below every threshold.
     order_Q = np.argsort(np.where(np.isnan(confidence_Q), -np.inf, confidence_Q), kind="stable")
     sorted_Q = np.where(np.isnan(confidence_Q), -np.inf, confidence_Q)[order_Q]
     stated = np.unique(sorted_Q[np.isfinite(sorted_Q)])
@@ -128,13 +128,16 @@ def call_performance_threshold(curve: DeferralCurve, recovered: float) -> float:
 
 
 def cost_at_accuracy(curve: DeferralCurve, accuracy: float) -> float:
-    """The smallest cost at which the cascade is right so often, linear between points (thresholds
-    drawn at random); NaN where no threshold gets there. Systems are compared at equal accuracy."""
+    """The smallest cost at which the cascade reaches ``accuracy``; NaN if no threshold does.
+
+    Linear between points, as a random choice between two thresholds is. It compares systems at
+    equal accuracy.
+    """
     return _first_reached(curve.accuracy_D, curve.cost_D, accuracy)
 
 
 def _first_reached(value_D: Floats, price_D: Floats, wanted: float) -> float:
-    """Price at which ``value_D`` first is ``wanted``, linear between points; NaN: never."""
+    """Price at which ``value_D`` first reaches ``wanted``, linear between points; NaN: never."""
     reached = np.flatnonzero(value_D >= wanted - 1e-12)
     if not len(reached):
         return float("nan")
@@ -154,7 +157,7 @@ class BudgetMatch:
     accuracy: float
     """Expected over the random choice among equal confidences."""
     threshold: float
-    """Below it everything is deferred, above it nothing. -inf: only silence is deferred."""
+    """All confidences below it are deferred, none above. -inf: only missing ones are deferred."""
     tied: int
     """Questions exactly at the threshold."""
     tied_deferred: float
@@ -167,7 +170,7 @@ def match_budget(
     correct_large_Q: npt.ArrayLike,
     deferred: float,
 ) -> BudgetMatch:
-    """Defer exactly a share of questions; confidences are discrete, so ties are broken at random,
+    """Defer exactly a share of questions. Confidences are discrete, so ties are broken at random
     and reported.
 
     Args:
@@ -177,7 +180,7 @@ def match_budget(
         deferred: the share, 0 to 1.
 
     Raises:
-        ValueError: another share.
+        ValueError: the share is outside of [0, 1].
     """
     confidence_Q = as_floats(confidence_Q)
     if not 0 <= deferred <= 1:
@@ -204,14 +207,14 @@ def choose_threshold(
     cost_large: float = float("nan"),
     fixed: float = 0.5,
 ) -> float:
-    """A threshold by what it gives on the questions of ``curve``.
+    """Choose a threshold by its results on the questions of ``curve``.
 
     accuracy      the cheapest that loses at most ``accuracy_loss`` of the large model's accuracy
     cost          the most accurate that costs at most ``cost_share`` of ``cost_large``
     large-pass@1  the large model's accuracy itself (COREA, arXiv:2603.03752; there on the test set)
     fixed         ``fixed``
 
-    Where no threshold keeps the bound, the one that comes nearest.
+    If no threshold keeps the bound, the nearest one is chosen.
     """
     match source:
         case "fixed":
@@ -233,8 +236,8 @@ def choose_threshold(
 
 
 def _complete(curve: DeferralCurve) -> tuple[Floats, Floats]:
-    """Deferred share and accuracy from 0 to 1. Silent responses are deferred at every threshold;
-    below their share the curve follows random choice among them."""
+    """Extend the curve to deferred shares from 0 to 1."""
+    # Responses without a confidence are always deferred; below their share, a random part of them.
     deferred_D = np.concatenate([[0.0], curve.deferred_D, [1.0]])
     accuracy_D = np.concatenate([[curve.accuracy_small], curve.accuracy_D, [curve.accuracy_large]])
     return deferred_D, accuracy_D

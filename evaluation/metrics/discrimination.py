@@ -1,5 +1,5 @@
-"""Are right responses stated with more confidence than wrong ones, and what is risked by answering
-only the most confident ones."""
+"""Discrimination: whether right responses have more confidence than wrong ones, and the risk of
+answering only the most confident ones."""
 
 # N responses, Q questions, S samples of a question, V distinct confidences; NaN: missing
 
@@ -20,15 +20,15 @@ def auroc(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
 
 
 def within_question_auroc(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> float:
-    """AUROC over pairs of samples of the same question: telling one's right answers from one's
-    wrong ones, with nothing earned by telling easy questions from hard ones."""
+    """AUROC over pairs of samples of the same question, so that telling easy questions from hard
+    ones earns nothing."""
     rows = zip(as_floats(confidence_QS), as_floats(correct_QS), strict=True)
     wins = [_wins(confidence, correct) for confidence, correct in rows]
     return float(ratio(sum(won for won, _ in wins), sum(pairs for _, pairs in wins)))
 
 
 def _wins(confidence_N: Floats, correct_N: Floats) -> tuple[float, int]:
-    """Pairs (right, wrong) in which the right one is more confident, ties half; and all pairs."""
+    """(pairs in which the right response has more confidence, ties count half; all pairs)."""
     known_N = ~np.isnan(confidence_N) & ~np.isnan(correct_N)
     confidence_N, right_N = confidence_N[known_N], correct_N[known_N] > 0
     right, wrong = confidence_N[right_N], np.sort(confidence_N[~right_N])
@@ -38,7 +38,7 @@ def _wins(confidence_N: Floats, correct_N: Floats) -> tuple[float, int]:
 
 
 def discrimination_columns(confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike) -> Floats:
-    """(Q, 2 V): how often each distinct confidence, in rising order, was wrong, then right."""
+    """(Q, 2 V): counts of wrong, then of right responses for each confidence, in rising order."""
     confidence_QS, correct_QS = as_floats(confidence_QS), as_floats(correct_QS)
     stated_QS = ~np.isnan(correct_QS - confidence_QS)
     row_N = np.nonzero(stated_QS)[0]
@@ -58,10 +58,10 @@ def discrimination(means: npt.ArrayLike) -> Floats:
 
 
 def risk_coverage(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:
-    """Coverage 1/N .. 1 and the share of errors among that many most confident responses.
+    """Coverage 1/N .. 1 and the share of errors among the most confident responses.
 
-    Equal confidences are taken in random order: the risk is its expectation. Responses without a
-    stated confidence come last; those that nobody judged are left out.
+    Equal confidences are taken in random order, of which the risk is the expectation. Responses
+    without a confidence come last; those without a verdict are left out.
     """
     confidence_N, correct_N = as_floats(confidence_N), as_floats(correct_N)
     judged_N = ~np.isnan(correct_N)

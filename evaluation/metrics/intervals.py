@@ -12,9 +12,9 @@ from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ra
 
 RESAMPLES = 10_000
 MOST_RESAMPLES = 1_000_000
-"""What users may ask for: every metric keeps a number of each of them, and intervals have long
-settled."""
-_CHUNK = 4_000_000  # numbers held at a time
+"""Upper bound for users: every metric stores a number per resample, and intervals have converged
+long before."""
+_CHUNK = 4_000_000  # numbers in memory at a time
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Resampled:
-    """A value with its bootstrap over questions, kept whole so that two can be compared."""
+    """A value with its bootstrap over questions, all of it, so that two values can be compared."""
 
     value: float
     replicates: Floats
@@ -62,8 +62,8 @@ def resampled_means(
     Args:
         values_QM: a resample takes whole rows, so that columns stay paired; NaN values are left
             out of their column's mean.
-        resamples: their number, R.
-        seed: names them.
+        resamples: number of resamples, R.
+        seed: seed of the resamples.
     """
     values_QM = as_floats(values_QM)
     questions, columns = values_QM.shape
@@ -106,11 +106,11 @@ def bootstrap(
     """A function of column means, with its bootstrap over questions.
 
     Args:
-        values_QM: as of :func:`resampled_means`, like the last two.
+        values_QM: as of :func:`resampled_means`.
         statistic: means of shape (..., M) -> (...): a ratio of two columns, the largest of several,
             a correlation of indicators.
-        resamples: their number.
-        seed: names them.
+        resamples: number of resamples.
+        seed: seed of the resamples.
     """
     values_QM = as_floats(values_QM)
     value = float(np.asarray(statistic(mean_present(values_QM, axis=0))))
@@ -121,7 +121,7 @@ def bootstrap(
 def mean_intervals(
     values_QM: npt.ArrayLike, *, resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Resampled]:
-    """Mean of each column, all from the same resamples."""
+    """The mean of each column, all with the same resamples."""
     values_QM = as_floats(values_QM)
     means_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
     counts = (~np.isnan(values_QM)).sum(axis=0)
@@ -134,10 +134,9 @@ def mean_intervals(
 
 
 def t_interval(values_S: npt.ArrayLike, level: float = 0.95) -> Estimate:
-    """Mean of what each seed gave, with the interval ``mean +- t_{S-1} s / sqrt(S)`` (Student
-    1908).
+    """Mean over seeds with the interval ``mean +- t_{S-1} s / sqrt(S)`` (Student 1908).
 
-    Undefined values are left out; a single one has a mean and no interval.
+    Undefined values are left out; a single value has no interval.
     """
     from scipy.special import stdtrit
 

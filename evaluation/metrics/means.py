@@ -1,4 +1,4 @@
-"""Means of what exists (NaN marks what does not), and where the variance of scores sits."""
+"""Means that leave out NaN, and the variance of scores between and within questions."""
 
 # Q questions, N samples
 
@@ -24,7 +24,7 @@ def ratio(numerator: npt.ArrayLike, denominator: npt.ArrayLike) -> Floats:
 
 
 def mean_present(values: npt.ArrayLike, axis: int | None = None) -> Floats:
-    """Mean of what exists along ``axis`` (of everything without it); NaN where nothing does."""
+    """Mean without NaN along ``axis`` (None: over all values); NaN where no value is left."""
     values = as_floats(values)
     present = ~np.isnan(values)
     return ratio(np.where(present, values, 0.0).sum(axis=axis), present.sum(axis=axis))

@@ -1,7 +1,6 @@
 """Pass@k of a role and of a team, who solves what together, and the vote."""
 
-# Q questions, N samples of one role, K numbers of samples
-# Q questions, N samples of one role
+# Q questions, N samples of one role, M roles
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
@@ -30,8 +29,8 @@ def unbiased(samples: npt.ArrayLike, right: npt.ArrayLike, k: int) -> Floats:
 
 
 def pass_at_k(correct_QN: npt.ArrayLike, k: int) -> Floats:
-    """(Q,) unbiased pass@k of each question; of scores that are not all 0 or 1 the expected
-    highest of k samples drawn without replacement, which it is of zeros and ones too."""
+    """(Q,) unbiased pass@k of each question: the expected maximum of k samples drawn without
+    replacement, for scores other than 0 and 1 too."""
     correct_QN = as_floats(correct_QN)
     samples_Q = (~np.isnan(correct_QN)).sum(axis=1)
     if is_binary(correct_QN):
@@ -53,16 +52,17 @@ Samples = Mapping[str, npt.ArrayLike]
 
 
 def union(solved: Mapping[str, npt.ArrayLike]) -> Floats:
-    """(Q,) probability that a role solves the question, of each role's (Q,) probability.
+    """(Q,) probability that any role solves the question, from each role's (Q,) probability.
 
-    ``1 - prod_m (1 - p_m)``: the roles' samples are independent given the question, and for zeros
-    and ones it is the plain "any". NaN where a role is missing.
+    ``1 - prod_m (1 - p_m)``, as the roles' samples are independent given the question. For zeros
+    and ones it is "any". NaN where a role is missing.
     """
     return 1.0 - np.prod([1.0 - as_floats(values) for values in solved.values()], axis=0)
 
 
 def team_pass_at_k(correct: Samples, k: int) -> Floats:
-    """(Q,) the same without bias, ``1 - prod_m C(n_m - c_m, k) / C(n_m, k)``."""
+    """(Q,) unbiased pass@k of a team with k samples of each role:
+    ``1 - prod_m C(n_m - c_m, k) / C(n_m, k)``."""
     return union({role: pass_at_k(correct_QN, k) for role, correct_QN in correct.items()})
 
 

@@ -59,21 +59,20 @@ def calibration_over_runs(
 def averaged_over_sets(
     sets: Sequence[Mapping[str, OverRuns]], questions: Sequence[int]
 ) -> dict[str, OverRuns]:
-    """Every figure's average over sets, and that of its deviation, weighted by questions.
+    """Average means and deviations over sets, weighted by questions; NaN if a set lacks the figure.
 
-    The paper's averages are these: of its table 12 and 13, the deviations of the untrained model
-    are 1.5, 1.2, .5, 1.0, 1.0 and .9 over 500, 500, 1,319, 674, 448 and 1,221 questions, and .9 in
-    table 2. NaN where a set has no such figure.
+    The paper averages so: in its tables 12 and 13, the deviations of the untrained model are 1.5,
+    1.2, .5, 1.0, 1.0 and .9 over 500, 500, 1,319, 674, 448 and 1,221 questions, and .9 in table 2.
 
     Args:
         sets: name -> figure, of each set.
-        questions: their numbers.
+        questions: number of questions of each set.
     """
     weights = as_floats(questions) / sum(questions)
     return {
         name: OverRuns(
-            float(sum(w * own[name].mean for w, own in zip(weights, sets))),
-            float(sum(w * own[name].std for w, own in zip(weights, sets))),
+            float(sum(w * figures[name].mean for w, figures in zip(weights, sets))),
+            float(sum(w * figures[name].std for w, figures in zip(weights, sets))),
         )
         for name in sets[0]
     }

@@ -1,4 +1,4 @@
-"""How strong players are, from who beat whom: the model of Bradley and Terry."""
+"""Strength of players from their wins: the model of Bradley and Terry."""
 
 # K players; ... leading axes, such as resamples
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from coterie.evaluation.metrics.means import Floats, as_floats
 
 ADDED = 0.5
-"""Wins that every pair that met is given each way, so that who won all has a finite strength."""
+"""Wins added each way for every pair that met; an undefeated player then has a finite strength."""
 _STEPS = 100
 _LONGEST = 4.0  # far from the optimum Newton's step overshoots
 
@@ -19,8 +19,8 @@ def bradley_terry(wins: npt.ArrayLike, *, added: float = ADDED) -> Floats:
 
     Args:
         wins: (..., K, K) how often i beat j; a draw is half a win for each.
-        added: wins that each pair is given both ways (Haldane 1956; of two players the estimate is
-            then the one without bias of first order, Firth 1993, Biometrika 80, 27).
+        added: wins added both ways for each pair that met (Haldane 1956; for two players this
+            removes the bias of first order, Firth 1993, Biometrika 80, 27).
 
     Example: of 4 games i won 3, ``b_i - b_j = ln(3.5 / 1.5)``.
     """
@@ -36,8 +36,8 @@ def bradley_terry(wins: npt.ArrayLike, *, added: float = ADDED) -> Floats:
         slope = (wins - games * expected).sum(axis=-1)
         weight = games * expected * (1 - expected)
         curvature = np.eye(players) * weight.sum(axis=-1)[..., None] - weight
-        # Only differences count: a constant is added to what would be singular, and next to nothing
-        # to the diagonal, should somebody have met nobody.
+        # Only differences of b matter, so the matrix is singular: 1 / players makes it regular, and
+        # 1e-6 covers a player who met nobody.
         regular = curvature + 1 / players + 1e-6 * np.eye(players)
         step = np.linalg.solve(regular, slope[..., None])[..., 0]
         largest = np.abs(step).max(axis=-1, keepdims=True, initial=0.0)

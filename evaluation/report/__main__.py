@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake."""
     try:
         path, out, options = _parse(sys.argv[1:] if argv is None else argv)
-        # What takes time to import waits until the command line has been read.
+        # Read the command line before the slow imports.
         from coterie.evaluation.report.page import page
         from coterie.evaluation.report.rundata import read_run
 
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
-    """The run's directory, the file to write, and what :func:`page` takes."""
+    """(the run's directory, the file to write, the arguments of :func:`page`)."""
     parser = Arguments(
         prog="coterie report",
         description="Write a run as one self-contained HTML file.",
@@ -72,7 +72,7 @@ def _parse(argv: Sequence[str]) -> tuple[Path, Path, dict[str, Any]]:
 
 class _Help(argparse.ArgumentDefaultsHelpFormatter):
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        # What nothing means is the text's to say.
+        # The help text itself explains a default of None.
         return action.help if action.default is None else super()._get_help_string(action)
 
 

@@ -1,4 +1,4 @@
-"""Panels drawn: where their lines, dots and labels stand in an SVG."""
+"""Panels as SVG: positions of their lines, dots and labels."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from coterie.evaluation.report.curves import Panel, Series
 WIDTH, HEIGHT = 360, 190
 RIGHT, TOP, BOTTOM = 14, 10, 24
 _DIGIT = 6.6
-"""The width of a figure in a tick's label."""
+"""Width of a digit in the label of a tick."""
 _TICKS = 4
 
 
@@ -29,18 +29,18 @@ class DrawnLine:
 
     name: str
     colour: int
-    """Which of the page's series colours."""
+    """Index of one of the page's colours."""
     raw: str
-    """Points of every value, as SVG has them."""
+    """Points of all values in SVG's form."""
     smooth: str
     """Points of the running mean."""
     first: str
     last: str
-    """The smoothed values at both ends, for people who read instead of looking."""
+    """This and ``first`` are the smoothed values at both ends, for screen readers."""
     dots: list[tuple[float, float]]
-    """Places of the values that are marked."""
+    """Positions of the values that have a dot."""
     warmed_up: str = ""
-    """The second of two evaluations at the first step, between which models were warmed up."""
+    """The value after a warm-up, the second of two evaluations at the first step."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,20 @@ class Chart:
     y_ticks: list[Tick]
     x_ticks: list[Tick]
     left: float
-    """Where the axis stands, right of its labels."""
+    """Position of the axis, right of its labels."""
     data: dict[str, Any]
-    """What the page tells of the place under the pointer."""
+    """Data for the page's text at the pointer."""
 
 
 def chart(panel: Panel, colours: Sequence[str]) -> Chart:
-    """Scale a panel to its place; ``colours`` lists names that have a colour of their own."""
+    """Lay out a panel; a name in ``colours`` has the colour of its index there."""
     values = [value for series in panel.series for value in series.values]
     steps = [step for series in panel.series for step in series.steps]
     ticks = nice_ticks(min(values), max(values))
     labels = tick_labels(ticks)
     left = 12 + _DIGIT * max(map(len, labels))
     low, high = min(ticks[0], *values), max(ticks[-1], *values)
-    # The middles of the stretches at both ends stand for all of their steps.
+    # A value stands at the middle of its stretch, so the axis is half a stretch longer at each end.
     margin = (panel.stretch - 1) / 2
     first, last = min(steps) - margin, max(steps) + margin
 
@@ -79,9 +79,9 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
         return " ".join(f"{x(step):.1f},{y(value):.1f}" for step, value in zip(series.steps, of))
 
     lines: list[DrawnLine] = []
-    for place, series in enumerate(panel.series):
+    for index, series in enumerate(panel.series):
         smooth = series.values if panel.dots else running_mean(series.values)
-        colour = colours.index(series.name) if series.name in colours else place
+        colour = colours.index(series.name) if series.name in colours else index
         warmed_up = panel.dots and len(series.steps) > 1 and series.steps[0] == series.steps[1]
         lines.append(
             DrawnLine(
@@ -121,7 +121,7 @@ def chart(panel: Panel, colours: Sequence[str]) -> Chart:
 
 
 def _step_ticks(first: float, last: float) -> list[tuple[float, str, str]]:
-    """(step, its label, the end that stands at its place): both ends and round numbers between."""
+    """(step, label, text anchor) of both ends and of round numbers between."""
     ends = [(first, f"step {first:,.0f}", "start")]
     if last == first:
         return ends
@@ -135,7 +135,7 @@ def _step_ticks(first: float, last: float) -> list[tuple[float, str, str]]:
 
 
 def tick_labels(ticks: Sequence[float]) -> list[str]:
-    """Round numbers with as many decimals as the finest of them has: 0.0, 0.5, 1.0."""
+    """Format all ticks with as many decimals as the finest needs: 0.0, 0.5, 1.0."""
     step, largest = ticks[1] - ticks[0], max(map(abs, ticks))
     if step < 1e-4 or largest >= 1e6:
         return [f"{tick:.3g}" for tick in ticks]
@@ -148,9 +148,9 @@ def running_mean(values: Sequence[float]) -> list[float]:
     """Means over a window of a tenth of the run around each value, narrower towards the ends."""
     half = len(values) // 20
     means: list[float] = []
-    for place in range(len(values)):
-        reach = min(half, place, len(values) - 1 - place)
-        window = values[place - reach : place + reach + 1]
+    for index in range(len(values)):
+        reach = min(half, index, len(values) - 1 - index)
+        window = values[index - reach : index + reach + 1]
         means.append(math.fsum(window) / len(window))
     return means
 
@@ -163,11 +163,11 @@ def nice_ticks(low: float, high: float) -> list[float]:
     step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
     first = math.floor(low / step + 1e-9)
     last = max(first + 1, math.ceil(high / step - 1e-9))
-    return [place * step for place in range(first, last + 1)]
+    return [multiple * step for multiple in range(first, last + 1)]
 
 
 def figure(value: float) -> str:
-    """Three digits, without noise: 0.25, 1,200, 3e-05."""
+    """Format with three significant digits: 0.25, 1,200, 3e-05."""
     size = abs(value)
     if size >= 10_000 or 0 < size < 0.001:
         return f"{value:.2g}"

@@ -1,4 +1,4 @@
-"""metrics.jsonl as panels, a line for every role."""
+"""Training curves: the metrics of a run's log as panels, with a line for every role."""
 
 # S steps
 
@@ -10,7 +10,7 @@ from typing import Any
 from coterie.evaluation.report.scan import LogEntry
 
 _MOST_POINTS = 240
-"""A panel is about as many pixels wide."""
+"""A panel is about this many pixels wide."""
 _HELD_OUT = "held out: "
 
 
@@ -20,7 +20,7 @@ class Series:
 
     name: str
     steps: list[float]
-    """(S,); the middle of a stretch"""
+    """(S,); each is the middle of a stretch."""
     values: list[float]
     """(S,)"""
 
@@ -32,9 +32,9 @@ class Panel:
     title: str
     series: list[Series]
     stretch: int = 1
-    """How many steps a value is the mean of."""
+    """Number of steps over which each value is a mean."""
     dots: bool = False
-    """Whether values are far between, so that each is marked and none is smoothed."""
+    """Whether values are few, so that each has a dot and none is smoothed."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +42,15 @@ class Curves:
     """All panels of a run."""
 
     main: list[Panel]
-    """What was paid, and what the progress bar shows."""
+    """Rewards, and the metrics of the progress bar."""
     more: dict[str, list[Panel]]
     """Everything else, by the first part of its name."""
     constant: list[tuple[str, float]]
-    """Quantities that never changed, and their value."""
+    """(name, value) of metrics that never changed."""
 
 
 def curves(metrics: Sequence[Mapping[str, Any]], roles: Sequence[str], main: set[str]) -> Curves:
-    """Sort every metric of the log into panels; ``main`` names those to be shown first."""
+    """Sort every metric of the log into panels; those in ``main`` come first."""
     constant: list[tuple[str, float]] = []
     grouped = _grouped(metrics, roles)
     panels = Curves([], {}, constant)
@@ -62,14 +62,15 @@ def curves(metrics: Sequence[Mapping[str, Any]], roles: Sequence[str], main: set
                 (f"{title} {role}".strip(), series.values[0]) for role, series in by_role.items()
             ]
             continue
-        panel = _panel(title, by_role)
-        where = panels.main if title in main_titles else None
-        (panels.more.setdefault(title.split("/")[0], []) if where is None else where).append(panel)
+        section = panels.main
+        if title not in main_titles:
+            section = panels.more.setdefault(title.split("/")[0], [])
+        section.append(_panel(title, by_role))
     return panels
 
 
 def held_out(evaluations: Sequence[Mapping[str, Any]], roles: Sequence[str]) -> list[Panel]:
-    """One panel a metric that changed, with a dot for every evaluation."""
+    """A panel for every metric that changed, with a dot for every evaluation."""
     return [
         Panel(_HELD_OUT + title, [*by_role.values()], dots=True)
         for title, by_role in _grouped(evaluations, roles).items()
@@ -80,7 +81,7 @@ def held_out(evaluations: Sequence[Mapping[str, Any]], roles: Sequence[str]) -> 
 def _grouped(
     lines: Sequence[Mapping[str, Any]], roles: Sequence[str]
 ) -> dict[str, dict[str, Series]]:
-    """Title -> role -> what was logged; anything that is no finite number is left out."""
+    """Title -> role -> logged values; all but finite numbers are left out."""
     grouped: dict[str, dict[str, Series]] = {}
     for line in lines:
         for name, value in line.items():
@@ -93,7 +94,7 @@ def _grouped(
 
 
 def tag_panel(entries: Sequence[LogEntry], names: Sequence[str]) -> Panel | None:
-    """Share of each step's episodes that have each tag; None where none has any."""
+    """Share of each step's episodes with each tag; None if no episode has a tag."""
     count: dict[int, int] = {}
     tagged: dict[str, dict[int, int]] = {name: {} for name in names}
     for entry in entries:
@@ -110,8 +111,7 @@ def tag_panel(entries: Sequence[LogEntry], names: Sequence[str]) -> Panel | None
 
 
 def _title(name: str, roles: Sequence[str]) -> tuple[str, str]:
-    """(the metric's name without its role, the role): ``reward/alice/rescue`` is
-    ``reward/rescue`` of alice."""
+    """(name without role, role): ``reward/alice/rescue`` is ``reward/rescue`` of alice."""
     first, *rest = name.split("/")
     if rest and rest[0] in roles:
         return "/".join([first, *rest[1:]]), rest[0]
@@ -119,7 +119,7 @@ def _title(name: str, roles: Sequence[str]) -> tuple[str, str]:
 
 
 def _panel(title: str, by_role: Mapping[str, Series]) -> Panel:
-    """Means over stretches of as many values each, at most as many as a panel can show."""
+    """Average over equal stretches, so that a panel has at most as many values as pixels."""
     size = max(1, *(-(-len(series.steps) // _MOST_POINTS) for series in by_role.values()))
     thin = [
         Series(role, _means(series.steps, size), _means(series.values, size))

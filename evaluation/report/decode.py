@@ -1,4 +1,4 @@
-"""Token ids of the log as text, token by token, with the tokenizers that the run itself used."""
+"""Decode the log's token ids one by one, with the tokenizers of the run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,18 +11,18 @@ from coterie.experts.naming import is_player
 
 _FILE = "tokenizer.json"
 _LONGEST_CHARACTER = 4
-"""Bytes, and so tokens, that one character of UTF-8 can take."""
+"""Bytes of one character in UTF-8, and so at most as many tokens."""
 
 
 class RoleTokenizers:
-    """Roles' ids as text. A role whose tokenizer is not at hand is in ``missing``."""
+    """Decodes token ids by role; ``missing`` has the roles without a tokenizer here."""
 
     def __init__(self, run: Path, agents: Mapping[str, Any]) -> None:
         """Find tokenizers without loading weights and without a network.
 
         Args:
-            run: the run's directory; a trained model stored there has its tokenizer.
-            agents: role -> its settings, of the run's configuration.
+            run: the run's directory; trained models in it have their tokenizers.
+            agents: role -> settings, from the run's configuration.
         """
         self.missing: set[str] = set()
         self._run = run
@@ -36,14 +36,16 @@ class RoleTokenizers:
     def tokens(self, role: str, ids: Sequence[int]) -> list[str] | None:
         """The text of each id, special tokens included; None without the role's tokenizer.
 
-        A character that takes several tokens stands at its last one.
+        A character of several tokens stands at the last of them.
         """
         tokenizer = self._tokenizer(role)
         return None if tokenizer is None else token_texts(tokenizer, ids)
 
     def agrees(self, role: str, ids: Sequence[int], texts: Sequence[str]) -> bool:
-        """Whether what was sampled decodes to what was logged: a tokenizer that has been replaced
-        since would tell something else, and nobody would notice."""
+        """Whether sampled ids decode to the logged texts.
+
+        They do not if the tokenizer has been replaced since the run.
+        """
         tokenizer = self._tokenizer(role)
         if tokenizer is None:
             return False
@@ -64,7 +66,7 @@ class RoleTokenizers:
     def _load(self, role: str) -> Any:
         model = self._models.get(role)
         if model is None or is_player(model):
-            # Whoever has no model of its own speaks the vocabulary of the first role that has.
+            # A role without a model uses the tokenizer of the first role with one.
             role = next((r for r, m in self._models.items() if not is_player(m)), "")
             model = self._models.get(role)
         file = self._run / "final" / role / _FILE
@@ -77,25 +79,25 @@ class RoleTokenizers:
         try:
             return Tokenizer.from_file(str(file))
         except Exception:
-            # The library has no error of its own; a file that it cannot read is as good as none.
+            # tokenizers has no exception class; an unreadable file counts as missing.
             return None
 
 
 def token_texts(tokenizer: Any, ids: Sequence[int]) -> list[str]:
-    """Each id's text in its context (spaces, characters of several tokens)."""
+    """The text of each id in its context: spaces, and characters of several tokens."""
     from tokenizers.decoders import DecodeStream
 
     texts: list[str] = []
     stream, pending = DecodeStream(skip_special_tokens=False), 0
-    for place, token in enumerate(ids):
+    for index, token in enumerate(ids):
         pending += 1
         try:
             text, stuck = stream.step(tokenizer, token), pending >= _LONGEST_CHARACTER
         except Exception:
-            # The library's word for bytes that are no text at all.
+            # The library raises for bytes that are not UTF-8.
             text, stuck = None, True
-        if text is None and (stuck or place == len(ids) - 1):
-            text = tokenizer.decode(list(ids[place + 1 - pending : place + 1]))
+        if text is None and (stuck or index == len(ids) - 1):
+            text = tokenizer.decode(list(ids[index + 1 - pending : index + 1]))
             stream = DecodeStream(skip_special_tokens=False)
         if text is not None:
             pending = 0

@@ -1,4 +1,4 @@
-"""One episode of the log as the page's reader shows it: plain data, every text made visible."""
+"""One episode of the log as plain data for the page, with all hidden characters made visible."""
 
 import json
 import math
@@ -13,12 +13,12 @@ from coterie.evaluation.report.scan import Record, info_of, traces
 Shown = dict[str, Any]
 
 _VERDICTS = (Mark("correct", True, "right", "good"), Mark("correct", False, "wrong", "bad"))
-# Kind of answer -> what its gold is called; any other kind's is what is right.
+# Kind of answer -> label of its reference answer; "right" for all others.
 _GOLD = {"code": "a solution; tests decide", "judged": "right, and a judge decides"}
 _LONGEST_GOLD = 2000
-# Hints, for a second try and for rereading -> whose traces they are made of.
+# Hints for a second try and for rereading -> the roles whose traces they come from.
 _HINTS = {"hints": "teachers", "reread_hints": "reread_teachers"}
-# Parts of an episode's measurements that have a place of their own on the page.
+# Measurements of an episode that the page shows elsewhere.
 _PLACED = ("problem", "mode", *_HINTS, *_HINTS.values(), "rounds", "cascade")
 
 
@@ -29,9 +29,9 @@ def shown_episode(
 
     Args:
         record: the line.
-        decoder: what turns ids into text.
-        reading: marks, phases and drawings of its environment.
-        tags: those that it has.
+        decoder: decodes token ids.
+        reading: marks, phases and drawings of the environment.
+        tags: tags of the episode.
     """
     info = info_of(record)
     agent_traces = [_trace(row, decoder, reading) for row in traces(record)]
@@ -40,7 +40,7 @@ def shown_episode(
     return all_visible(
         {
             "step": record.get("step"),
-            # An environment with no use for problems is known by its own state.
+            # An environment without problems shows its state instead.
             "problem": state or str(record.get("problem", "")),
             "state": bool(state),
             "gold": None if state else _gold(record),
@@ -59,8 +59,8 @@ def shown_episode(
 
 
 def _mean_reward(shown: Sequence[Shown]) -> float | None:
-    """Mean reward of the agents that learn from the episode, of all where none does. An agent
-    counts once, however many rows its contexts made."""
+    """Mean reward of the agents that learn from the episode, or of all if none does."""
+    # An agent whose context began anew has several rows, and counts once.
     learning = [trace for trace in shown if trace["loss"]]
     by_agent: dict[str, list[float]] = {}
     for trace in learning or shown:
@@ -71,7 +71,7 @@ def _mean_reward(shown: Sequence[Shown]) -> float | None:
 
 
 def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
-    """The episode's hints: to whom, made of whose trace, for a second try or for rereading."""
+    """The episode's hints with their readers, their sources, and whether they are for rereading."""
     teachers = _mapping(info.get(_HINTS[name]))
     for role, text in _mapping(info.get(name)).items():
         by, again = str(teachers.get(role, "")), name == "reread_hints"
@@ -79,26 +79,25 @@ def _hints(info: Mapping[str, Any], name: str) -> Iterator[dict[str, Any]]:
 
 
 def _drawing(drawing: Drawing, info: Mapping[str, Any]) -> Shown | None:
-    """A drawing's title and texts by name; None where there is nothing to draw."""
+    """A drawing's title and texts by name; None if there is nothing to draw."""
     try:
         parts = drawing.draw(info[drawing.measured])
     except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-        # Not measured, or by another version of the environment.
+        # The value is missing, or from another version of the environment.
         return None
     shown = [[str(name), str(text)] for name, text in parts.items()]
     return {"title": drawing.title, "parts": shown} if shown else None
 
 
 def _state(record: Record) -> str:
-    """The last text given to the trace with the most turns, the later one among equals."""
-    asked = [[str(text) for text in _list(row.get("texts"))] for row in traces(record)]
-    return (
-        max(reversed(asked), key=len)[-2].strip() if any(len(texts) > 1 for texts in asked) else ""
-    )
+    """The last prompt of the longest trace; of equally long ones, that of the last."""
+    texts_by_trace = [[str(text) for text in _list(row.get("texts"))] for row in traces(record)]
+    longest = max(reversed(texts_by_trace), key=len, default=[])
+    return longest[-2].strip() if len(longest) > 1 else ""
 
 
 def _gold(record: Record) -> Shown | None:
-    """The reference answer; None in a log that has none."""
+    """The reference answer; None if the log has none."""
     gold = record.get("gold")
     if not isinstance(gold, str):
         return None
@@ -114,7 +113,7 @@ def _trace(row: Record, decoder: RoleTokenizers, reading: Reading) -> Shown:
     agent = str(row.get("agent", ""))
     status, advantage = str(row.get("status", "")), _number(row.get("advantage"))
     weight = _number(row.get("loss_weight"))
-    # What the learner got: rows that failed or that belong to nobody who learns have none.
+    # A row that failed, or of a role that does not learn, has no advantage.
     learned = status == "ok" and advantage is not None and weight != 0
     pieces = _pieces(row, agent.rpartition("_")[0] or agent, decoder, learned=learned)
     return {
@@ -141,7 +140,7 @@ def _trace(row: Record, decoder: RoleTokenizers, reading: Reading) -> Shown:
 def _update(
     status: str, advantage: float | None, weight: float | None, pieces: Sequence[Shown]
 ) -> str:
-    """One sentence on what the update does with the sampled tokens of a trace."""
+    """One sentence on the effect of the update on the sampled tokens of a trace."""
     if status != "ok":
         return f"not learned: {status}"
     if advantage is None:
@@ -158,17 +157,14 @@ def _update(
     reward = f"{tokens} {become} {'more' if advantage > 0 else 'less'} likely"
     if not advantage:
         reward = f"the reward equals what it was compared with, so it does not move {tokens}"
-    if any(any(piece["told"]) for piece in learned):
+    if any(any(piece["bonus"]) for piece in learned):
         reward += "; single tokens have an advantage of their own on top"
     return f"{value}: {reward}"
 
 
 def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -> list[Shown]:
-    """What was given and what was sampled, in turn.
-
-    Sampled turns have their tokens one by one with the log-probability of each; where the
-    tokenizer is not at hand, their text alone.
-    """
+    """Prompts and sampled turns in order; sampled turns have tokens and log-probabilities if the
+    tokenizer is known, else their text."""
     texts = [str(text) for text in _list(row.get("texts"))]
     ids, turns = _list(row.get("tokens")), _spans(row)
     finish = [str(reason) for reason in _list(row.get("finish"))]
@@ -182,7 +178,7 @@ def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -
     pieces: list[Shown] = []
     seen = 0
     bonuses = _list(row.get("token_bonus"))
-    for place, (start, end, logprobs) in enumerate(turns):
+    for turn, (start, end, logprobs) in enumerate(turns):
         if start > seen:
             pieces.append({"kind": "given", "text": "".join(words[seen:start])})
         pieces.append(
@@ -191,10 +187,10 @@ def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -
                 "tokens": words[start:end],
                 "logprobs": [round(value, 3) for value in logprobs],
                 # What a hint, or the turn's own reward, added to the advantage of each token.
-                "told": [_number(bonus) or 0 for bonus in _list(bonuses[place])]
-                if place < len(bonuses)
+                "bonus": [_number(bonus) or 0 for bonus in _list(bonuses[turn])]
+                if turn < len(bonuses)
                 else [],
-                "finish": finish[place] if place < len(finish) else "",
+                "finish": finish[turn] if turn < len(finish) else "",
                 "loss": learned and [start, end] not in _list(row.get("untrained")),
             }
         )
@@ -205,14 +201,14 @@ def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -
 
 
 def _as_written(texts: Sequence[str], finish: Sequence[str]) -> list[Shown]:
-    # Given and sampled alternate, except where a row began anew or nothing was given in between.
+    # Prompts and answers alternate, unless a context began anew or an answer had no new prompt.
     alternate = len(texts) == 2 * len(finish)
     kinds = ("given", "written") if alternate else ("text", "text")
-    return [{"kind": kinds[place % 2], "text": text} for place, text in enumerate(texts)]
+    return [{"kind": kinds[index % 2], "text": text} for index, text in enumerate(texts)]
 
 
 def _spans(row: Record) -> list[tuple[int, int, list[float]]] | None:
-    """(start, end, log-probabilities) of each sampled turn; None where they do not fit together."""
+    """(start, end, log-probabilities) of each sampled turn; None if the row is inconsistent."""
     ids, turns, logprobs = (_list(row.get(key)) for key in ("tokens", "turns", "logprobs"))
     if len(turns) != len(logprobs) or not all(
         isinstance(token, int) and token >= 0 for token in ids
@@ -233,7 +229,7 @@ def _spans(row: Record) -> list[tuple[int, int, list[float]]] | None:
 
 
 def _round(calls: Any) -> list[Shown]:
-    """One round of consulting: what each expert was asked and what came back."""
+    """One round of consulting: each expert's query and reply."""
     return [
         {
             "expert": str(call.get("expert_id", "")),
@@ -254,7 +250,7 @@ def _fate(call: Mapping[str, Any]) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> list[list[str]]:
-    """Name and value of each measurement as text; what was not measured is left out."""
+    """Name and value of each measurement as text; missing ones are left out."""
     return [[str(name), _text(value)] for name, value in values.items() if value is not None]
 
 
@@ -284,9 +280,8 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-# Characters that a reader cannot see, or that change what is seen around them: controls (line
-# breaks and tabs are layout), soft hyphens, zero-width and directional marks, tags, private use,
-# lone surrogates.
+# Characters that are invisible, or that change how others look: controls (but line breaks and
+# tabs), soft hyphens, zero-width and directional marks, tags, private use, lone surrogates.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f"
     "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\ue000-\uf8ff"
@@ -311,11 +306,11 @@ def all_visible(value: Any) -> Any:
 
 
 def script_json(value: Any) -> str:
-    """JSON for the inside of a ``<script>`` element, where ``</script>`` and ``<!--`` would end or
-    change it: no ``<``, ``>`` or ``&`` is left as such.
+    """JSON for the inside of a ``<script>`` element, which ``</script>`` and ``<!--`` would end or
+    change: ``<``, ``>`` and ``&`` are escaped.
 
     Raises:
-        ValueError: a number that JSON does not have.
+        ValueError: a number is not finite.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

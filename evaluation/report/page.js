@@ -58,14 +58,14 @@ function tokens(piece) {
 }
 
 // What the update does with a turn's tokens: which way, and how strongly.
-function paintLoss(block, trace, told) {
+function paintLoss(block, trace, bonus) {
   const paint = (element, advantage) => {
     element.style.setProperty("--hue", advantage < 0 ? "var(--minus)" : "var(--plus)");
     element.style.setProperty("--strength", advantage ? (0.12 + 0.5 * Math.min(1, Math.abs(advantage * trace.weight) / 2)).toFixed(3) : 0);
   };
   paint(block, trace.advantage);
   // Read again after a hint, tokens have advantages of their own.
-  block.querySelectorAll(".tok").forEach((token, place) => { if (told[place]) paint(token, trace.advantage + told[place]); });
+  block.querySelectorAll(".tok").forEach((token, place) => { if (bonus[place]) paint(token, trace.advantage + bonus[place]); });
 }
 
 const chance = (logprob) => { const p = Math.exp(Math.min(0, logprob)); return p > 0.999 ? "p > .999" : p < 0.001 ? "p < .001" : "p " + p.toFixed(3).replace(/^0/, ""); };
@@ -77,7 +77,7 @@ function sampledPiece(piece, trace, turn) {
   const least = order.filter(([value]) => Math.exp(value) < 0.9).slice(0, 3).map(([value, place]) => `${quoted(piece.tokens[place])} ${chance(value)}`);
   const mean = piece.logprobs.length ? piece.logprobs.reduce((sum, value) => sum + value, 0) / piece.logprobs.length : 0;
   const block = textBlock(label, ...tokens(piece));
-  if (piece.loss) paintLoss(block, trace, piece.told);
+  if (piece.loss) paintLoss(block, trace, piece.bonus);
   const probe = make("p", "small", "");
   probe.textContent = [plural(piece.tokens.length, "token"), `mean log p ${signed(mean)}`, piece.finish && `ended: ${piece.finish}`].filter(Boolean).join(" · ")
     + (least.length ? " · least likely: " + least.join(", ") : "");
@@ -89,7 +89,7 @@ function sampledPiece(piece, trace, turn) {
     if (!token) return;
     token.classList.add("hold");
     const place = Number(token.dataset.at);
-    probe.textContent = `token ${place + 1} of ${piece.tokens.length}: ${quoted(piece.tokens[place])} · ${chance(piece.logprobs[place])} · log p ${signed(piece.logprobs[place])}` + (piece.told[place] ? ` · advantage ${signed(piece.told[place])}` : "");
+    probe.textContent = `token ${place + 1} of ${piece.tokens.length}: ${quoted(piece.tokens[place])} · ${chance(piece.logprobs[place])} · log p ${signed(piece.logprobs[place])}` + (piece.bonus[place] ? ` · advantage ${signed(piece.bonus[place])}` : "");
   };
   block.addEventListener("pointerover", show);
   block.addEventListener("click", show);

@@ -1,4 +1,4 @@
-"""The page: everything of a run in one HTML file that needs nothing else."""
+"""The page: a run as one HTML file that loads nothing else."""
 
 import base64
 import hashlib
@@ -49,10 +49,11 @@ def page(
     """The whole file as text.
 
     Args:
-        episodes: how many it holds at most.
-        which: which of them: evenly spaced over the run, the first, or the last.
+        run: data of the run.
+        episodes: maximum number of episodes.
+        which: which episodes: evenly spaced over the run, the first, or the last.
         only: a tag that they must have.
-        megabytes: how much they may take; fewer are kept where they are longer.
+        megabytes: maximum size of the episodes; long ones are fewer.
     """
     notes = list(run.missing)
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
@@ -108,7 +109,7 @@ def _episodes(
     notes: list[str],
     reading: Reading,
 ) -> list[Shown]:
-    """The chosen episodes, as many as there is room for; ``notes`` says what is left out."""
+    """The chosen episodes, as many as fit; adds to ``notes`` what is left out."""
     if log is None or not log.entries:
         what = "is not there" if log is None else "is empty"
         notes.append(f"No episode can be read here: {EPISODES} {what}.")
@@ -139,7 +140,7 @@ def _episodes(
 
 
 def _fitting(shown: list[Shown], room: int) -> list[Shown]:
-    """The most that are evenly spaced and fit."""
+    """The largest number of evenly spaced episodes that fit into ``room`` bytes."""
     count = len(shown)
     while count:
         kept = space_evenly(shown, count)
@@ -151,7 +152,7 @@ def _fitting(shown: list[Shown], room: int) -> list[Shown]:
 
 
 def _main(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
-    """The metrics whose curves stand first."""
+    """The metrics whose curves come first."""
     headline = evaluation.headline(roles) if evaluation else []
     return {*headline, *(f"learner/{role}/entropy" for role in roles)}
 
@@ -179,7 +180,7 @@ def _pictures(run: RunData, evaluation: Evaluation | None) -> list[Picture]:
     try:
         return evaluation.pictures(run.outcomes)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration):
-        # Outcomes of another version of the environment's evaluation.
+        # The outcomes are from another version of the evaluation.
         return []
 
 
@@ -250,8 +251,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _policy(style: str, script: str) -> str:
-    """A content security policy under which nothing runs and nothing is loaded but our own style
-    and script: a second wall behind the escaping."""
+    """A content security policy for our own style and script only, in case escaping fails."""
     style_hash, script_hash = (
         "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
         for text in (style, script)
@@ -266,7 +266,7 @@ def _template() -> Any:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Whatever is printed is escaped, and nothing in it hides.
+        # Escaping is automatic; hidden characters are written out here.
         finalize=lambda value: visible(value) if type(value) is str else value,
     )
     return environment.get_template("page.html.jinja")

@@ -1,5 +1,5 @@
-"""What a run directory holds, read with care: a run that is still going on, was killed or has been
-thinned out gives what there is, and a sentence for each thing that is missing."""
+"""Read a run directory for the report. A run may be unfinished, killed or incomplete; each missing
+part becomes a sentence."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,8 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.evaluation import Evaluation, Resampled
-from coterie.evaluation.table import Line, interval_text, lines, without_zero
+from coterie.evaluation.run_table import Line, lines
+from coterie.evaluation.table import value_with_interval, without_zero
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES, EVALUATIONS, ENVIRONMENT = "episodes.jsonl", "evaluations.jsonl", "environment.json"
@@ -23,25 +24,25 @@ WARMED_UP = "evaluation/warmed-up.json"
 
 @dataclass(frozen=True)
 class RunData:
-    """Everything but the episodes, which may be too many to hold."""
+    """All data of a run but its episodes, which may not fit into memory."""
 
     path: Path
     config: Mapping[str, Any]
     metrics: list[dict[str, Any]]
-    """One dictionary a step, in order."""
+    """One dictionary per step, in order."""
     summary: Mapping[str, Any] | None
     outcomes: Mapping[str, Any]
-    """``before``, ``warmed_up`` and ``after``, as far as they were evaluated."""
+    """Those of ``before``, ``warmed_up`` and ``after`` that were evaluated."""
     missing: list[str] = field(default_factory=list)
-    """One sentence for each thing that a whole run would have."""
+    """One sentence for each missing part."""
     begun: Mapping[str, Any] = field(default_factory=dict)
-    """When, by which command and at which commit it began, as far as that was noted."""
+    """Time, command and commit of the start, as far as they are stored."""
     evaluations: list[dict[str, Any]] = field(default_factory=list)
-    """What was measured on held-out problems, by step: before and after the warm-up (both 0),
-    between and after."""
+    """Metrics on held-out problems by step: before and after the warm-up (both 0), between and
+    after training."""
 
     def setting(self, *keys: str, default: Any = None) -> Any:
-        """A setting by its path; ``default`` where the run's configuration has none."""
+        """A setting by its path; ``default`` if the run's configuration lacks it."""
         value: Any = self.config
         for key in keys:
             value = value.get(key) if isinstance(value, Mapping) else None
@@ -114,7 +115,7 @@ def _metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
     parsed = [value for value in map(_parse, lines) if isinstance(value, dict)]
     metrics = [value for value in parsed if isinstance(value.get("step"), int)]
     if len(metrics) < len(lines):
-        # A run that is writing, or was killed while it wrote, leaves half a line at the end.
+        # A run that is still writing, or was killed, leaves half a line at the end.
         missing.append(f"{len(lines) - len(metrics)} lines of {METRICS} cannot be read.")
     return metrics
 
@@ -127,7 +128,7 @@ def _parse(line: bytes) -> Any:
 
 
 def _json(path: Path) -> dict[str, Any] | None:
-    """A JSON object, or None where there is none that can be read."""
+    """Read a JSON object; None if there is none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -139,24 +140,24 @@ RESAMPLES = 10_000
 
 
 def evaluation_for(run: RunData) -> Evaluation | None:
-    """How the run's environment is evaluated; None where it is somebody else's and not at hand."""
+    """The evaluation of the run's environment; None if its package cannot be imported here."""
     try:
         return evaluation_of(envs.spec(str(run.setting("choice", "env", default=""))))
     except Exception:
-        # Somebody else's package: whatever its import raises. The stored summary is shown instead.
+        # The import of another package may raise anything; the stored summary is shown instead.
         return None
 
 
 def result(run: RunData, evaluation: Evaluation | None, roles: list[str]) -> list[Line]:
-    """The lines that the run printed at its end, computed anew from the stored outcomes; from
-    ``summary.json``, unpaired, where that cannot be done."""
+    """The lines of the run's final table, computed from the stored outcomes; if that is impossible,
+    from ``summary.json``, without changes."""
     if evaluation is not None and run.outcomes:
         try:
             moments = ("before", "after", "warmed_up")
             before, after, between = (_estimate(run, evaluation, name) for name in moments)
             return lines(before, after, evaluation.table(roles, before, after), between)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError):
-            # Outcomes of another version of the environment's evaluation.
+            # The outcomes are from another version of the evaluation.
             pass
     return _from_summary(run.summary or {})
 
@@ -183,7 +184,6 @@ def _cell(value: float | None, interval: list[float | None] | None) -> str:
     if value is None:
         return ""
     low, high = interval or (None, None)
-    shown = without_zero(value, 3)
     if low is None or high is None:
-        return shown
-    return f"{shown} {interval_text(value, low, high)}"
+        return without_zero(value, 3)
+    return value_with_interval(value, low, high)

@@ -1,5 +1,4 @@
-"""One pass over episodes.jsonl, which may be larger than memory: where each episode stands,
-the tags that it can be chosen by, and the choice."""
+"""Index episodes.jsonl, which may be larger than memory, by offset and tag; choose episodes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +14,11 @@ Record = Mapping[str, Any]
 
 
 FAILED = Tag("failed", "a policy did not answer", (("failed", True),))
-"""The tag that episodes of every environment can have."""
+"""A tag of all environments."""
 
 
 def tags_of(record: Record, tags: Sequence[Tag]) -> tuple[str, ...]:
-    """The names of an episode's tags, of all that its environment has."""
+    """The names of an episode's tags among those of its environment."""
     rows = traces(record)
     names = [tag.name for tag in tags if any(tag.applies(info_of(row)) for row in rows)]
     if FAILED.name not in names and any(row.get("status") != "ok" for row in rows):
@@ -28,12 +27,12 @@ def tags_of(record: Record, tags: Sequence[Tag]) -> tuple[str, ...]:
 
 
 def traces(record: Record) -> list[Record]:
-    """An episode's traces; what is no object is left out."""
+    """An episode's traces; entries that are no objects are left out."""
     return [row for row in _list(record.get("trajectories")) if isinstance(row, Mapping)]
 
 
 def info_of(record: Record) -> Mapping[str, Any]:
-    """What was measured of a trace or an episode."""
+    """The measurements of a trace or an episode."""
     info = record.get("info")
     return info if isinstance(info, Mapping) else {}
 
@@ -47,24 +46,24 @@ class LogEntry:
     """One episode of the log."""
 
     offset: int
-    """Where its line begins, in bytes."""
+    """Start of its line in bytes."""
     step: int
     tags: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What the log holds."""
+    """The episodes of a log."""
 
     entries: list[LogEntry]
     unreadable: int
-    """Lines that hold no episode: cut off by a kill, or damaged."""
+    """Number of lines without an episode: cut off by a kill, or damaged."""
     tags: tuple[Tag, ...]
-    """The tags that episodes of this environment can have."""
+    """All tags of this environment."""
 
 
 def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
-    """Read every line once, one at a time; None without a log."""
+    """Read every line once, one at a time; None if there is no log."""
     tags = (*tags, FAILED)
     if not path.is_file():
         return None
@@ -122,5 +121,5 @@ def space_evenly(items: Sequence[T], count: int) -> list[T]:
         return list(items)
     if count < 2:
         return list(items[:count])
-    # Whole numbers: a product over floats may land just below the place that is meant.
-    return [items[place * (len(items) - 1) // (count - 1)] for place in range(count)]
+    # Integers, as a product of floats may fall just below the wanted index.
+    return [items[k * (len(items) - 1) // (count - 1)] for k in range(count)]

@@ -1,1 +1,1 @@
-"""Programs of other frameworks, unchanged, as players (docs/gateway.md)."""
+"""Unchanged programs of other frameworks as players (docs/gateway.md)."""

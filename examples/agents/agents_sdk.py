@@ -1,8 +1,8 @@
-"""Two trained agents of the OpenAI Agents SDK: one hands over to the other, who has a tool.
+"""Two trained agents of the OpenAI Agents SDK: one hands over to the other, which has a tool.
 
 ``python train.py --env "command:python examples/agents/agents_sdk.py" --roles alice bob``
 
-A command, for the SDK is imported as ``agents``, which is a folder here too.
+It is a command, since the SDK is imported as ``agents``, which is also a folder of Coterie.
 """
 
 import os
@@ -18,7 +18,7 @@ def add(a: int, b: int) -> int:
 
 
 def main() -> None:
-    """The last answer is graded; alice may answer herself, or hand over to bob."""
+    """Print the last answer, which is graded; alice answers herself or hands over to bob."""
     set_tracing_disabled(True)
     bob = Agent(name="bob", model="bob", instructions="Solve it step by step.", tools=[add])
     alice = Agent(

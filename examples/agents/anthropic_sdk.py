@@ -1,4 +1,4 @@
-"""Anthropic's SDK, with a tool and a stream: alice drafts, and checks her draft.
+"""Anthropic's SDK, with a tool and a stream: alice drafts and checks her draft.
 
 ``python train.py --env harness:examples.agents.anthropic_sdk:run``
 """
@@ -19,12 +19,12 @@ ADD: Any = {
 
 
 async def run(endpoints: Any, problem: Any) -> str:
-    """The last answer is graded."""
+    """Return the last answer, which is graded."""
     client = AsyncAnthropic(base_url=endpoints.anthropic_url, api_key=endpoints.api_key)
-    asked: Any = {"model": "alice", "max_tokens": 64, "tools": [ADD]}
+    request: Any = {"model": "alice", "max_tokens": 64, "tools": [ADD]}
     messages: list[Any] = [{"role": "user", "content": f"Question: {problem.question}\nSolve:"}]
     async with client:
-        draft = await client.messages.create(messages=messages, **asked)
+        draft = await client.messages.create(messages=messages, **request)
         results = [
             {"type": "tool_result", "tool_use_id": call.id, "content": add(call.input)}
             for call in draft.content
@@ -35,14 +35,14 @@ async def run(endpoints: Any, problem: Any) -> str:
             {"role": "assistant", "content": draft.content},
             {"role": "user", "content": results or [check]},
         ]
-        async with client.messages.stream(messages=messages, **asked) as stream:
+        async with client.messages.stream(messages=messages, **request) as stream:
             final = await stream.get_final_message()
     return "".join(block.text for block in final.content if block.type == "text")
 
 
-def add(given: Any) -> str:
-    """The tool; a call that gives anything else is answered in a sentence."""
+def add(arguments: Any) -> str:
+    """The tool; invalid arguments get a sentence as its result."""
     try:
-        return str(given["a"] + given["b"])
+        return str(arguments["a"] + arguments["b"])
     except (KeyError, TypeError):
         return "a and b must be numbers"

@@ -1,4 +1,4 @@
-"""A graph of LangGraph: alice drafts, bob reviews, and alice drafts again where they differ.
+"""A graph of LangGraph: alice drafts, bob reviews, and alice drafts again if they differ.
 
 ``python train.py --env harness:examples.agents.langgraph_team:run --roles alice bob``
 """
@@ -10,7 +10,7 @@ from langgraph.graph import END, START, StateGraph
 
 
 class State(TypedDict):
-    """What the nodes hand on."""
+    """The state that nodes read and update."""
 
     question: str
     draft: str
@@ -19,23 +19,23 @@ class State(TypedDict):
 
 
 def run(endpoints: Any, problem: Any) -> str:
-    """The last draft is graded; both are paid.
+    """Return the last draft, which is graded; both are rewarded.
 
-    Not ``async``: LangChain keeps its asynchronous client, and each episode has an event loop of
-    its own.
+    Not ``async``: LangChain reuses its asynchronous client, and each episode has its own event
+    loop.
     """
     address = {"base_url": endpoints.base_url, "api_key": endpoints.api_key}
     alice, bob = ChatOpenAI(model="alice", **address), ChatOpenAI(model="bob", **address)
 
     def draft(state: State) -> dict[str, Any]:
         hint = f"Hint:\n{state['review']}\n" if state["review"] else ""
-        asked = f"Question: {state['question']}\n{hint}Let's solve this step by step:"
-        return {"draft": str(alice.invoke(asked).content), "drafts": state["drafts"] + 1}
+        prompt = f"Question: {state['question']}\n{hint}Let's solve this step by step:"
+        return {"draft": str(alice.invoke(prompt).content), "drafts": state["drafts"] + 1}
 
     def review(state: State) -> dict[str, Any]:
         hint = f"Hint:\n{state['draft']}\n"
-        asked = f"Question: {state['question']}\n{hint}Let's solve this step by step:"
-        return {"review": str(bob.invoke(asked).content)}
+        prompt = f"Question: {state['question']}\n{hint}Let's solve this step by step:"
+        return {"review": str(bob.invoke(prompt).content)}
 
     def decide(state: State) -> str:
         agreed = state["draft"].split()[-2:] == state["review"].split()[-2:]

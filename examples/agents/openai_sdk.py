@@ -15,7 +15,7 @@ SCORER = AnswerScorer()
 
 
 async def run(endpoints: Any, problem: Any) -> dict[str, float]:
-    """Each is paid for its own last answer."""
+    """Reward each for its own last answer."""
     client = AsyncOpenAI(base_url=endpoints.base_url, api_key=endpoints.api_key)
 
     async def answer(role: str, hint: str = "") -> str:
@@ -26,7 +26,7 @@ async def run(endpoints: Any, problem: Any) -> dict[str, float]:
         return reply.choices[0].message.content or ""
 
     def hint(other: str) -> str:
-        """What the other wrote, without its answer."""
+        """The other's text without its answer."""
         return f"Hint:\n{strip_answers(other)}\n"
 
     async with client:

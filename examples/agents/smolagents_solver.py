@@ -1,4 +1,4 @@
-"""An agent of smolagents that may call a tool, in a function without ``async``.
+"""An agent of smolagents with a tool, in a function without ``async``.
 
 ``python train.py --env harness:examples.agents.smolagents_solver:run``
 """
@@ -14,15 +14,15 @@ def add(a: int, b: int) -> int:
     """The sum of two numbers.
 
     Args:
-        a: one of them.
-        b: the other.
+        a: the first number.
+        b: the second number.
     """
     return a + b
 
 
 def run(endpoints: Any, problem: Any) -> str:
-    """The agent's final answer is graded. A model cannot be forced to call a tool here, as
-    smolagents asks for unless it is told otherwise."""
+    """Return the agent's final answer, which is graded."""
+    # By default smolagents requires a tool call, to which a model cannot be forced here.
     address = {"api_base": endpoints.base_url, "api_key": endpoints.api_key}
     model = OpenAIServerModel("alice", tool_choice="auto", **address)
     agent = ToolCallingAgent(tools=[add], model=model, max_steps=2, verbosity_level=LogLevel.OFF)

@@ -17,7 +17,7 @@ from coterie.envs.reasoning import strip_answers
 
 @dataclass(frozen=True)
 class DebateSettings(Validated):
-    """What a debate can be told; each field is a flag, such as ``--env.rounds 3``."""
+    """Settings of a debate; each field is a flag, such as ``--env.rounds 3``."""
 
     rounds: Annotated[int, Ge(1)] = 2
     """How often every debater speaks."""
@@ -48,12 +48,12 @@ class Debate(ConversationEnv):
         *debaters, judge = self.possible_agents
         said: dict[str, str] = {}
         for _ in range(self.settings.rounds):
-            asked = {
+            messages = {
                 me: self.question(problem, (text for who, text in said.items() if who != me))
                 for me in debaters
             }
-            said |= yield asked
-        # No debater has the judge's ear by its place.
+            said |= yield messages
+        # A random order, so that the judge favours nobody's position.
         speakers = random.permutation(sorted(said))
         verdict = yield {judge: self.question(problem, (said[speaker] for speaker in speakers))}
 
@@ -72,11 +72,11 @@ class Debate(ConversationEnv):
         )
 
     def question(self, problem: Problem, others: Iterable[str]) -> Fresh:
-        """The problem and what others said about it, in words that the tiny team knows."""
+        """The problem and the others' messages, in words that the tiny team knows."""
         if not self.settings.show_answers:
             others = map(strip_answers, others)
-        heard = "".join(f"{text}\n" for text in others if text)
-        hint = f"Hint:\n{heard}" if heard else ""
+        texts = "".join(f"{text}\n" for text in others if text)
+        hint = f"Hint:\n{texts}" if texts else ""
         return Fresh(f"Question: {problem.question}\n{hint}Let's solve this step by step:")
 
 

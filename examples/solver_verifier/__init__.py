@@ -1,4 +1,4 @@
-"""Solver and verifier: one answers, the other says whether it is right; a rejection is a new try.
+"""Solver and verifier: one answers, the other accepts or rejects; a rejection allows a new try.
 
 Train it: ``python train.py --env examples.solver_verifier:SPEC``.
 """
@@ -15,13 +15,13 @@ from coterie.datatypes import Episode, Problem, Validated
 from coterie.envs import Conversation, ConversationEnv, EnvSpec, Outcome
 from coterie.evaluation import per_episode
 
-# What a verifier may say, in words or, as small models find easier, in a digit.
+# A verdict in words, or in a digit, which is easier for small models.
 _VERDICT = re.compile(r"\b(?:(right|1)|(wrong|0))\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class SolverVerifierSettings(Validated):
-    """What both can be told; each field is a flag, such as ``--env.tries 3``."""
+    """Settings of the environment; each field is a flag, such as ``--env.tries 3``."""
 
     tries: Annotated[int, Ge(1)] = 2
     """How often the solver may answer; it is asked again only after a rejection."""
@@ -53,7 +53,7 @@ class SolverVerifier(ConversationEnv):
             solved = self.scorer.check(answers[solver], problem).correct
             judge = f"{question}Hint:\n{answers[solver]}\nIs it right? Say 1 if so, 0 if not:"
             verdict = verdict_of((yield {verifier: judge}).get(verifier, ""))
-            # Neither of the two is never right.
+            # No verdict (None) is never right.
             judged.append(verdict == solved)
             if verdict is not False:
                 break
@@ -74,7 +74,7 @@ def verdict_of(text: str) -> bool | None:
 
 
 def measure(episode: Episode) -> dict[str, float | None]:
-    """What the table shows, before training and after it."""
+    """Numbers of one episode, whose means the table shows before and after training."""
     judged = episode.info.get("judged")
     return {
         "solver right": episode.info.get("correct"),

@@ -1,8 +1,7 @@
-"""Nim, told in words: a plain PettingZoo environment, one player after the other (AEC).
+"""Nim in words: a plain PettingZoo environment in which players take turns (AEC).
 
-Some sticks lie on the table. In turn, each player writes how many it takes: 1, 2 or 3; the first
-number in its message counts. Whoever takes the last stick wins; whoever names no such number loses
-at once.
+Each player in turn writes how many sticks it takes: 1, 2 or 3. The first number in its message
+counts. The player who takes the last stick wins; a player who names no such number loses at once.
 """
 
 import re
@@ -46,15 +45,15 @@ class Nim(AECEnv):
     def reset(self, seed=None, options=None):
         self.sticks = int(np.random.default_rng(seed).integers(4, self.most + 1))
         if seed is not None:
-            for place, space in enumerate(self.action_spaces.values()):
-                space.seed(seed + place)
+            for index, space in enumerate(self.action_spaces.values()):
+                space.seed(seed + index)
         self.agents = list(self.possible_agents)
         self.agent_selection = self.agents[0]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        # No library's word is needed here; Coterie reads these two as the limits of an answer.
+        # Coterie reads these two as the limits of an answer; nothing has to be imported.
         self.infos = {agent: {"max_new_tokens": 8, "stop": ["\n"]} for agent in self.agents}
 
     def observe(self, agent):
@@ -68,7 +67,7 @@ class Nim(AECEnv):
         other = next(agent for agent in self.agents if agent != me)
         self._cumulative_rewards[me] = 0.0
         self._clear_rewards()
-        # A player may write anything at all.
+        # A player may write anything.
         number = _NUMBER.search(action) if isinstance(action, str) else None
         taken = int(number[0]) if number else 0
         legal = 1 <= taken <= min(3, self.sticks)

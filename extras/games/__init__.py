@@ -1,4 +1,4 @@
-"""Games and environments of other packages.
+"""Games and environments of other packages: ``--env pettingzoo:classic/tictactoe_v3``.
 
-``--env`` names them: ``pettingzoo:classic/tictactoe_v3``. ``discrete:`` loads the user's own.
+``discrete:`` loads an environment of the user.
 """

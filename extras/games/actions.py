@@ -42,13 +42,13 @@ class Actions:
         self._read = re.compile(pattern, re.IGNORECASE)
 
     def listed(self, seen: Any, info: Mapping[str, Any]) -> list[str]:
-        """Return the legal moves by number; empty if an answer consists of several numbers."""
+        """The legal moves by number; empty if an answer consists of several numbers."""
         if not isinstance(self.space, spaces.Discrete):
             return []
         return [str(number) for number in self._legal(mask_of(seen, info))[0]]
 
     def text(self, seen: Any, info: Mapping[str, Any]) -> str:
-        """Return the prompt's text about the actions, without the list of moves; may be empty."""
+        """Describe the actions for the prompt, without the list of moves; may be empty."""
         legal = self._legal(mask_of(seen, info))
         if isinstance(self.space, spaces.Discrete):
             return "\n".join(f"{k} {self._names[k]}" for k in legal[0] if k in self._names)
@@ -62,7 +62,7 @@ class Actions:
         """Parse an answer's first names or numbers as an action; None if it is not legal.
 
         Args:
-            answer: what the player wrote.
+            answer: the player's text.
             seen: the player's observation, which may hold a mask.
             info: the player's info, which may hold one too.
         """
@@ -77,7 +77,7 @@ class Actions:
         return np.array(values, self.space.dtype).reshape(self.space.shape or ())
 
     def _legal(self, mask: Any) -> list[Sequence[int]]:
-        """Return the legal values of each entry."""
+        """The legal values of each entry."""
         values = [range(low, high + 1) for low, high in zip(self._low, self._high)]
         if mask is None:
             return list(values)
@@ -104,7 +104,7 @@ class Actions:
         if isinstance(names, Mapping):
             pairs = [(int(number), str(name)) for number, name in names.items()]
         else:
-            pairs = [(first + place, str(name)) for place, name in enumerate(names)]
+            pairs = [(first + index, str(name)) for index, name in enumerate(names)]
             if len(pairs) != last - first + 1:
                 raise UserError(
                     f"{self.title}: {len(pairs)} names for {last - first + 1} actions; give as "
@@ -140,7 +140,7 @@ def names_in(env: Any, player: str) -> Any:
 
 
 def _bounds(space: Any) -> tuple[list[int], list[int]]:
-    """Return the smallest and the largest value of each entry."""
+    """The smallest and the largest value of each entry."""
     if isinstance(space, spaces.Discrete):
         return [int(space.start)], [int(space.start + space.n - 1)]
     if isinstance(space, spaces.MultiDiscrete):

@@ -35,7 +35,7 @@ class AECGame(Game):
         return None
 
     def position(self) -> tuple[Any, Mapping[str, Any]]:
-        """Return the observation and the info of the player to move."""
+        """(observation, info) of the player to move."""
         return self.env.observe(self.env.agent_selection), self.env.last(observe=False)[4]
 
     def act(self, action: Any) -> None:
@@ -59,6 +59,6 @@ class AECGame(Game):
 
 
 def mask_of(seen: Any, info: Mapping[str, Any]) -> Any:
-    """Return the mask of legal actions from the observation, else the info; None without one."""
+    """The mask of legal actions from the observation, else from the info; None without one."""
     seen = seen if isinstance(seen, Mapping) else {}
     return seen.get("action_mask", info.get("action_mask"))

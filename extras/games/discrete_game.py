@@ -16,7 +16,7 @@ from coterie.envs.registry import EnvSpec, make_plain
 from coterie.extras.games.actions import Actions, names_in
 from coterie.extras.games.aec_game import AECGame
 from coterie.extras.games.game import ILLEGAL_REWARD, Game, GameSettings, checked, game_spec
-from coterie.extras.games.gymnasium_game import tell
+from coterie.extras.games.gymnasium_game import observation_text
 from coterie.extras.games.options import read_parameters
 
 
@@ -30,8 +30,7 @@ class DiscreteSettings(GameSettings):
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """Return the spec of ``discrete:IDENTITY``."""
-
+    """The spec of ``discrete:IDENTITY``."""
     title = f"env {name!r}"
 
     def read(make_env: Callable[..., Any]) -> Mapping[str, Any]:
@@ -48,7 +47,7 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
             )
             for player in env.possible_agents
         }
-        return (TurnsGame if isinstance(env, AECEnv) else TogetherGame)(env, actions)
+        return (TurnsGame if isinstance(env, AECEnv) else SimultaneousGame)(env, actions)
 
     return game_spec(name, make_game, DiscreteSettings)
 
@@ -82,11 +81,11 @@ class TurnsGame(AECGame):
         return action is not None
 
 
-class TogetherGame(Game):
-    """A ``ParallelEnv``: all living players are asked at once.
+class SimultaneousGame(Game):
+    """A ``ParallelEnv``: all living players move at once.
 
-    The environment steps when all have answered. An illegal answer ends the game: the players who
-    gave one pay for it, and no action is carried out.
+    The environment steps when all have answered. An illegal answer ends the game: its player pays
+    for it, and no action is carried out.
     """
 
     contest = False
@@ -144,8 +143,8 @@ class TogetherGame(Game):
             for player in illegal:
                 self._paid[player] += ILLEGAL_REWARD
             return
-        given = checked(self.env, "step", self.env.step(dict(chosen)))
-        self._seen, rewards, _, _, self._infos = given
+        step = checked(self.env, "step", self.env.step(dict(chosen)))
+        self._seen, rewards, _, _, self._infos = step
         for player, reward in rewards.items():
             self._paid[player] += float(reward)
         self._waiting = list(self.env.agents)
@@ -155,11 +154,11 @@ class TogetherGame(Game):
 
 
 def _shown(actions: Actions, seen: Any, info: Mapping[str, Any]) -> tuple[str, Sequence[str]]:
-    """Return (the observation without its mask plus the actions' description, legal moves)."""
+    """(the observation without its mask, and the actions' description; legal moves)."""
     shown = seen
     if isinstance(seen, Mapping) and "action_mask" in seen:
         shown = {key: part for key, part in seen.items() if key != "action_mask"}
         if list(shown) == ["observation"]:
             shown = shown["observation"]
-    view = "\n".join(filter(None, (tell(shown), actions.text(seen, info))))
+    view = "\n".join(filter(None, (observation_text(shown), actions.text(seen, info))))
     return view, actions.listed(seen, info)

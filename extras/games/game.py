@@ -25,8 +25,8 @@ from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 ILLEGAL_REWARD = -1.0
 """Penalty for an answer that is not a legal move, where the package defines none."""
 _NUMBER = re.compile(r"\d{1,9}")
-_MODEL = {"model": "tiny:dora"}  # the one of the tiny models that explores most
-_EVERYONE = "player"  # the role that plays every seat, as the pages call it
+_MODEL = {"model": "tiny:dora"}  # explores most of the tiny models
+_EVERYONE = "player"  # a single role that plays every seat
 
 
 class Game(ABC):
@@ -45,19 +45,19 @@ class Game(ABC):
 
     @abstractmethod
     def turn(self) -> str | None:
-        """Return the player to move; None when the game is over."""
+        """The player to move; None when the game is over."""
 
     @abstractmethod
     def view(self) -> str:
-        """Return the observation of the player to move, as text."""
+        """The observation of the player to move, as text."""
 
     @abstractmethod
     def moves(self) -> Sequence[str]:
-        """Return the legal moves as text; empty if the game does not list them."""
+        """The legal moves as text; empty if the game does not list them."""
 
     def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
-        """Return the observation and legal moves of each player who moves now, in the order of
-        :meth:`play`; empty when the game is over."""
+        """(observation, legal moves) of each player who moves now, in the order of :meth:`play`;
+        empty when the game is over."""
         player = self.turn()
         return {} if player is None else {player: (self.view(), self.moves())}
 
@@ -67,7 +67,7 @@ class Game(ABC):
 
     @abstractmethod
     def rewards(self) -> Mapping[str, float]:
-        """Return each player's total reward since the reset."""
+        """Each player's total reward since the reset."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +153,10 @@ class GameEnv(ConversationEnv):
             for player in shown:
                 moves[player] += 1
                 answer = answers.get(seats[player], "")
-                said = after_thinking(answer)
+                final = after_thinking(answer)
                 # A thought that was cut off names no move.
-                whole = game.reads_thinking and said.strip()
-                illegal[player] += not game.play(answer if whole else said)
+                whole = game.reads_thinking and final.strip()
+                illegal[player] += not game.play(answer if whole else final)
         paid, cut = game.rewards(), game.turn() is not None
         measured = {
             agent: {
@@ -180,27 +180,27 @@ _RESULTS = {
 }
 
 
-def checked(env: Any, method: str, given: Any) -> Any:
-    """What ``reset`` or ``step`` of a game has given.
+def checked(env: Any, method: str, returned: Any) -> Any:
+    """Check the values that ``reset`` or ``step`` of a game has returned.
 
     Raises:
-        UserError: it is no such tuple; an old Gym's ``reset`` gives observations alone.
+        UserError: another number of values; an old Gym's ``reset`` returns only observations.
     """
     parts = _RESULTS[method]
     if (
-        not isinstance(given, tuple)
-        or len(given) != len(parts)
-        or not isinstance(given[-1], Mapping)
+        not isinstance(returned, tuple)
+        or len(returned) != len(parts)
+        or not isinstance(returned[-1], Mapping)
     ):
         raise UserError(
             f"{type(getattr(env, 'unwrapped', env)).__name__}: {method}() must give {len(parts)} "
             f"values: {', '.join(parts)}; an old Gym gives fewer."
         )
-    return given
+    return returned
 
 
 def result(player: str, paid: Mapping[str, float]) -> dict[str, Any]:
-    """Return one player's result in a game of several players; empty for a single player.
+    """One player's result in a game of several players; empty for a single player.
 
     The player with the highest reward wins; several with the same highest reward draw.
     """
@@ -210,7 +210,7 @@ def result(player: str, paid: Mapping[str, float]) -> dict[str, Any]:
     outcome = "win" if paid[player] > best else "draw" if paid[player] == best else "loss"
     return {
         "outcome": outcome,
-        **{f"{name}": float(outcome == which) for name, which in _RATES.items()},
+        **{name: float(outcome == which) for name, which in _RATES.items()},
     }
 
 
@@ -218,7 +218,7 @@ _RATES = {"won": "win", "drawn": "draw", "lost": "loss"}
 
 
 def read_move(answer: str, moves: Sequence[str]) -> str | None:
-    """Return the move that equals an answer, or its first number; None if there is none."""
+    """The legal move that an answer is, or that its first number is; None if there is none."""
     text = answer.strip()
     number = _NUMBER.search(text)
     move = text if text in moves else number[0] if number else None
@@ -228,7 +228,7 @@ def read_move(answer: str, moves: Sequence[str]) -> str | None:
 def game_spec(
     name: str, make_game: Callable[[Any], Game], settings: type = GameSettings
 ) -> EnvSpec:
-    """Return the spec of a game: one role per player, all played by tiny models by default.
+    """The spec of a game: one role per player, all played by tiny models by default.
 
     Args:
         name: the name as the user writes it.
@@ -250,5 +250,4 @@ def game_spec(
         return GameEnv(name, make_game, settings, **services)
 
     defaults = {"agents": agents, "rollout": {"temperature": 1.5}}
-    again = never_rereads
-    return EnvSpec(name, 0, factory, settings, players, rereads=again, defaults=defaults)
+    return EnvSpec(name, 0, factory, settings, players, rereads=never_rereads, defaults=defaults)

@@ -22,7 +22,7 @@ _PLAYER = "player"
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """Return the spec of ``gymnasium:IDENTITY``."""
+    """The spec of ``gymnasium:IDENTITY``."""
     return game_spec(name, lambda settings: GymnasiumGame(name, identity, options))
 
 
@@ -47,9 +47,10 @@ class GymnasiumGame(Game):
             raise UserError(f"env {name!r}: Gymnasium has no such environment; {near}.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            given = read_parameters(options, _cut, creator(_entry(identity)), title=f"env {name!r}")
-            self.env: Any = gymnasium.make(identity, disable_env_checker=True, **given)
-        check_mode(self.env, given, title=f"env {name!r}")
+            entry: Any = gymnasium.spec(identity).entry_point
+            keywords = read_parameters(options, _time_limit, creator(entry), title=f"env {name!r}")
+            self.env: Any = gymnasium.make(identity, disable_env_checker=True, **keywords)
+        check_mode(self.env, keywords, title=f"env {name!r}")
         self._space = self.env.action_space
         if not isinstance(self._space, spaces.Discrete) and action_kind(self._space) != "text":
             raise UserError(
@@ -68,7 +69,7 @@ class GymnasiumGame(Game):
         return None if self._over else _PLAYER
 
     def view(self) -> str:
-        return tell(self._seen)
+        return observation_text(self._seen)
 
     def moves(self) -> Sequence[str]:
         if not isinstance(self._space, spaces.Discrete):
@@ -90,8 +91,8 @@ class GymnasiumGame(Game):
                 self._paid, self._over = self._paid + ILLEGAL_REWARD, True
                 return False
             move = int(move)
-        given = checked(self.env, "step", self.env.step(move))
-        self._seen, reward, ended, cut, self._info = given
+        step = checked(self.env, "step", self.env.step(move))
+        self._seen, reward, ended, cut, self._info = step
         self._paid, self._over = self._paid + float(reward), bool(ended or cut)
         return True
 
@@ -99,23 +100,18 @@ class GymnasiumGame(Game):
         return {_PLAYER: self._paid}
 
 
-def _cut(max_episode_steps: int | None = None) -> None:
-    """Signature of the keywords that ``gymnasium.make`` itself takes and users may set."""
+def _time_limit(max_episode_steps: int | None = None) -> None:
+    """Signature of the keywords of ``gymnasium.make`` itself that users may set."""
 
 
-def _entry(identity: str) -> Any:
-    """Return the callable that creates the environment."""
-    return gymnasium.spec(identity).entry_point
-
-
-def tell(seen: Any) -> str:
+def observation_text(seen: Any) -> str:
     """Format an observation: text as it is, a dict's parts by name, numbers in a row."""
     if isinstance(seen, str):
         return seen
     if isinstance(seen, Mapping):
-        return "\n".join(f"{name}: {tell(part)}" for name, part in seen.items())
+        return "\n".join(f"{name}: {observation_text(part)}" for name, part in seen.items())
     if isinstance(seen, tuple):
-        return " ".join(map(tell, seen))
+        return " ".join(map(observation_text, seen))
     values = np.asarray(seen)
     form = ".3g" if values.dtype.kind == "f" else ""
     rows = values.reshape(-1, values.shape[-1]) if values.ndim > 1 else values.reshape(1, -1)

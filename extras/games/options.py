@@ -1,4 +1,4 @@
-"""Parses the options after the question mark of a name, by the parameters they set."""
+"""Parse the options after the question mark of a name, by the parameters that they set."""
 
 import ast
 import importlib
@@ -20,7 +20,7 @@ def read_parameters(
     """Parse ``texts`` as keywords of ``takers``, by each parameter's annotation or default.
 
     Args:
-        texts: parameter -> what the user wrote.
+        texts: parameter -> text of the user.
         takers: callables that receive the keywords; the first that has a parameter decides.
         title: prefix of error messages.
 
@@ -45,19 +45,18 @@ def read_parameters(
     return values
 
 
-def check_mode(env: Any, given: Mapping[str, Any], *, title: str) -> None:
-    """Refuse a render mode that ``env``, created with the keywords ``given``, does not support;
-    packages accept any.
+def check_mode(env: Any, keywords: Mapping[str, Any], *, title: str) -> None:
+    """Refuse a render mode that ``env`` does not support; packages accept any.
 
     Args:
         env: the environment.
-        given: the keywords.
+        keywords: keywords of its creation.
         title: prefix of error messages.
 
     Raises:
         UserError: the mode is not supported.
     """
-    mode, known = given.get("render_mode"), env.metadata.get("render_modes", ())
+    mode, known = keywords.get("render_mode"), env.metadata.get("render_modes", ())
     if mode is not None and mode not in known:
         raise UserError(
             f"{title}: render_mode is {mode!r}; it must be {join_or([*known, 'none'])}."
@@ -65,12 +64,12 @@ def check_mode(env: Any, given: Mapping[str, Any], *, title: str) -> None:
 
 
 def creator(entry: str | Callable[..., Any]) -> Callable[..., Any]:
-    """Return the object of a registry entry ``module:attribute``; for a PettingZoo function that
-    only forwards its arguments, the callable that receives them."""
+    """The object of a registry entry ``module:attribute``; for a PettingZoo function that only
+    forwards its arguments, the callable that receives them."""
     if not isinstance(entry, str):
         return entry
-    place, _, attribute = entry.partition(":")
-    module = importlib.import_module(place)
+    module_name, _, attribute = entry.partition(":")
+    module = importlib.import_module(module_name)
     callable_of_entry = getattr(module, attribute)
     named = [
         parameter
@@ -109,7 +108,7 @@ def _read(text: str, parameter: inspect.Parameter | None) -> Any:
 
 
 def _kinds(parameter: inspect.Parameter) -> tuple[set[type], bool]:
-    """Return (accepted types among bool, number and text, or none if any; whether None is)."""
+    """(accepted types among bool, number and text, or none if any; whether None is accepted)."""
     hint, default = parameter.annotation, parameter.default
     inner = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     kinds = {kind for kind in inner if kind is not NoneType}

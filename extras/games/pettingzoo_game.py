@@ -29,7 +29,7 @@ EnvLogger.suppress_output()
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """Return the spec of ``pettingzoo:IDENTITY``."""
+    """The spec of ``pettingzoo:IDENTITY``."""
     return game_spec(name, lambda settings: PettingZooGame(name, identity, options))
 
 
@@ -55,9 +55,9 @@ class PettingZooGame(AECGame):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             entry: Any = aec_registry[environment_id].entry_point
-            given = read_parameters(options, creator(entry), title=f"env {name!r}")
-            super().__init__(pettingzoo.make("aec", environment_id, **given))
-        check_mode(self.env, given, title=f"env {name!r}")
+            keywords = read_parameters(options, creator(entry), title=f"env {name!r}")
+            super().__init__(pettingzoo.make("aec", environment_id, **keywords))
+        check_mode(self.env, keywords, title=f"env {name!r}")
         for player in self.players:
             if not isinstance(self.env.action_space(player), spaces.Discrete):
                 raise UserError(
@@ -65,15 +65,17 @@ class PettingZooGame(AECGame):
                     "text needs discrete actions."
                 )
         self.contest = not environment_id.startswith("classic/hanabi")
-        self._tell = _VIEWS.get(environment_id.removeprefix("classic/").split("-")[0], tell_numbers)
+        self._text_of = _VIEWS.get(
+            environment_id.removeprefix("classic/").split("-")[0], numbers_text
+        )
 
     def view(self) -> str:
-        return self._tell(self.env, self.env.observe(self.env.agent_selection))
+        return self._text_of(self.env, self.env.observe(self.env.agent_selection))
 
     def moves(self) -> Sequence[str]:
         space = self.env.action_space(self.env.agent_selection)
         mask = mask_of(*self.position())
-        return [str(place) for place in range(space.n) if mask is None or mask[place]]
+        return [str(number) for number in range(space.n) if mask is None or mask[number]]
 
     def play(self, answer: str) -> bool:
         move, mask = read_move(answer, self.moves()), mask_of(*self.position())
@@ -85,7 +87,7 @@ class PettingZooGame(AECGame):
         return move is not None
 
 
-def tell_board(env: Any, seen: Any) -> str:
+def board_text(env: Any, seen: Any) -> str:
     """Format a two-colour board, one line per row: 0 free, 1 the reader's, 2 the opponent's.
 
     Fields count from 0 in reading order.
@@ -95,8 +97,8 @@ def tell_board(env: Any, seen: Any) -> str:
     return "\n".join(" ".join(str(int(field)) for field in row) for row in board)
 
 
-def tell_hanabi(env: Any, seen: Any) -> str:
-    """Return OpenSpiel's own text for a player's observation and for each move."""
+def hanabi_text(env: Any, seen: Any) -> str:
+    """OpenSpiel's own text of a player's observation and of each move."""
     table = env.unwrapped.hanabi_env
     state = table.game_state
     player = table.agent_name_id_mapping[env.agent_selection]
@@ -104,20 +106,20 @@ def tell_hanabi(env: Any, seen: Any) -> str:
     return "\n".join([state.observation_string(player).strip(), *named])
 
 
-def tell_numbers(env: Any, seen: Any) -> str:
-    """Format the nonzero places, counted from 0, with the values that are not 1."""
+def numbers_text(env: Any, seen: Any) -> str:
+    """Format the indices of nonzero values, with the values that are not 1."""
     values = np.asarray(seen["observation"] if isinstance(seen, Mapping) else seen).reshape(-1)
     if len(values) == 1:
         return f"Seen: {values[0]:g}"
     entries = (
-        f"{place}" if (v := values[place]) == 1 else f"{place}={v:g}"
-        for place in np.flatnonzero(values)
+        f"{index}" if (v := values[index]) == 1 else f"{index}={v:g}"
+        for index in np.flatnonzero(values)
     )
     return f"Seen: {' '.join(entries)}"
 
 
 _VIEWS: dict[str, Callable[[Any, Any], str]] = {
-    "tictactoe": tell_board,
-    "connect_four": tell_board,
-    "hanabi": tell_hanabi,
+    "tictactoe": board_text,
+    "connect_four": board_text,
+    "hanabi": hanabi_text,
 }

@@ -26,7 +26,7 @@ _MOVE = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """Return the spec of ``textarena:IDENTITY``."""
+    """The spec of ``textarena:IDENTITY``."""
     return game_spec(
         name, lambda settings: TextArenaGame(name, identity, options, settings), TextArenaSettings
     )
@@ -55,17 +55,17 @@ class TextArenaGame(Game):
             )
         self.settings = settings
         registered: Any = ENV_REGISTRY[identity]
-        given = read_parameters(options, creator(registered.entry_point), title=f"env {name!r}")
-        self._make = partial(textarena.make, identity, **given)
+        keywords = read_parameters(options, creator(registered.entry_point), title=f"env {name!r}")
+        self._make = partial(textarena.make, identity, **keywords)
         self._stream = random.Random(0).getstate()
-        self.players = [f"player_{place}" for place in range(self._count(name))]
+        self.players = [f"player_{number}" for number in range(self._count_players(name))]
         self._seat, self._seen, self._over = 0, "", True
         self._legal: list[str] = []
         self._rules: list[str] = []
 
     def reset(self, seed: int) -> None:
         self._stream = random.Random(seed).getstate()
-        with self._own_stream():
+        with self._random_stream():
             # A wrapper of the package keeps text from earlier games.
             self.env: Any = self._make()
             self.env.reset(num_players=len(self.players), seed=seed)
@@ -81,7 +81,7 @@ class TextArenaGame(Game):
 
     def view(self) -> str:
         menu = enumerate(self._legal if self.settings.menu else ())
-        return "\n".join([self._seen, *(f"{place} {move}" for place, move in menu)])
+        return "\n".join([self._seen, *(f"{number} {move}" for number, move in menu)])
 
     def moves(self) -> Sequence[str]:
         return [str(k) for k in range(len(self._legal))] if self.settings.menu else self._legal
@@ -92,7 +92,7 @@ class TextArenaGame(Game):
         elif "[" not in answer:
             answer = f"[{answer.strip()}]"
         seat, before = self._seat, self._mistakes()
-        with self._own_stream():
+        with self._random_stream():
             self._over, _ = self.env.step(action=answer)
             if not self._over:
                 self._look()
@@ -115,11 +115,11 @@ class TextArenaGame(Game):
     def _mistakes(self) -> int:
         return getattr(self.env.state, "error_count", 0)
 
-    def _count(self, name: str) -> int:
-        """Return the number of players: the setting, or two, or the game's minimum."""
+    def _count_players(self, name: str) -> int:
+        """The number of players: the setting, or two, or the game's minimum."""
         for count in [self.settings.players] if self.settings.players else [2, 1, *range(3, 16)]:
             try:
-                with self._own_stream():
+                with self._random_stream():
                     self._make().reset(num_players=count, seed=0)
                 return count
             except (AssertionError, ValueError, KeyError, IndexError):
@@ -130,7 +130,7 @@ class TextArenaGame(Game):
         )
 
     @contextmanager
-    def _own_stream(self) -> Iterator[None]:
+    def _random_stream(self) -> Iterator[None]:
         """Draw Python's random numbers from this game's stream."""
         outer = random.getstate()
         random.setstate(self._stream)

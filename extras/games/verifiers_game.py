@@ -27,23 +27,23 @@ from coterie.extras.games.game import Game, GameSettings, game_spec
 from coterie.extras.games.options import read_value
 
 _PLAYER = "solver"
-_MOST = 10_000
+_MOST_TASKS = 10_000
 
 
 @dataclass(frozen=True)
 class VerifiersSettings(GameSettings):
-    """How a task is put."""
+    """Prompts and answers of a task."""
 
     max_new_tokens: Annotated[int, Ge(1)] = 1024
     """Longest answer."""
     stop: tuple[str, ...] = ()
-    """What ends an answer."""
+    """Strings that end an answer."""
     ending: str = ""
-    """What stands between the prompt and the answer."""
+    """Text between the prompt and the answer."""
 
 
 def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
-    """Return the spec of ``verifiers:IDENTITY``; options are fields of the taskset's config."""
+    """The spec of ``verifiers:IDENTITY``; options are fields of the taskset's config."""
     return game_spec(name, lambda settings: Taskset(name, identity, options), VerifiersSettings)
 
 
@@ -69,7 +69,7 @@ class Taskset(Game):
         taskset = load_taskset(
             config(id=identity, **{key: read_value(text) for key, text in options.items()})
         )
-        self._tasks = list(islice(taskset, _MOST))
+        self._tasks = list(islice(taskset, _MOST_TASKS))
         if not self._tasks:
             raise UserError(f"env {name!r}: the taskset has no tasks.")
         task = self._tasks[0]

@@ -8,7 +8,7 @@ from coterie.agents.models.checksums import NAME as SUMS
 from coterie.datatypes import user_path
 from coterie.evaluation.evaluation import Evaluation
 from coterie.evaluation.report.rundata import RunData, evaluation_for, result
-from coterie.evaluation.table import HEADINGS
+from coterie.evaluation.run_table import HEADINGS
 
 _SHIPPED = "apache-2.0"
 """Licence of the tiny models that ship with the repository."""

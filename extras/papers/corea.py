@@ -16,7 +16,7 @@ from coterie.agents.team.graders import check_graders
 from coterie.datatypes import UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
@@ -27,19 +27,19 @@ from coterie.evaluation.compare.inherited import (
     prompting,
     sampling,
 )
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import (
+from coterie.evaluation.compare.jobs import (
     Job,
     Lineup,
     Questions,
-    ask_missing,
     further_questions,
     make_job,
     open_questions,
+    sample_missing,
 )
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import Responses, pool
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.systems import Deferral, System
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.metrics.means import Floats
@@ -61,15 +61,20 @@ from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
 _MODELS = ("base", "rlvr", "brier", "corea", "large")
-# These use the model's own probabilities or hidden states.
-_OWN = {"rlvr-avgprob": "rlvr", "corea-ties": "corea", "rlvr-probe": "rlvr", "router": "base"}
+# These read the probabilities or hidden states of a model: system -> its model.
+_READS_STATES = {
+    "rlvr-avgprob": "rlvr",
+    "corea-ties": "corea",
+    "rlvr-probe": "rlvr",
+    "router": "base",
+}
 _FITTED = ("rlvr-probe", "router")
 ROUTER_RESPONSES = 8
 """Responses to a question from which the router learns accuracy; the probe uses the first."""
 
 
 @dataclass(frozen=True)
-class CoreaComparison(Asking):
+class CoreaComparison(ComparisonSettings):
     """Compare small models, their cascades with a large one, and controls (arXiv:2603.03752).
 
     A model is a run directory (its trained small role), a checkpoint, a hub id, tiny:NAME or a
@@ -141,12 +146,12 @@ class CoreaComparison(Asking):
     """Folder for responses, results.json and pictures; responses in it are used again."""
 
     @property
-    def of_preset(self) -> dict[str, Any]:
-        """What the paper compares on and how; nothing without a preset."""
+    def paper_settings(self) -> dict[str, Any]:
+        """The paper's settings of this comparison; nothing without a preset."""
         return preset_comparison(self.preset) if self.preset else {}
 
     def policies(self) -> dict[str, NamedPolicy]:
-        """Return every model that the settings name."""
+        """All models that the settings name, by the name of the setting."""
         named = {name: getattr(self, name) for name in _MODELS}
         return {
             name: find_policy(name, what, "large" if name == "large" else _ROLE)
@@ -155,19 +160,19 @@ class CoreaComparison(Asking):
         }
 
     def models(self) -> list[str]:
-        """Return the names of all models."""
+        """The names of all models."""
         return [policy.model for policy in self.policies().values()]
 
     def fitting(self) -> dict[str, Any]:
-        """Return the defaults for models that are not tiny, by the name of the setting."""
+        """Defaults for models that are not tiny, by the name of the setting."""
         if self.preset or are_tiny(self.models()):
             return {}
         known = {field.name for field in fields(self)}
-        asked = {name: value for name, value in asking(_ENV).items() if name in known}
-        return {"problems": (PROBLEMS,), **asked}
+        prompts = {name: value for name, value in asking(_ENV).items() if name in known}
+        return {"problems": (PROBLEMS,), **prompts}
 
-    def inherited(self, given: Collection[str]) -> dict[str, Any]:
-        """Return the values that the preset or the runs set."""
+    def inherited(self, typed_flags: Collection[str]) -> dict[str, Any]:
+        """Values that the preset or the runs set."""
         values: dict[str, Any] = {}
         if self.preset:
             paper = preset_settings(self.preset)
@@ -183,16 +188,17 @@ class CoreaComparison(Asking):
                 "output_weight": env.output_weight,
                 "problems": preset_problems(self.preset),
                 "samples": env.eval_traces,
-                **preset_questions(self.preset, given),
-                **self.of_preset,
+                **preset_questions(self.preset, typed_flags),
+                **self.paper_settings,
             }
-            if "--problems" in given:
-                # Means over the paper's sets, which are not asked.
+            if "--problems" in typed_flags:
+                # These are means over the paper's sets, which --problems replaces.
                 values.pop("averages", None)
         sources = self._sources()
-        drawn, asked = sampling(sources, given), prompting(sources, _ENV, given)
-        asked.pop("eval_max_new_tokens", None)
-        return values | drawn | asked | checking(sources, given)
+        drawn = sampling(sources, typed_flags)
+        prompts = prompting(sources, _ENV, typed_flags)
+        prompts.pop("eval_max_new_tokens", None)
+        return values | drawn | prompts | checking(sources, typed_flags)
 
     def _sources(self) -> list[Inherited]:
         if self.preset:
@@ -215,13 +221,13 @@ def compare(settings: CoreaComparison) -> None:
     wanted = _wanted(settings, policies)
     scored = open_questions(settings.problems, settings)
     for sentence in trained_on(list(policies.values()), scored, settings.seed):
-        console.print(sentence, soft_wrap=True, markup=False, highlight=False)
+        show_plain(console, sentence)
     fitted: Questions | None = None
     if needs_fit := wanted & {*_FITTED}:
         fitted = further_questions(scored, settings.fit_problems, settings.fit_questions, settings)
         if fitted is None:
             wanted -= _without_fit(settings, needs_fit, console)
-    elif settings.fit_problems != settings.of_preset.get("fit_problems", ""):
+    elif settings.fit_problems != settings.paper_settings.get("fit_problems", ""):
         raise UserError("--fit-problems: no row is fitted here; leave it out, or name --rlvr RUN")
     check_graders(
         settings.scoring,
@@ -233,7 +239,7 @@ def compare(settings: CoreaComparison) -> None:
     }
     count = ROUTER_RESPONSES if "router" in wanted else 1
     fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
-    ask_missing(
+    sample_missing(
         [
             *(job for jobs_of_model in jobs.values() for job in jobs_of_model),
             *([fit_job] if fit_job else []),
@@ -244,7 +250,7 @@ def compare(settings: CoreaComparison) -> None:
     by_model = {
         name: [job.responses() for job in jobs_of_model] for name, jobs_of_model in jobs.items()
     }
-    answered = {name: pool(own) for name, own in by_model.items()}
+    answered = {name: pool(sets) for name, sets in by_model.items()}
     more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
     if fitted and fit_job:
         fitting_responses = fit_job.responses()
@@ -265,11 +271,7 @@ def compare(settings: CoreaComparison) -> None:
 
 
 def _groups(settings: CoreaComparison) -> dict[str, list[int]]:
-    """Name -> places of the sets of each of ``--averages``.
-
-    Raises:
-        UserError: one has another form, or names a set that is not scored.
-    """
+    """Name of each of ``--averages`` -> indices of its sets."""
     groups: dict[str, list[int]] = {}
     for text in settings.averages:
         name, _, sets = text.partition("=")
@@ -301,7 +303,7 @@ def _show(
 ) -> None:
     """Show the tables; write results.json and the pictures."""
     counts = [len(questions.problems) for questions in scored]
-    measured = [_measured(rows, settings, place) for place, rows in enumerate(by_set)]
+    measured = [_measured(rows, settings, index) for index, rows in enumerate(by_set)]
     runs = [_runs(rows) for rows in by_set]
     results, spread = _mean(measured), _mean_of_runs(runs, counts)
     several = f" of {len(scored)} sets" if len(scored) > 1 else ""
@@ -313,17 +315,19 @@ def _show(
     if knowable:
         solvable = sum(bool(p.meta.get("solvable", True)) for q in scored for p in q.problems)
         console.print(table(knowable, f"the {solvable} that can be known"))
-    by_name = {q.name: own for q, own in zip(scored, measured)} if len(scored) > 1 else {}
-    averages = {name: _mean([measured[i] for i in own]) for name, own in groups.items()}
-    for name, own in {**averages, **by_name}.items():
-        console.print(table(own, name))
+    by_name = {q.name: metrics for q, metrics in zip(scored, measured)} if len(scored) > 1 else {}
+    averages = {name: _mean([measured[i] for i in indices]) for name, indices in groups.items()}
+    for name, metrics in {**averages, **by_name}.items():
+        console.print(table(metrics, name))
     rows_of_system = zip(*by_set, strict=True)
     deferrals = {
         rows[0].name: Deferral.join([row.deferral for row in rows if row.deferral])
         for rows in rows_of_system
         if rows[0].deferral
     }
-    deferring = {name: own for name, own in deferrals.items() if own.threshold_Q is not None}
+    deferring = {
+        name: deferral for name, deferral in deferrals.items() if deferral.threshold_Q is not None
+    }
     content = {
         "systems": results,
         "solvable": knowable,
@@ -331,10 +335,10 @@ def _show(
         "averages": averages,
         "runs": {
             "systems": spread,
-            "sets": {questions.name: own for questions, own in zip(scored, runs)},
+            "sets": {questions.name: of_set for questions, of_set in zip(scored, runs)},
             "averages": {
-                name: _mean_of_runs([runs[i] for i in own], [counts[i] for i in own])
-                for name, own in groups.items()
+                name: _mean_of_runs([runs[i] for i in indices], [counts[i] for i in indices])
+                for name, indices in groups.items()
             },
         },
         "curves": {name: curve_content(deferral) for name, deferral in deferring.items()},
@@ -350,52 +354,55 @@ def _show(
 
     files = [write_json(settings.out / "results.json", content)]
     files += draw_cascades(deferrals, settings.out)
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def _mean(sets: Sequence[Measured]) -> Measured:
-    """Every system's metrics over several sets."""
+    """Average every system's metrics over several sets."""
     return {
-        name: sets[0][name] if len(sets) == 1 else average([own[name] for own in sets])
+        name: sets[0][name] if len(sets) == 1 else average([of_set[name] for of_set in sets])
         for name in sets[0]
     }
 
 
 def _mean_of_runs(sets: Sequence[Runs], questions: Sequence[int]) -> Runs:
-    """Every system's means and deviations over several sets."""
-    return {name: averaged_over_sets([own[name] for own in sets], questions) for name in sets[0]}
+    """Average every system's means and deviations over several sets."""
+    return {
+        name: averaged_over_sets([of_set[name] for of_set in sets], questions) for name in sets[0]
+    }
 
 
 def _knowable(
     by_set: Sequence[Sequence[System]], scored: Sequence[Questions], settings: CoreaComparison
 ) -> Measured:
-    """Metrics on the questions that can be known; none where that is all or nothing."""
+    """Metrics on the solvable questions; nothing if all or none are solvable."""
     solvable = [
         np.array([bool(problem.meta.get("solvable", True)) for problem in questions.problems])
         for questions in scored
     ]
-    if all(own_Q.all() for own_Q in solvable) or not any(own_Q.any() for own_Q in solvable):
+    known = np.concatenate(solvable)
+    if known.all() or not known.any():
         return {}
     return _mean(
         [
-            _measured([system.of(own_Q) for system in rows], settings, place)
-            for place, (rows, own_Q) in enumerate(zip(by_set, solvable))
-            if own_Q.any()
+            _measured([system.of(solvable_Q) for system in rows], settings, index)
+            for index, (rows, solvable_Q) in enumerate(zip(by_set, solvable))
+            if solvable_Q.any()
         ]
     )
 
 
 def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> set[str]:
-    """Return the requested rows, or by default all rows that the models allow."""
+    """The requested rows, or by default all rows that the models allow."""
     needs = {"slm": "base", "rlvr": "rlvr", "brier": "brier", "router": "rlvr", "llm": "large"}
     needs |= dict.fromkeys(("l1", "corea", "random", "always", "never", "oracle"), "corea")
 
     def needed(system: str) -> str:
         return needs.get(system) or needs[system.split("-")[0]]
 
-    def reads(system: str) -> str:
-        """Return the model whose probabilities or states a system needs, if it is a player."""
-        key = _OWN.get(system, "")
+    def unreadable(system: str) -> str:
+        """The model whose states a system reads, if it is a player, which shows none."""
+        key = _READS_STATES.get(system, "")
         return key if key in policies and is_player(policies[key].model) else ""
 
     for name in settings.systems:
@@ -406,17 +413,17 @@ def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> s
             raise UserError(f"system {name} needs a model: --{needed(name)} RUN")
         if name == "rlvr-agreement" and settings.samples < 2:
             raise UserError("system rlvr-agreement needs --samples 2 at least")
-        if key := reads(name):
+        if key := unreadable(name):
             raise UserError(
                 f"system {name} reads the model's own states, which {policies[key].model} does "
                 f"not show; name a model with --{key}"
             )
-    possible = [name for name in SYSTEMS if needed(name) in policies and not reads(name)]
+    possible = [name for name in SYSTEMS if needed(name) in policies and not unreadable(name)]
     return set(settings.systems or possible)
 
 
 def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) -> set[str]:
-    """Return the rows to leave out if there are no questions to fit on."""
+    """The rows to leave out, as there are no questions to fit on."""
     sentence = f"{', '.join(settings.problems)}: all questions are scored, and none is left"
     if chosen := [name for name in settings.systems if name in rows]:
         raise UserError(
@@ -437,7 +444,7 @@ def _job(
     settings: CoreaComparison,
     samples: int | None = None,
 ) -> Job:
-    """Create a model's sampling job, with the prompt of corea-deferral's small role."""
+    """Sample a model with the prompt of corea-deferral's small role."""
     lineup = Lineup(
         name,
         _ENV,
@@ -448,7 +455,7 @@ def _job(
         {_ROLE: (policy,)},
         _ROLE,
         stream=("comparison",),
-        keeps=("probability", "tokens") if key in ("rlvr", "corea") else (),
+        extra_values=("probability", "tokens") if key in ("rlvr", "corea") else (),
     )
     folder, title = settings.out / "responses", f"responses of {name}: {policy.model}"
     return make_job(lineup, questions, settings, folder, title=title, samples=samples, keyed=True)
@@ -460,8 +467,8 @@ def _probabilities(
     wanted: set[str],
     settings: CoreaComparison,
 ) -> dict[str, Floats]:
-    """Return mean probabilities of the tokens that a model wrote, at temperature 1."""
-    keys = [_OWN[name] for name in ("rlvr-avgprob", "corea-ties") if name in wanted]
+    """Mean probabilities at temperature 1 of the tokens that a model wrote."""
+    keys = [_READS_STATES[name] for name in ("rlvr-avgprob", "corea-ties") if name in wanted]
     if settings.temperature == settings.top_p == 1:
         # The sampler recorded the same probabilities.
         return {key: answered[key].measured["probability"] for key in keys}
@@ -479,7 +486,7 @@ def _fit(
     wanted: set[str],
     settings: CoreaComparison,
 ) -> Iterator[tuple[str, Any]]:
-    """Fit probe and router and return their predictions."""
+    """Fit probe and router; yield their predictions by the argument of systems_by_set."""
     if "rlvr-probe" in wanted:
         from coterie.extras.papers.probe import probe_scores
 
@@ -512,9 +519,10 @@ def _fit(
         )
 
 
-def _measured(rows: Sequence[System], settings: CoreaComparison, place: int) -> Measured:
-    """Metrics of the systems on one set; ``place`` makes its resamples independent of others'."""
-    resampling = {"resamples": settings.resamples, "seed": settings.seed + place}
+def _measured(rows: Sequence[System], settings: CoreaComparison, index: int) -> Measured:
+    """Metrics of the systems on the set number ``index``."""
+    # Sets have independent resamples.
+    resampling = {"resamples": settings.resamples, "seed": settings.seed + index}
     return {
         row.name: measure(row.deferral.cascade, row.deferral.deferred_QS, **resampling)
         for row in rows

@@ -15,8 +15,8 @@ _BINS = 10
 # Systems that are one point of accuracy against cost, with their markers.
 _POINTS = {"llm": "s", "oracle": "*"}
 _WIDTH = 3.2
-# The largest threshold of COREA's figure 2.
-_MOST = 1.1
+# Of COREA's figure 2.
+_LARGEST_THRESHOLD = 1.1
 
 
 def draw_cascades(systems: Mapping[str, Deferral], folder: Path) -> list[Path]:
@@ -67,17 +67,17 @@ def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
     if not drawn and not set(systems) & set(_POINTS):
         return False
     with drawing(path, figsize=(6.4, 4.4)) as axis:
-        for place, (name, deferral) in enumerate(drawn.items()):
+        for index, (name, deferral) in enumerate(drawn.items()):
             curve = deferral.cascade.curve()
             bold = name == "corea"
-            colour = f"C{place % 10}"
+            colour = f"C{index % 10}"
             axis.plot(
                 curve.cost_D,
                 curve.accuracy_D,
                 label=SYSTEMS[name],
                 color=colour,
                 linewidth=2.2 if bold else 1,
-                linestyle="-" if place < 10 else "--",
+                linestyle="-" if index < 10 else "--",
                 zorder=4 if bold else 3,
             )
             cost, accuracy = _at(deferral)
@@ -109,13 +109,13 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
     if not drawn:
         return False
     with drawing(path, 1, 3, figsize=(13, 4)) as axes:
-        for place, (name, deferral) in enumerate(drawn.items()):
+        for index, (name, deferral) in enumerate(drawn.items()):
             curve = deferral.cascade.curve()
             style = {
                 "label": SYSTEMS[name],
-                "color": f"C{place % 10}",
+                "color": f"C{index % 10}",
                 "linewidth": 2.2 if name == "corea" else 1,
-                "linestyle": "-" if place < 10 else "--",
+                "linestyle": "-" if index < 10 else "--",
                 "zorder": 4 if name == "corea" else 3,
             }
             for axis, values_D in zip(axes, (curve.accuracy_D, curve.cost_D, curve.deferred_D)):
@@ -126,7 +126,7 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
                 axis.axvline(threshold, color="0.4", linestyle="--", linewidth=1)
             axis.set_xlabel("threshold; dashed: chosen")
             axis.set_ylabel(label)
-            axis.set_xlim(-0.02, _MOST + 0.02)
+            axis.set_xlim(-0.02, _LARGEST_THRESHOLD + 0.02)
         axes[0].axhline(
             next(iter(drawn.values())).cascade.large.correct_QS.mean(), color="0.6", linewidth=1
         )
@@ -135,7 +135,7 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
 
 
 def _at(deferral: Deferral) -> tuple[float, float]:
-    """Return a cascade's cost and accuracy at its chosen threshold."""
+    """(cost, accuracy) of a cascade at its chosen threshold."""
     cascade = deferral.cascade
     cost_QS = deferral.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS)
     right_QS = deferral.mixed(cascade.small.correct_QS, cascade.large.correct_QS)

@@ -14,10 +14,10 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
 from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, scored_responses
-from coterie.evaluation.compare.output import make_table
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.systems import Deferral, System, cascaded
 from coterie.evaluation.evaluation import Resampled
+from coterie.evaluation.json_values import Exact
 from coterie.evaluation.metrics.deferral import (
     BudgetMatch,
     area_over_random,
@@ -29,7 +29,7 @@ from coterie.evaluation.metrics.deferral import (
 from coterie.evaluation.metrics.discrimination import within_question_auroc
 from coterie.evaluation.metrics.means import Floats
 from coterie.evaluation.metrics.runs import OverRuns
-from coterie.evaluation.table import Exact
+from coterie.evaluation.table import make_table
 
 SYSTEMS: Mapping[str, str] = {
     "slm": "SLM",
@@ -161,17 +161,17 @@ def systems_by_set(
     """The systems on each set, with thresholds and recalibrations of that set alone.
 
     Args:
-        answered: as of :func:`systems`, the responses to each set.
+        answered: model -> its responses to each set.
         choice: how the threshold is chosen.
-        size_ratio: as of :func:`systems`, like all that follow; their Q counts the questions of
-            all sets, one set after the other.
+        size_ratio: this and all others are those of :func:`systems`; Q counts the questions of all
+            sets, one set after the other.
     """
     by_set: list[list[System]] = []
     start = 0
-    for place, large in enumerate(answered["large"]):
+    for index, large in enumerate(answered["large"]):
         questions = slice(start, start := start + len(large.correct_QN))
         rows = systems(
-            {name: own[place] for name, own in answered.items()},
+            {name: sets[index] for name, sets in answered.items()},
             choice,
             size_ratio=size_ratio,
             output_weight=output_weight,
@@ -193,7 +193,7 @@ def systems(
     probe_QS: Floats | None = None,
     routing: Routing | None = None,
 ) -> Iterator[System]:
-    """Return every system for which there are responses.
+    """Yield every system for which there are responses.
 
     Args:
         answered: responses of ``large`` and of any of ``base``, ``rlvr``, ``brier``, ``corea``.
@@ -206,14 +206,14 @@ def systems(
         routing: the router's output for the questions.
     """
     costs = {
-        name: _answers(own, size_ratio if name == "large" else 1.0, output_weight)
-        for name, own in answered.items()
+        name: _answers(responses, size_ratio if name == "large" else 1.0, output_weight)
+        for name, responses in answered.items()
     }
     large = costs["large"]
 
     def system(name: str, key: str, deferral: Deferral, calls: int = 1) -> System:
-        own, other = answered[key], answered["large"]
-        return cascaded(name, SYSTEMS[name], deferral, own, other, calls=calls)
+        small, last = answered[key], answered["large"]
+        return cascaded(name, SYSTEMS[name], deferral, small, last, calls=calls)
 
     def decided(name: str, key: str, score_QS: Floats, calls: int = 1, **more: Any) -> System:
         cascade = Cascade(costs[key], large, score_QS, **more)
@@ -225,23 +225,23 @@ def systems(
         if key in costs:
             cascade = Cascade(costs[key], large, costs[key].confidence_QS)
             yield system(name, key, Deferral(cascade, np.zeros_like(large.correct_QS)))
-    alone = Cascade(large, large, large.confidence_QS, small_always=False)
-    yield system("llm", "large", Deferral(alone, np.ones_like(large.correct_QS)))
+    only_large = Cascade(large, large, large.confidence_QS, small_always=False)
+    yield system("llm", "large", Deferral(only_large, np.ones_like(large.correct_QS)))
 
     for prefix, key in (("slm", "base"), ("rlvr", "rlvr")):
         if key in costs:
-            own, stated_QS = costs[key], costs[key].confidence_QS
+            scored, stated_QS = costs[key], costs[key].confidence_QS
             yield decided(f"{prefix}-verb", key, stated_QS)
             for method in _FITS:
-                mapped_QS = recalibrated(stated_QS, own.correct_QS, method)
+                mapped_QS = recalibrated(stated_QS, scored.correct_QS, method)
                 yield decided(f"{prefix}-{method}", key, mapped_QS)
     if "rlvr" in costs:
-        own = costs["rlvr"]
+        scored = costs["rlvr"]
         if "rlvr" in probability_QS:
             yield decided("rlvr-avgprob", "rlvr", probability_QS["rlvr"])
-        if (samples := own.correct_QS.shape[1]) > 1:
+        if (samples := scored.correct_QS.shape[1]) > 1:
             # A system that uses agreement pays for every response to the question.
-            others_QS = own.cost_QS.sum(axis=1, keepdims=True) - own.cost_QS
+            others_QS = scored.cost_QS.sum(axis=1, keepdims=True) - scored.cost_QS
             agreed_QS = answered["rlvr"].agreement_QN()
             yield decided("rlvr-agreement", "rlvr", agreed_QS, samples, before_QS=others_QS)
         if probe_QS is not None:
@@ -250,11 +250,10 @@ def systems(
             # The router decides before the small model answers, once per question.
             cost_Q = routing.prompt_Q + output_weight * routing.output_Q
             score_QS, cost_QS = (
-                np.broadcast_to(values_Q[:, None], own.correct_QS.shape).copy()
+                np.broadcast_to(values_Q[:, None], scored.correct_QS.shape).copy()
                 for values_Q in (routing.score_Q, cost_Q)
             )
-            how_paid = {"before_QS": cost_QS, "small_always": False}
-            yield decided("router", "rlvr", score_QS, **how_paid)
+            yield decided("router", "rlvr", score_QS, before_QS=cost_QS, small_always=False)
     if "brier" in costs:
         yield decided("brier-verb", "brier", costs["brier"].confidence_QS)
     if "corea" in costs:
@@ -270,7 +269,7 @@ def systems(
 
 
 def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
-    """Yield the controls for COREA's deferral."""
+    """The controls for COREA's deferral."""
     small, large = corea.cascade.small, corea.cascade.large
     share_QS = np.full_like(small.correct_QS, corea.deferred_QS.mean())
     yield "random", Deferral(corea.cascade, share_QS)
@@ -283,18 +282,18 @@ def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
 def ties_broken(stated_QS: Floats, probability_QS: Floats) -> Floats:
     """Break ties of stated confidences by a probability in [0, 1]; NaN (none stated) stays NaN.
 
-    A model with a confidence reward uses few values (for L1 the best is the median of its expected
-    outcome, often 1), so no threshold can separate the many answers that share one value.
+    A model with a confidence reward uses few values: for L1 the best is the median of its expected
+    outcome, often 1. No threshold can separate the many answers that share one value.
     """
     return stated_QS + _TIE * (probability_QS - stated_QS)
 
 
-def _answers(own: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
-    """Convert responses to scored ones; a failed response is wrong, states nothing, costs 0."""
-    used_QS2 = sum(own.used_QN2.values(), np.zeros((*own.correct_QN.shape, 2)))
+def _answers(responses: Responses, size_ratio: float, output_weight: float) -> ScoredResponses:
+    """Score responses; a failed one is wrong, without confidence and free."""
+    used_QS2 = sum(responses.used_QN2.values(), np.zeros((*responses.correct_QN.shape, 2)))
     stored = {
-        "correct": own.correct_QN,
-        "confidence": own.confidence_QN,
+        "correct": responses.correct_QN,
+        "confidence": responses.confidence_QN,
         "prompt": used_QS2[..., 0],
         "output": used_QS2[..., 1],
     }
@@ -314,7 +313,7 @@ def match_budgets(
 
 
 def curve_figures(deferral: Deferral) -> dict[str, float]:
-    """Return metrics of the whole curve, for systems that have a threshold."""
+    """Metrics of the whole curve; nothing for a system without a threshold."""
     if deferral.threshold_Q is None:
         return {}
     curve = deferral.cascade.curve()
@@ -335,7 +334,7 @@ def curve_figures(deferral: Deferral) -> dict[str, float]:
 
 
 def curve_content(deferral: Deferral) -> dict[str, Any]:
-    """Return the curve over thresholds and its metrics as JSON data."""
+    """The curve over thresholds and its metrics as JSON data."""
     curve = deferral.cascade.curve()
     return {
         "threshold": tuple(map(Exact, curve.threshold_D)),
@@ -364,7 +363,7 @@ def at_thresholds(deferral: Deferral) -> dict[str, dict[str, float]]:
     return points
 
 
-THRESHOLDS = tuple(place / 10 for place in range(12))
+THRESHOLDS = tuple(tenth / 10 for tenth in range(12))
 
 Measured = Mapping[str, Mapping[str, Resampled]]
 """System -> metric -> value with its bootstrap resamples."""

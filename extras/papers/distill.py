@@ -90,19 +90,19 @@ class DistillSettings(Validated):
     """Checking of answers (--only-right)."""
 
     def models(self) -> list[str]:
-        """Return the learner and the expert."""
+        """The learner and the expert."""
         return [self.policy, self.expert]
 
     def fitting(self) -> dict[str, Any]:
-        """Return the defaults for models that are not tiny, by the name of the setting."""
+        """Defaults for models that are not tiny, by the name of the setting."""
         if are_tiny(self.models()):
             return {}
-        asked = asking("eapo-consultation")
+        prompts = asking("eapo-consultation")
         return {
             "problems": PROBLEMS,
             "problems_per_step": EVERYWHERE["rollout.problems_per_step"],
             "lr": imitation_rate(AgentSettings(self.policy, tuning=self.tuning)),
-            **{name: asked[name] for name in ("prompt_style", "max_new_tokens")},
+            **{name: prompts[name] for name in ("prompt_style", "max_new_tokens")},
         }
 
 
@@ -142,12 +142,12 @@ def distill(settings: DistillSettings) -> None:
         spent = {"steps": 0, "learned_tokens": 0, "expert_tokens": 0}
         for step in range(1, settings.steps + 1):
             problems = stream.take(settings.problems_per_step)
-            said = await sample_solutions(team, problems, step, settings, check)
-            rows = [row for row, right, _ in said if right]
+            solutions = await sample_solutions(team, problems, step, settings, check)
+            rows = [row for row, right, _ in solutions if right]
             metrics = trained.update(rows, np.ones(len(rows)))
             spent["steps"] = step
             spent["learned_tokens"] += sum(int(row.mask.sum()) for row in rows)
-            spent["expert_tokens"] += sum(written for *_, written in said)
+            spent["expert_tokens"] += sum(written for *_, written in solutions)
             if step % max(1, settings.steps // 10) == 0 and rows:
                 entropy = metrics["entropy"]
                 console.print(f"step {step}/{settings.steps}  entropy {entropy:.3f}")
@@ -192,13 +192,14 @@ async def sample_solutions(
         settings: settings of the distillation.
         check: decides whether a solution is right; None: all are.
     """
-    expert, mine, theirs = team.policies["expert"], team.codecs["policy"], team.codecs["expert"]
+    expert = team.policies["expert"]
+    policy_codec, expert_codec = team.codecs["policy"], team.codecs["expert"]
     sampling = Sampling(settings.max_new_tokens, settings.temperature)
 
     async def solution(problem: Problem, copy: int) -> tuple[Trajectory, bool, int] | None:
         text = lone_prompt(problem.question, settings.prompt_style, problem.kind)
         prompt = Prompt(
-            np.asarray(theirs.open(text), dtype=np.int64),
+            np.asarray(expert_codec.open(text), dtype=np.int64),
             text,
             "expert_0",
             derive_seed(settings.seed, "distill", step, problem.id, copy),
@@ -208,13 +209,13 @@ async def sample_solutions(
             completion: Completion = await expert(prompt, sampling)
         except PolicyFailure:
             return None
-        said = theirs.decode(completion.tokens)
-        trace = as_trace(as_said(opened_by(theirs, prompt.tokens), said))
+        written = expert_codec.decode(completion.tokens)
+        trace = as_trace(as_said(opened_by(expert_codec, prompt.tokens), written))
         right = check is None or check(trace, problem).correct
         ends = ANSWER in trace and completion.finish_reason != "length"
-        given = mine.open(text)
-        trace = behind_thought(opened_by(mine, given), trace)
-        row = worked_row(mine, given, trace, role="policy", problem=problem.id, ends=ends)
+        opened = policy_codec.open(text)
+        trace = behind_thought(opened_by(policy_codec, opened), trace)
+        row = worked_row(policy_codec, opened, trace, role="policy", problem=problem.id, ends=ends)
         return row, right, len(completion.tokens)
 
     requests = [
@@ -242,7 +243,7 @@ def as_trace(solution: str) -> str:
 
 
 def _stream(settings: DistillSettings) -> ProblemStream:
-    """Return training problems without those on which ``benchmark.py eapo`` scores."""
+    """Training problems without those on which ``benchmark.py eapo`` scores."""
     scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
     _, exclude = hold_out(scored, scored, settings.questions, settings.seed)
     source = open_source(settings.problems, seed=settings.seed)

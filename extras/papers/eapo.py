@@ -14,7 +14,7 @@ from coterie.agents.team.graders import check_graders
 from coterie.datatypes import UserError
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.presets import preset_called
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
@@ -22,20 +22,20 @@ from coterie.evaluation.compare.inherited import (
     prompting,
     sampling,
 )
-from coterie.evaluation.compare.output import write_json
-from coterie.evaluation.compare.plan import (
+from coterie.evaluation.compare.jobs import (
     Job,
     Lineup,
     Questions,
-    ask_missing,
     make_job,
     open_questions,
+    sample_missing,
 )
+from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import pool
-from coterie.evaluation.compare.settings import Asking
-from coterie.evaluation.compare.systems import System, alone
-from coterie.extras.papers.eapo_figures import (
+from coterie.evaluation.compare.settings import ComparisonSettings
+from coterie.evaluation.compare.systems import System, one_response
+from coterie.extras.papers.eapo_metrics import (
     f1_table,
     figures_table,
     mean_of_sets,
@@ -45,9 +45,9 @@ from coterie.extras.papers.eapo_figures import (
 from coterie.extras.papers.leap.settings import LeapSettings
 from coterie.extras.papers.replies import (
     Pick,
-    Told,
-    ask_replies,
-    tell,
+    Replies,
+    pick_replies,
+    sample_replies,
 )
 from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.config.run_settings import Resamples
@@ -55,9 +55,9 @@ from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "eapo-consultation", "policy"
 _DEFAULTS: Mapping[str, Any] = envs.spec(_ENV).defaults
-_KEEPS = ("f1", "response_tokens", "expert_tokens")
-# Rows that read a selection of the expert's stored replies.
-_TELLS: Mapping[str, Pick] = {"workflow": "any", "error": "wrong"}
+_EXTRA_VALUES = ("f1", "response_tokens", "expert_tokens")
+# Rows that read stored replies of the expert, and which of them.
+_PICKS: Mapping[str, Pick] = {"workflow": "any", "error": "wrong"}
 _TRAINED = {
     "distilled": "Distillation",
     "distilled_lora": "Distillation, LoRA",
@@ -71,7 +71,7 @@ def _flag(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class EapoComparison(Asking):
+class EapoComparison(ComparisonSettings):
     """Compare policies alone, policies with experts, and controls (arXiv:2509.23730).
 
     A policy is a run directory (its trained policy), a checkpoint, a hub id or tiny:NAME; an expert
@@ -126,22 +126,22 @@ class EapoComparison(Asking):
     """LeaP: paths that read each other's summaries."""
 
     def models(self) -> list[str]:
-        """Return the names of all models except the members of pools."""
+        """The names of all models except the members of pools."""
         named = [*((name, _ROLE) for name in self._named()), (self.expert, "expert")]
         return [find_policy(role, name, role).model for name, role in named]
 
     def fitting(self) -> dict[str, Any]:
-        """Return the defaults for models that are not tiny, by the name of the setting."""
+        """Defaults for models that are not tiny, by the name of the setting."""
         if self.preset or are_tiny(self.models()):
             return {}
-        asked, words = asking(_ENV), ("prompt_style", "max_new_tokens")
+        prompts = asking(_ENV)
         # Peers get the same prompts as all other systems.
-        paths = {f"leap.{name}": asked[name] for name in words}
-        own = {f"env.{name}": value for name, value in asked.items()}
-        return {"problems": (PROBLEMS,), **own, **paths}
+        leap = {f"leap.{name}": prompts[name] for name in ("prompt_style", "max_new_tokens")}
+        env = {f"env.{name}": value for name, value in prompts.items()}
+        return {"problems": (PROBLEMS,), **env, **leap}
 
-    def inherited(self, given: Collection[str]) -> dict[str, Any]:
-        """Return the values that the preset or the runs set."""
+    def inherited(self, typed_flags: Collection[str]) -> dict[str, Any]:
+        """Values that the preset or the runs set."""
         values: dict[str, Any] = {}
         env: dict[str, Any] = {}
         if self.preset:
@@ -156,24 +156,24 @@ class EapoComparison(Asking):
             }
             env = to_plain(paper.env)
         sources = self._sources()
-        drawn = sampling(sources, given)
-        asked = prompting(sources, _ENV, given, _flag)
+        drawn = sampling(sources, typed_flags)
+        prompts = prompting(sources, _ENV, typed_flags, _flag)
         # Peers get the same prompts as all other systems.
-        words = {**vars(self.env), **asked}
-        paths = {
-            name: words[name]
+        all_prompts = {**vars(self.env), **prompts}
+        leap = {
+            name: all_prompts[name]
             for name in ("max_new_tokens", "prompt_style")
-            if sources and f"--leap.{name.replace('_', '-')}" not in given
+            if sources and f"--leap.{name.replace('_', '-')}" not in typed_flags
         }
-        values |= {"env": env | asked} if env or asked else {}
+        values |= {"env": env | prompts} if env or prompts else {}
         if self.preset and not preset_called(self.preset).own:
-            paths |= {
+            leap |= {
                 name: value
                 for name, value in LeapSettings.published().items()
-                if f"--leap.{name.replace('_', '-')}" not in given
+                if f"--leap.{name.replace('_', '-')}" not in typed_flags
             }
-        values |= {"leap": paths} if paths else {}
-        return values | drawn | checking(sources, given)
+        values |= {"leap": leap} if leap else {}
+        return values | drawn | checking(sources, typed_flags)
 
     def _sources(self) -> list[Inherited]:
         if self.preset:
@@ -183,7 +183,7 @@ class EapoComparison(Asking):
         )
 
     def _named(self) -> list[str]:
-        """Return the policies as the settings name them."""
+        """The policies as the settings name them."""
         named = [getattr(self, name) for name in ("base", *_TRAINED)]
         named += [text.partition("=")[2] for text in (*self.policies, *self.others)]
         return [policy for policy in named if policy]
@@ -199,8 +199,8 @@ class SystemJobs:
     expert: str | None
     jobs: Sequence[Job]
     """One per set of problems."""
-    wrong_told: float | None = None
-    """Share of wrong replies among the stored ones it reads; None: it reads no stored replies."""
+    wrong_share: float | None = None
+    """Share of wrong replies among the stored ones that it reads; None: it reads none."""
 
 
 def compare(settings: EapoComparison) -> None:
@@ -217,16 +217,14 @@ def compare(settings: EapoComparison) -> None:
     named = {what: find_policy("policy", what, _ROLE) for _, _, what, _, _ in rows}
     experts = {what: find_policy("expert", what, "expert") for *_, what, _ in rows if what}
     for _, _, policy, expert, _ in rows:
-        who = [named[policy], *([experts[expert]] if expert else [])]
-        settings.check_engine(*who)
+        settings.check_engine(named[policy], *([experts[expert]] if expert else []))
     scored = open_questions(settings.problems, settings)
     check_graders(
         settings.scoring, [problem for questions in scored for problem in questions.problems]
     )
-    who = {"experts": settings.env.experts, "seed": settings.seed}
-    told = [name for name in _TELLS if name in {row[0] for row in rows}]
+    readers = [name for name in _PICKS if name in {row[0] for row in rows}]
     replies = (
-        ask_replies(
+        sample_replies(
             experts[settings.expert],
             scored,
             settings,
@@ -235,11 +233,14 @@ def compare(settings: EapoComparison) -> None:
             count=settings.replies,
             temperature=settings.reply_temperature,
         )
-        if told
+        if readers
         else []
     )
-    replies_told = {name: tell(replies, _TELLS[name], **who) for name in told}
-    asked = [
+    picked = {
+        name: pick_replies(replies, _PICKS[name], experts=settings.env.experts, seed=settings.seed)
+        for name in readers
+    }
+    rows_jobs = [
         SystemJobs(
             name,
             label,
@@ -254,24 +255,24 @@ def compare(settings: EapoComparison) -> None:
                     mode,
                     questions,
                     settings,
-                    replies_told[name][0][place] if name in replies_told else None,
+                    picked[name][0][index] if name in picked else None,
                 )
-                for place, questions in enumerate(scored)
+                for index, questions in enumerate(scored)
             ],
-            replies_told[name][1] if name in replies_told else None,
+            picked[name][1] if name in picked else None,
         )
         for name, label, policy, expert, mode in rows
     ]
-    ask_missing([job for row in asked for job in row.jobs], settings, console)
+    sample_missing([job for row in rows_jobs for job in row.jobs], settings, console)
     systems = {
-        row.name: alone(row.name, row.label, pool([job.responses() for job in row.jobs]))
-        for row in asked
+        row.name: one_response(row.name, row.label, pool([job.responses() for job in row.jobs]))
+        for row in rows_jobs
     }
-    _show(asked, systems, scored, settings, console)
+    _show(rows_jobs, systems, scored, settings, console)
 
 
 def _show(
-    asked: Sequence[SystemJobs],
+    rows: Sequence[SystemJobs],
     systems: Mapping[str, System],
     scored: Sequence[Questions],
     settings: EapoComparison,
@@ -285,10 +286,10 @@ def _show(
     set_Q = np.repeat(np.arange(len(scored)), [len(questions.problems) for questions in scored])
     by_set = {
         questions.name: {
-            name: measure_responses(system.of(set_Q == place).responses, *drawn)
+            name: measure_responses(system.of(set_Q == index).responses, *drawn)
             for name, system in systems.items()
         }
-        for place, questions in enumerate(scored)
+        for index, questions in enumerate(scored)
     }
     content = {
         "questions": len(set_Q),
@@ -298,15 +299,18 @@ def _show(
                 "label": row.label,
                 "policy": row.policy,
                 "expert": row.expert,
-                **({} if row.wrong_told is None else {"wrong_told": row.wrong_told}),
+                **({} if row.wrong_share is None else {"wrong_told": row.wrong_share}),
                 **measured[row.name],
                 "sets": mean_of_sets([figures[row.name] for figures in by_set.values()]),
             }
-            for row in asked
+            for row in rows
         },
         "sets": {
-            name: {"questions": len(questions.problems), "systems": by_set[name]}
-            for name, questions in ((questions.name, questions) for questions in scored)
+            questions.name: {
+                "questions": len(questions.problems),
+                "systems": by_set[questions.name],
+            }
+            for questions in scored
         },
         "config": to_plain(settings),
     }
@@ -323,23 +327,23 @@ def _show(
         console.print(figures_table(labelled, name))
         console.print(f1_table(labelled))
     if several:
-        means = {row.label: content["systems"][row.name]["sets"] for row in asked}
+        means = {row.label: content["systems"][row.name]["sets"] for row in rows}
         console.print(means_table(means, f"Mean of the {len(scored)} sets"))
-    for row in asked:
-        if row.wrong_told is not None:
-            console.print(f"{row.label}: {row.wrong_told:.0%} of the replies it reads are wrong")
-    console.print(f"written: {results}, {picture}", soft_wrap=True, markup=False)
+    for row in rows:
+        if row.wrong_share is not None:
+            console.print(f"{row.label}: {row.wrong_share:.0%} of the replies it reads are wrong")
+    show_written(console, results, picture)
 
 
 def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None, str]]:
-    """Yield (name, label, policy, expert, mode of the environment) of every system."""
+    """(name, label, policy, expert, mode of the environment) of every system."""
     base = settings.base
     yield "base", "Base", base, None, "eval"
     yield "self", "Self-collaboration", base, base, "workflow"
     if settings.workflow:
         yield "workflow", "Expert workflow", base, settings.expert, "workflow"
-    for place, players in enumerate(settings.pools):
-        yield f"pool-{place}", f"Workflow, {players}", base, players, "workflow"
+    for index, players in enumerate(settings.pools):
+        yield f"pool-{index}", f"Workflow, {players}", base, players, "workflow"
     if settings.noise:
         yield "error", "Workflow, wrong experts", base, settings.expert, "workflow"
         yield "useless", "Workflow, useless experts", base, "scripted:useless", "workflow"
@@ -351,16 +355,16 @@ def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None,
             if name in ("rl", "eapo"):
                 helped = f"{label}, with experts"
                 yield f"{name}-helped", helped, policy, settings.expert, "assisted"
-    for place, text in enumerate(settings.policies):
+    for index, text in enumerate(settings.policies):
         label, policy = _name_and_policy("--policies", text)
-        yield f"policy-{place}", label, policy, None, "eval"
-        yield f"policy-{place}-self", f"{label}, self-collaboration", policy, policy, "workflow"
-        for pool_place, players in enumerate(settings.pools):
-            name, helped = f"policy-{place}-pool-{pool_place}", f"{label}, workflow, {players}"
+        yield f"policy-{index}", label, policy, None, "eval"
+        yield f"policy-{index}-self", f"{label}, self-collaboration", policy, policy, "workflow"
+        for pool_index, players in enumerate(settings.pools):
+            name, helped = f"policy-{index}-pool-{pool_index}", f"{label}, workflow, {players}"
             yield name, helped, policy, players, "workflow"
-    for place, text in enumerate(settings.others):
+    for index, text in enumerate(settings.others):
         label, policy = _name_and_policy("--others", text)
-        yield f"other-{place}", label, policy, None, "eval"
+        yield f"other-{index}", label, policy, None, "eval"
 
 
 def _name_and_policy(flag: str, text: str) -> tuple[str, str]:
@@ -378,23 +382,23 @@ def _job(
     mode: str,
     questions: Questions,
     settings: EapoComparison,
-    replies_told: Told | None,
+    replies: Replies | None,
 ) -> Job:
     peers = mode == "peers"
-    who = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
+    players = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
     lineup = Lineup(
         name,
         "coterie.extras.papers.leap:LeapEnv" if peers else _ENV,
         settings.leap if peers else settings.env,
         "eval" if peers else mode,
-        who,
+        players,
         _ROLE,
         # A question uses the same seed in every row.
         stream=("comparison",),
         # An episode of peers yields one answer per path.
         answers=settings.leap.paths if peers else 1,
-        keeps=_KEEPS,
-        replies=replies_told,
+        extra_values=_EXTRA_VALUES,
+        replies=replies,
     )
     folder = settings.out / "responses"
     return make_job(lineup, questions, settings, folder, title=label, keyed=True)

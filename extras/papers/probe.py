@@ -66,14 +66,14 @@ def probe_scores(
     with torch.no_grad():
         rows = [tokens for tokens, _ in _tokens(scored.records)]
         score_N = probe(pooled_states(handle, rows)).numpy().astype(np.float64)
-    return _placed(score_N, scored)
+    return _by_question(score_N, scored)
 
 
-def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
+def mean_probabilities(policy: NamedPolicy, responses: Responses) -> Floats:
     """Return (Q, S) arithmetic means of the sampled tokens' probabilities in the learner's forward
     pass at temperature 1, whatever the sampling temperature; NaN where there is no response."""
     handle = _handle(policy)
-    rows = [_row(tokens, prompt) for tokens, prompt in _tokens(own.records)]
+    rows = [_row(tokens, prompt) for tokens, prompt in _tokens(responses.records)]
     mean_N = np.zeros(len(rows))
     with torch.no_grad(), handle.active():
         for chosen in micro_batches(rows, _TOKENS_AT_ONCE, shares_from=handle.shares_from):
@@ -81,10 +81,10 @@ def mean_probabilities(policy: NamedPolicy, own: Responses) -> Floats:
             hidden_NH = handle.scored_states(batch.ids_BT, batch.mask_BT)
             target_N = batch.ids_BT[:, 1:][batch.mask_BT]
             logp_N = score(hidden_NH, target_N, handle.head, temperature=1.0).logp_N
-            place_N = batch.mask_BT.nonzero()[:, 0].cpu().numpy()
-            total = np.bincount(place_N, logp_N.double().exp().cpu().numpy(), len(chosen))
-            mean_N[chosen] = total / np.maximum(np.bincount(place_N, minlength=len(chosen)), 1)
-    return _placed(mean_N, own)
+            row_N = batch.mask_BT.nonzero()[:, 0].cpu().numpy()
+            total = np.bincount(row_N, logp_N.double().exp().cpu().numpy(), len(chosen))
+            mean_N[chosen] = total / np.maximum(np.bincount(row_N, minlength=len(chosen)), 1)
+    return _by_question(mean_N, responses)
 
 
 def _handle(policy: NamedPolicy) -> ModelHandle:
@@ -92,7 +92,7 @@ def _handle(policy: NamedPolicy) -> ModelHandle:
 
 
 def _tokens(records: Any) -> list[tuple[list[int], int]]:
-    """Return (tokens, length of the prompt) of every response that exists."""
+    """(tokens, length of the prompt) of every response."""
     return [
         (record["tokens"], int(next(iter(record["used"].values()))[0]))
         for row in records
@@ -101,10 +101,10 @@ def _tokens(records: Any) -> list[tuple[list[int], int]]:
     ]
 
 
-def _placed(values_N: Floats, own: Responses) -> Floats:
-    """Put the values of all existing responses into a (Q, S) array."""
-    values_QS = np.full(own.correct_QN.shape, np.nan)
-    values_QS[~np.isnan(own.correct_QN)] = values_N
+def _by_question(values_N: Floats, responses: Responses) -> Floats:
+    """(Q, S) array of the values of all responses; NaN where there is none."""
+    values_QS = np.full(responses.correct_QN.shape, np.nan)
+    values_QS[~np.isnan(responses.correct_QN)] = values_N
     return values_QS
 
 
@@ -137,9 +137,9 @@ def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
         longest = len(rows[chosen[-1]])
         ids_NT = torch.zeros((len(chosen), longest), dtype=torch.long, device=handle.device)
         inside_NT = torch.zeros((len(chosen), longest, 1), device=handle.device)
-        for place, i in enumerate(chosen):
-            ids_NT[place, : len(rows[i])] = torch.tensor(rows[i])
-            inside_NT[place, : len(rows[i])] = 1.0
+        for row, i in enumerate(chosen):
+            ids_NT[row, : len(rows[i])] = torch.tensor(rows[i])
+            inside_NT[row, : len(rows[i])] = 1.0
         positions_NT = torch.arange(longest, device=handle.device).expand_as(ids_NT)
         with handle.active():
             # Padding is on the right, which a causal model does not attend to.
@@ -208,7 +208,7 @@ def fit_probe(
 
 
 class _Standardise(nn.Module):
-    """Standardises states, as models have different scales."""
+    """Standardise states, as models have different scales."""
 
     def __init__(self, centre_D: Tensor, spread_D: Tensor) -> None:
         super().__init__()

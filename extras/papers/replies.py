@@ -9,19 +9,19 @@ from rich.console import Console
 
 from coterie.datatypes import derive_seed
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
-from coterie.evaluation.compare.plan import Job, Lineup, Questions, ask_missing, make_job
+from coterie.evaluation.compare.jobs import Job, Lineup, Questions, make_job, sample_missing
 from coterie.evaluation.compare.policies import NamedPolicy
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 
 Pick = Literal["any", "wrong"]
-Told = Mapping[str, Sequence[str]]
+Replies = Mapping[str, Sequence[str]]
 """Problem id -> the experts' replies, in the order of their seats."""
 
 
-def ask_replies(
+def sample_replies(
     expert: NamedPolicy,
     scored: Sequence[Questions],
-    settings: Asking,
+    settings: ComparisonSettings,
     console: Console,
     *,
     env: EapoConsultationSettings,
@@ -43,13 +43,13 @@ def ask_replies(
     if temperature is not None:
         settings = replace(settings, temperature=temperature)
     # An evaluation has no experts: the expert takes the policy's seat, in the expert's format.
-    alone = replace(
+    expert_env = replace(
         env, max_new_tokens=env.expert_max_new_tokens, eval_max_new_tokens=0, opens_thinking=False
     )
     lineup = Lineup(
         "replies",
         "eapo-consultation",
-        alone,
+        expert_env,
         "eval",
         {"policy": (expert,)},
         "policy",
@@ -60,11 +60,13 @@ def ask_replies(
         make_job(lineup, questions, settings, folder, title=title, samples=count, keyed=True)
         for questions in scored
     ]
-    ask_missing(jobs, settings, console)
+    sample_missing(jobs, settings, console)
     return jobs
 
 
-def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[list[Told], float]:
+def pick_replies(
+    jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int
+) -> tuple[list[Replies], float]:
     """Return (the experts' replies for each job's set, share of wrong ones). Every answer to a
     problem gets the same replies.
 
@@ -74,7 +76,7 @@ def tell(jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int) -> tuple[l
         experts: replies to a question.
         seed: seed of the choice.
     """
-    replies_by_problem: list[Told] = []
+    replies_by_problem: list[Replies] = []
     wrong: list[bool] = []
     for job in jobs:
         records: dict[str, list[Mapping[str, Any]]] = {}

@@ -27,7 +27,7 @@ _PROMPT = (
     "Question: {question} Instruction: Estimate and output the probability (0.0-1.0) that a small "
     "language model (<10B) can answer the question correctly."
 )
-# Nothing that would make it another number may follow: 12, 1.5.2, 1/2, 80 %, .5-.7, 1e-3.
+# A number, unless what follows makes it another one: 12, 1.5.2, 1/2, 80 %, .5-.7, 1e-3.
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?!\w|\s*[%/]|\.[0-9.]|\s*[,:-]\s*[0-9.])")
 _ANSWER_TOKENS = 8
 _IGNORED = -100
@@ -138,15 +138,15 @@ def read_probability(text: str) -> float:
 
 
 def _loss(model: LoadedRole, rows: Sequence[tuple[list[int], list[int]]]) -> torch.Tensor:
-    """Return the cross entropy of the answers' tokens."""
+    """Cross entropy of the answers' tokens."""
     longest = max(len(prompt) + len(answer) for prompt, answer in rows)
     device = model.handle.device
     ids_BT = torch.zeros((len(rows), longest), dtype=torch.long, device=device)
     targets_BT = torch.full((len(rows), longest), _IGNORED, device=device)
-    for place, (prompt, answer) in enumerate(rows):
+    for row, (prompt, answer) in enumerate(rows):
         end = len(prompt) + len(answer)
-        ids_BT[place, :end] = torch.tensor([*prompt, *answer])
-        targets_BT[place, len(prompt) : end] = torch.tensor(answer)
+        ids_BT[row, :end] = torch.tensor([*prompt, *answer])
+        targets_BT[row, len(prompt) : end] = torch.tensor(answer)
     positions_BT = torch.arange(longest, device=device).expand_as(ids_BT)
     with model.handle.active():
         # Padding is on the right, which a causal model does not attend to.

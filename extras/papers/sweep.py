@@ -21,9 +21,10 @@ from coterie.datatypes import UserError, Validated, did_you_mean
 from coterie.datatypes.validation import Seed
 from coterie.envs import registered
 from coterie.envs.paper_tables import Table
-from coterie.evaluation.compare.output import make_tables, write_json
+from coterie.evaluation.compare.output import show_written, write_json
+from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.intervals import t_interval
-from coterie.evaluation.table import as_json, without_zero
+from coterie.evaluation.table import make_tables, without_zero
 from coterie.extras.papers.sweep_commands import (
     SweepCommand,
     answers_of,
@@ -65,13 +66,15 @@ class Sweep(Validated):
 
     @property
     def shown(self) -> str:
-        """Return the name of the table and of its files."""
+        """Name of the table and of its files."""
         return f"{self.name}-preset" if self.preset else self.name
 
 
 def sweep(settings: Sweep) -> None:
-    """Raises:
-    UserError: the table is unknown or has no miniature, or a command failed.
+    """Train, compare and show one table; without a name, list all tables.
+
+    Raises:
+        UserError: the table is unknown or has no miniature, or a command failed.
     """
     console = Console()
     if not settings.name:
@@ -81,13 +84,10 @@ def sweep(settings: Sweep) -> None:
     if not settings.dry_run:
         files = ("sweep.json", f"{settings.shown}.json")
         check_folder(settings.out, "--out", files=files, folders=("runs", settings.shown))
-    more = [_flags(settings.train), _flags(settings.compare)]
-    runs = list(
-        training(paper_table, settings.seeds, settings.out, steps=settings.steps, more=more[0])
-    )
-    comparisons = list(
-        comparing(settings.shown, paper_table, settings.seeds, settings.out, more[1])
-    )
+    train_flags, compare_flags = _flags(settings.train), _flags(settings.compare)
+    seeds, out = settings.seeds, settings.out
+    runs = list(training(paper_table, seeds, out, steps=settings.steps, more=train_flags))
+    comparisons = list(comparing(settings.shown, paper_table, seeds, out, compare_flags))
     waiting = [job for job in (*runs, *comparisons) if not job.finished]
     for job in waiting:
         program, *flags = job.command()
@@ -97,18 +97,18 @@ def sweep(settings: Sweep) -> None:
         elif "--resume" not in flags:
             parse(flags)
     if settings.dry_run:
-        _tell(waiting, paper_table, settings)
+        _print_plan(waiting, paper_table, settings)
         return
-    _keep(settings)
-    for place, job in enumerate(waiting, 1):
+    _store_settings(settings)
+    for number, job in enumerate(waiting, 1):
         line = shlex.join(["python", *job.command()])
-        console.print(f"{place}/{len(waiting)} {line}", soft_wrap=True, markup=False)
+        console.print(f"{number}/{len(waiting)} {line}", soft_wrap=True, markup=False)
         job.run()
     values = _compared(paper_table, comparisons) if comparisons else _trained(paper_table, settings)
     _show(paper_table, values, settings, console)
 
 
-def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) -> None:
+def _print_plan(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) -> None:
     """Print every command; for the papers' models also memory and hours."""
     if paper_table.note:
         print(f"# {paper_table.note}")
@@ -134,7 +134,7 @@ def _tell(waiting: Sequence[SweepCommand], paper_table: Table, settings: Sweep) 
 
 
 def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
-    """Return memory per device and hours of one training as a line, and the hours; NaN where its
+    """(memory per device and hours of one training as a line, hours); the hours are NaN if its
     models' configurations cannot be loaded here."""
     planning = import_module("coterie.extras.ops.plan")  # extras do not import each other
     steps = () if settings.steps is None else ("--steps", str(settings.steps))
@@ -156,7 +156,7 @@ def _planned(flags: Sequence[str], settings: Sweep) -> tuple[str, float]:
 
 
 def tables(*, at_scale: bool = False) -> dict[str, Table]:
-    """Return every table by name, in miniature or with its paper's models."""
+    """All tables by name, in miniature or with the models of their papers."""
     modules = [import_module(spec.tables) for spec in registered() if spec.tables]
     return {
         name: table
@@ -201,8 +201,8 @@ def _flags(texts: Sequence[str]) -> list[str]:
     return flags
 
 
-def _keep(settings: Sweep) -> None:
-    """Refuse a folder that holds runs with other settings."""
+def _store_settings(settings: Sweep) -> None:
+    """Store the sweep's settings; refuse a folder with runs of other settings."""
     path = settings.out / "sweep.json"
     wanted: dict[str, Any] = {"steps": settings.steps, "train": list(settings.train)}
     # Before the first comparison its settings can still be changed.
@@ -233,20 +233,13 @@ def _trained(paper_table: Table, settings: Sweep) -> Values:
     }
     rows = [(variant.label, variant, "after") for variant in paper_table.variants]
     each = paper_table.each or len(rows)
-    for place in reversed(range(0, len(rows), each)) if paper_table.base else ():
-        # The base name of every data set, with which its variants' labels end.
-        first, end = (
-            paper_table.variants[place],
-            paper_table.variants[place].label.rpartition(", ")[2],
-        )
-        rows.insert(
-            place,
-            (
-                f"{paper_table.base}, {end}" if paper_table.each else paper_table.base,
-                first,
-                "before",
-            ),
-        )
+    # The untrained model is the first row, or the first row of every data set.
+    for start in reversed(range(0, len(rows), each)) if paper_table.base else ():
+        first = paper_table.variants[start]
+        # The labels of a data set's variants end with its name.
+        data_set = first.label.rpartition(", ")[2]
+        label = f"{paper_table.base}, {data_set}" if paper_table.each else paper_table.base
+        rows.insert(start, (label, first, "before"))
     for label, variant, when in rows:
         values[label] = {
             heading: [_at(read[variant.name, s][when], keys) for s in settings.seeds]
@@ -276,9 +269,9 @@ def _at(content: Any, keys: Sequence[str]) -> float:
 
 
 def _entry(content: Mapping[str, Any], key: str) -> Any:
-    """Return one entry; a key that ends in ``#N`` is the Nth that begins so, but for the mean
-    ``sets``: a set may be a file of any name."""
-    start, mark, place = key.rpartition("#")
+    """One entry; a key ``NAME#N`` is the Nth entry whose name starts with NAME."""
+    # Sets of problems are files of any name, so tables number them; NAMEsets is their mean.
+    start, mark, number = key.rpartition("#")
     if not mark:
         return content.get(key)
     numbered = [
@@ -286,7 +279,7 @@ def _entry(content: Mapping[str, Any], key: str) -> Any:
         for name, value in content.items()
         if name.startswith(start) and name != f"{start}sets"
     ]
-    return numbered[int(place) - 1] if int(place) <= len(numbered) else None
+    return numbered[int(number) - 1] if int(number) <= len(numbered) else None
 
 
 def _show(paper_table: Table, values: Values, settings: Sweep, console: Console) -> None:
@@ -314,11 +307,11 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
     }
     write_json(path, content)
     files = [path, *_bars(values, paper_table, settings)]
-    console.print(f"written: {', '.join(map(str, files))}", soft_wrap=True, markup=False)
+    show_written(console, *files)
 
 
 def _bars(values: Values, paper_table: Table, settings: Sweep) -> list[Path]:
-    """Draw the columns of the table that are also a figure; no file without any."""
+    """Draw the columns of the table that the paper also shows as a figure."""
     if not paper_table.bars:
         return []
     from coterie.evaluation.compare.pictures import draw_grouped_bars
@@ -338,7 +331,7 @@ def _notes(paper_table: Table) -> list[str]:
 
 
 def _content(values: Values) -> dict[str, Any]:
-    """Return every value, mean and interval as JSON data."""
+    """All values, means and intervals as JSON data."""
     return {
         label: {
             column: {"values": list(numbers), **as_json(t_interval(numbers))}
@@ -359,5 +352,5 @@ def _cell(numbers: Sequence[float]) -> str:
 
 
 def _figure(value: float) -> str:
-    """Format shares without the leading zero (.913), costs without decimals."""
+    """Format shares without the leading zero (.913) and costs without decimals."""
     return f"{value:.0f}" if abs(value) >= 10 else without_zero(value, 3)

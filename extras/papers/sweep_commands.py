@@ -1,4 +1,4 @@
-"""The commands of a sweep: trainings and comparisons, which go on where they stopped."""
+"""The commands of a sweep: trainings and comparisons, which continue where they stopped."""
 
 import shlex
 import shutil
@@ -15,14 +15,14 @@ from coterie.cli.arguments import overlay
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.paper_tables import Table, Variant
-from coterie.evaluation.compare.inherited import (
+from coterie.evaluation.compare.inherited_settings import (
     preset_comparison,
     preset_problems,
     preset_questions,
     preset_settings,
 )
-from coterie.evaluation.compare.plan import open_questions
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.jobs import open_questions
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.problems.opening import check_source, trains_on
 from coterie.problems.sizes import measured
 
@@ -46,11 +46,11 @@ class SweepCommand:
 
     @property
     def resumable(self) -> bool:
-        """Whether it left a whole checkpoint, of a step or of the warm-up."""
+        """Whether it has a whole checkpoint, of a step or of the warm-up."""
         return any(self.folder.glob("checkpoints/[!.]*"))
 
     def command(self) -> list[str]:
-        """Return the command line: a new start, or the resumption of an interrupted one."""
+        """The command line of a new start, or of resuming an interrupted run."""
         if self.program == "train" and self.resumable:
             return ["train.py", "--resume", str(self.folder)]
         return [f"{self.program}.py", *self.arguments]
@@ -63,7 +63,7 @@ class SweepCommand:
         """
         program, *arguments = self.command()
         if self.trains and "--resume" not in arguments and self.folder.is_dir():
-            # Interrupted before its first checkpoint; a trainer needs an empty folder.
+            # It stopped before its first checkpoint, and a trainer needs an empty folder.
             shutil.rmtree(self.folder)
         module = f"coterie.{program.removesuffix('.py')}"
         code = subprocess.run([sys.executable, "-m", module, *arguments], check=False).returncode
@@ -77,7 +77,7 @@ class SweepCommand:
 def training(
     table: Table, seeds: Sequence[int], out: Path, *, steps: int | None, more: Sequence[str]
 ) -> Iterator[SweepCommand]:
-    """Return the training of every variant with every seed.
+    """The training of every variant with every seed.
 
     Args:
         table: the table.
@@ -91,19 +91,17 @@ def training(
             folder = run_of(variant, seed, out)
             numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
             if variant.program == "distill":
-                place = ("--out", str(folder))
-                flags_told = overlay((*variant.flags, *numbers, *place))
-                yield SweepCommand("benchmark", ("distill", *flags_told), folder, "final")
+                flags = overlay((*variant.flags, *numbers, "--out", str(folder)))
+                yield SweepCommand("benchmark", ("distill", *flags), folder, "final")
             else:
-                place = ("--run-dir", str(folder))
-                flags = (*variant.flags, *more, *numbers, *place)
-                yield SweepCommand("train", tuple(overlay(flags)), folder, "summary.json")
+                flags = overlay((*variant.flags, *more, *numbers, "--run-dir", str(folder)))
+                yield SweepCommand("train", tuple(flags), folder, "summary.json")
 
 
 def comparing(
     name: str, table: Table, seeds: Sequence[int], out: Path, more: Sequence[str]
 ) -> Iterator[SweepCommand]:
-    """Return the table's comparison for every seed.
+    """The table's comparison for every seed.
 
     Args:
         name: name of the table, and of its folder.
@@ -118,56 +116,57 @@ def comparing(
             run = str(run_of(variant, seed, out))
             arguments = [argument.replace(f"{{{variant.name}}}", run) for argument in arguments]
         folder = out / name / f"seed-{seed}"
-        numbers = (*more, "--seed", str(seed), "--out", str(folder))
-        flags_told = tuple(overlay((*arguments, *numbers)))
-        yield SweepCommand("benchmark", flags_told, folder, "results.json", False)
+        arguments += [*more, "--seed", str(seed), "--out", str(folder)]
+        command = tuple(overlay(arguments))
+        yield SweepCommand("benchmark", command, folder, "results.json", trains=False)
 
 
 def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
-    """Refuse a command of ``benchmark.py`` that could not be run once its trainings have ended.
+    """Refuse a command of ``benchmark.py`` that would fail after its trainings.
 
     Args:
         arguments: the comparison's name and flags; runs in them need not exist yet.
-        reads: open the sets of problems, and look for whoever grades them; otherwise only names are
-            checked.
+        reads: also open the sets of problems, and check their graders.
 
     Raises:
-        UserError: a flag, a value or a set of problems that it does not take.
+        UserError: a flag, a value or a set of problems is invalid.
     """
     name, *flags = arguments
     module, kind, _ = comparisons()[name]
-    asked = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
-    named = asked.problems
-    if getattr(asked, "preset", "") and "--problems" not in flags:
-        paper = preset_settings(asked.preset).problems
+    settings = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
+    named = settings.problems
+    if getattr(settings, "preset", "") and "--problems" not in flags:
+        paper = preset_settings(settings.preset).problems
         named = paper.eval or (paper.train,)
     sets = (named,) if isinstance(named, str) else named
     for problems in sets:
         check_source(problems)
-    if reads and isinstance(asked, Asking) and sets:
-        opened = open_questions(sets, asked)
+    if reads and isinstance(settings, ComparisonSettings) and sets:
+        opened = open_questions(sets, settings)
         check_graders(
-            asked.scoring, [problem for questions in opened for problem in questions.problems]
+            settings.scoring, [problem for questions in opened for problem in questions.problems]
         )
 
 
 def answers_of(arguments: Sequence[str]) -> str:
-    """How many answers a comparison of ``benchmark.py`` samples, as a line of a plan.
+    """Say how many answers a comparison of ``benchmark.py`` samples.
 
     Args:
         arguments: the comparison's name and flags; runs in them need not exist yet.
     """
     name, *flags = arguments
     module, kind, _ = comparisons()[name]
-    asked = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
-    given = {word.partition("=")[0] for word in flags}
-    counts = {key: getattr(asked, key) for key in ("questions", "held_out", "samples")}
-    if asked.preset:
-        paper = preset_questions(asked.preset, given)
-        counts |= {key: n for key, n in paper.items() if f"--{key.replace('_', '-')}" not in given}
-    sets = asked.problems
-    if asked.preset and "--problems" not in given:
-        sets = preset_problems(asked.preset)
+    settings = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
+    typed_flags = {word.partition("=")[0] for word in flags}
+    counts = {key: getattr(settings, key) for key in ("questions", "held_out", "samples")}
+    if settings.preset:
+        paper = preset_questions(settings.preset, typed_flags)
+        counts |= {
+            key: n for key, n in paper.items() if f"--{key.replace('_', '-')}" not in typed_flags
+        }
+    sets = settings.problems
+    if settings.preset and "--problems" not in typed_flags:
+        sets = preset_problems(settings.preset)
     sizes = [
         measured([each], (trains_on(each) and counts["held_out"]) or counts["questions"] or None)
         for each in sets
@@ -177,7 +176,11 @@ def answers_of(arguments: Sequence[str]) -> str:
         return "answers are not counted: only reading the problems tells how many there are"
     answers = sum(problems) * counts["samples"]
     line = f"{answers:,} answers of each model or system to {sum(problems):,} problems"
-    if asked.preset and "--rlvr" in given and (fitted := preset_comparison(asked.preset)):
+    if (
+        settings.preset
+        and "--rlvr" in typed_flags
+        and (fitted := preset_comparison(settings.preset))
+    ):
         from coterie.extras.papers.corea import ROUTER_RESPONSES
 
         line += f", {ROUTER_RESPONSES * fitted['fit_questions']:,} of one model to fit on"
@@ -185,5 +188,5 @@ def answers_of(arguments: Sequence[str]) -> str:
 
 
 def run_of(variant: Variant, seed: int, out: Path) -> Path:
-    """Return the folder of a variant's run; tables that have the variant share it."""
+    """The folder of a variant's run, which all tables with the variant share."""
     return out / "runs" / f"{variant.name}-{seed}"

@@ -9,7 +9,7 @@ import pytest
 
 from coterie.cli.arguments import overlay
 from coterie.cli.command_line import parse
-from coterie.evaluation.compare.inherited import parse as parse_comparison
+from coterie.evaluation.compare.inherited_settings import parse as parse_comparison
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.distill import DistillSettings
 from evidence.studies import LOOP, Run, studies

@@ -12,7 +12,8 @@ from rich.console import Console
 
 from coterie.agents.team.team import Team
 from coterie.evaluation.evaluation import Outcomes
-from coterie.evaluation.table import comparison, without_zero
+from coterie.evaluation.run_table import comparison
+from coterie.evaluation.table import without_zero
 from coterie.training.examiner import Examiner
 from coterie.training.run.baseline import Baseline
 from coterie.training.run.directory import METRICS, RunDirectory

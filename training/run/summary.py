@@ -9,7 +9,7 @@ from rich.table import Table
 
 from coterie.datatypes import Trajectory
 from coterie.evaluation.evaluation import Resampled
-from coterie.evaluation.table import plain_number
+from coterie.evaluation.json_values import plain_number
 from coterie.training import STARTED
 
 

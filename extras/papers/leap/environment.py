@@ -40,31 +40,33 @@ LONGEST = 2000
 
 
 def levenshtein(first: str, second: str) -> int:
-    """Return the number of edits (insert, delete, replace) that turn ``first`` into ``second``."""
+    """Count the edits (insert, delete, replace) that turn ``first`` into ``second``."""
     left = np.frombuffer(first.encode("utf-32-le", "replace"), np.uint32)
     right = np.frombuffer(second.encode("utf-32-le", "replace"), np.uint32)
-    places = np.arange(len(right) + 1)
-    row = places.copy()
+    positions = np.arange(len(right) + 1)
+    row = positions.copy()
     for number, character in enumerate(left, start=1):
         best = np.minimum(row[1:] + 1, row[:-1] + (right != character))
         row = np.concatenate(([number], best))
-        # An insertion costs 1 per place: subtract that, then take the running minimum.
-        row = np.minimum.accumulate(row - places) + places
+        # An insertion costs 1 per position: subtract that, then take the running minimum.
+        row = np.minimum.accumulate(row - positions) + positions
     return int(row[-1])
 
 
 def similarity(first: str, second: str) -> float:
-    """Return 1 minus the edit distance over the longer length, in [0, 1]."""
+    """1 minus the edit distance over the longer length, in [0, 1]."""
     first, second = first[:LONGEST], second[:LONGEST]
     longest = max(len(first), len(second))
     return 1.0 if not longest else 1 - levenshtein(first, second) / longest
 
 
-def choose(own: str, others: Mapping[str, str], peers: int, router: Router, seed: int) -> list[str]:
-    """Return the paths whose summaries the path of ``own`` reads, at most ``peers`` of them.
+def choose(
+    summary: str, others: Mapping[str, str], peers: int, router: Router, seed: int
+) -> list[str]:
+    """Return the paths whose summaries the path of ``summary`` reads, at most ``peers`` of them.
 
     Args:
-        own: the path's own summary.
+        summary: the path's own summary.
         others: path -> summary. Ties are broken by the order of the paths.
         peers: maximum number of paths.
         router: see :class:`coterie.extras.papers.leap.settings.LeapSettings`.
@@ -75,8 +77,8 @@ def choose(own: str, others: Mapping[str, str], peers: int, router: Router, seed
     """
     if router == "random":
         return sorted(others, key=lambda path: derive_seed("leap", seed, path))[:peers]
-    near = sorted(others, key=lambda path: -similarity(own, others[path]))
-    far = sorted(others, key=lambda path: similarity(own, others[path]))
+    near = sorted(others, key=lambda path: -similarity(summary, others[path]))
+    far = sorted(others, key=lambda path: similarity(summary, others[path]))
     if router == "clustered":
         return near[:peers]
     if router == "dispersed":
@@ -93,17 +95,17 @@ PEERS = ("<peer_summaries>", "</peer_summaries>")
 class Path:
     """One line of reasoning."""
 
-    own: str = ""
+    text: str = ""
     """The path's text without summaries."""
     tokens: int = 0
-    """The path's text with summaries."""
+    """Tokens of the path, with summaries."""
     summary: str = ""
     """Its latest summary; empty before the first."""
     failed: bool = False
 
     def checks(self, problem: Problem) -> list[str]:
-        """Return what the scorer must check: the path's answer, if it has one."""
-        check = None if self.failed else graded_part(self.own, problem.kind)
+        """The texts that the scorer must check: the path's answer, if it has one."""
+        check = None if self.failed else graded_part(self.text, problem.kind)
         return [] if check is None else [check]
 
 
@@ -136,7 +138,7 @@ class LeapEnv(ConversationEnv, guarded=False):
 
         def needed(answers: Answers) -> ScoreRequests:
             # Any text may end the episode.
-            ends = [Path(path.own + answers.get(agent, "")) for agent, path in paths.items()]
+            ends = [Path(path.text + answers.get(agent, "")) for agent, path in paths.items()]
             return ScoreRequests(
                 tuple((text, problem) for end in ends for text in end.checks(problem))
             )
@@ -148,14 +150,14 @@ class LeapEnv(ConversationEnv, guarded=False):
             answers = yield Turn(self._ask(paths, texts, limit, piece), needed)
             for agent in going_on:
                 self._count(paths[agent], answers.get(agent))
-                paths[agent].own += answers.get(agent, "")
+                paths[agent].text += answers.get(agent, "")
             going_on = [
                 agent
                 for agent in going_on
                 if not last
                 and self._may_go_on(paths[agent])
                 and answers[agent]
-                and not has_answered(paths[agent].own, problem.kind)
+                and not has_answered(paths[agent].text, problem.kind)
             ]
             if not going_on:
                 break
@@ -200,8 +202,7 @@ class LeapEnv(ConversationEnv, guarded=False):
         return not path.failed and path.tokens < self.settings.max_new_tokens
 
     def _peers(self, paths: Mapping[str, Path], reader: str, pauses: int) -> str:
-        """Return what a path reads after a pause; a path that answered before its first pause
-        has no summary."""
+        """What a path reads after a pause; paths that answered before it may have no summary."""
         others = {a: path.summary for a, path in paths.items() if a != reader and path.summary}
         seed = derive_seed("leap", self.episode_seed, pauses, reader)
         settings = self.settings
@@ -222,7 +223,7 @@ class LeapEnv(ConversationEnv, guarded=False):
                 agent: {
                     "correct": bool(verdict.correct),
                     "answer": verdict.answer,
-                    "f1": answer_f1(paths[agent].own, verdict, problem),
+                    "f1": answer_f1(paths[agent].text, verdict, problem),
                     "response_tokens": paths[agent].tokens,
                     "expert_tokens": 0,
                 }

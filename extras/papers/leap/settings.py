@@ -1,4 +1,4 @@
-"""Every knob of learning from peers."""
+"""The settings of LeaP."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -37,5 +37,5 @@ class LeapSettings(Validated):
 
     @classmethod
     def published(cls) -> dict[str, int]:
-        """Return the paper's numbers (arXiv:2505.07787) by name."""
+        """The paper's numbers (arXiv:2505.07787) by name."""
         return {"paths": 4, "block_tokens": 2048, "summary_tokens": 256, "peers": 2, "pauses": 5}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from coterie.evaluation.compare.output import mean_over_seeds
 from coterie.evaluation.metrics.intervals import t_interval
+from coterie.evaluation.table import mean_over_seeds
 from evidence.measures import EAPO, ROLES, TERMS
 from evidence.studies import Row, stored, studies
 from evidence.tables import (

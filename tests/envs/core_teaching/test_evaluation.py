@@ -13,7 +13,7 @@ from rich.console import Console
 from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.core_teaching.evaluation import EVALUATION, estimate, examine, rows
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
-from coterie.evaluation.table import comparison
+from coterie.evaluation.run_table import comparison
 
 from .scripted import CORE
 

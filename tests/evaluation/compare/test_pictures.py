@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from coterie.evaluation.compare import pictures, seeds
-from coterie.evaluation.compare.figures import measure_rows
+from coterie.evaluation.compare.suite_metrics import measure_rows
 from coterie.evaluation.compare.systems import System
 from coterie.evaluation.metrics.intervals import Estimate
 
@@ -34,7 +34,7 @@ def axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def system(name: str, value: float, players: tuple[str, ...], oracle: bool = False) -> System:
     spent = {player: np.array([[100.0, 10.0]] * 4) for player in players}
     alone = name in players
-    return System(name, name, np.full(4, value), spent, np.ones(4), oracle=oracle, alone=alone)
+    return System(name, name, np.full(4, value), spent, np.ones(4), oracle=oracle, is_single=alone)
 
 
 def test_rows_are_sorted_coloured_by_policy_and_labelled(axes: list[Any], tmp_path: Path) -> None:

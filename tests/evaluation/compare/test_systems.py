@@ -76,7 +76,7 @@ def test_alone_and_oracles(by_name: dict[str, System]) -> None:
         "best/second",
         "any/first+second",
     ]
-    assert [name for name, system in by_name.items() if system.alone] == ["first", "second"]
+    assert [name for name, system in by_name.items() if system.is_single] == ["first", "second"]
 
 
 def test_votes_at_equal_tokens(team: dict[str, Responses], by_name: dict[str, System]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from coterie import benchmark
 from coterie.datatypes import UserError
-from coterie.evaluation.compare import ask, output
+from coterie.evaluation.compare import output, sample_responses
 from coterie.training.run import durable_files
 
 COMMANDS = {
@@ -25,7 +25,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> None:
         raise AssertionError("work has begun")
 
-    monkeypatch.setattr(ask, "sample", never)
+    monkeypatch.setattr(sample_responses, "sample", never)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -10,9 +10,9 @@ import pytest
 from coterie import benchmark
 from coterie.agents.models.locate import TINY
 from coterie.cli.command_line import parse
-from coterie.evaluation.compare.plan import open_questions
+from coterie.evaluation.compare.jobs import open_questions
 from coterie.evaluation.compare.policies import find_policy
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.trained_on import trained_on
 
 
@@ -41,7 +41,7 @@ def trained(tmp_path: Path, sums: str) -> Any:
 
 
 def said(run: str, sums: str, seed: int, questions: int = 10) -> list[str]:
-    settings = Asking(questions=questions, seed=seed)
+    settings = ComparisonSettings(questions=questions, seed=seed)
     scored = open_questions([sums], settings)
     return list(trained_on([find_policy("corea", run, "small")], scored, seed))
 
@@ -57,8 +57,12 @@ def test_another_seed_is_told(trained: Any, sums: str) -> None:
     (sentence,) = said(run, sums, seed=0)
     # Forty of fifty were trained on: of another ten at least one.
     count = int(sentence.split(" trained on ")[1].split()[0])
-    held_out = {p.id for p in open_questions([sums], Asking(questions=10, seed=1))[0].problems}
-    asked = {p.id for p in open_questions([sums], Asking(questions=10, seed=0))[0].problems}
+    held_out = {
+        p.id for p in open_questions([sums], ComparisonSettings(questions=10, seed=1))[0].problems
+    }
+    asked = {
+        p.id for p in open_questions([sums], ComparisonSettings(questions=10, seed=0))[0].problems
+    }
     assert count == len(asked - held_out) > 0
     assert sentence.endswith(f"of 10 questions of {sums}: --seed 1, its own, asks what it held out")
 

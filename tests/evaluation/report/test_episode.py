@@ -83,7 +83,7 @@ def test_what_a_hint_adds_to_each_token(show: Make, episode: Make, trace: Make) 
     row = trace("alice_0", "7 # 0 =", " 7 </result>")
     for stored, bonus in (([[0.25, -1]], [0.25, -1]), ([], []), ([[None, 1]], [0, 1])):
         (shown,) = show(episode(3, "7 # 0 =", row | {"token_bonus": stored}))["traces"]
-        assert shown["pieces"][1]["told"] == bonus
+        assert shown["pieces"][1]["bonus"] == bonus
 
 
 def test_several_turns_with_something_given_back(show: Make, episode: Make, trace: Make) -> None:

@@ -12,7 +12,7 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.datatypes.policy import listed_moves
 from coterie.extras.games.actions import Actions, names_in
-from coterie.extras.games.discrete_game import TogetherGame
+from coterie.extras.games.discrete_game import SimultaneousGame
 
 HERE = f"discrete:{__name__}"
 
@@ -314,7 +314,7 @@ class OldStep(Pennies):
 def test_a_game_that_cannot_be_played_is_named(name: str, sentence: str) -> None:
     env = globals()[name]()
     actions = {p: Actions(env.action_space(p), title=p) for p in env.possible_agents}
-    game = TogetherGame(env, actions)
+    game = SimultaneousGame(env, actions)
 
     def played() -> None:
         game.reset(0)

@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 
 from coterie import envs
-from coterie.extras.games.gymnasium_game import tell
+from coterie.extras.games.gymnasium_game import observation_text
 
 LAKE = "gymnasium:FrozenLake-v1?is_slippery=False"
 
@@ -53,9 +53,9 @@ class Echo(gymnasium.Env[Any, Any]):
 
 
 def test_whole_numbers_are_shown_to_the_last_digit() -> None:
-    assert tell(np.array([[1234, 1235], [7, -40000]])) == "1234 1235\n7 -40000"
-    assert tell(np.array([True, False])) == "True False"
-    assert tell((12345, 0.123456)) == "12345 0.123"
+    assert observation_text(np.array([[1234, 1235], [7, -40000]])) == "1234 1235\n7 -40000"
+    assert observation_text(np.array([True, False])) == "True False"
+    assert observation_text((12345, 0.123456)) == "12345 0.123"
 
 
 def test_actions_in_text(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from coterie import __main__, benchmark
 from coterie.cli.extras import COMPARISONS
-from coterie.evaluation.compare import ask
+from coterie.evaluation.compare import sample_responses
 from coterie.extras.papers import distill, sweep
 
 RUN = "distill --out x"
@@ -21,7 +21,7 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> None:
         raise AssertionError("work has begun")
 
-    monkeypatch.setattr(ask, "sample", never)
+    monkeypatch.setattr(sample_responses, "sample", never)
     monkeypatch.setattr(distill, "build_team", never)
     monkeypatch.setattr(sweep.SweepCommand, "run", never)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coterie import benchmark
-from coterie.evaluation.compare.ask import mean_probability
+from coterie.evaluation.compare.sample_responses import mean_probability
 
 
 def run(*flags: str) -> int:
@@ -46,7 +46,7 @@ def test_a_comparison_has_every_row_and_samples_once(
     def sampled(*_: object, **__: object) -> None:
         raise AssertionError("sampled again")
 
-    monkeypatch.setattr("coterie.evaluation.compare.ask.sample", sampled)
+    monkeypatch.setattr("coterie.evaluation.compare.sample_responses.sample", sampled)
     assert run(*trained, *small, "--systems", "corea", "--threshold", "cost") == 0
     again = json.loads((out / "results.json").read_text())
     assert list(again["systems"]) == ["corea"]

@@ -8,9 +8,9 @@ import pytest
 from coterie.cli.command_line import parse as parse_training
 from coterie.envs.corea_deferral.presets import MEASURED
 from coterie.envs.corea_deferral.tables import AT_SCALE, TABLES
-from coterie.evaluation.compare.inherited import inherited_settings, parse
-from coterie.evaluation.compare.plan import further_questions, open_questions
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.inherited_settings import inherited_settings, parse
+from coterie.evaluation.compare.jobs import further_questions, open_questions
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.suite import SuiteComparison, _fitted
 from coterie.evaluation.compare.suites import suite_called
 from coterie.extras.papers.corea import CoreaComparison
@@ -183,7 +183,7 @@ def test_probe_and_router_learn_from_the_problems_that_the_run_trained_on(tmp_pa
     path.write_text(
         "".join(f'{{"question": "{n} + 1 =", "answer": "{n + 1}"}}\n' for n in range(90))
     )
-    settings = Asking(problems=(str(path),), questions=20, seed=5)
+    settings = ComparisonSettings(problems=(str(path),), questions=20, seed=5)
     scored = open_questions(settings.problems, settings)
     prepared = prepare(ProblemSettings(train=str(path), held_out=20, limit=30), 5)
     assert {p.id for p in scored[0].problems} == {p.id for p in prepared.evaluation}
@@ -199,9 +199,9 @@ def test_whole_sets_and_what_deepmath_holds_out() -> None:
     from miniatures.stand_ins import ROWS_OF_A_SET, data_sets
 
     with data_sets():
-        whole = open_questions(SETS, Asking(questions=0, held_out=500))
-        few = open_questions(SETS, Asking(questions=7))
-        cut = open_questions(["gpqa-main"], Asking(questions=0))
+        whole = open_questions(SETS, ComparisonSettings(questions=0, held_out=500))
+        few = open_questions(SETS, ComparisonSettings(questions=7))
+        cut = open_questions(["gpqa-main"], ComparisonSettings(questions=0))
     counts = [500, *[ROWS_OF_A_SET] * 5]
     assert [len(questions.problems) for questions in whole] == counts
     assert [len(questions.problems) for questions in few] == [7] * 6
@@ -210,7 +210,9 @@ def test_whole_sets_and_what_deepmath_holds_out() -> None:
 
 
 def test_a_generator_asks_as_many_as_a_run_holds_out() -> None:
-    sets = open_questions(["recall", "recall?max_length=3"], Asking(questions=4, held_out=9))
+    sets = open_questions(
+        ["recall", "recall?max_length=3"], ComparisonSettings(questions=4, held_out=9)
+    )
     assert [len(questions.problems) for questions in sets] == [9, 9]
-    (default,) = open_questions(["recall"], Asking(questions=0))
+    (default,) = open_questions(["recall"], ComparisonSettings(questions=0))
     assert len(default.problems) == 512

@@ -18,7 +18,7 @@ from coterie.envs.prompts import lone_prompt
 from coterie.evaluation.compare.responses import responses
 from coterie.extras.papers.distill import DistillSettings, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
-from coterie.extras.papers.eapo_figures import mean_of_sets, measure_responses
+from coterie.extras.papers.eapo_metrics import mean_of_sets, measure_responses
 from coterie.extras.papers.replies import choose_replies
 
 
@@ -67,7 +67,7 @@ def test_a_comparison_has_every_row_and_samples_once(
     def sampled(*_: object, **__: object) -> None:
         raise AssertionError("sampled again")
 
-    monkeypatch.setattr("coterie.evaluation.compare.ask.sample", sampled)
+    monkeypatch.setattr("coterie.evaluation.compare.sample_responses.sample", sampled)
     assert benchmark.main(flags) == 0
 
 
@@ -86,7 +86,7 @@ def test_rows_can_be_added_and_left_out(
             for problem, number in wanted
         )
 
-    monkeypatch.setattr("coterie.evaluation.compare.ask.sample", sample)
+    monkeypatch.setattr("coterie.evaluation.compare.sample_responses.sample", sample)
     flags = ["eapo", "--questions", "4", "--samples", "2", "--resamples", "20"]
     few = [*flags, "--no-noise", "--no-peers", "--out", str(tmp_path / "few")]
     assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0

@@ -9,7 +9,7 @@ from coterie import benchmark
 from coterie.cli.command_line import parse
 from coterie.cli.flags import parse_flags
 from coterie.envs.paper_tables import Table
-from coterie.evaluation.compare.inherited import parse as parse_comparison
+from coterie.evaluation.compare.inherited_settings import parse as parse_comparison
 from coterie.evaluation.compare.suite import SuiteComparison
 from coterie.experts.naming import pool_members
 from coterie.extras.papers.distill import DistillSettings

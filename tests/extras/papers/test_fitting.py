@@ -9,7 +9,7 @@ import pytest
 from coterie import benchmark
 from coterie.datatypes import UserError
 from coterie.evaluation.compare import suite as module
-from coterie.evaluation.compare.inherited import parse
+from coterie.evaluation.compare.inherited_settings import parse
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.distill import DistillSettings
 from coterie.extras.papers.eapo import EapoComparison
@@ -101,7 +101,7 @@ def test_a_suite_asks_for_the_answer(
     async def sample(job: Any, *more: Any) -> None:
         asked.append(job.lineup)
 
-    monkeypatch.setattr("coterie.evaluation.compare.ask.sample", sample)
+    monkeypatch.setattr("coterie.evaluation.compare.sample_responses.sample", sample)
     opened: list[tuple[str, ...]] = []
 
     def open_questions(names: tuple[str, ...], settings: Any) -> Any:

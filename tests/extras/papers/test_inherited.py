@@ -11,7 +11,7 @@ from coterie import benchmark
 from coterie.agents.models.locate import TINY
 from coterie.cli.command_line import parse as parse_training
 from coterie.datatypes import UserError
-from coterie.evaluation.compare.inherited import parse
+from coterie.evaluation.compare.inherited_settings import parse
 from coterie.extras.papers.corea import CoreaComparison
 from coterie.extras.papers.eapo import EapoComparison
 

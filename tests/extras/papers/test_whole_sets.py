@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from coterie import benchmark
-from coterie.evaluation.compare.plan import further_questions, open_questions
+from coterie.evaluation.compare.jobs import further_questions, open_questions
 from coterie.evaluation.compare.policies import find_policy
 from coterie.evaluation.compare.responses import responses
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.extras.papers.probe import mean_probabilities
 from coterie.problems.canonical import problem_key
 
@@ -103,7 +103,7 @@ def test_probe_and_router_are_fitted_on_other_problems(
 
 @pytest.mark.parametrize("source", ["file", "", "generator"])
 def test_no_scored_question_is_fitted_on(tmp_path: Path, source: str) -> None:
-    settings = Asking(questions=6)
+    settings = ComparisonSettings(questions=6)
     path, other = write(tmp_path / "a.jsonl", 12), write(tmp_path / "b.jsonl", 30, first=3)
     scored = open_questions([path, "recall"] if source == "generator" else [path], settings)
     fitted = further_questions(scored, other if source == "file" else "", 10, settings)
@@ -112,7 +112,7 @@ def test_no_scored_question_is_fitted_on(tmp_path: Path, source: str) -> None:
     keys = [problem_key(problem) for problem in fitted.problems]
     assert not taken & set(keys)
     assert len(set(keys)) == len(keys) == {"file": 10, "": 6, "generator": 10}[source]
-    assert further_questions(open_questions([path], Asking()), "", 10, settings) is None
+    assert further_questions(open_questions([path], ComparisonSettings()), "", 10, settings) is None
 
 
 def test_probabilities_are_the_learners_at_temperature_1(run: Any, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_probabilities_are_the_learners_at_temperature_1(run: Any, tmp_path: Pat
     run("corea", *flags, *rows)
     (path,) = (tmp_path / "out" / "responses").glob("*/rlvr-*.jsonl")
     stored = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    problems = list(open_questions(["recall"], Asking(questions=8))[0].problems)
+    problems = list(open_questions(["recall"], ComparisonSettings(questions=8))[0].problems)
     records = {(record["problem"], record["sample"]): record for record in stored}
     own = responses(records, problems, 2, ["rlvr"])
     again = mean_probabilities(find_policy("rlvr", "tiny:small"), own)

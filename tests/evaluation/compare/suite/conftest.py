@@ -8,7 +8,7 @@ import pytest
 
 from coterie import benchmark
 from coterie.cli.arguments import overlay
-from coterie.evaluation.compare import ask
+from coterie.evaluation.compare import sample_responses
 
 
 @pytest.fixture(autouse=True)
@@ -44,11 +44,11 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """(title, how many) of what is sampled from now on."""
     calls: list[tuple[str, int]] = []
-    really = ask.sample
+    really = sample_responses.sample
 
     async def sample(job: Any, team: Any, wanted: Any, *more: Any) -> Any:
         calls.append((job.lineup.name.removeprefix("workflow-"), len(wanted)))
         return await really(job, team, wanted, *more)
 
-    monkeypatch.setattr("coterie.evaluation.compare.ask.sample", sample)
+    monkeypatch.setattr("coterie.evaluation.compare.sample_responses.sample", sample)
     return calls

@@ -1,4 +1,4 @@
-"""Sample the responses that are not stored yet, and store each batch when it completes."""
+"""Sample the responses that are missing, and store each batch when it completes."""
 
 import asyncio
 import dataclasses
@@ -27,9 +27,9 @@ from coterie.datatypes import (
 )
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import role_of
-from coterie.evaluation.compare.plan import Job, Lineup, why_unplayed
+from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
 from coterie.evaluation.compare.responses import Record
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
 from coterie.experts.scripted import StoredPolicy
 from coterie.rewards.grading.scorer import AnswerScorer
@@ -44,15 +44,15 @@ _LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
 _MAX_NEW_TOKENS = 256
 
 
-def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
+def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Console) -> None:
     """Sample all missing responses, with as few models in memory at a time as possible.
 
     A response depends only on its problem and sample number, so that problems and samples can be
     added later. Failed episodes are not stored; the next call samples them again.
 
     Args:
-        jobs: those with missing responses.
-        settings: of the comparison.
+        jobs: jobs with missing responses.
+        settings: settings of the comparison.
         console: shows progress and failures.
 
     Raises:
@@ -75,16 +75,16 @@ def ask(jobs: Sequence[Job], settings: Asking, console: Console) -> None:
                     together=together,
                 )
             # One event loop for the whole group: server connections belong to their loop.
-            asyncio.run(_ask_team(team, group, settings, scorer, console))
+            asyncio.run(_sample_team(team, group, settings, scorer, console))
     finally:
         scorer.close()
         graders.close()
 
 
-async def _ask_team(
+async def _sample_team(
     team: Team,
     jobs: Sequence[Job],
-    settings: Asking,
+    settings: ComparisonSettings,
     scorer: AnswerScorer,
     console: Console,
 ) -> None:
@@ -106,17 +106,17 @@ async def sample(
     job: Job,
     team: Team,
     wanted: Sequence[tuple[Problem, int]],
-    settings: Asking,
+    settings: ComparisonSettings,
     scorer: AnswerScorer,
     console: Console,
 ) -> str | None:
     """Play episodes and store their responses, batch by batch.
 
     Args:
-        job: where responses are stored, and whose they are.
-        team: has all policies of the job.
+        job: the policies, and where their responses are stored.
+        team: all policies of the job.
         wanted: (problem, episode number) of each episode.
-        settings: of the comparison.
+        settings: settings of the comparison.
         scorer: grades answers.
         console: shows progress.
 
@@ -125,23 +125,23 @@ async def sample(
     """
     lineup = job.lineup
     roles = lineup.roles or envs.spec(lineup.env).roles
-    codecs = {role: team.codecs[own[0].name] for role, own in lineup.policies.items()}
-    heard = lineup.role if lineup.role in codecs else next(iter(codecs))
+    known = {role: team.codecs[players[0].name] for role, players in lineup.policies.items()}
+    answering = lineup.role if lineup.role in known else next(iter(known))
     # Silent roles use the codec of the role that answers.
-    spoken = {role: codecs.get(role, codecs[heard]) for role in roles}
-    timed = {role: _Timed(_policy(lineup, role, team, spoken[role])) for role in lineup.policies}
-    silent = ScriptedPolicy(ScriptedSettings("silent"), codecs[heard])
+    codecs = {role: known.get(role, known[answering]) for role in roles}
+    timed = {role: _Timed(_policy(lineup, role, team, codecs[role])) for role in lineup.policies}
+    silent = ScriptedPolicy(ScriptedSettings("silent"), codecs[answering])
     others = {
         role: silent if lineup.silent is None or role in lineup.silent else _Nobody(role, job.title)
         for role in roles
     }
-    env_settings = _in_units(lineup.settings, spoken, heard)
+    env_settings = _in_units(lineup.settings, codecs, answering)
     longest = getattr(env_settings, "max_new_tokens", _MAX_NEW_TOKENS)
     collector = Collector(
         lambda: envs.make(  # type: ignore[arg-type,return-value]
             lineup.env,
             settings=env_settings,
-            codecs=spoken,
+            codecs=codecs,
             scorer=scorer,
             roles=lineup.roles or None,
         ),
@@ -167,19 +167,19 @@ async def sample(
             ]
             records: list[Record] = []
             for task, episode in zip(tasks, await collector.collect(tasks), strict=True):
-                waited = _seconds_waited(task, episode, timed)
+                seconds = _seconds_of_calls(task, episode, timed)
                 if lineup.team:
                     rows = [row for row in episode.trajectories if row.role in lineup.policies]
                     why = next((row.status for row in rows if row.status != "ok"), "")
                     failure = why.removeprefix("failed: ") or failure
                     if rows and not why:
-                        records.append(_record_of_team(task, episode, lineup, spoken, waited))
+                        records.append(_record_of_team(task, episode, lineup, codecs, seconds))
                     continue
-                mine = [r for r in episode.trajectories if r.role == lineup.role]
-                for place, row in enumerate(mine[-lineup.answers :]):
+                responses = [r for r in episode.trajectories if r.role == lineup.role]
+                for index, row in enumerate(responses[-lineup.answers :]):
                     if row.status == "ok":
-                        number = task.replica * lineup.answers + place
-                        records.append(_record(number, episode, row, lineup, spoken, waited))
+                        number = task.replica * lineup.answers + index
+                        records.append(_record(number, episode, row, lineup, codecs, seconds))
                     else:
                         failure = row.status.removeprefix("failed: ")
             job.stored.append(records)
@@ -218,43 +218,46 @@ def _policy(lineup: Lineup, role: str, team: Team, codec: TokenCodec) -> Policy:
     """The policy of ``role``; several policies take its agents in turn."""
     if lineup.replies is not None and role != lineup.role:
         return StoredPolicy(lineup.replies, codec)
-    own = lineup.policies[role]
-    if len(own) == 1:
-        return team.interpreter(own[0].name, codec)
-    # Keyed by place: one policy may occur several times.
+    players = lineup.policies[role]
+    if len(players) == 1:
+        return team.interpreter(players[0].name, codec)
+    # Keyed by index, as one policy may occur several times.
     return ExpertPool(
-        {str(place): team.interpreter(player.name, codec) for place, player in enumerate(own)}
+        {str(index): team.interpreter(player.name, codec) for index, player in enumerate(players)}
     )
 
 
-def tokens_per_count(codec: TokenCodec) -> int:
+def units_per_token(codec: TokenCodec) -> int:
     """Number of codec units per token."""
     return BYTES_PER_TOKEN if isinstance(codec, BytesCodec) else 1
 
 
-def _in_units(settings: Any, spoken: Mapping[str, TokenCodec], role: str) -> Any:
-    """The settings with token limits converted to codec units."""
+def _in_units(settings: Any, codecs: Mapping[str, TokenCodec], role: str) -> Any:
+    """Convert the token limits of the settings to codec units."""
     if settings is None:
         return None
-    factors: dict[str, int] = dict.fromkeys(_LIMITS, tokens_per_count(spoken[role]))
-    if "expert" in spoken:
-        factors["expert_max_new_tokens"] = tokens_per_count(spoken["expert"])
+    factors: dict[str, int] = dict.fromkeys(_LIMITS, units_per_token(codecs[role]))
+    if "expert" in codecs:
+        factors["expert_max_new_tokens"] = units_per_token(codecs["expert"])
     known = {field.name for field in dataclasses.fields(settings)}
     changes = {n: getattr(settings, n) * f for n, f in factors.items() if n in known}
     return dataclasses.replace(settings, **changes)
 
 
-def _seconds_waited(task: Task, episode: Episode, timed: Mapping[str, _Timed]) -> dict[str, float]:
+def _seconds_of_calls(
+    task: Task, episode: Episode, timed: Mapping[str, _Timed]
+) -> dict[str, float]:
     """Agent -> total seconds of its calls."""
-    waited: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     turn: Counter[str] = Counter()
     for row in episode.trajectories:
         for _ in row.turns if row.role in timed else ():
-            stream = derive_seed(task.seed, task.replica, row.agent, turn[row.agent])
-            seconds = timed[row.role].take(row.agent, stream)
-            waited[row.agent] = waited.get(row.agent, 0.0) + seconds
+            # The collector seeds each call so, which identifies it.
+            call = derive_seed(task.seed, task.replica, row.agent, turn[row.agent])
+            taken = timed[row.role].take(row.agent, call)
+            seconds[row.agent] = seconds.get(row.agent, 0.0) + taken
             turn[row.agent] += 1
-    return waited
+    return seconds
 
 
 def _record(
@@ -262,8 +265,8 @@ def _record(
     episode: Episode,
     row: Trajectory,
     lineup: Lineup,
-    spoken: Mapping[str, TokenCodec],
-    waited: Mapping[str, float],
+    codecs: Mapping[str, TokenCodec],
+    seconds: Mapping[str, float],
 ) -> Record:
     # With several responses per episode, each is charged its own tokens and the helpers'.
     helpers = [
@@ -273,7 +276,7 @@ def _record(
     ]
     # Helpers answer in parallel, before the answering role.
     others = {helper.agent for helper in helpers} - {row.agent}
-    longest = max((waited.get(agent, 0.0) for agent in others), default=0.0)
+    longest = max((seconds.get(agent, 0.0) for agent in others), default=0.0)
     confidence = row.info.get("confidence")
     if "correct" not in row.info:
         raise UserError(
@@ -287,10 +290,10 @@ def _record(
         "answer": row.info.get("answer"),
         "confidence": None if confidence is None else float(confidence),
         "text": "".join(row.texts[1:]),
-        "used": _used(helpers if lineup.answers == 1 else [*helpers, row], lineup, spoken),
-        "seconds": round(waited.get(row.agent, 0.0) + longest, 4),
+        "used": _used(helpers if lineup.answers == 1 else [*helpers, row], lineup, codecs),
+        "seconds": round(seconds.get(row.agent, 0.0) + longest, 4),
         **_cut([row]),
-        **{name: _kept(row, name) for name in lineup.keeps},
+        **{name: _extra_value(row, name) for name in lineup.extra_values},
     }
 
 
@@ -298,26 +301,26 @@ def _record_of_team(
     task: Task,
     episode: Episode,
     lineup: Lineup,
-    spoken: Mapping[str, TokenCodec],
-    waited: Mapping[str, float],
+    codecs: Mapping[str, TokenCodec],
+    seconds: Mapping[str, float],
 ) -> Record:
     # An agent whose context was reset has several rows, each with its full reward.
     rows = [row for row in episode.trajectories if row.role in lineup.policies]
     last = {row.agent: row for row in rows}
-    own = [row.info for row in last.values() if row.role == lineup.role]
-    right = [float(info["correct"]) for info in own if info.get("correct") is not None]
+    infos = [row.info for row in last.values() if row.role == lineup.role]
+    right = [float(info["correct"]) for info in infos if info.get("correct") is not None]
     turns: dict[str, float] = {}
     for agent, row in last.items():
         # Agents of one role answer in parallel; roles answer in sequence.
-        turns[row.role] = max(turns.get(row.role, 0.0), waited.get(agent, 0.0))
+        turns[row.role] = max(turns.get(row.role, 0.0), seconds.get(agent, 0.0))
     return {
         "problem": episode.problem_id,
         "sample": task.replica,
         "correct": sum(right) / len(right) if right else None,
-        **({"answer": own[-1]["answer"]} if own and "answer" in own[-1] else {}),
-        "confidence": own[-1].get("confidence") if own else None,
+        **({"answer": infos[-1]["answer"]} if infos and "answer" in infos[-1] else {}),
+        "confidence": infos[-1].get("confidence") if infos else None,
         "text": "\n".join(f"{agent}: {''.join(row.texts[1:])}" for agent, row in last.items()),
-        "used": _used(rows, lineup, spoken),
+        "used": _used(rows, lineup, codecs),
         "seconds": round(sum(turns.values()), 4),
         **_cut(rows),
         "earned": {
@@ -330,20 +333,21 @@ def _record_of_team(
 
 
 def _cut(rows: Sequence[Trajectory]) -> dict[str, int]:
-    """How many agents' answers ended at the limit of tokens; nothing where none did."""
+    """``cut``: how many agents' answers ended at the token limit; nothing if none did."""
     agents = {row.agent for row in rows if "length" in row.finish[-1:]}
     return {"cut": len(agents)} if agents else {}
 
 
 def _used(
-    rows: Sequence[Trajectory], lineup: Lineup, spoken: Mapping[str, TokenCodec]
+    rows: Sequence[Trajectory], lineup: Lineup, codecs: Mapping[str, TokenCodec]
 ) -> dict[str, list[float]]:
     """Policy -> [prompt tokens, sampled tokens]."""
     used: dict[str, list[float]] = {}
     for row in rows:
-        own = lineup.policies[row.role]
-        unit = tokens_per_count(spoken[row.role])
-        spent = used.setdefault(own[_place(row.agent) % len(own)].name, [0.0, 0.0])
+        players = lineup.policies[row.role]
+        unit = units_per_token(codecs[row.role])
+        player = players[_agent_number(row.agent) % len(players)]
+        spent = used.setdefault(player.name, [0.0, 0.0])
         for start, end in row.turns:
             # Each call is charged its whole context, as servers bill it.
             spent[0] += start / unit
@@ -351,7 +355,7 @@ def _used(
     return used
 
 
-def _kept(row: Trajectory, name: str) -> Any:
+def _extra_value(row: Trajectory, name: str) -> Any:
     if name == "tokens":
         return row.tokens.tolist()
     return mean_probability(row) if name == "probability" else float(row.info[name])
@@ -363,6 +367,6 @@ def mean_probability(row: Trajectory) -> float:
     return float(np.exp(sampled).mean()) if len(sampled) else 0.0
 
 
-def _place(agent: str) -> int:
+def _agent_number(agent: str) -> int:
     number = agent.rpartition("_")[2]
     return int(number) if number.isdecimal() else 0

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.evaluation.compare import inherited
-from coterie.evaluation.compare.inherited import Inherited, checking, parse, sampling
+from coterie.evaluation.compare import inherited_settings
+from coterie.evaluation.compare.inherited_settings import Inherited, checking, parse, sampling
 from coterie.evaluation.compare.suite import SuiteComparison
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 
@@ -23,7 +23,7 @@ def of_run(roles: Mapping[str, Mapping[str, Any]], **evaluation: float) -> Inher
     settings: TrainSettings = dataclasses.replace(
         DEFAULT, agents=agents, eval=dataclasses.replace(DEFAULT.eval, **evaluation)
     )
-    return inherited._from_settings("runs/x", settings)
+    return inherited_settings._from_settings("runs/x", settings)
 
 
 def test_roles_that_agree_say_how_a_benchmark_samples() -> None:

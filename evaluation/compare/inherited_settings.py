@@ -1,4 +1,4 @@
-"""Prompt settings and token limits that a benchmark takes from a run or a preset."""
+"""Settings that a comparison inherits from runs or a preset: prompts, token limits, sampling."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from coterie.training.config.train_settings import Choice, TrainSettings, defaul
 from coterie.training.run.directory import RunDirectory
 
 _LIMIT = "max_new_tokens"
-# Prompt settings of an environment; token limits go with a model into any environment.
+# Prompt settings stay in their environment; token limits follow a model into any environment.
 _PROMPTING = (
     "prompt_style",
     "opens_thinking",
@@ -45,7 +45,7 @@ class Inherited:
     """Used in evaluation, like ``top_p``; None: its roles have different ones."""
     top_p: float | None
     checker: str
-    """What decides there whether an answer is right (``--scoring.checker``)."""
+    """Checker of answers (``--scoring.checker``)."""
 
 
 def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[Inherited]:
@@ -70,13 +70,14 @@ def preset_settings(name: str) -> TrainSettings:
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
 
-def preset_questions(name: str, given: Collection[str] = ()) -> dict[str, int]:
-    """How many questions and responses a paper measures with: the whole of a test set, of a set
-    that also trains what it holds out. Nothing for the tiny team's presets.
+def preset_questions(name: str, typed_flags: Collection[str] = ()) -> dict[str, int]:
+    """Numbers of questions and responses of a paper; nothing for the tiny team's presets.
+
+    A test set is used whole, and a training set as far as it is held out.
 
     Args:
-        name: of the preset.
-        given: flags on the command line; ``--questions`` is about all sets.
+        name: name of the preset.
+        typed_flags: flags of the command line; ``--questions`` overrides the numbers of all sets.
     """
     if preset_called(name).own:
         return {}
@@ -84,60 +85,57 @@ def preset_questions(name: str, given: Collection[str] = ()) -> dict[str, int]:
     env = vars(paper.env) if paper.env else {}
     samples = env.get("eval_traces") or env.get("eval_samples")
     values = {"samples": samples} if samples else {}
-    if "--questions" not in given:
+    if "--questions" not in typed_flags:
         values |= {"questions": 0, "held_out": paper.problems.held_out or 0}
     return values
 
 
 def preset_comparison(name: str) -> dict[str, Any]:
-    """The paper's own comparison: settings of ``benchmark.py`` by name.
-
-    Args:
-        name: of the preset.
-    """
+    """Settings of ``benchmark.py`` for the paper's comparison, by name."""
     return {path: setting.value for path, setting in preset_called(name).comparison.items()}
 
 
 def preset_problems(name: str) -> tuple[str, ...]:
-    """The sets that a paper measures on.
-
-    Args:
-        name: of the preset.
-    """
+    """The sets of problems that a paper measures on."""
     paper = preset_settings(name)
     default = paper.problems.eval or (paper.problems.train,)
     return preset_comparison(name).get("problems", default)
 
 
-def sampling(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[str, float]:
-    """The common ``temperature`` and ``top_p``. Flags in ``given`` are left out, so the sources
-    may differ in them.
+def sampling(sources: Sequence[Inherited], typed_flags: Collection[str] = ()) -> dict[str, float]:
+    """The ``temperature`` and ``top_p`` on which all sources agree.
+
+    Args:
+        sources: settings of runs or of a preset.
+        typed_flags: flags of the command line; the sources may differ in these.
 
     Raises:
-        UserError: they differ, or the roles of one differ.
+        UserError: the sources differ, or the roles of one source differ.
     """
     flags = {"temperature": "--temperature", "top_p": "--top-p"}
     for name, flag in flags.items():
-        if mixed := [each for each in sources if getattr(each, name) is None and flag not in given]:
+        if mixed := [
+            each for each in sources if getattr(each, name) is None and flag not in typed_flags
+        ]:
             raise UserError(
                 f"{mixed[0].source} samples its roles at different {name}; say which with {flag}"
             )
     return {
         name: getattr(sources[0], name)
         for name, flag in flags.items()
-        if sources and _agreed(sources, name, attrgetter(name), given, flag)
+        if sources and _agreed(sources, name, attrgetter(name), typed_flags, flag)
     }
 
 
-def checking(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[str, Any]:
-    """The common checker of answers, as the setting ``scoring``; nothing where a flag in ``given``
-    decides.
+def checking(sources: Sequence[Inherited], typed_flags: Collection[str] = ()) -> dict[str, Any]:
+    """The checker on which all sources agree, as the setting ``scoring``; nothing if a flag in
+    ``typed_flags`` decides.
 
     Raises:
-        UserError: they differ.
+        UserError: the sources differ.
     """
     flag = "--scoring.checker"
-    if not sources or not _agreed(sources, "checkers", attrgetter("checker"), given, flag):
+    if not sources or not _agreed(sources, "checkers", attrgetter("checker"), typed_flags, flag):
         return {}
     return {"scoring": {"checker": sources[0].checker}}
 
@@ -145,33 +143,41 @@ def checking(sources: Sequence[Inherited], given: Collection[str] = ()) -> dict[
 def prompting(
     sources: Sequence[Inherited],
     env: str,
-    given: Collection[str] = (),
+    typed_flags: Collection[str] = (),
     flag: Callable[[str], str] = lambda name: f"--{name.replace('_', '-')}",
     *,
     whole: bool = False,
 ) -> dict[str, Any]:
-    """The settings for environment ``env``. Prompt settings come only from runs in that
-    environment; token limits come from the other runs if there is no such run.
+    """Settings of environment ``env`` that the sources determine.
+
+    Prompt settings come only from sources of that environment; token limits come from the others
+    if there is none.
 
     Args:
-        given: flags on the command line; the sources may differ in them.
+        sources: settings of runs or of a preset.
+        env: name of the environment.
+        typed_flags: flags of the command line; the sources may differ in these.
         flag: maps a setting's name to the flag that decides it.
-        whole: take all settings of runs in that environment, not only the prompt settings.
+        whole: take all settings of sources of that environment, not only the prompt settings.
 
     Raises:
-        UserError: they differ.
+        UserError: the sources differ.
     """
-    own = [source for source in sources if source.env == env]
-    limits = [source for source in own or sources if source.limit]
+    same_env = [source for source in sources if source.env == env]
+    limits = [source for source in same_env or sources if source.limit]
     values: dict[str, Any] = {}
-    if limits and _agreed(limits, _LIMIT, lambda source: source.limit, given, flag(_LIMIT)):
+    if limits and _agreed(limits, _LIMIT, lambda source: source.limit, typed_flags, flag(_LIMIT)):
         values |= {_LIMIT: limits[0].limit, "eval_max_new_tokens": limits[0].limit}
-    known = dict.fromkeys(name for source in own for name in source.settings)
+    known = dict.fromkeys(name for source in same_env for name in source.settings)
     for name in known if whole else [name for name in _PROMPTING if name in known]:
         if name not in values and _agreed(
-            own, name, lambda source, name=name: source.settings.get(name), given, flag(name)
+            same_env,
+            name,
+            lambda source, name=name: source.settings.get(name),
+            typed_flags,
+            flag(name),
         ):
-            values[name] = own[0].settings[name]
+            values[name] = same_env[0].settings[name]
     return values
 
 
@@ -182,12 +188,14 @@ def roles_of_runs(sources: Sequence[Inherited], env: str) -> tuple[str, ...]:
 
 
 def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
-    """Parse flags into settings of class ``kind``. If it has ``inherited``, the settings
-    of runs and presets override its defaults, and flags override both. If it has ``fitting``, the
-    remaining settings follow the models; a printed line names them."""
+    """Parse flags into settings of class ``kind``.
+
+    A flag overrides what ``kind.inherited`` takes from runs and presets, which overrides the
+    defaults. ``kind.fitting`` gives the defaults for the models; a printed line names them.
+    """
     parsed = parse_flags(kind, argv, prog=prog)
-    given = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
-    values = parsed.inherited(given) if hasattr(parsed, "inherited") else {}
+    typed_flags = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
+    values = parsed.inherited(typed_flags) if hasattr(parsed, "inherited") else {}
     if values:
         parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))
     if not hasattr(parsed, "fitting"):
@@ -196,7 +204,7 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     fit = {
         name: value
         for name, value in parsed.fitting().items()
-        if name not in named and f"--{name.replace('_', '-')}" not in given
+        if name not in named and f"--{name.replace('_', '-')}" not in typed_flags
     }
     if fit and (line := sentence(fit, parsed.models())):
         print(line, flush=True)
@@ -207,11 +215,11 @@ def _agreed(
     sources: Sequence[Inherited],
     name: str,
     read: Callable[[Inherited], Any],
-    given: Collection[str],
+    typed_flags: Collection[str],
     flag: str,
 ) -> bool:
-    """Whether all sources agree; False if a flag decides, UserError if they differ."""
-    if flag in given:
+    """Check that all sources agree; False if a flag decides instead."""
+    if flag in typed_flags:
         return False
     first, *others = sources
     for other in others:

@@ -1,4 +1,4 @@
-"""Figures of every system with intervals: over all questions, and over sets of problems."""
+"""Metrics of a suite's systems with intervals: over all questions, and over sets of problems."""
 
 # Q questions, R resamples, M rows, S sets, K numbers of samples
 
@@ -63,20 +63,20 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
         seed=seed,
     )
     first = sets[0]
-    singles = [place for place, system in enumerate(first) if system.alone]
+    singles = [index for index, system in enumerate(first) if system.is_single]
     best = Resampled(
-        float(np.nanmax([micro[place].value for place in singles])),
-        np.max([micro[place].replicates for place in singles], axis=0),
+        float(np.nanmax([micro[index].value for index in singles])),
+        np.max([micro[index].replicates for index in singles], axis=0),
         0,
     )
     figures: list[Figures] = []
-    for place, system in enumerate(first):
-        parts = [systems[place] for systems in sets]
+    for index, system in enumerate(first):
+        parts = [systems[index] for systems in sets]
         spent: dict[str, list[Floats]] = {}
         for part in parts:
             for name, used in part.used.items():
                 spent.setdefault(name, []).append(used)
-        # A policy has no cost on a set where it was not asked.
+        # A policy costs nothing on a set that it did not answer.
         questions = sum(len(part.score_Q) for part in parts)
         per_answer = {
             name: np.nansum(np.concatenate(used), axis=0) / max(1, questions)
@@ -85,9 +85,9 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
         figures.append(
             Figures(
                 system,
-                micro[place],
-                macro[place],
-                difference(best, micro[place]),
+                micro[index],
+                macro[index],
+                difference(best, micro[index]),
                 float(sum(used[1] for used in per_answer.values())),
                 _money(per_answer, prices),
                 float(mean_present(np.concatenate([part.seconds_Q for part in parts]))),
@@ -119,8 +119,8 @@ def resampled(
     point_SM = np.stack([mean_present(values_QM, axis=0) for values_QM in columns])
     drawn_SRM = np.stack(
         [
-            resampled_means(values, resamples=resamples, seed=derive_seed(seed, "set", place))
-            for place, values in enumerate(columns)
+            resampled_means(values, resamples=resamples, seed=derive_seed(seed, "set", index))
+            for index, values in enumerate(columns)
         ]
     )
     count_SM = np.stack([(~np.isnan(values_QM)).sum(axis=0) for values_QM in columns])
@@ -129,13 +129,13 @@ def resampled(
     macro: list[Resampled] = []
     for m, count in enumerate(count_SM.sum(axis=0).tolist()):
         share_S1 = share_SM[:, m, None]
-        asked_S = count_SM[:, m] > 0
-        drawn_SR = drawn_SRM[asked_S, :, m]
-        whole_R = (share_S1[asked_S] * drawn_SR).sum(axis=0) if count else drawn_SRM[0, :, m]
+        measured_S = count_SM[:, m] > 0
+        drawn_SR = drawn_SRM[measured_S, :, m]
+        whole_R = (share_S1[measured_S] * drawn_SR).sum(axis=0) if count else drawn_SRM[0, :, m]
         each_R = drawn_SR.mean(axis=0) if count else whole_R
-        weighted = (share_SM[asked_S, m] * point_SM[asked_S, m]).sum() if count else np.nan
+        weighted = (share_SM[measured_S, m] * point_SM[measured_S, m]).sum() if count else np.nan
         micro.append(Resampled(float(weighted), whole_R, count))
-        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, int(asked_S.sum())))
+        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, int(measured_S.sum())))
     return micro, macro
 
 
@@ -169,32 +169,35 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
         seed: of the bootstrap.
     """
     policies = list(sets[0])
-    samples = min(own.samples for answered in sets for own in answered.values())
+    samples = min(responses.samples for answered in sets for responses in answered.values())
     columns: list[Floats] = []
     binary = are_binary(sets)
     for answered in sets:
-        correct = {name: own.correct_QN for name, own in answered.items()}
-        own = [pass_at_k(correct[name], k) for name in policies for k in range(1, samples + 1)]
+        correct = {name: responses.correct_QN for name, responses in answered.items()}
+        single = [pass_at_k(correct[name], k) for name in policies for k in range(1, samples + 1)]
         team = [team_pass_at_k(correct, k) for k in range(1, samples + 1) if binary]
-        columns.append(np.stack([*own, *team], axis=1))
+        columns.append(np.stack([*single, *team], axis=1))
     micro, _ = resampled(columns, resamples=resamples, seed=seed)
     by_policy = {
-        name: micro[place * samples : (place + 1) * samples] for place, name in enumerate(policies)
+        name: micro[index * samples : (index + 1) * samples] for index, name in enumerate(policies)
     }
     together = micro[len(policies) * samples :]
     control: list[Resampled] = []
     for k in range(1, samples // len(policies) + 1 if binary else 1):
-        alone = [by_policy[name][k * len(policies) - 1] for name in policies]
-        best_R = np.max([policy.replicates for policy in alone], axis=0)
-        best = float(np.nanmax([policy.value for policy in alone]))
-        control.append(Resampled(best, best_R, alone[0].count))
+        # pass@(kM) of a single policy has as many candidates as k samples of each of M policies.
+        single = [by_policy[name][k * len(policies) - 1] for name in policies]
+        best_R = np.max([policy.replicates for policy in single], axis=0)
+        best = float(np.nanmax([policy.value for policy in single]))
+        control.append(Resampled(best, best_R, single[0].count))
     gain = [difference(c, t) for c, t in zip(control, together)]
     return PassAtK(by_policy, together, control, gain)
 
 
 def are_binary(sets: Sequence[Mapping[str, Responses]]) -> bool:
     """Whether every score is 0 or 1."""
-    return all(is_binary(own.correct_QN) for answered in sets for own in answered.values())
+    return all(
+        is_binary(responses.correct_QN) for answered in sets for responses in answered.values()
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Metrics of EAPO's systems, computed from their responses."""
+"""Metrics and tables of EAPO's systems, computed from their responses."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,34 +7,34 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from coterie.evaluation.compare.output import figure_cell, interval_cell, make_table
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.evaluation import column_means
 from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
 from coterie.evaluation.metrics.passk import pass_at_k
+from coterie.evaluation.table import figure_cell, interval_cell, make_table
 
 Figures = Mapping[str, Any]
-"""JSON names of the metrics: ``avg@n`` and ``pass@n``, resampled; ``f1``, the paper's reward;
-``variance`` of correctness, between and within questions, and ``f1_variance``; ``tokens`` that the
-policy wrote for one answer, and ``expert_tokens`` in its context."""
+"""Metrics by their names in JSON: ``avg@n`` and ``pass@n`` with resamples; ``f1``, the paper's
+reward; ``variance`` of correctness, between and within questions, and ``f1_variance``; ``tokens``
+that the policy wrote for one answer, and ``expert_tokens`` in its context."""
 
 
-def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figures:
-    """Return means over questions; kept per question, so that two systems' resamples pair up.
+def measure_responses(responses: Responses | None, resamples: int, seed: int) -> Figures:
+    """Means over questions; two systems have paired resamples.
 
     Args:
-        own: a system's responses.
+        responses: a system's responses.
         resamples: number of bootstrap resamples over questions.
         seed: seed of the resamples.
     """
-    assert own is not None, "a system of one lineup"
-    score_QN = own.correct_QN
+    assert responses is not None, "a system of one lineup"
+    score_QN = responses.correct_QN
     mean, passed = (
         column_means({"": column_Q}, resamples, seed)[""]
         for column_Q in (mean_at_n(score_QN), pass_at_k(score_QN, score_QN.shape[1]))
     )
     means = {
-        name: float(mean_present(mean_at_n(own.measured[name])))
+        name: float(mean_present(mean_at_n(responses.measured[name])))
         for name in ("f1", "response_tokens", "expert_tokens")
     }
     return {
@@ -42,15 +42,15 @@ def measure_responses(own: Responses | None, resamples: int, seed: int) -> Figur
         "pass@n": passed,
         "f1": means["f1"],
         "variance": variance(score_QN),
-        "f1_variance": variance(own.measured["f1"]),
+        "f1_variance": variance(responses.measured["f1"]),
         "tokens": means["response_tokens"],
         "expert_tokens": means["expert_tokens"],
     }
 
 
 def mean_of_sets(figures_by_set: Sequence[Figures]) -> dict[str, float]:
-    """Return the unweighted mean over sets, as the paper's "Avg" has it (arXiv:2509.23730, table
-    1): of F1 ("Pass@32" there), of its variance between questions ("Var"), and of correctness."""
+    """Unweighted means over sets, the paper's "Avg" (arXiv:2509.23730, table 1): of F1 ("Pass@32"
+    there), of its variance between questions ("Var"), and of correctness."""
     return {
         "avg@n": float(np.mean([figures["avg@n"].value for figures in figures_by_set])),
         "f1": float(np.mean([figures["f1"] for figures in figures_by_set])),
@@ -59,7 +59,7 @@ def mean_of_sets(figures_by_set: Sequence[Figures]) -> dict[str, float]:
 
 
 def means_table(means_by_label: Mapping[str, Mapping[str, float]], title: str) -> Table:
-    """Build the table of means over sets."""
+    """The table of means over sets."""
     return make_table(
         title,
         "system",
@@ -72,7 +72,7 @@ def means_table(means_by_label: Mapping[str, Mapping[str, float]], title: str) -
 
 
 def figures_table(figures_by_label: Mapping[str, Figures], title: str) -> Table:
-    """Build a table with one line per system; ``tokens``: the policy's plus its experts'."""
+    """A table with one line per system; ``tokens``: the policy's plus its experts'."""
     return make_table(
         title,
         "system",
@@ -95,7 +95,7 @@ def figures_table(figures_by_label: Mapping[str, Figures], title: str) -> Table:
 
 
 def f1_table(figures_by_label: Mapping[str, Figures]) -> Table:
-    """Build the table of the paper's metrics: mean F1, and its variance between questions."""
+    """The table of the paper's metrics: mean F1, and its variance."""
     return make_table(
         "F1",
         "system",

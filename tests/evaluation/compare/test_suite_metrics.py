@@ -8,12 +8,18 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coterie.evaluation.compare.figures import differences, measure_rows, pairs, passes, resampled
 from coterie.evaluation.compare.responses import Responses
+from coterie.evaluation.compare.suite_metrics import (
+    differences,
+    measure_rows,
+    pairs,
+    passes,
+    resampled,
+)
 from coterie.evaluation.compare.suite_scores import reliability, shares
 from coterie.evaluation.compare.suite_tables import difference_table, pair_table
 from coterie.evaluation.compare.systems import System
-from coterie.evaluation.table import as_json
+from coterie.evaluation.json_values import as_json
 
 HOW = {"resamples": 400, "seed": 0}
 
@@ -47,8 +53,11 @@ def test_the_difference_is_paired_and_knows_that_the_best_was_chosen() -> None:
     noise = (rng.random(60) < 0.5).astype(float)
     own, other = noise, 1 - noise
     better = np.clip(own + 0.2, 0, None)
-    alone = [system("own", own.tolist(), alone=True), system("other", other.tolist(), alone=True)]
-    sets = [[*alone, system("better", better.tolist())]]
+    single = [
+        system("own", own.tolist(), is_single=True),
+        system("other", other.tolist(), is_single=True),
+    ]
+    sets = [[*single, system("better", better.tolist())]]
     rows = {row.system.name: row for row in measure_rows(sets, {}, **HOW)}
     assert rows["own"].over_best.interval()[1] == 0.0
     best = max(own.mean(), other.mean())
@@ -64,7 +73,7 @@ def test_two_systems_are_compared_question_by_question() -> None:
     # The second is right on one question more; both vary alike over the others.
     first, second = [0.0, 1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0, 1.0]
     rows = measure_rows(
-        [[system("a", first, alone=True), system("b", second, alone=True)]], {}, **HOW
+        [[system("a", first, is_single=True), system("b", second, is_single=True)]], {}, **HOW
     )
     ((pair, change),) = differences(rows).items()
     assert pair == ("a", "b")
@@ -79,7 +88,7 @@ def test_two_systems_are_compared_question_by_question() -> None:
 
 
 def test_marks_and_money() -> None:
-    sets = [[system("a", [0.0] * 8, alone=True), system("b+a", [1.0] * 8)]]
+    sets = [[system("a", [0.0] * 8, is_single=True), system("b+a", [1.0] * 8)]]
     first, second = measure_rows(sets, {"a": (1.0, 10.0), "b": (0.0, 50.0)}, **HOW)
     assert not first.marked
     assert second.marked

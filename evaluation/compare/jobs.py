@@ -1,4 +1,4 @@
-"""What to sample: the policy of each role, the environment, the problems and the file."""
+"""Sampling jobs: who answers which questions, and where the responses are stored."""
 
 import hashlib
 import json
@@ -12,6 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from coterie.datatypes import Problem, UserError
+from coterie.evaluation.compare.output import show_plain
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import (
     Completions,
@@ -20,7 +21,7 @@ from coterie.evaluation.compare.responses import (
     responses,
     score_team,
 )
-from coterie.evaluation.compare.settings import Asking
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source, trains_on
 from coterie.problems.source import ProblemSet
@@ -29,8 +30,8 @@ from coterie.rewards.grading.checkers import DEFAULT
 from coterie.training.config.serialize import to_plain
 from coterie.training.run.cut_off import cut_off, limit_of
 
-# Nothing is trained here, so no problem has to be kept for training.
-_NOBODY = ProblemSet("nobody trains", ())
+# Nothing trains here, so no problem has to be kept for training.
+_NO_TRAINING = ProblemSet("nobody trains", ())
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Questions:
         return f"{readable}-{hashlib.sha256(self.name.encode()).hexdigest()[:6]}"
 
 
-def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
+def open_questions(names: Sequence[str], settings: ComparisonSettings) -> list[Questions]:
     """The first questions of every set; a larger number extends the same list.
 
     Raises:
@@ -66,13 +67,13 @@ def open_questions(names: Sequence[str], settings: Asking) -> list[Questions]:
             count = settings.held_out
         if source.size is not None:
             count = min(count or source.size, source.size)
-        problems, _ = hold_out(source, _NOBODY, count or None, settings.seed)
+        problems, _ = hold_out(source, _NO_TRAINING, count or None, settings.seed)
         opened.append(Questions(name, problems, source.fingerprint))
     return opened
 
 
 def further_questions(
-    scored: Sequence[Questions], source: str, count: int, settings: Asking
+    scored: Sequence[Questions], source: str, count: int, settings: ComparisonSettings
 ) -> Questions | None:
     """Draw at most ``count`` questions that are not scored.
 
@@ -88,16 +89,18 @@ def further_questions(
     taken = {problem_key(problem) for questions in scored for problem in questions.problems}
     drawn_by_key: dict[str, Problem] = {}
     names = [source] if source else [questions.name for questions in scored]
-    for place, name in enumerate(names):
-        wanted = count * (place + 1) // len(names) - len(drawn_by_key)
+    for index, name in enumerate(names):
+        # Equal shares of the sets; a set that has too few leaves its share to the next.
+        wanted = count * (index + 1) // len(names) - len(drawn_by_key)
         opened = open_source(name, purpose="train" if source else "eval", seed=settings.seed)
         if opened.size is not None or source:
             excluded = frozenset((*taken, *drawn_by_key))
             drawn = sample(opened, wanted, settings.seed, excluded)
             problems = [drawn[index] for index in range(drawn.size or 0)]
         else:
-            asked = len(scored[place].problems)
-            problems = hold_out(opened, _NOBODY, asked + wanted, settings.seed)[0][asked:]
+            # A generator goes on after the questions that are scored.
+            used = len(scored[index].problems)
+            problems = hold_out(opened, _NO_TRAINING, used + wanted, settings.seed)[0][used:]
         drawn_by_key |= {problem_key(problem): problem for problem in problems}
     fingerprint = hashlib.sha256("\n".join(drawn_by_key).encode()).hexdigest()
     return (
@@ -126,13 +129,13 @@ class Lineup:
     """Key of the random stream; lineups with the same key share their seeds."""
     answers: int = 1
     """Responses per episode."""
-    keeps: tuple[str, ...] = ()
-    """Extra values to store with a response: names that the environment reports, ``probability``
+    extra_values: tuple[str, ...] = ()
+    """Further values to store with a response: names that the environment reports, ``probability``
     and ``tokens``."""
     replies: Mapping[str, Sequence[str]] | None = None
     """Problem id -> fixed replies of the experts in seat order; the experts are not sampled."""
     silent: tuple[str, ...] | None = None
-    """Roles that answer with nothing. Asking any other role without a policy is an error. None: all
+    """Roles that answer with nothing. Asking another role without a policy is an error. None: all
     roles without a policy are silent."""
     roles: tuple[str, ...] = ()
     """Custom roles of the environment; empty: its default roles."""
@@ -142,7 +145,7 @@ class Lineup:
     @property
     def needed(self) -> dict[str, NamedPolicy]:
         """All policies of the lineup by name."""
-        return {policy.name: policy for own in self.policies.values() for policy in own}
+        return {policy.name: policy for players in self.policies.values() for policy in players}
 
 
 @dataclass(frozen=True)
@@ -174,10 +177,10 @@ class Job:
         ]
 
     def cut_off(self, flag: str) -> str:
-        """A sentence on the stored answers that were cut off; empty where few were.
+        """A sentence on the stored answers that were cut off; empty if they are few.
 
         Args:
-            flag: sets the limit.
+            flag: the flag that sets the limit.
         """
         records = self.read().values()
         answers = sum(len(record.get("earned") or ()) or 1 for record in records)
@@ -197,8 +200,8 @@ class Job:
         """
         names, records = policies or list(self.lineup.needed), self.read()
         if self.lineup.team:
-            worth = score or (lambda record: score_team(record, self.lineup.role, self.title))
-            records = {key: {**record, "correct": worth(record)} for key, record in records.items()}
+            score = score or (lambda record: score_team(record, self.lineup.role, self.title))
+            records = {key: {**record, "correct": score(record)} for key, record in records.items()}
         answers = responses(records, self.questions.problems, self.samples, names)
         if np.isnan(answers.correct_QN).all():
             raise UserError(f"{self.title}: nothing was answered; look at the failures above")
@@ -208,7 +211,7 @@ class Job:
 def make_job(
     lineup: Lineup,
     questions: Questions,
-    settings: Asking,
+    settings: ComparisonSettings,
     folder: Path,
     *,
     title: str,
@@ -224,8 +227,8 @@ def make_job(
             with other settings get another file instead of an error.
     """
     who = {
-        role: [[policy.name, policy.identity] for policy in own]
-        for role, own in lineup.policies.items()
+        role: [[policy.name, policy.identity] for policy in players]
+        for role, players in lineup.policies.items()
     }
     identity: dict[str, Any] = {
         "policies": who,
@@ -256,13 +259,13 @@ def why_unplayed(role: str, title: str) -> str:
     )
 
 
-def ask_missing(
-    jobs: Sequence[Job], settings: Asking, console: Console, limited_by: str = ""
+def sample_missing(
+    jobs: Sequence[Job], settings: ComparisonSettings, console: Console, limited_by: str = ""
 ) -> None:
-    """Sample the missing responses of the jobs, and name those with many answers cut off.
+    """Sample the missing responses of the jobs, and name the jobs with many answers cut off.
 
     Args:
-        limited_by: the flag that limits their length; empty: none does.
+        limited_by: the flag that limits the length of answers; empty: none does.
 
     Raises:
         UserError: stored responses were sampled with other settings, or are damaged.
@@ -270,9 +273,9 @@ def ask_missing(
     missing = [job for job in jobs if job.missing()]
     if missing:
         # Import torch and transformers only if something has to be sampled.
-        from coterie.evaluation.compare.ask import ask
+        from coterie.evaluation.compare.sample_responses import sample_jobs
 
-        ask(missing, settings, console)
+        sample_jobs(missing, settings, console)
     for job in jobs:
         if sentence := job.cut_off(limited_by):
-            console.print(f"{job.title}: {sentence}", soft_wrap=True, markup=False, highlight=False)
+            show_plain(console, f"{job.title}: {sentence}")
