@@ -1,7 +1,7 @@
 """The end of a run: its models, ``summary.json`` and the final table.
 
 The rows of the table come from the environment's evaluation, the columns from
-:func:`coterie.evaluation.table.comparison`.
+:func:`coterie.evaluation.run_table.comparison`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
