@@ -15,7 +15,8 @@ class LearnerSettings(Validated):
     """The optimizer of each trained role. The defaults suit full training of the tiny models."""
 
     lr: Annotated[float, Gt(0)] = 1e-3
-    """Peak learning rate; 1e-6 is usual for full weights of billions, 1e-5 for LoRA on them."""
+    """Peak learning rate, which suits tiny models; larger ones have rates by size."""
+    # training/config/model_defaults.py has these rates.
     betas: Annotated[tuple[float, float], Interval(ge=0, lt=1)] = (0.9, 0.98)
     """Decay rates of AdamW's two moments."""
     weight_decay: Annotated[float, Ge(0)] = 0.0

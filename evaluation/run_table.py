@@ -1,7 +1,8 @@
 """The table that a run ends with: before against after.
 
 A column is a heading in :data:`HEADINGS`, a field of :class:`Line` that :func:`lines` fills, and a
-cell in :func:`comparison`. The rows are ``Evaluation.rows`` of the environment.
+cell in :func:`comparison`; the model card (``extras/ops/model_card.py``) prints the same columns.
+The rows are ``Evaluation.rows`` of the environment.
 """
 
 import math

@@ -258,7 +258,8 @@ class Session(AbstractContextManager["Session"]):
 
 
 def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session:
-    """Start a new run, or continue one from its last checkpoint.
+    """Start a new run, or continue one from its last checkpoint (the order of a resume is in
+    :mod:`coterie.training.run.checkpointer`).
 
     Raises:
         UserError: a part cannot be loaded, started or restored, or a process of it dies.

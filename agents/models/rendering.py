@@ -1,4 +1,4 @@
-"""Renders chat templates in a separate process, with limits on time and memory.
+"""Runs the code of chat templates in a separate process, with limits on time and memory.
 
 :mod:`coterie.agents.models.codec` uses it once for each tokenizer to learn the template's markup,
 and puts prompts into that markup itself.

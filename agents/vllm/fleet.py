@@ -1,6 +1,7 @@
 """The engines of a team: which roles share one, and how they start, refresh and rest.
 
-:func:`transfer_of` chooses how full weights reach an engine (:mod:`coterie.agents.vllm.versions`).
+:func:`transfer_of` chooses how full weights reach an engine; the ways are those
+of :mod:`coterie.agents.vllm.weight_updates`.
 """
 
 import dataclasses
@@ -26,7 +27,7 @@ from coterie.agents.vllm.processes import engine_environment, memory_folder
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.agents.vllm.spec import EngineSpec, Transfer
 from coterie.agents.vllm.turns import Turns
-from coterie.agents.vllm.versions import (
+from coterie.agents.vllm.weight_updates import (
     AdapterVersions,
     EngineCheckpoints,
     FrozenAdapter,

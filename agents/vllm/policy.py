@@ -14,7 +14,7 @@ from coterie.agents.sampling.stops import StopFinder
 from coterie.agents.vllm.engine import Engine
 from coterie.agents.vllm.spec import sampling_params
 from coterie.agents.vllm.turns import Turns
-from coterie.agents.vllm.versions import Versions
+from coterie.agents.vllm.weight_updates import Versions
 from coterie.datatypes import Completion, FinishReason, PolicyFailure, Prompt, Sampling
 
 

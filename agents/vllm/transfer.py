@@ -1,7 +1,7 @@
 """Sends full weights from GPU to GPU: by handles to memory on a shared GPU (:func:`send_handles`),
 or by NCCL between GPUs (:func:`join`, :func:`open_trainer`, :func:`receive`).
 
-The other ways, through files, are in :mod:`coterie.agents.vllm.versions`;
+The other ways, through files, are in :mod:`coterie.agents.vllm.weight_updates`;
 :func:`coterie.agents.vllm.fleet.transfer_of` chooses.
 """
 

@@ -4,7 +4,7 @@ CoRe, arXiv:2601.21600, algorithm 1 and appendix A.1. Arithmetic in a hint can s
 answer; :func:`coterie.envs.reasoning.leaks` measures that.
 """
 
-# B cold traces in agent order
+# Shapes: B cold traces, in agent order
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence

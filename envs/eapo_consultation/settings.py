@@ -152,7 +152,8 @@ _HALVINGS = 200
 # EAPO, arXiv:2509.23730, section 2.3: a reply enters with probability 1 / s in training step s.
 @dataclass(frozen=True)
 class Fading:
-    """One schedule. With the defaults the acceptance in step s is 1 / s."""
+    """One schedule; an instance without arguments is the paper's 1 / s. A run's default is the
+    setting ``schedule``, see :func:`fading_of`."""
 
     schedule: Schedule = "inv"
     rate: float = 0.02

@@ -85,7 +85,7 @@ class AnswerScorer:
     def check(self, response: str, problem: Problem) -> Verdict:
         """Extract the answer of ``response`` and compare it with the gold answer.
 
-        A broken-off response is wrong because it states no answer; ``Checker._draft`` decides this.
+        A response that breaks off before it states an answer is wrong; ``Checker._draft`` decides.
         """
         return self._check([(response, problem)])[0]
 

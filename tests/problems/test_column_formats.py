@@ -8,7 +8,7 @@ from coterie.problems import opening
 from coterie.problems.column_formats import BY_NAME, read_row, recognise
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.hub import HUB_SETS
-from coterie.problems.readers import bare_problem
+from coterie.problems.row_readers import bare_problem
 
 # One synthetic row of each format as the hub publishes it, and the problem that it must become.
 

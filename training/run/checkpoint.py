@@ -2,7 +2,7 @@
 
 ::
 
-    checkpoints/step-000150/            before step 1 of a run with a warm-up: warmup-000020/
+    checkpoints/step-000150/            during the warm-up: warmup-000020/
         state.json                      position, log sizes, counters (Progress); updates of each
                                         role that learns, steps of its moments, number format
         rng.safetensors                 torch's generator
@@ -10,14 +10,15 @@
         alice/optimizer.safetensors     moments by parameter name
         SHA256SUMS                      of all these, config.json and the stored evaluations
 
-Who writes it: ``Session.checkpoint`` every ``--checkpoint-every`` steps and after the last one, and
-``train.py`` when the user interrupts. Both call ``Checkpointer.save``, which adds the log sizes and
-the token counts and calls :func:`save`. A role's folder is filled by
-:class:`coterie.agents.team.trained_role.TrainedRole`. Frozen roles are not in it: their models are
-loaded from where they came from, and ``environment.json`` has their checksums.
+Who writes it: ``Session.checkpoint`` every ``--checkpoint-every`` steps and after the last one,
+``Session.warm_up`` likewise, and ``train.py`` when the user interrupts. All call
+``Checkpointer.save``, which adds the log sizes and the token counts and calls :func:`save`. A
+role's folder is filled by :class:`coterie.agents.team.trained_role.TrainedRole`. Frozen roles are
+not in it: their models are loaded from where they came from, and ``environment.json`` has their
+checksums.
 
-A checkpoint is written to a hidden folder and renamed, so a kill leaves the one before. It is
-synced to the disk before an older one is deleted, so a power cut does too.
+A checkpoint is written to a hidden folder and renamed, so a kill leaves the previous one
+intact. It is synced to the disk before an older one is deleted, so a power cut leaves one, too.
 """
 
 import json

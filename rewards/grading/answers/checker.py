@@ -175,7 +175,7 @@ class Checker:
             stated = Candidate(0, found)
         answer = (stated.value or None) if stated else None
         if stated is None or answer is None:
-            # A broken-off answer is wrong because it states none.
+            # So a response that breaks off before its answer is wrong.
             return Verdict(False, None, "none")
         if len(answer) > MAX_RAW:
             return Verdict(False, answer, "refused")

@@ -13,7 +13,7 @@ from coterie.agents.models.locate import TINY
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.vllm.fleet import Fleet, Seat, transfer_of
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.agents.vllm.versions import EngineCheckpoints
+from coterie.agents.vllm.weight_updates import EngineCheckpoints
 from coterie.datatypes import UserError
 
 LORA = LoraSpec(rank=4)

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from coterie.agents.models.spec import LoraSpec
-from coterie.agents.vllm.versions import AdapterVersions, EngineCheckpoints, FullWeights
+from coterie.agents.vllm.weight_updates import AdapterVersions, EngineCheckpoints, FullWeights
 
 
 class Engine:
