@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem
-from coterie.problems import options, row_readers
+from coterie.problems import options
+from coterie.problems import row_readers as readers
 from coterie.problems.canonical import canonical
 from coterie.problems.columns import QUESTIONS, with_passages
 from coterie.problems.gold import Answers, UnusableRowError, in_words, listed
@@ -145,13 +146,13 @@ def pair_format(question: str | Sequence[str], answer: str) -> Format:
         default: Answers = "any" if answer in _ANY or any(map(in_words, lists)) else "all"
         meaning = "any one is right" if default == "any" else "all are wanted"
         note = f"where {answer!r} lists several answers, {meaning} (--problems.answers)"
-        return replace(form, read=row_readers.pair(columns, answer, default), notes=(note,))
+        return replace(form, read=readers.pair(columns, answer, default), notes=(note,))
 
     form = Format(
         f"{'+'.join(columns)}+{answer}",
         (*columns, answer),
-        row_readers.pair(columns, answer),
-        optional=row_readers.ALIASES,
+        readers.pair(columns, answer),
+        optional=readers.ALIASES,
         settle=settle,
     )
     return form
@@ -197,7 +198,7 @@ def _choice_format(question: tuple[str, ...], source: Source, golds: tuple[str, 
             except UnusableRowError:
                 continue  # the reader refuses it later, with its line number
         found = options.settle(cases, golds, digits=digits)
-        read = row_readers.choice(question, source.read, golds, found, digits=digits)
+        read = readers.choice(question, source.read, golds, found, digits=digits)
         return replace(form, read=read, notes=(*form.notes, *_index_notes(found, rows)))
 
     columns = (*question, *source.columns)
@@ -206,7 +207,7 @@ def _choice_format(question: tuple[str, ...], source: Source, golds: tuple[str, 
     form = Format(
         _CHOICES.get(columns, "+".join(columns)),
         tuple(dict.fromkeys(columns)),
-        row_readers.choice(question, source.read, golds, how, digits=digits),
+        readers.choice(question, source.read, golds, how, digits=digits),
         optional=golds,
         permute=source.permute,
         settle=settle,
@@ -292,42 +293,42 @@ PUBLISHED: tuple[Format, ...] = (
     Format(
         "gpqa",
         ("Question", "Correct Answer", *(f"Incorrect Answer {n}" for n in (1, 2, 3))),
-        row_readers.gpqa,
+        readers.gpqa,
         permute=True,
         closed=True,
     ),
     _medmcqa(),
-    Format("dapo", ("prompt", "reward_model"), row_readers.dapo, deduplicate=True),
-    Format("humaneval", ("prompt", "test", "entry_point", "canonical_solution"), row_readers.humaneval,
+    Format("dapo", ("prompt", "reward_model"), readers.dapo, deduplicate=True),
+    Format("humaneval", ("prompt", "test", "entry_point", "canonical_solution"), readers.humaneval,
            closed=True),
-    Format("mbppplus", ("prompt", "code", "test", "test_list"), row_readers.mbppplus, closed=True),
-    Format("hle", ("question", "answer", "answer_type", "image"), row_readers.hle, closed=True),
-    Format("hotpotqa", ("question", "answer", "supporting_facts"), row_readers.short("question", "qa"),
+    Format("mbppplus", ("prompt", "code", "test", "test_list"), readers.mbppplus, closed=True),
+    Format("hle", ("question", "answer", "answer_type", "image"), readers.hle, closed=True),
+    Format("hotpotqa", ("question", "answer", "supporting_facts"), readers.short("question", "qa"),
            passages=("context",)),
-    Format("simpleqa", ("problem", "answer", "metadata"), row_readers.short("problem", "judged")),
-    Format("svamp", ("Body", "Question", "Answer"), row_readers.svamp),
-    Format("asdiv", ("body", "question", "answer"), row_readers.asdiv),
-    Format("squad", ("question", "answers"), row_readers.any_of("question", row_readers.squad, "qa"),
+    Format("simpleqa", ("problem", "answer", "metadata"), readers.short("problem", "judged")),
+    Format("svamp", ("Body", "Question", "Answer"), readers.svamp),
+    Format("asdiv", ("body", "question", "answer"), readers.asdiv),
+    Format("squad", ("question", "answers"), readers.any_of("question", readers.squad, "qa"),
            fits=_has("answers", "text")),
-    Format("triviaqa", ("question", "answer"), row_readers.any_of("question", row_readers.triviaqa, "qa"),
+    Format("triviaqa", ("question", "answer"), readers.any_of("question", readers.triviaqa, "qa"),
            fits=_has("answer", "value")),
     Format("ambigqa", ("question", "annotations"),
-           row_readers.any_of("question", row_readers.ambigqa, "qa")),
-    Format("drop", ("question", "answers_spans"), row_readers.drop),
-    Format("pubmedqa", ("question", "final_decision"), row_readers.pubmedqa,
+           readers.any_of("question", readers.ambigqa, "qa")),
+    Format("drop", ("question", "answers_spans"), readers.drop),
+    Format("pubmedqa", ("question", "final_decision"), readers.pubmedqa,
            fits=_is_yes_or_no),
 )  # fmt: skip
 """Published sets, which their columns identify."""
 
 PAIRS: tuple[Format, ...] = (
-    Format("gsm8k", ("question", "answer"), row_readers.gsm8k,
+    Format("gsm8k", ("question", "answer"), readers.gsm8k,
            fits=lambda row: isinstance(row.get("answer"), str) and "####" in row["answer"]),
-    Format("final_answer", ("question", "final_answer"), row_readers.final_answer,
+    Format("final_answer", ("question", "final_answer"), readers.final_answer,
            optional=("is_multiple_answer", "context", "error")),
     *(pair_format(question, "answer") for question in ("problem", "question", "prompt")),
     *(pair_format(question, "Answer") for question in ("Problem", "Question")),
     *(
-        Format(f"{question}+solution", (question, "solution"), row_readers.solution(question))
+        Format(f"{question}+solution", (question, "solution"), readers.solution(question))
         for question in ("problem", "prompt", "question")
     ),
     *(
@@ -337,8 +338,8 @@ PAIRS: tuple[Format, ...] = (
         if answer != "answer" or question in ("query", "instruction", "messages", "conversations")
     ),
     Format("instruction+output", ("instruction", "output"),
-           row_readers.solution("instruction", "output")),
-    *(Format(column, (column,), row_readers.chat(column)) for column in row_readers.CHATS),
+           readers.solution("instruction", "output")),
+    *(Format(column, (column,), readers.chat(column)) for column in readers.CHATS),
 )  # fmt: skip
 """Formats of a question and an answer, by the names of their columns."""
 
