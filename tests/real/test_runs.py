@@ -1,6 +1,6 @@
 """A whole run on real weights: trained, killed, resumed, evaluated, compared, reported, exported.
 
-All eighteen cases take about an hour and a half; CI runs one.
+All eighteen cases take about an hour and a half, so CI leaves them out.
 """
 
 import json
