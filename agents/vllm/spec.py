@@ -97,7 +97,7 @@ def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]
 def sampling_params(sampling: Sampling, seed: int, eos_ids: Sequence[int]) -> Any:
     """Return vLLM's ``SamplingParams``: every id that ends a turn stops, without penalties."""
     # Without vLLM pyright takes this folder for it.
-    from vllm import SamplingParams  # pyright: ignore
+    from vllm import SamplingParams  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
     from vllm.sampling_params import RequestOutputKind  # pyright: ignore[reportMissingImports]
 
     stop = [s for s in sampling.stop if s]

@@ -357,8 +357,10 @@ def _shrunk(name: str) -> list[tuple[str, ...]]:
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
+    # A line break would end the row.
     return "\n".join(
-        "| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines
+        "| " + " | ".join(cell.replace("|", r"\|").replace("\n", "<br>") for cell in line) + " |"
+        for line in lines
     )
 
 
