@@ -117,10 +117,21 @@ class Cluster:
 
     def keep(self, value: Any) -> Any:
         """Put ``value`` into Ray's store; return a reference that any number of calls can take.
-        Ray spills values to disk if the store is full."""
-        import ray
+        Ray spills values to disk if the store is full.
 
-        return ray.put(value)
+        Raises:
+            UserError: the disk is full, too.
+        """
+        import ray
+        from ray.exceptions import OutOfDiskError
+
+        try:
+            return ray.put(value)
+        except OutOfDiskError:
+            raise UserError(
+                "Ray's object store is full, and so is the disk it spills to (Ray leaves 5 % of it "
+                "free; see `df`): free some space, or start Ray with a larger --object-store-memory"
+            ) from None
 
     def meeting(self) -> str:
         """A new meeting point for the ranks of a learner: a TCP store in this process."""

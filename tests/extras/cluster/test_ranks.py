@@ -1,14 +1,16 @@
-"""Two ranks learn what one process learns: gloo between two forks of this process."""
+"""Two ranks learn what one process learns: gloo between two processes."""
 
 import copy
 import multiprocessing
 import pickle
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytest
 import torch
@@ -21,9 +23,6 @@ from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Trajectory
 from coterie.extras.cluster.worker import Rank, Worker
-
-# Where Python warns of forks in a process with threads: those of pytest do no work meanwhile.
-pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 
 FULL = {"bob": AgentSettings("tiny:bob")}
 ADAPTER = AgentSettings("tiny:alice", tuning="lora", lora_rank=4, recompute="always")
@@ -98,18 +97,37 @@ def learn(learner: Worker, steps: range) -> dict[str, Any]:
 Work = Callable[[Rank], Any]
 
 
+class ByValue:
+    """Pickles a function with its code: another process cannot import a test."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __reduce__(self) -> Any:
+        return cloudpickle.loads, (cloudpickle.dumps(self.function),)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
 @pytest.fixture
 def on_two(tmp_path: Path) -> Callable[[Work], list[Any]]:
     """What work gives on each of two ranks."""
 
     def run(work: Work) -> list[Any]:
-        context = multiprocessing.get_context("fork")
+        # Forks of a process that has no threads. This one may have Ray's, which do not survive.
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["coterie.extras.cluster.worker"])
         meeting = tmp_path / f"meeting-{len(list(tmp_path.iterdir()))}"
         pipes, processes = [], []
         for i in range(2):
             ours, theirs = context.Pipe()
+            rank = Rank(i, 2, str(meeting))
             processes.append(
-                context.Process(target=_fork, args=(work, Rank(i, 2, str(meeting)), theirs))
+                context.Process(target=ByValue(_run), args=(ByValue(work), rank, theirs))
             )
             processes[-1].start()
             theirs.close()
@@ -123,7 +141,7 @@ def on_two(tmp_path: Path) -> Callable[[Work], list[Any]]:
     return run
 
 
-def _fork(work: Work, rank: Rank, pipe: Any) -> None:
+def _run(work: Work, rank: Rank, pipe: Any) -> None:
     try:
         reply = None, work(rank)
     except BaseException:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coterie.datatypes import UserError
+from coterie.extras.cluster.actor import Cluster
 from coterie.training.session import Session
 
 pytest.importorskip("ray")
@@ -120,6 +121,17 @@ def test_what_a_cluster_cannot_hold_and_errors_in_an_actor_are_one_sentence(
 
     with pytest.raises(UserError, match="learner of bob failed: KeyError"):
         play(tmp_path / "c", *nodes.flags, "--cluster.cpus", "0.5", before=fail)
+
+
+def test_a_full_store_on_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def full(value: Any) -> None:
+        raise ray.exceptions.OutOfDiskError
+
+    monkeypatch.setattr(ray, "put", full)
+    with pytest.raises(UserError, match="the disk it spills to"):
+        Cluster.__new__(Cluster).keep(b"")
 
 
 def test_nobody_at_the_address_is_one_sentence(play: Play, tmp_path: Path) -> None:
