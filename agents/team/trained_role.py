@@ -68,8 +68,9 @@ class TrainedRole:
         return self.learner.divergences(trajectories)
 
     def save(self, directory: Path | str) -> dict[str, Any]:
-        """Write the weights (or the adapter) in their own format, and the optimizer's moments;
-        return JSON data that a resumed run also needs. Of several ranks only the first writes."""
+        """Write the weights (or the adapter) in their own format, and the tensors of
+        :meth:`state_dict`; return JSON data that a resumed run also needs. Of several ranks only
+        the first writes."""
         folder = Path(directory)
         # Collect everything before the first file is created.
         tensors, plain = self.state_dict()
@@ -94,7 +95,8 @@ class TrainedRole:
         self.load_state_dict(load_file(folder / _MOMENTS), plain)
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return the optimizer's moments by parameter name, without a copy, and counters."""
+        """Return the optimizer's moments and the algorithm's copies of past weights by name,
+        without a copy, and counters."""
         tensors, plain = self.learner.state_dict()
         if self.imitator is not None:
             own, plain[_IMITATION] = self.imitator.state_dict()

@@ -35,6 +35,7 @@ class CoreTeachingSettings(Validated):
     """K': traces per role in the second round; 0: no second round."""
     hint_probability: Share = 0.75
     """Probability that a second-round trace gets the hint."""
+    # spec.py has larger limits for models that are not tiny.
     hint_tokens: Annotated[int, Ge(1)] = 64
     """L: longest hint, in the student's tokens."""
     truncate: End = "head"

@@ -12,7 +12,7 @@
 An episode is one conversation (EAPO, arXiv:2509.23730, section 2). The policy thinks, and either
 answers or calls up to K experts at once; each expert sees only its own query. A coin for each
 reply, whose acceptance probability falls with the training step
-(:func:`coterie.envs.eapo_consultation.settings.acceptance`), decides whether the policy's context
+(:func:`coterie.envs.eapo_consultation.fading.acceptance`), decides whether the policy's context
 gets the reply. G replicas of a problem are compared with each other.
 
 Modes (``options["mode"]``): ``train``; ``eval``, without experts and with a prompt that does not
@@ -36,6 +36,7 @@ import numpy as np
 
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.conversation import ConversationEnv
+from coterie.envs.eapo_consultation.fading import acceptance, turn_budget
 from coterie.envs.eapo_consultation.lone import LoneTrace, grade_lone, lone_checks, with_lone
 from coterie.envs.eapo_consultation.messages import (
     ExpertCall,
@@ -51,9 +52,7 @@ from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.eapo_consultation.settings import (
     Consult,
     EapoConsultationSettings,
-    acceptance,
     fading_of,
-    turn_budget,
 )
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt

@@ -5,15 +5,14 @@ import math
 import pytest
 
 from coterie.envs.eapo_consultation.environment import coin, is_accepted
-from coterie.envs.eapo_consultation.settings import (
-    EapoConsultationSettings,
+from coterie.envs.eapo_consultation.fading import (
     Fading,
     acceptance,
-    fading_of,
     match_budget,
     total,
     turn_budget,
 )
+from coterie.envs.eapo_consultation.settings import EapoConsultationSettings, fading_of
 
 
 def test_totals_of_the_paper() -> None:

@@ -12,7 +12,8 @@ from coterie.cli.command_line import parse
 from coterie.cli.config_file import read_yaml
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
-from coterie.envs.eapo_consultation.settings import acceptance, fading_of
+from coterie.envs.eapo_consultation.fading import acceptance
+from coterie.envs.eapo_consultation.settings import fading_of
 from coterie.envs.presets import known, published
 from coterie.experts.naming import read_player
 from coterie.experts.settings import ServerSettings

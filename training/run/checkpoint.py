@@ -3,11 +3,14 @@
 ::
 
     checkpoints/step-000150/            during the warm-up: warmup-000020/
-        state.json                      position, log sizes, counters (Progress); updates of each
-                                        role that learns, steps of its moments, number format
+        state.json                      position, log sizes, counters (Progress); for each role
+                                        that learns its updates (all, skipped, lost), the steps and
+                                        format of its moments, the number format of its weights
         rng.safetensors                 torch's generator
         alice/model.safetensors ...     weights in their own format (peft's for an adapter)
-        alice/optimizer.safetensors     moments by parameter name
+        alice/optimizer.safetensors     moments by parameter name; copies of past weights under
+                                        reference/ and average/, where the algorithm keeps them;
+                                        moments of the warm-up under imitation/
         SHA256SUMS                      of all these, config.json and the stored evaluations
 
 Who writes it: ``Session.checkpoint`` every ``--checkpoint-every`` steps and after the last one,

@@ -3,12 +3,13 @@
 What happens on ``--resume``, in order:
 
 1. :mod:`coterie.cli.command_line` reads ``config.json``. Only ``--steps`` and the place of models
-   may change. A run that has ended leaves here.
+   may change. A run that has done all of ``--steps`` leaves here.
 2. :mod:`coterie.training.config.preflight` validates the settings and opens the problems, as for a
    new run.
 3. :func:`coterie.training.runtime.build` locks the directory, compares models and problems with
-   ``environment.json`` (:mod:`coterie.training.run.provenance`) and the files of the newest
-   checkpoint with their checksums (:func:`coterie.training.run.checkpoint.check`).
+   ``environment.json`` (:mod:`coterie.training.run.provenance`), names plug-ins that have changed,
+   and compares the files of the newest checkpoint with their checksums
+   (:func:`coterie.training.run.checkpoint.check`).
 4. :func:`coterie.training.runtime.assemble` loads every model as a new run does.
 5. :meth:`Checkpointer.restore` puts the checkpoint's weights, optimisers and generator in their
    place, cuts the logs back to their size at that moment, and moves the problem stream and the
