@@ -30,6 +30,7 @@ def _train(argv: Sequence[str]) -> int:
         return evaluate(argv)
 
     from coterie.cli.command_line import parse
+    from coterie.training.config.role_learning import roles_line
 
     settings = parse(argv)
     prepare = partial(_prepare_problems, settings, argv)
@@ -38,8 +39,9 @@ def _train(argv: Sequence[str]) -> int:
 
     problems = prepare()
     print(settings.headline(), flush=True)
-    if line := settings.loss_line():
-        print(line, flush=True)
+    for line in (settings.loss_line(), roles_line(settings)):
+        if line:
+            print(line, flush=True)
     from coterie.cli.arguments import command
     from coterie.cli.commands import Interruptible, Stop
     from coterie.training.session import open_session

@@ -19,14 +19,21 @@ from annotated_types import Ge
 
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
+from coterie.algorithms import Algorithm
 from coterie.cli.arguments import Arguments, command, program
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import show_help, wants_help
 from coterie.datatypes import UserError, unvalidated, user_path
 from coterie.envs import presets
-from coterie.training.config.model_defaults import fitted, sentence, with_short_evaluation
-from coterie.training.config.presets import lay_over
+from coterie.training.config.model_defaults import (
+    fitted,
+    role_rates,
+    sentence,
+    with_short_evaluation,
+)
+from coterie.training.config.presets import lay_over, settings_of
+from coterie.training.config.role_learning import split, with_role_learning
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import (
     Choice,
@@ -71,6 +78,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     roles = tuple(choices.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
     learners = tuple(choices.get("train_role", preset.train_role if preset else ()))  # type: ignore[arg-type]
     choice = Choice(env, algo, roles, learners, choices.get("preset"))  # type: ignore[arg-type]
+    rest, role_flags = split(rest, roles)
 
     def with_preset_and_file(default: TrainSettings) -> TrainSettings:
         default = lay_over(preset, default) if preset else default
@@ -82,6 +90,24 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     default = fitted(default, models)
     before_flags = with_preset_and_file(default)
     settings = _from_flags(before_flags, rest, has_length=bool(file and file.sets_length))
+
+    def named(name: str) -> Algorithm:
+        default = defaults(dataclasses.replace(choice, algo=name))
+        return with_limit_as_length(dataclasses.replace(settings, algo=default.algo)).algo
+
+    chosen = (
+        any(word.partition("=")[0] == "--learner.lr" for word in rest)
+        or (preset is not None and "learner.lr" in settings_of(preset, algo))
+        or (file is not None and "lr" in file.parts.get("learner", {}))
+    )
+    settings = with_role_learning(
+        settings,
+        rates={} if chosen else role_rates(settings),
+        stored=file.role_learning if file else {},
+        flags=role_flags,
+        named=named,
+        prog=_prog(choice),
+    )
     settings = with_short_evaluation(settings)
     if prints_config:
         if others := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
@@ -233,7 +259,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
         parts["env"] = default.env
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
     fields.append(("run", Annotated[RunSettings, tyro.conf.arg(name="")], default.run))
-    prog = f"{command('train.py')} --env {default.choice.env} --algo {default.choice.algo}"
+    prog = _prog(default.choice)
     if wants_help(args):
         show_help(
             fields,
@@ -242,7 +268,8 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
             description=(
                 f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
                 "Also: --roles A B ..., --train-role A ..., --preset NAME, --config FILE, "
-                "--print-config, --resume RUN_DIR."
+                "--print-config, --resume RUN_DIR; --agents.ROLE.algo NAME, --agents.ROLE.algo.* "
+                "and --agents.ROLE.learner.*, as --algo and --learner, for one role."
             ),
         )
     settings_type = dataclasses.make_dataclass("Settings", fields, frozen=True)
@@ -255,6 +282,10 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     # Flags may have changed the limit, which is the default of the length.
     has_length = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
     return settings if has_length else with_limit_as_length(settings)
+
+
+def _prog(choice: Choice) -> str:
+    return f"{command('train.py')} --env {choice.env} --algo {choice.algo}"
 
 
 def _with_required_model(agent: AgentSettings) -> AgentSettings:

@@ -21,12 +21,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import UserError
+from coterie.training.config.role_learning import FIELDS
 from coterie.training.config.serialize import nearest, override
 from coterie.training.config.train_settings import (
     Choice,
@@ -55,6 +56,20 @@ class ConfigFile:
         """Whether it sets ``algo.length``."""
         return "length" in self.parts.get("algo", {})
 
+    @property
+    def role_learning(self) -> dict[str, dict[str, Any]]:
+        """Role -> the values about its algorithm and learner."""
+        agents = self.parts.get("agents", {})
+        return {
+            role: {name: values[name] for name in FIELDS if values.get(name)}
+            for role, values in agents.items()
+            if isinstance(values, dict)
+        }
+
+    def naming(self) -> AbstractContextManager[None]:
+        """Put the path of the file before the message of an error."""
+        return _naming(self.path)
+
     def lay_over(self, default: TrainSettings) -> TrainSettings:
         """``default`` overridden by the file.
 
@@ -67,6 +82,7 @@ class ConfigFile:
                 if role not in agents:
                     raise UserError(f"no role is called {nearest(role, agents)}")
                 values = _as_table(f"agents.{role}", values, is_yaml=self.is_yaml)
+                values = {name: v for name, v in values.items() if name not in FIELDS}
                 agents[role] = override(agents[role], values, at=f"agents.{role}.")
             if default.env is None and parts.pop("env", {}):
                 raise UserError(f"{default.choice.env} has no settings: leave out env")

@@ -71,7 +71,7 @@ def parse_flags(
         args=list(argv),
         prog=prog,
         description=_wrapped(description or inspect.getdoc(kind) or ""),
-        config=(tyro.conf.AvoidSubcommands,),
+        config=(tyro.conf.AvoidSubcommands, tyro.conf.SuppressFixed),
         registry=_registry(helps=bool({"-h", "--help"} & {*argv})),
         **defaults,
     )

@@ -9,13 +9,13 @@ import numpy.typing as npt
 
 from coterie.agents.team.backend import RoleLearner
 from coterie.algorithms import (
-    Algorithm,
     Credit,
     informative_groups,
     with_divergence_penalty,
     with_overlong_penalty,
 )
 from coterie.algorithms.batching import by_agent
+from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Trajectory
 
@@ -41,7 +41,7 @@ class StepBatch:
 
 async def sample_batch(
     play: Callable[[int], Awaitable[list[Episode]]],
-    algorithm: Algorithm,
+    algorithms: RoleAlgorithms,
     key: str,
     problems: int,
     learners: Collection[str],
@@ -53,11 +53,12 @@ async def sample_batch(
 
     Args:
         play: plays this number of the next problems.
-        algorithm: says whether sampling is dynamic, and how often it is repeated.
+        algorithms: the usual one says whether sampling is dynamic, and how often it is repeated.
         key: names the groups within which rewards are compared.
         problems: number of problems in a step.
         learners: roles that learn.
     """
+    algorithm = algorithms.usual
     episodes: list[Episode] = []
     rows: list[Trajectory] = []
     step_problems: list[str] = []
@@ -65,7 +66,7 @@ async def sample_batch(
     while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
         rounds += 1
         played = await play(algorithm.generation_batch or problems)
-        penalised = [_penalise(episode, algorithm) for episode in played]
+        penalised = [_penalise(episode, algorithms) for episode in played]
         episodes += penalised
         new = _rows_to_compare(penalised, learners)
         if not algorithm.dynamic_sampling:
@@ -74,7 +75,7 @@ async def sample_batch(
         informative = informative_groups(
             [row for _, row in _rows_to_compare(played, learners)], key
         )
-        if algorithm.distillation.beta > 0:
+        if algorithms.distils:
             informative |= {row.groups[key] for _, row in new if row.reread_after is not None}
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         chosen = [(problem, row) for problem, row in new if row.groups[key] in informative]
@@ -98,8 +99,8 @@ def _rows_to_compare(
     ]
 
 
-def _penalise(episode: Episode, algorithm: Algorithm) -> Episode:
-    rows = with_overlong_penalty(episode.trajectories, algorithm)
+def _penalise(episode: Episode, algorithms: RoleAlgorithms) -> Episode:
+    rows = (with_overlong_penalty([t], algorithms.of(t.role))[0] for t in episode.trajectories)
     return dataclasses.replace(episode, trajectories=tuple(rows))
 
 
@@ -120,26 +121,32 @@ def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> S
 
 
 def with_divergences(
-    rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner], algorithm: Algorithm
+    rows: Sequence[Trajectory], learners: Mapping[str, RoleLearner], algorithms: RoleAlgorithms
 ) -> tuple[list[Trajectory], dict[str, float]]:
     """With ``--algo.kl-in-reward``, subtract the divergence from the reference from each reward.
 
     Args:
         rows: of a step.
         learners: role -> its learner, which computes the divergence of its rows.
-        algorithm: has the coefficient; with 0 the rows are unchanged.
+        algorithms: have the coefficients; with 0 the rows of a role are unchanged.
 
     Returns:
         (rows, metrics): the metric is the mean divergence over agents.
     """
-    if not algorithm.kl_in_reward:
-        return list(rows), {}
-    divergence_B = np.zeros(len(rows))
+    penalised, total, stats = list(rows), 0.0, dict[str, float]()
     for role, learner in learners.items():
+        if not (algorithm := algorithms.of(role)).kl_in_reward:
+            continue
         indices = [index for index, row in enumerate(rows) if row.role == role]
-        divergence_B[indices] = learner.divergences([rows[index] for index in indices])
-    penalised = with_divergence_penalty(rows, divergence_B.tolist(), algorithm)
-    return penalised, {"divergence": float(divergence_B.sum()) / max(1, len(by_agent(rows)))}
+        own = [rows[index] for index in indices]
+        divergence_N = learner.divergences(own)
+        for index, row in zip(
+            indices, with_divergence_penalty(own, divergence_N.tolist(), algorithm)
+        ):
+            penalised[index] = row
+        total += float(divergence_N.sum())
+        stats = {"divergence": total / max(1, len(by_agent(rows)))}
+    return penalised, stats
 
 
 def rows_of(

@@ -15,17 +15,16 @@ from coterie.agents.models.threads import fix_threads
 from coterie.agents.team.backend import LearningSetup
 from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.model_specs import pin_commits
-from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import Team, build_team
-from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.algorithms.imitation import Imitation
+from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.role_sampling import learner_temperature, role_sampling
-from coterie.training.config.run_settings import RolloutSettings, RunSettings
+from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.examiner import Examiner
 from coterie.training.hosts import load_host
@@ -46,7 +45,6 @@ from coterie.training.run.stage_progress import loading
 from coterie.training.run.summary import places_table
 from coterie.training.run.symptoms import Observer, Subject
 from coterie.training.sampling import StepSampler
-from coterie.training.warmup import WarmupSettings
 from coterie.training.warmup_stage import WarmUp
 
 T = TypeVar("T")
@@ -60,7 +58,7 @@ class Runtime:
     """The parts of a run. :attr:`closing` closes them all."""
 
     settings: RunSettings
-    algorithm: Algorithm
+    algorithms: RoleAlgorithms
     evaluate_every: int
     """Steps between evaluations; 0: none between the first and the last."""
     directory: RunDirectory
@@ -174,9 +172,7 @@ def _assemble(
     with loading(console, [agent.model for agent in agents.values()], lines=subject.large):
         team = build_team(
             agents,
-            learning=_learning(
-                settings.algo, settings.learner, rollout, agents, settings.warmup, run.steps
-            ),
+            learning=_learning(settings),
             vllm=vllm,
             seed=run.seed,
             backend=backend,
@@ -209,7 +205,7 @@ def _assemble(
         team,
         collector(sampling=role_sampling(rollout, agents)),
         problems.train,
-        settings.algo,
+        settings.algorithms,
         rollout,
         group_key=run.group_by or env.metadata.get("default_group", "problem+role"),
         replicas=rollout.replicas or int(env.metadata.get("replicas", default_replicas)),
@@ -238,7 +234,7 @@ def _assemble(
     resumed = bool(checkpointer.progress.step)
     return Runtime(
         settings=run,
-        algorithm=settings.algo,
+        algorithms=settings.algorithms,
         evaluate_every=settings.eval.every,
         directory=directory,
         console=console,
@@ -275,25 +271,18 @@ def _terms(name: str, env: Any) -> Collection[str] | None:
     return None if weighted is None else weighted(env)
 
 
-def _learning(
-    algorithm: Algorithm,
-    learner: LearnerSettings,
-    rollout: RolloutSettings,
-    agents: Mapping[str, AgentSettings],
-    warmup: WarmupSettings,
-    steps: int,
-) -> LearningSetup:
+def _learning(settings: TrainSettings) -> LearningSetup:
+    rollout, warmup = settings.rollout, settings.warmup
+    learning = {role: agent for role, agent in settings.agents.items() if agent.trained}
     return LearningSetup(
-        algorithm,
-        learner,
+        settings.algo,
+        settings.learner,
         temperature=rollout.learner_temperature or rollout.temperature,
-        total_steps=steps,
+        total_steps=settings.run.steps,
         imitation=Imitation(warmup.steps, warmup.lr) if warmup.steps else None,
-        temperatures={
-            role: learner_temperature(rollout, agent)
-            for role, agent in agents.items()
-            if agent.trained
-        },
+        temperatures={role: learner_temperature(rollout, a) for role, a in learning.items()},
+        algorithms=settings.algorithms.by_role,
+        learners={role: a.learner for role, a in learning.items() if a.learner},
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 
 from coterie.agents.team.team import Team
-from coterie.algorithms import Algorithm
+from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.datatypes import Episode, UserError, derive_seed
 from coterie.problems.stream import ProblemStream
 from coterie.rollouts import Collector, tasks_for
@@ -20,7 +20,7 @@ class StepSampler:
         team: Team,
         collector: Collector,
         stream: ProblemStream,
-        algorithm: Algorithm,
+        algorithms: RoleAlgorithms,
         settings: RolloutSettings,
         *,
         group_key: str,
@@ -33,7 +33,7 @@ class StepSampler:
             team: plays, and learns.
             collector: plays a step's episodes.
             stream: gives the problems.
-            algorithm: chooses the rows of a step.
+            algorithms: choose the rows of a step.
             settings: of rollouts.
             group_key: names the groups within which rewards are compared.
             replicas: episodes per problem.
@@ -44,7 +44,7 @@ class StepSampler:
         self.answers = settings.problems_per_step * replicas * agents
         """About how many answers a step takes."""
         self._team, self._stream = team, stream
-        self._algorithm, self._settings, self._seed = algorithm, settings, seed
+        self._algorithms, self._settings, self._seed = algorithms, settings, seed
         self._ahead: asyncio.Task[tuple[StepBatch, int]] | None = None
 
     async def batch(self, step: int) -> tuple[StepBatch, int]:
@@ -96,7 +96,7 @@ class StepSampler:
             return await self.collector.collect(tasks)
 
         learners, count = self._team.trained, self._settings.problems_per_step
-        batch = await sample_batch(play, self._algorithm, self.group_key, count, learners)
+        batch = await sample_batch(play, self._algorithms, self.group_key, count, learners)
         if step == 1:
             _check_learners_were_asked(batch.episodes, learners)
         return batch, self._stream.cursor

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from coterie.agents.team.backend import Died, RoleLearner
-from coterie.algorithms import Credit, assign_credit
+from coterie.algorithms import Credit
 from coterie.algorithms.nonfinite import NotFinite
+from coterie.algorithms.role_algorithms import assign_credit_by_role
 from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
@@ -93,11 +94,11 @@ class Session(AbstractContextManager["Session"]):
 
     def credit(self, batch: StepBatch) -> Credit:
         """The advantages of a step's rows, each compared with its group."""
-        algorithm = self.runtime.algorithm
+        algorithms = self.runtime.algorithms
         with self._part(f"step {self._progress.step + 1}", "assigning credit"):
-            rows, stats = with_divergences(batch.rows, self.team.trained, algorithm)
+            rows, stats = with_divergences(batch.rows, self.team.trained, algorithms)
         averages = self._progress.averages
-        credit = assign_credit(rows, self.sampler.group_key, algorithm, averages)
+        credit = assign_credit_by_role(rows, self.sampler.group_key, algorithms, averages)
         return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:

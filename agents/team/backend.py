@@ -40,6 +40,10 @@ class LearningSetup:
     """Imitation before training on rewards; None: there is none."""
     temperatures: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """Role -> its sampling temperature, if it differs from ``temperature``."""
+    algorithms: Mapping[str, Algorithm] = dataclasses.field(default_factory=dict)
+    """Role -> its algorithm, if it differs from ``algorithm``."""
+    learners: Mapping[str, LearnerSettings] = dataclasses.field(default_factory=dict)
+    """Role -> the settings of its learner, if they differ from ``settings``."""
 
 
 class Died(UserError):

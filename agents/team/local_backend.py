@@ -100,14 +100,14 @@ def _learner(name: str, loaded: "LoadedRole", learning: LearningSetup) -> RoleLe
     first = learning.imitation
     learner = Learner(
         loaded.handle,
-        learning.algorithm,
-        learning.settings,
+        learning.algorithms.get(name, learning.algorithm),
+        learning.learners.get(name, learning.settings),
         temperature=learning.temperatures.get(name, learning.temperature),
         total_steps=learning.total_steps,
         moves_first=first is not None,
     )
     if first is None:
         return TrainedRole(loaded, learner)
-    settings = first.settings(learning.settings)
+    settings = first.settings(learner.settings)
     imitator = Learner(loaded.handle, LIKELIHOOD, settings, total_steps=first.steps)
     return TrainedRole(loaded, learner, imitator)

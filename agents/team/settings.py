@@ -7,9 +7,11 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import tyro
 from annotated_types import Ge, Gt, Interval, Le
 
 from coterie.agents.models.spec import MOST_RANK
+from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.datatypes import Validated, refuse
 from coterie.datatypes.validation import PositiveShare
 
@@ -73,6 +75,13 @@ class AgentSettings(Validated):
     """Commit, tag or branch on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the checkpoint. Only for models whose authors you trust."""
+    # training/config/role_learning.py parses their flags, whose defaults are the team's settings.
+    algorithm: tyro.conf.Fixed[str] = ""
+    """Name of the algorithm of this role (--agents.ROLE.algo NAME); default: --algo."""
+    algo: tyro.conf.Fixed[Algorithm | None] = None
+    """Settings of its algorithm (--agents.ROLE.algo.*) if they differ from --algo.*."""
+    learner: tyro.conf.Fixed[LearnerSettings | None] = None
+    """Settings of its learner (--agents.ROLE.learner.*) if they differ from --learner.*."""
 
     def check(self) -> None:
         given = self.temperature is not None or self.top_p is not None

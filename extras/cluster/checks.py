@@ -15,7 +15,7 @@ def check_cluster(
     agents: Mapping[str, AgentSettings],
     *,
     vllm: VllmSettings | None,
-    moments: str,
+    moments: Mapping[str, str],
     doctor: bool,
 ) -> None:
     """Refuse settings that cannot run on a cluster, or in processes of this machine.
@@ -24,7 +24,7 @@ def check_cluster(
         settings: the cluster settings.
         agents: role -> settings.
         vllm: settings of the vLLM engines; None without vLLM.
-        moments: number format of the optimiser's moments.
+        moments: role -> number format of the optimiser's moments.
         doctor: whether the run is ``--doctor``.
 
     Raises:
@@ -39,9 +39,9 @@ def check_cluster(
                 f"{shards} is for a role that learns: leave it out, or have {role} trained",
             ),
             (
-                agent.learner_devices > 1 and moments != "float32",
-                f"--learner.moments {moments} cannot be sharded: leave it at float32, or {shards} "
-                "at 1",
+                agent.learner_devices > 1 and moments[role] != "float32",
+                f"--learner.moments {moments[role]} cannot be sharded: leave it at float32, or "
+                f"{shards} at 1",
             ),
             (
                 agent.engine_replicas > 0 and not local_models({role: agent}),

@@ -32,7 +32,7 @@ class ClusterHost(Host):
             settings.section(ClusterSettings),
             settings.agents,
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
-            moments=settings.learner.moments,
+            moments={role: settings.learner_of(role).moments for role in settings.agents},
             doctor=settings.run.doctor,
         )
 

@@ -20,6 +20,7 @@ from coterie.agents.sampling import copies
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
+from coterie.algorithms import Algorithm
 from coterie.algorithms.batching import capped_budget
 from coterie.extras.ops.footprint import Load, footprint
 from coterie.extras.ops.machine import card_bytes
@@ -184,15 +185,16 @@ def _role(
     rows, starts = rows_of(settings, role)
     load = None
     if agent.trained:
-        tokens = settings.learner.micro_batch_tokens
+        learner, algo = settings.learner_of(role), settings.algorithms.of(role)
+        tokens = learner.micro_batch_tokens
         if cpu and spec.recompute == "auto":
             tokens = capped_budget(tokens, longest, tokens_kept(text, dtype.itemsize))
         load = Load(
             tokens,
             longest,
             min(answer, longest - 1),
-            settings.algo.entropy_coefficient != 0,
-            most=max(1, -(-rows // settings.learner.minibatches)),
+            algo.entropy_coefficient != 0,
+            most=max(1, -(-rows // learner.minibatches)),
             prompt=min(prompt, longest - 1),
             starts=starts,
         )
@@ -284,9 +286,9 @@ def _learned(settings: TrainSettings, here: Mapping[str, RolePlan]) -> Iterator[
             size = memory.trained // shards
             yield MemoryPart("adapter", role, size, loaded=size)
         if model.trained:
-            moments = int(_MOMENTS.get(settings.learner.moments, 0.0) * memory.trained)
+            moments = int(_MOMENTS.get(settings.learner_of(role).moments, 0.0) * memory.trained)
             yield MemoryPart("moments", role, moments // shards)
-            if earlier := _earlier_copies(settings, model):
+            if earlier := _earlier_copies(settings.algorithms.of(role), model):
                 size = earlier * memory.trained // shards
                 yield MemoryPart("earlier weights", role, size, loaded=size)
     if learners := [role for role, model in here.items() if model.trained]:
@@ -301,12 +303,12 @@ def _learned(settings: TrainSettings, here: Mapping[str, RolePlan]) -> Iterator[
         yield MemoryPart(kind, whose, memory.activations, "learning")
 
 
-def _earlier_copies(settings: TrainSettings, model: RolePlan) -> int:
+def _earlier_copies(algorithm: Algorithm, model: RolePlan) -> int:
     """Copies of earlier weights: a reference, and a reader that averages."""
-    lora, distillation = model.spec.lora, settings.algo.distillation
+    lora, distillation = model.spec.lora, algorithm.distillation
     # Without a new adapter, the base has the weights from before training.
     is_new = lora is not None and lora.adapter is None
-    reference = settings.algo.needs_reference and not is_new
+    reference = algorithm.needs_reference and not is_new
     return reference + bool(distillation.beta and distillation.reader == "average")
 
 

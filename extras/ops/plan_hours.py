@@ -11,6 +11,7 @@ from typing import Any
 
 from coterie import envs
 from coterie.agents.models.spec import ModelSpec
+from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.cli.plugins import load
 from coterie.envs.contract import role_of
 from coterie.evaluation.evaluation import Evaluation
@@ -68,16 +69,16 @@ def hours(
         cards: device -> memory in bytes.
     """
     sampling = learning = imitating = 0.0
-    for model in roles.values():
+    for role, model in roles.items():
         _, peak, _ = _speeds(model.device, cards.get(model.device))
-        memory = model.memory
+        memory, learner = model.memory, settings.learner_of(role)
         if not model.rows:
             continue
         # Chen et al., arXiv:1604.06174, and Kaplan et al., arXiv:2001.08361: 2 operations per
         # weight and token forward, 2 for gradients of activations, 2 for those of weights.
         if model.trained:
             once = 2 + 2 + 2 * (model.spec.lora is None) + 2 * memory.recomputes
-            each = once * settings.learner.epochs + 2 * _readings(settings)
+            each = once * learner.epochs + 2 * _readings(learner, settings.algorithms.of(role))
             work = model.rows * model.longest * each * memory.parameters
             speed = _OF_PEAK * peak * model.shards
             learning += work / speed
@@ -140,11 +141,10 @@ def _sampling_s(settings: TrainSettings, model: RolePlan, cards: Mapping[str, in
     return passes * read / (_OF_BANDWIDTH * bandwidth) + prefill
 
 
-def _readings(settings: TrainSettings) -> float:
+def _readings(learner: LearnerSettings, algo: Algorithm) -> float:
     """Maximum forward passes over a row per step that compute log-probabilities only."""
-    algo = settings.algo
     # By the weights before several updates, and by the reference; by both for the reward.
-    often = (settings.learner.optimizer_steps > 1) + (algo.kl_coefficient > 0)
+    often = (learner.optimizer_steps > 1) + (algo.kl_coefficient > 0)
     often += 2 * (algo.kl_in_reward > 0)
     # Given the other context and given the row's own, until distillation has faded.
     return often + 2 * (algo.distillation.beta > 0) * (algo.distillation.fade or 1.0)

@@ -3,11 +3,13 @@
 import asyncio
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from coterie.algorithms import Algorithm, get
 from coterie.algorithms.algorithm import Distillation
+from coterie.algorithms.role_algorithms import RoleAlgorithms as team
 from coterie.datatypes import Episode, Trajectory
 from coterie.training.batch import StepBatch, sample_batch, with_divergences, without_stale
 
@@ -39,7 +41,7 @@ def sampled(
             for place, name in enumerate(names)
         ]
 
-    batch = asyncio.run(sample_batch(play, algorithm, "problem+role", problems, learners))
+    batch = asyncio.run(sample_batch(play, team(algorithm), "problem+role", problems, learners))
     return batch, rounds
 
 
@@ -82,7 +84,9 @@ def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
             hinted = dataclasses.replace(row("alice_0", "p", 0.0), reread_after=np.arange(3))
             return [Episode("p", 0, 1, "train", (hinted, row("alice_1", "p", 0.0)))]
 
-        return len(asyncio.run(sample_batch(play, algorithm, "problem+role", 1, ("alice",))).rows)
+        return len(
+            asyncio.run(sample_batch(play, team(algorithm), "problem+role", 1, ("alice",))).rows
+        )
 
     dapo = dataclasses.replace(get("dapo"), max_generation_batches=1)
     distilled = dataclasses.replace(dapo, distillation=Distillation(beta=1.0))
@@ -102,7 +106,7 @@ def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
             Episode(name, 0, 1, "train", r) for name, r in zip("ab", (lengths_differ, evened_out))
         ]
 
-    batch = asyncio.run(sample_batch(play, algorithm, "problem+role", 2, ("alice",)))
+    batch = asyncio.run(sample_batch(play, team(algorithm), "problem+role", 2, ("alice",)))
     assert [(kept.groups["problem"], kept.reward) for kept in batch.rows] == [("b", 0.0)] * 2
     assert batch.rows[1].reward_terms == {"x": 1.0, "overlong": -1.0}
     # What is logged carries the penalty, too.
@@ -134,7 +138,8 @@ def test_the_divergence_of_an_agent_is_that_of_all_its_contexts() -> None:
     members = ("p/0/alice_0", "p/0/alice_0", "p/1/alice_0")
     played = [dataclasses.replace(r, member=m) for r, m in zip(played, members)]
     algorithm = dataclasses.replace(get("rloo"), kl_in_reward=0.5)
-    rows, metrics = with_divergences(played, {"alice": Learner()}, algorithm)  # type: ignore[dict-item]
+    learners: Any = {"alice": Learner()}
+    rows, metrics = with_divergences(played, learners, team(algorithm))
     np.testing.assert_allclose([r.reward for r in rows], [0.8, 0.8, 0.7])
     # (0.4 + 0.6) / 2; by rows it would be a third.
     np.testing.assert_allclose(metrics["divergence"], 0.5)

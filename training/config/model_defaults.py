@@ -14,6 +14,7 @@ from typing import Any
 from coterie import envs
 from coterie.agents.models.size import count_weights, is_tiny
 from coterie.agents.team.settings import AgentSettings
+from coterie.algorithms import LearnerSettings
 from coterie.envs.contract import role_of
 from coterie.envs.presets import published
 from coterie.evaluation import evaluation_of
@@ -96,6 +97,22 @@ def rate_of(learning: Collection[AgentSettings]) -> float:
     largest = max(map(_weights, learning), default=UNKNOWN_SIZE)
     _, lora, full = next(row for row in RATES if largest < row[0])
     return full if any(agent.tuning == "full" for agent in learning) else lora
+
+
+def role_rates(settings: TrainSettings) -> dict[str, float]:
+    """Role -> the learning rate that fits its model and tuning, if it is not the team's."""
+    spec = envs.spec(settings.choice.env)
+    if "learner.lr" not in fitting(settings, settings.agents) or "learner.lr" in flat(
+        spec.larger or {}
+    ):
+        return {}
+    tiny = flat(spec.defaults).get("learner.lr", LearnerSettings().lr)
+    rates = {
+        role: tiny if is_tiny(agent.model, agent.revision) else rate_of([agent])
+        for role, agent in settings.agents.items()
+        if agent.trained
+    }
+    return {role: rate for role, rate in rates.items() if rate != settings.learner.lr}
 
 
 def _weights(agent: AgentSettings) -> float:

@@ -81,10 +81,13 @@ def check_together(settings: TrainSettings) -> None:
     )
     check_warmup(settings.warmup, settings.agents)
     check_readable(settings.choice, settings.env, settings.algo)
-    try_custom_parts(settings.algo)
+    for algorithm in (settings.algo, *settings.algorithms.by_role.values()):
+        try_custom_parts(algorithm)
     check_environment(settings.choice, settings.env, run.group_by)
     load_host().check(settings)
-    check_moments(settings.learner)
+    for role, agent in settings.agents.items():
+        if agent.trained:
+            check_moments(settings.learner_of(role))
     elsewhere = lives_elsewhere(settings)
     check_models(
         {role: replace(agent, device="auto") for role, agent in settings.agents.items()}
@@ -173,7 +176,7 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
     if spec.check is not None:
         yield from ask(spec, "check", settings.env, settings)
     yield (
-        settings.algo.distillation.beta > 0
+        settings.algorithms.distils
         and spec.rereads is not None
         and not ask(spec, "rereads", settings.env),
         f"{settings.choice.env} has no traces of peers to learn from: leave out "

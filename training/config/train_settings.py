@@ -17,6 +17,7 @@ from coterie.agents.models.locate import TINY
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
+from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.cli.extras import SETTINGS
 from coterie.cli.plugins import load
 from coterie.datatypes import UserError
@@ -81,6 +82,16 @@ class TrainSettings:
     def section(self, kind: type[T]) -> T:
         """The section of an extra, found by its class."""
         return next(value for value in vars(self).values() if isinstance(value, kind))
+
+    @property
+    def algorithms(self) -> RoleAlgorithms:
+        """The algorithm of each role."""
+        own = {role: agent.algo for role, agent in self.agents.items() if agent.algo}
+        return RoleAlgorithms(self.algo, own)
+
+    def learner_of(self, role: str) -> LearnerSettings:
+        """The settings of the learner of ``role``."""
+        return self.agents[role].learner or self.learner
 
     def make_env(self, **more: Any) -> Any:
         """Build the environment; ``more``: further arguments of :func:`coterie.envs.make`."""
@@ -253,8 +264,18 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     values = {key: value for key, value in plain.items() if key not in ("choice", "agents")}
     if not isinstance(values["env"], type(None) if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
-    agents = {
-        role: override(AgentSettings(model=""), plain["agents"][role], at=f"agents.{role}.")
-        for role in choice.roles
-    }
+    agents = {role: _restore_agent(role, plain["agents"][role], choice) for role in choice.roles}
     return dataclasses.replace(override(default, values), agents=agents)
+
+
+def _restore_agent(role: str, plain: dict[str, Any], choice: Choice) -> AgentSettings:
+    values, at = dict(plain), f"agents.{role}."
+    algo, learner = values.pop("algo", None), values.pop("learner", None)
+    agent = override(AgentSettings(model=""), values, at=at)
+    if algo is not None:
+        usual = algorithms.get(agent.algorithm or choice.algo)
+        agent = dataclasses.replace(agent, algo=override(usual, algo, at=f"{at}algo."))
+    if learner is not None:
+        settings = override(LearnerSettings(), learner, at=f"{at}learner.")
+        agent = dataclasses.replace(agent, learner=settings)
+    return agent

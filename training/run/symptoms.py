@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coterie.agents.models.number_format import native_bfloat16
+from coterie.agents.models.size import is_tiny
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Trajectory
@@ -93,8 +94,8 @@ class Subject:
     """The settings that the sentences are about."""
 
     agents: Mapping[str, AgentSettings]
-    lr: float
-    """The learning rate."""
+    rates: Mapping[str, float]
+    """Role -> its learning rate."""
     env: Any
     """The environment's settings, or None."""
     source: str
@@ -109,10 +110,10 @@ class Subject:
         """The part of a run's settings that the sentences need."""
         return cls(
             settings.agents,
-            settings.learner.lr,
+            {role: settings.learner_of(role).lr for role in settings.agents},
             settings.env,
             settings.problems.train,
-            settings.algo.distillation.beta > 0,
+            settings.algorithms.distils,
             bool(fitting(settings, settings.agents)),
         )
 
@@ -159,13 +160,16 @@ def at_start(settings: Subject) -> dict[str, str]:
     sentences: dict[str, str] = {}
     if not settings.large:
         return sentences
-    learning = [agent for agent in settings.agents.values() if agent.trained]
-    usual, rate = rate_of(learning), settings.lr
-    if rate > TOO_FAST * usual:
-        sentences["rate"] = (
-            f"--learner.lr is {rate:g}, which breaks models of this size: {usual:g} is usual "
-            f"({PAGE}#learning-rate)"
-        )
+    for role, agent in settings.agents.items():
+        if not agent.trained or is_tiny(agent.model, agent.revision):
+            continue
+        usual, rate = rate_of([agent]), settings.rates[role]
+        if rate > TOO_FAST * usual:
+            flag = f"--agents.{role}.learner.lr" if agent.learner else "--learner.lr"
+            sentences["rate"] = (
+                f"{flag} is {rate:g}, which breaks models of this size: {usual:g} is usual "
+                f"({PAGE}#learning-rate)"
+            )
     slow = [
         role
         for role, agent in settings.agents.items()

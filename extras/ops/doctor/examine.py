@@ -10,7 +10,7 @@ from coterie.agents.team.team import Team
 from coterie.agents.team.trained_role import TrainedRole
 from coterie.agents.team.vllm_backend import VllmBackend
 from coterie.agents.vllm.fleet import Fleet
-from coterie.algorithms import assign_credit
+from coterie.algorithms.role_algorithms import assign_credit_by_role
 from coterie.datatypes import Policy, Problem, Sampling, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
@@ -173,7 +173,7 @@ def _rescored(session: Examined, observed: Observed, role: str) -> TokenScores |
         handle,
         observed.rows(role),
         temperature=session.sampling[role].temperature,
-        budget=session.settings.learner.micro_batch_tokens,
+        budget=session.settings.learner_of(role).micro_batch_tokens,
     )
 
 
@@ -188,7 +188,9 @@ def _updated(
     rows = [row for row in observed.rows() if row.loss_weight > 0 or row.role in team.trained]
     findings = []
     try:
-        advantage_B = assign_credit(rows, session.group_key, session.settings.algo).advantage_B
+        advantage_B = assign_credit_by_role(
+            rows, session.group_key, session.settings.algorithms
+        ).advantage_B
     except UserError as mistake:
         findings.append(Finding("groups", "all", str(mistake), "wrong", "see --group-by"))
         advantage_B = np.zeros(len(rows))

@@ -246,3 +246,12 @@ def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> 
     both = threading.Barrier(2, timeout=20)
     assert list(team.learn(lambda role, number: both.wait() + 1)) == ["alice", "bob"]
     assert torch.get_num_threads() == 1
+
+
+def test_roles_that_learn_differently_do_so_in_other_processes(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes]
+) -> None:
+    differs = ("--agents.bob.learner.lr", "1e-4", "--agents.alice.algo", "rloo")
+    here = play(tmp_path / "here", *differs)
+    assert here != full
+    assert play(tmp_path / "there", *differs, *CLUSTER) == here

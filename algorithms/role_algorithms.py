@@ -1,0 +1,63 @@
+"""A team in which roles learn by different algorithms."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.credit import Credit, assign_credit
+from coterie.datatypes import Trajectory
+
+
+@dataclass(frozen=True)
+class RoleAlgorithms:
+    """The algorithm of each role."""
+
+    usual: Algorithm
+    """Of every role that is not in :attr:`by_role`, and of the sampling of a step."""
+    by_role: Mapping[str, Algorithm] = field(default_factory=dict)
+
+    def of(self, role: str) -> Algorithm:
+        """The algorithm of ``role``."""
+        return self.by_role.get(role, self.usual)
+
+    @property
+    def distils(self) -> bool:
+        """Whether any of them distils, so that traces are read again."""
+        return any(a.distillation.beta > 0 for a in (self.usual, *self.by_role.values()))
+
+
+def assign_credit_by_role(
+    trajectories: Sequence[Trajectory],
+    key: str,
+    algorithms: RoleAlgorithms,
+    averages: Mapping[str, float] = MappingProxyType({}),
+) -> Credit:
+    """Assign to each row the advantage that its role's algorithm gives it.
+
+    A group may hold rows of several roles. Each algorithm compares the whole group, and only the
+    rows of its own roles keep the result. The statistics of rewards do not depend on the algorithm.
+
+    Arguments and errors as of :func:`coterie.algorithms.credit.assign_credit`.
+    """
+    if not algorithms.by_role:
+        return assign_credit(trajectories, key, algorithms.usual, averages)
+    role_B = [t.role for t in trajectories]
+    advantage_B, stats, bonus = np.zeros(len(role_B)), dict[str, float](), {}
+    averages_after = dict(averages)
+    for role in dict.fromkeys(role_B):
+        credit = assign_credit(trajectories, key, algorithms.of(role), averages)
+        indices = [i for i, owner in enumerate(role_B) if owner == role]
+        advantage_B[indices] = credit.advantage_B[indices]
+        bonus |= {i: credit.turn_bonus[i] for i in indices if i in credit.turn_bonus}
+        baseline = f"baseline_{role}"
+        stats |= {n: v for n, v in credit.stats.items() if _is_general(n) or n == baseline}
+        if role in credit.averages:
+            averages_after[role] = credit.averages[role]
+    return Credit(advantage_B, stats, averages_after, bonus)
+
+
+def _is_general(statistic: str) -> bool:
+    return not statistic.startswith("baseline_")

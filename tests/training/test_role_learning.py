@@ -1,0 +1,157 @@
+"""Roles with an algorithm and a learner of their own."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file
+
+from coterie.algorithms import Algorithm, assign_credit
+from coterie.algorithms.role_algorithms import RoleAlgorithms, assign_credit_by_role
+from coterie.cli.command_line import parse
+from coterie.datatypes import UserError
+from coterie.training.config.model_defaults import role_rates
+from coterie.training.config.preflight import preflight
+from coterie.training.config.role_learning import roles_line
+from coterie.training.config.train_settings import restore
+from coterie.training.session import open_session
+
+from . import rows
+
+SHORT = (
+    "--steps", "1", "--rollout.problems-per-step", "8", "--eval.no-enabled", "--threads", "1",
+)  # fmt: skip
+Weights = dict[str, dict[str, Any]]
+
+
+def trained(path: Path, train: Callable[..., Any], *flags: str) -> Weights:
+    """Weights of each role after one step of the default job."""
+    settings = parse([*SHORT, *flags, "--run-dir", str(path)])
+    with open_session(settings, preflight(settings)) as session:
+        train(session)
+        session.conclude(None, None)
+    return {r: load_file(path / "final" / r / "model.safetensors") for r in ("alice", "bob")}
+
+
+def equal(weights: dict[str, Any], others: dict[str, Any]) -> bool:
+    return all(bool((weights[name] == others[name]).all()) for name in weights)
+
+
+def test_two_roles_learn_as_each_does_where_all_learn_like_it(tmp_path: Path, train: Any) -> None:
+    fast = trained(tmp_path / "fast", train)
+    slow = trained(tmp_path / "slow", train, "--learner.lr", "1e-4", "--algo", "rloo")
+    flags = ("--agents.bob.learner.lr", "1e-4", "--agents.bob.algo", "rloo")
+    both = trained(tmp_path / "both", train, *flags)
+    assert equal(both["alice"], fast["alice"])
+    assert equal(both["bob"], slow["bob"])
+    assert not equal(fast["bob"], slow["bob"])
+    config = json.loads((tmp_path / "both" / "config.json").read_text())
+    assert config["agents"]["bob"]["learner"]["lr"] == 1e-4
+    assert restore(config).algorithms.of("bob").baseline == "leave-one-out"
+    rate = json.loads((tmp_path / "both" / "metrics.jsonl").read_text().splitlines()[0])
+    assert (rate["learner/alice/lr"], rate["learner/bob/lr"]) == (1e-3, 1e-4)
+
+
+def test_a_resumed_run_keeps_them(tmp_path: Path, train: Any) -> None:
+    flags = ("--agents.bob.learner.lr", "1e-4", "--agents.alice.algo.kl-coefficient", "0.1")
+    trained(tmp_path / "whole", train, *flags)
+    settings = parse(["--resume", str(tmp_path / "whole"), "--steps", "2"])
+    with open_session(settings, preflight(settings)) as session:
+        train(session)
+    last = json.loads((tmp_path / "whole" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (last["step"], last["learner/bob/lr"]) == (2, 1e-4)
+    assert settings.algorithms.of("alice").kl_coefficient == 0.1
+    assert settings.algo.kl_coefficient == 0
+
+
+def test_a_group_of_two_roles_is_compared_as_each_role_says() -> None:
+    paid = {"alice_0": 1.0, "alice_1": 0.0, "bob_0": 1.0, "bob_1": 0.5}
+    played = [
+        rows.row(name[:-2], 2, agent=name, groups={"problem": "p"}, reward=reward, reward_terms={})
+        for name, reward in paid.items()
+    ]
+    mean = Algorithm(scale="none")
+    others = Algorithm(scale="none", baseline="leave-one-out")
+    credit = assign_credit_by_role(played, "problem", RoleAlgorithms(mean, {"bob": others}))
+    # Mean .625; bob's rewards less the mean of the three others, .5 and 2 / 3.
+    np.testing.assert_allclose(credit.advantage_B, [0.375, -0.625, 0.5, 0.5 - 2 / 3])
+    assert credit.stats == assign_credit(played, "problem", mean).stats
+
+
+def test_running_averages_are_of_the_roles_that_use_them() -> None:
+    average = Algorithm(baseline="role-average", scale="none")
+    played = [
+        rows.row(name[:-2], 2, agent=name, groups={"problem": "p"}, reward=1.0, reward_terms={})
+        for name in ("alice_0", "alice_1", "bob_0", "bob_1")
+    ]
+    team = RoleAlgorithms(Algorithm(scale="none"), {"bob": average})
+    credit = assign_credit_by_role(played, "problem", team, {"bob": 0.5})
+    np.testing.assert_allclose(credit.advantage_B, [0, 0, 0.5, 0.5])
+    assert credit.averages == {"bob": pytest.approx(0.95 * (0.95 * 0.5 + 0.05) + 0.05)}
+    assert "baseline_alice" not in credit.stats
+
+
+def test_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--agents.alice.algo=dr-grpo", "--agents.alice.algo.scale", "batch-std",
+             "--agents.bob.learner.schedule", "cosine")  # fmt: skip
+    settings = parse(flags)
+    alice = settings.algorithms.of("alice")
+    assert (alice.scale, alice.reduction, alice.length) == ("batch-std", "constant-length", 48)
+    assert settings.learner_of("bob").schedule == "cosine"
+    assert settings.agents["alice"].learner is None
+    assert roles_line(settings) == (
+        "Roles that learn differently: alice (algo dr-grpo, algo.scale batch-std, "
+        "algo.length 48); bob (learner.schedule cosine)"
+    )
+    assert not roles_line(parse([]))
+    assert restore(json.loads(json.dumps(settings.plain()))) == settings
+    with pytest.raises(SystemExit):
+        parse([*flags, "--print-config"])
+    (file := tmp_path / "run.toml").write_text(capsys.readouterr().out)
+    assert parse(["--config", str(file)]) == settings
+    changed = parse(["--config", str(file), "--agents.bob.learner.schedule", "linear"])
+    assert changed.learner_of("bob").schedule == "linear"
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--agents.bob.learner.lr", "-1"), "--agents.bob.learner.lr is -1.0; it must be above 0"),
+        (("--agents.bob.learner.speed", "2"), "--agents.bob.learner.speed"),
+        (("--agents.carol.learner.lr", "2"), "--agents.carol.learner.lr"),
+        (("--agents.bob.algo", "ppo"), "ppo"),
+        (("--agents.bob.algo",), "--agents.bob.algo needs the name of an algorithm"),
+        (("--agents.bob.algo", "dapo"), "set --algo.dynamic-sampling for all roles, or add"),
+        (("--train-role", "alice", "--agents.bob.learner.lr", "2"), "bob does not learn: leave out "
+         "--agents.bob.learner.lr"),
+    ],
+)  # fmt: skip
+def test_refusals(flags: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        parse(flags)
+
+
+def test_rates_fit_each_role(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "llama"}')
+    tensor = {"dtype": "F32", "shape": [600_000_000], "data_offsets": [0, 0]}
+    header = json.dumps({"w": tensor}).encode()
+    file = len(header).to_bytes(8, "little") + header
+    (folder / "model.safetensors").write_bytes(file)
+    model = ("--agents.alice.model", str(folder), "--agents.bob.model", str(folder))
+    assert not roles_line(parse(model))
+    mixed = (*model, "--agents.bob.tuning", "full")
+    settings = parse(mixed)
+    assert settings.learner_of("alice").lr == 2e-4
+    assert settings.learner_of("bob").lr == 5e-6
+    assert "alice (learner.lr 0.0002)" in roles_line(settings)
+    # What the user says holds for all.
+    said = parse([*mixed, "--learner.lr", "3e-5"])
+    assert {said.learner_of(role).lr for role in ("alice", "bob")} == {3e-5}
+    # A tiny model beside a large one keeps its own.
+    assert role_rates(parse(model[:2]))["bob"] == 1e-3
