@@ -268,8 +268,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
             description=(
                 f"Train {', '.join(roles)} in {default.choice.env} with {default.choice.algo}. "
                 "Also: --roles A B ..., --train-role A ..., --preset NAME, --config FILE, "
-                "--print-config, --resume RUN_DIR; --agents.ROLE.algo NAME, --agents.ROLE.algo.* "
-                "and --agents.ROLE.learner.*, as --algo and --learner, for one role."
+                "--print-config, --resume RUN_DIR."
             ),
         )
     settings_type = dataclasses.make_dataclass("Settings", fields, frozen=True)

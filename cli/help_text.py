@@ -12,6 +12,10 @@ from coterie.cli.flags import parse_flags
 ALL = "--help-all"
 _FIRST = ("run", "env", "algo")
 _ORDER = (*_FIRST, "agents", "problems", "rollout", "learner", "eval", "warmup", "scoring")
+_OF_ONE_ROLE = (
+    "--agents.ROLE.algo NAME, --agents.ROLE.algo.* and --agents.ROLE.learner.* override\n"
+    "--algo, --algo.* and --learner.* for one role."
+)
 
 Section = tuple[str, Any, Any]
 """Name, type and default of a group of settings."""
@@ -41,6 +45,7 @@ def show_help(
     except SystemExit:
         if shown != sections:
             print(_more_groups(sections))
+        print(_OF_ONE_ROLE)
     sys.exit(0)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from coterie.algorithms import ALGORITHMS
 from coterie.cli.command_line import parse
+from coterie.training.config.role_learning import FIELDS
 from coterie.training.config.train_settings import Choice, defaults, restore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,6 +73,8 @@ def _leaves(settings: object, prefix: str = "") -> list[str]:
     """The flag of every field."""
     flags = []
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        if prefix.startswith("agents.") and field.name in FIELDS:
+            continue  # a line below all flags explains them
         value, name = getattr(settings, field.name), field.name.replace("_", "-")
         if dataclasses.is_dataclass(value):
             flags += _leaves(value, f"{prefix}{name}.")

@@ -165,9 +165,9 @@ def at_start(settings: Subject) -> dict[str, str]:
             continue
         usual, rate = rate_of([agent]), settings.rates[role]
         if rate > TOO_FAST * usual:
-            flag = f"--agents.{role}.learner.lr" if agent.learner else "--learner.lr"
+            at = f"--agents.{role}." if agent.learner else "--"
             sentences["rate"] = (
-                f"{flag} is {rate:g}, which breaks models of this size: {usual:g} is usual "
+                f"{at}learner.lr is {rate:g}, which breaks models of this size: {usual:g} is usual "
                 f"({PAGE}#learning-rate)"
             )
     slow = [
