@@ -43,8 +43,14 @@ def equal(weights: dict[str, Any], others: dict[str, Any]) -> bool:
 
 def test_two_roles_learn_as_each_does_where_all_learn_like_it(tmp_path: Path, train: Any) -> None:
     fast = trained(tmp_path / "fast", train)
-    slow = trained(tmp_path / "slow", train, "--learner.lr", "1e-4", "--algo", "rloo")
-    flags = ("--agents.bob.learner.lr", "1e-4", "--agents.bob.algo", "rloo")
+    # The baseline is credit's, the entropy bonus the learner's.
+    entropy = ("algo.entropy-coefficient", "0.05")
+    slow = trained(
+        *(tmp_path / "slow", train, "--learner.lr", "1e-4", "--algo", "rloo"),
+        *(f"--{entropy[0]}", entropy[1]),
+    )
+    flags = ("--agents.bob.learner.lr", "1e-4", "--agents.bob.algo", "rloo",
+             f"--agents.bob.{entropy[0]}", entropy[1])  # fmt: skip
     both = trained(tmp_path / "both", train, *flags)
     assert equal(both["alice"], fast["alice"])
     assert equal(both["bob"], slow["bob"])
