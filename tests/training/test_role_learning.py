@@ -131,7 +131,8 @@ def test_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         (("--agents.carol.learner.lr", "2"), "--agents.carol.learner.lr"),
         (("--agents.bob.algo", "ppo"), "ppo"),
         (("--agents.bob.algo",), "--agents.bob.algo needs the name of an algorithm"),
-        (("--agents.bob.algo", "dapo"), "set --algo.dynamic-sampling for all roles, or add"),
+        (("--agents.bob.algo", "dapo"), "add "
+         "--agents.bob.algo.no-dynamic-sampling, or change --algo.dynamic-sampling"),
         (("--train-role", "alice", "--agents.bob.learner.lr", "2"), "bob does not learn: leave out "
          "--agents.bob.learner.lr"),
     ],

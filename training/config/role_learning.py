@@ -109,12 +109,14 @@ def _with_learning(
         parsed = getattr(parse_flags(kind, words, prog=prog).agents, role)
         algo, learner = parsed.algo, parsed.learner
     for field in OF_A_STEP:
-        if getattr(algo, field) != getattr(settings.algo, field):
+        if getattr(algo, field) != (teams := getattr(settings.algo, field)):
             flag = field.replace("_", "-")
+            same = f"{flag} {teams}"
+            if isinstance(teams, bool):
+                same = flag if teams else f"no-{flag}"
             raise UserError(
-                f"--agents.{role}.algo: a whole step is sampled in one way, so {flag} is the "
-                f"team's; set --algo.{flag} for all roles"
-                + (f", or add --agents.{role}.algo.no-{flag}" if algo.dynamic_sampling else "")
+                f"--agents.{role}.algo: a step is sampled in one way for all roles, so its {flag} "
+                f"must be the team's: add --agents.{role}.algo.{same}, or change --algo.{flag}"
             )
     return dataclasses.replace(
         settings.agents[role],
