@@ -103,7 +103,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     settings = with_role_learning(
         settings,
         rates={} if chosen else role_rates(settings),
-        stored=file.role_learning if file else {},
+        stored=file.role_learning() if file else {},
         flags=role_flags,
         named=named,
         prog=_prog(choice),

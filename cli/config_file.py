@@ -21,7 +21,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,19 +56,25 @@ class ConfigFile:
         """Whether it sets ``algo.length``."""
         return "length" in self.parts.get("algo", {})
 
-    @property
     def role_learning(self) -> dict[str, dict[str, Any]]:
-        """Role -> the values about its algorithm and learner."""
-        agents = self.parts.get("agents", {})
-        return {
-            role: {name: values[name] for name in FIELDS if values.get(name)}
-            for role, values in agents.items()
-            if isinstance(values, dict)
-        }
+        """Role -> its values by the names in :data:`FIELDS`.
 
-    def naming(self) -> AbstractContextManager[None]:
-        """Put the path of the file before the message of an error."""
-        return _naming(self.path)
+        Raises:
+            UserError: a value is of the wrong kind.
+        """
+        by_role: dict[str, dict[str, Any]] = {}
+        with _naming(self.path):
+            for role, agent in self.parts.get("agents", {}).items():
+                agent = _as_table(f"agents.{role}", agent, is_yaml=self.is_yaml)
+                given = {name: agent[name] for name in FIELDS if agent.get(name) is not None}
+                for name, value in given.items():
+                    at = f"agents.{role}.{name}"
+                    if name != "algorithm":
+                        _as_table(at, value, is_yaml=self.is_yaml)
+                    elif not isinstance(value, str):
+                        raise UserError(f"{at} must be the name of an algorithm")
+                by_role[role] = given
+        return by_role
 
     def lay_over(self, default: TrainSettings) -> TrainSettings:
         """``default`` overridden by the file.

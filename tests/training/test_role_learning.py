@@ -124,6 +124,22 @@ def test_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("learner = 3", "write agents.bob.learner as a table"),
+        ("algorithm = 3", "agents.bob.algorithm must be the name of an algorithm"),
+        ("learner = {speed = 2}", "no setting is called agents.bob.learner.speed"),
+        ("learner = {lr = 'fast'}", "agents.bob.learner.lr is 'fast'; it must be a number"),
+        ("algorithm = 'ppo'", "ppo"),
+    ],
+)
+def test_refusals_of_a_file(tmp_path: Path, line: str, sentence: str) -> None:
+    (file := tmp_path / "run.toml").write_text(f"[agents.bob]\n{line}")
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        parse(["--config", str(file)])
+
+
+@pytest.mark.parametrize(
     ("flags", "sentence"),
     [
         (("--agents.bob.learner.lr", "-1"), "--agents.bob.learner.lr is -1.0; it must be above 0"),
