@@ -75,7 +75,7 @@ class AgentSettings(Validated):
     """Commit, tag or branch on the hub."""
     trust_remote_code: bool = False
     """Run code that comes with the checkpoint. Only for models whose authors you trust."""
-    # training/config/role_learning.py parses their flags, whose defaults are the team's settings.
+    # training/config/role_learning.py parses the flags of these three; local_backend.py uses them.
     algorithm: tyro.conf.Fixed[str] = ""
     """Name of the algorithm of this role (--agents.ROLE.algo NAME); default: --algo."""
     algo: tyro.conf.Fixed[Algorithm | None] = None

@@ -3,11 +3,17 @@
 ::
 
     checkpoints/step-000150/            during the warm-up: warmup-000020/
-        state.json                      position, log sizes, counters (Progress); for each role
-                                        that learns its updates (all, skipped, lost), the steps and
-                                        format of its moments, the number format of its weights
+        state.json
+            step, warmed, cursor        steps of training and warm-up, problems taken
+            logs                        bytes of each log, to which a resumed run cuts it back
+            counters                    seconds, tokens of all roles and of those that learn
+            averages                    role -> running average of its rewards
+            learners                    role -> updates, skipped, lost and version; steps and format
+                                        of its moments; number format of the computation; during
+                                        the warm-up, the same counts under imitation
         rng.safetensors                 torch's generator
-        alice/model.safetensors ...     weights in their own format (peft's for an adapter)
+        alice/model.safetensors ...     weights in their own format, configuration and tokenizer;
+                                        peft's files for an adapter
         alice/optimizer.safetensors     moments by parameter name; copies of past weights under
                                         reference/ and average/, where the algorithm keeps them;
                                         moments of the warm-up under imitation/
@@ -16,12 +22,13 @@
 Who writes it: ``Session.checkpoint`` every ``--checkpoint-every`` steps and after the last one,
 ``Session.warm_up`` likewise, and ``train.py`` when the user interrupts. All call
 ``Checkpointer.save``, which adds the log sizes and the token counts and calls :func:`save`. A
-role's folder is filled by :class:`coterie.agents.team.trained_role.TrainedRole`. Frozen roles are
-not in it: their models are loaded from where they came from, and ``environment.json`` has their
-checksums.
+role's folder is filled by :class:`coterie.agents.team.trained_role.TrainedRole`, in the process
+where the role learns. Frozen roles are not in it: their models are loaded from where they came
+from, and ``environment.json`` has their checksums.
 
 A checkpoint is written to a hidden folder and renamed, so a kill leaves the previous one
-intact. It is synced to the disk before an older one is deleted, so a power cut leaves one, too.
+intact. It is synced to the disk before the newest of those is deleted, so a power cut leaves one,
+too.
 """
 
 import json
