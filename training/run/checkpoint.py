@@ -22,9 +22,10 @@
 Who writes it: ``Session.checkpoint`` every ``--checkpoint-every`` steps and after the last one,
 ``Session.warm_up`` likewise, and ``train.py`` when the user interrupts. All call
 ``Checkpointer.save``, which adds the log sizes and the token counts and calls :func:`save`. A
-role's folder is filled by :class:`coterie.agents.team.trained_role.TrainedRole`, in the process
-where the role learns. Frozen roles are not in it: their models are loaded from where they came
-from, and ``environment.json`` has their checksums.
+role's folder is filled by :class:`coterie.agents.team.trained_role.TrainedRole`; on a cluster
+:mod:`coterie.extras.cluster.remote_roles` may bring it here. Frozen models, also the bases of
+adapters, are not in it: they are loaded from where they came from, and ``environment.json`` has the
+checksums of their files.
 
 A checkpoint is written to a hidden folder and renamed, so a kill leaves the previous one
 intact. It is synced to the disk before the newest of those is deleted, so a power cut leaves one,
