@@ -13,8 +13,8 @@ ALL = "--help-all"
 _FIRST = ("run", "env", "algo")
 _ORDER = (*_FIRST, "agents", "problems", "rollout", "learner", "eval", "warmup", "scoring")
 _OF_ONE_ROLE = (
-    "--agents.ROLE.algo NAME, --agents.ROLE.algo.* and --agents.ROLE.learner.* override\n"
-    "--algo, --algo.* and --learner.* for one role."
+    "--agents.ROLE.algo NAME, --agents.ROLE.algo.* and --agents.ROLE.learner.*\n"
+    "override --algo, --algo.* and --learner.* for one role."
 )
 
 Section = tuple[str, Any, Any]

@@ -92,9 +92,9 @@ def test_everything_else_is_refused(text: str, complaint: str) -> None:
 
 @pytest.mark.parametrize("unit", ["\\", '"', '\\"', '"\\', ",", ", ", ",]", "[{", "\\u", '",'])
 def test_hostile_text_takes_no_time(unit: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert isinstance(parse_calls((unit * 65_000)[:65_000], 3), str)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_returns_are_json_that_closes_no_tag() -> None:

@@ -37,9 +37,10 @@ def test_split_thinking(text, thinking, reply):
     ],
 )
 def test_split_thinking_is_linear(piece):
-    started = time.monotonic()
+    # Of this process alone: others may keep the machine busy. A square would take hours.
+    started = time.process_time()
     split_thinking(piece * (10**6 // len(piece)))
-    assert time.monotonic() - started < 0.5
+    assert time.process_time() - started < 5
 
 
 def test_encoding(codec):

@@ -81,7 +81,7 @@ def test_one_foreign_character_in_two_hundred_is_no_other_language():
     "garbage", ["\\" * 10**6, r"\confidence{" * 10**5, r"\boxed{" * 10**5, "{" * 10**6, "}" * 10**6]
 )
 def test_garbage_takes_linear_time(garbage):
-    start = time.perf_counter()
+    start = time.process_time()
     parse_confidence(garbage)
     confidence_format(garbage, "What?")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
