@@ -66,15 +66,23 @@ class LocalBackend:
 
     async def rest(self) -> None:
         """Free the samplers' copies of weights, which learning makes stale, for learning."""
+        from coterie.agents.models.freed_memory import return_freed_memory
         from coterie.agents.sampling.policy import LocalPolicy
 
         for role in self._learners:
             if isinstance(policy := self._policies[role], LocalPolicy):
                 policy.sampler.release()
+        return_freed_memory()
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.agents.team.backend.Backend.learn`; here roles learn in sequence."""
-        return {role: work(role, learner) for role, learner in self._learners.items()}
+        from coterie.agents.models.freed_memory import return_freed_memory
+
+        learned: dict[str, T] = {}
+        for role, learner in self._learners.items():
+            learned[role] = work(role, learner)
+            return_freed_memory()
+        return learned
 
     def save(self, write: Callable[[Learners], RestorePoint]) -> None:
         """See :meth:`coterie.agents.team.backend.Backend.save`; here learners are not replaced."""
