@@ -184,15 +184,24 @@ def _pictures(run: RunData, evaluation: Evaluation | None) -> list[Picture]:
         return []
 
 
+def _player(run: RunData, role: str) -> str:
+    """A role's model, with its algorithm and learning rate where they are not the team's."""
+    facts = [str(run.setting("agents", role, "model", default="?"))]
+    if name := run.setting("agents", role, "algorithm"):
+        facts.append(str(name))
+    rate = run.setting("agents", role, "learner", "lr")
+    if rate not in (None, run.setting("learner", "lr")):
+        facts.append(f"learning rate {rate}")
+    return ", ".join(facts)
+
+
 def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
     summary = run.summary or {}
     done = run.metrics[-1]["step"] if run.metrics else 0
     facts = {
         "environment": run.setting("choice", "env", default="unknown"),
         "algorithm": run.setting("choice", "algo", default="unknown"),
-        "roles": ", ".join(
-            f"{role} ({run.setting('agents', role, 'model', default='?')})" for role in roles
-        ),
+        "roles": ", ".join(f"{role} ({_player(run, role)})" for role in roles),
         "steps": f"{done} of {run.setting('run', 'steps', default='?')}",
         "seed": str(run.setting("run", "seed", default="?")),
         "begun": str(run.begun.get("at", "")),

@@ -259,6 +259,15 @@ def test_damaged_lines_are_counted(run: Run) -> None:
     assert "2 lines of episodes.jsonl hold no episode" in html
 
 
+def test_roles_that_learn_differently_are_named(run: Run) -> None:
+    path = run()
+    agents = json.loads((path / "config.json").read_text())["agents"]
+    agents["bob"] |= {"algorithm": "rloo", "learner": {"lr": 1e-4}}
+    change(path / "config.json", agents=agents)
+    assert f"bob ({agents['bob']['model']}, rloo, learning rate 0.0001)" in written(path)
+    assert f"alice ({agents['alice']['model']})" in written(path)
+
+
 def test_an_environment_that_is_not_at_hand_shows_the_stored_summary(run: Run) -> None:
     path = run()
     change(path / "config.json", choice={"env": "gone.module:Env", "roles": ["alice", "bob"]})
