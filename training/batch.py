@@ -75,8 +75,11 @@ async def sample_batch(
         informative = informative_groups(
             [row for _, row in _rows_to_compare(played, learners)], key
         )
-        if algorithms.distils:
-            informative |= {row.groups[key] for _, row in new if row.reread_after is not None}
+        informative |= {
+            row.groups[key]
+            for _, row in new
+            if row.reread_after is not None and algorithms.of(row.role).distillation.beta > 0
+        }
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         chosen = [(problem, row) for problem, row in new if row.groups[key] in informative]
         candidates = [*step_problems, *(problem for problem, _ in chosen)]
