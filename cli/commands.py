@@ -1,7 +1,6 @@
 """Runs a command: its errors and signals become one sentence and an exit code."""
 
 import atexit
-import ctypes
 import errno
 import gc
 import io
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from coterie.agents.models.heap import keep_freed_memory
 from coterie.agents.models.instructions import use_common
 
 # Errors that a user can mend: a path that cannot be read or written, a full disk.
@@ -27,12 +27,6 @@ _GARBAGE = (50_000, 20, 50)
 """Arguments of :func:`gc.set_threshold`. With Python's defaults it searches the 400,000 objects of
 torch and transformers again and again for cycles that hardly exist: 30 steps of the default run
 then take 13.2 seconds instead of 12.0."""
-
-_MALLOC_OPTIONS = {-4: 0, -1: -1, -8: 1}
-"""glibc's M_MMAP_MAX, M_TRIM_THRESHOLD and M_ARENA_MAX, so that freed memory is kept for the next
-tensor. Otherwise the system provides each large tensor page by page: with two models of 135 and 270
-million weights that took half of a warm-up step (82 of 160 seconds; 29 of 113 with these options).
-Two steps of their training take 175 seconds instead of 268, and 15.7 GB instead of 13.8."""
 
 
 def run_command(command: Callable[[], int], *, program: str, interrupted: str) -> int:
@@ -48,7 +42,7 @@ def run_command(command: Callable[[], int], *, program: str, interrupted: str) -
     wait_briefly()
     use_common()
     gc.set_threshold(*_GARBAGE)
-    _keep_memory()
+    keep_freed_memory()
     try:
         for stream in (sys.stdout, sys.stderr):
             # Without this, a letter that the terminal lacks would raise.
@@ -220,11 +214,3 @@ class Interruptible:
                 "\nStopping after this step or evaluation; press Ctrl-C again to stop at once.",
                 flush=True,
             )
-
-
-def _keep_memory() -> None:
-    """Set :data:`_MALLOC_OPTIONS`, if the C library has them."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if mallopt is not None:
-        for option, value in _MALLOC_OPTIONS.items():
-            mallopt(option, value)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Set
 from typing import TYPE_CHECKING, TypeVar
 
+from coterie.agents.models.heap import return_freed_memory
 from coterie.agents.team.backend import Learners, LearningSetup, Models, RestorePoint, RoleLearner
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
@@ -66,7 +67,6 @@ class LocalBackend:
 
     async def rest(self) -> None:
         """Free the samplers' copies of weights, which learning makes stale, for learning."""
-        from coterie.agents.models.freed_memory import return_freed_memory
         from coterie.agents.sampling.policy import LocalPolicy
 
         for role in self._learners:
@@ -76,8 +76,6 @@ class LocalBackend:
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.agents.team.backend.Backend.learn`; here roles learn in sequence."""
-        from coterie.agents.models.freed_memory import return_freed_memory
-
         learned: dict[str, T] = {}
         for role, learner in self._learners.items():
             learned[role] = work(role, learner)

@@ -7,15 +7,14 @@ import pytest
 
 PROGRAM = """
 import torch
-from coterie.agents.models.freed_memory import return_freed_memory
-from coterie.cli.commands import _keep_memory
+from coterie.agents.models.heap import keep_freed_memory, return_freed_memory
 
 def resident():
     with open("/proc/self/status") as lines:
         return next(int(line.split()[1]) for line in lines if line.startswith("RssAnon")) >> 10
 
-_keep_memory()
-# Every second tensor stays, so that the others are holes and not the end of the heap.
+keep_freed_memory()
+# Every second tensor stays, so that the freed ones are holes in the heap.
 tensors = [torch.ones(1 << 20) for _ in range({count})]
 kept, tensors = tensors[::2], None
 before = resident()
