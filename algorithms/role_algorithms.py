@@ -16,7 +16,8 @@ class RoleAlgorithms:
     """The algorithm of each role."""
 
     usual: Algorithm
-    """Of every role that is not in :attr:`by_role`, and of the sampling of a step."""
+    """The algorithm of every role that is not in :attr:`by_role`. It also decides how a step is
+    sampled."""
     by_role: Mapping[str, Algorithm] = field(default_factory=dict)
 
     def of(self, role: str) -> Algorithm:
@@ -52,12 +53,9 @@ def assign_credit_by_role(
         indices = [i for i, owner in enumerate(role_B) if owner == role]
         advantage_B[indices] = credit.advantage_B[indices]
         bonus |= {i: credit.turn_bonus[i] for i in indices if i in credit.turn_bonus}
-        baseline = f"baseline_{role}"
-        stats |= {n: v for n, v in credit.stats.items() if _is_general(n) or n == baseline}
+        for name, value in credit.stats.items():
+            if not name.startswith("baseline_") or name == f"baseline_{role}":
+                stats[name] = value
         if role in credit.averages:
             averages_after[role] = credit.averages[role]
     return Credit(advantage_B, stats, averages_after, bonus)
-
-
-def _is_general(statistic: str) -> bool:
-    return not statistic.startswith("baseline_")

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,22 +91,17 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     default = fitted(default, models)
     before_flags = with_preset_and_file(default)
     settings = _from_flags(before_flags, rest, has_length=bool(file and file.sets_length))
-
-    def named(name: str) -> Algorithm:
-        default = defaults(dataclasses.replace(choice, algo=name))
-        return with_limit_as_length(dataclasses.replace(settings, algo=default.algo)).algo
-
-    chosen = (
+    sets_rate = (
         any(word.partition("=")[0] == "--learner.lr" for word in rest)
-        or (preset is not None and "learner.lr" in settings_of(preset, algo))
-        or (file is not None and "lr" in file.parts.get("learner", {}))
+        or bool(preset and "learner.lr" in settings_of(preset, algo))
+        or bool(file and "lr" in file.parts.get("learner", {}))
     )
     settings = with_role_learning(
         settings,
-        rates={} if chosen else role_rates(settings),
+        rates={} if sets_rate else role_rates(settings),
         stored=file.role_learning() if file else {},
         flags=role_flags,
-        named=named,
+        named=partial(_named_algorithm, settings),
         prog=_prog(choice),
     )
     settings = with_short_evaluation(settings)
@@ -281,6 +277,12 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     # Flags may have changed the limit, which is the default of the length.
     has_length = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
     return settings if has_length else with_limit_as_length(settings)
+
+
+def _named_algorithm(settings: TrainSettings, name: str) -> Algorithm:
+    """The algorithm ``name`` with the environment's defaults, for one role."""
+    algo = defaults(dataclasses.replace(settings.choice, algo=name)).algo
+    return with_limit_as_length(dataclasses.replace(settings, algo=algo)).algo
 
 
 def _prog(choice: Choice) -> str:

@@ -37,7 +37,7 @@ def test_split_thinking(text, thinking, reply):
     ],
 )
 def test_split_thinking_is_linear(piece):
-    # Of this process alone: others may keep the machine busy. A square would take hours.
+    # Processor time, so that a busy machine does not matter. Quadratic time would be hours.
     started = time.process_time()
     split_thinking(piece * (10**6 // len(piece)))
     assert time.process_time() - started < 5

@@ -244,8 +244,8 @@ class Nodes:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
-        # Its processes would wait for everybody else's on this machine, and it spills nothing to a
-        # disk that is 95 % full, however much is left.
+        # By default Ray's workers run at low priority, and Ray refuses to spill to a disk that is
+        # 95 % full.
         os.environ.update(RAY_worker_niceness="0", RAY_local_fs_capacity_threshold="1")
         # Nothing is placed on the head, which cannot be removed.
         head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": self.store}

@@ -118,7 +118,8 @@ def on_two(tmp_path: Path) -> Callable[[Work], list[Any]]:
     """What work gives on each of two ranks."""
 
     def run(work: Work) -> list[Any]:
-        # Forks of a process that has no threads. This one may have Ray's, which do not survive.
+        # Fork from a clean server process: this one may have Ray's threads, and a fork would break
+        # them.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["coterie.extras.cluster.worker"])
         meeting = tmp_path / f"meeting-{len(list(tmp_path.iterdir()))}"
