@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Interval
 
 from coterie.cli.plugins import Plugins, load
-from coterie.datatypes import UserError, Validated, refuse
+from coterie.datatypes import Trajectory, UserError, Validated, refuse
 from coterie.datatypes.validation import Share
 
 
@@ -83,12 +83,18 @@ class GateWeight(Surrogate):
 
 @dataclass(frozen=True)
 class Distillation(Validated):
-    """On-policy self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734).
+    """On-policy distillation from the role's own weights or from another model.
 
-    A reader scores a trace again after another context, such as a prompt with a peer's right trace
-    as a hint, which the environment chooses. Each token's advantage grows by
-    beta clip(d_t, -bound, bound), where d_t is the reader's log-probability of the token after that
-    context less the policy's own. Nothing is sampled for it.
+    A reader scores the tokens that the role has sampled. Each token's advantage grows by
+    beta clip(d_t, -bound, bound), where d_t is the reader's log-probability of the token less the
+    policy's own. The reader samples nothing.
+
+    - Self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734): the role's own weights
+      read a trace after another context, such as a prompt with a peer's right trace as a hint,
+      which the environment chooses.
+    - A teacher (generalised knowledge distillation, arXiv:2306.13649): another model reads every
+      trace, after that context where there is one, else after the one in which it is learned. The
+      expected bonus is the negative reverse KL divergence, KL(pi || teacher).
     """
 
     beta: Annotated[float, Ge(0)] = 0.0
@@ -105,11 +111,45 @@ class Distillation(Validated):
     """Weights of the reader: a moving average of the role's weights, or those before training."""
     decay: Annotated[float, Interval(ge=0, lt=1)] = 0.95
     """Decay of that moving average in one step."""
+    teacher: str = ""
+    """Model that reads in place of the role's own weights, named as for --agents.ROLE.model. It
+    needs the role's vocabulary."""
+    rewards: bool = True
+    """Learn from rewards, too; without it only from what the reader adds."""
+
+    def check(self) -> None:
+        own = (self.reader, self.decay) != ("average", 0.95)
+        refuse(
+            (
+                bool(self.teacher) and not self.beta,
+                "algo.distillation.teacher does nothing without algo.distillation.beta, such as 1",
+            ),
+            (
+                bool(self.teacher) and own,
+                "algo.distillation.reader and decay are about the role's own weights; leave them "
+                "out, or algo.distillation.teacher",
+            ),
+            (
+                not self.rewards and not self.beta,
+                "algo.distillation.no-rewards leaves nothing to learn from without "
+                "algo.distillation.beta, such as 1",
+            ),
+        )
+
+    @property
+    def averages(self) -> bool:
+        """Whether the reader is a moving average of the role's weights."""
+        return self.beta > 0 and not self.teacher and self.reader == "average"
+
+    def reads(self, row: Trajectory) -> bool:
+        """Whether the reader reads ``row``."""
+        return self.beta > 0 and (bool(self.teacher) or row.reread_after is not None)
 
     def after(self, done: float) -> "Distillation":
-        """These settings, with ``beta`` as it is once the share ``done`` of the run is over."""
+        """These settings, with ``beta`` as it is once the share ``done`` of the run is over; those
+        that are off once it is 0."""
         left = max(0.0, 1 - done / self.fade) if self.fade else 1.0
-        return replace(self, beta=self.beta * left)
+        return replace(self, beta=self.beta * left) if left else Distillation()
 
 
 @dataclass(frozen=True)
@@ -224,6 +264,11 @@ class Algorithm(Validated):
                 "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
             ),
             (
+                not self.distillation.rewards and self.kl_in_reward > 0,
+                "algo.kl-in-reward changes rewards, from which nothing is learned with "
+                "algo.distillation.no-rewards; use algo.kl-coefficient",
+            ),
+            (
                 self.overlong_buffer > self.overlong_limit,
                 "algo.overlong-buffer must be at most algo.overlong-limit",
             ),
@@ -253,7 +298,8 @@ class Algorithm(Validated):
     @property
     def needs_reference(self) -> bool:
         """Whether anything is compared with the model before training."""
-        reads = self.distillation.beta and self.distillation.reader == "start"
+        distillation = self.distillation
+        reads = distillation.beta and distillation.reader == "start"
         return bool(self.kl_coefficient or self.kl_in_reward or reads)
 
 

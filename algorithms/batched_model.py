@@ -71,16 +71,21 @@ class BatchedModel:
         return self.model.ranks.exchange(out)
 
     @torch.no_grad()
-    def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, ...]]:
+    def likeliest(
+        self, rows: Sequence[Trajectory], count: int, width: int | None = None
+    ) -> list[tuple[Tensor, ...]]:
         """Return three tensors for each row, at its N sampled tokens: ids of the likeliest next
         tokens (N, K), their log-probabilities (N, K), and those of the sampled tokens (N,). K is
-        ``count``, or the size of the vocabulary if that is smaller."""
+        ``count``, or the size of the vocabulary if that is smaller. Ids are below ``width``, if it
+        is given."""
         sizes = [scored_tokens(row) for row in rows]
         by_index: dict[int, Sequence[Tensor]] = {}
         top: Sequence[Tensor] = ()
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
-            top = batch_likeliest(self.model, batch, count, temperature=self.temperature)
+            top = batch_likeliest(
+                self.model, batch, count, temperature=self.temperature, width=width
+            )
             parts = zip(*(tensor.split([sizes[i] for i in chosen]) for tensor in top))
             by_index |= dict(zip(chosen if counts else (), parts))
         # Rows of other ranks are 0 until the exchange below.

@@ -226,6 +226,8 @@ def assign_credit(
         advantage_M = compare(reward_M)
     bonus = turn_bonus(rows, member_N, reward_M, compare)
     advantage_B = np.zeros(len(trajectories))
+    if not algorithm.distillation.rewards:
+        return Credit(advantage_B, stats, averages_after)
     advantage_B[use] = advantage_M[member_N]
     return Credit(advantage_B, stats, averages_after, {use[i]: value for i, value in bonus.items()})
 

@@ -82,7 +82,7 @@ class Learner:
         self._start = self._copy_of_start(always=moves_first)
         self._average: dict[str, Tensor] | None = None
         """Moving average of the weights, if it rereads rows."""
-        if algorithm.distillation.beta and algorithm.distillation.reader == "average":
+        if algorithm.distillation.averages:
             self._average = {name: p.detach().clone() for name, p in self._parameters.items()}
         self.token_bonus: dict[int, Floats] = {}
         """Index of a trajectory in the latest update -> (T,) additions to the advantages of its

@@ -185,14 +185,17 @@ def likeliest(
     *,
     temperature: float,
     logits_at_once: int | None = None,
+    width: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ids of the likeliest tokens (N, K), their log-probabilities in float32 (N, K), and
-    those of ``target_N`` (N,). K is ``count``, or the size of a smaller vocabulary."""
+    those of ``target_N`` (N,). K is ``count``, or the size of a smaller vocabulary. Ids are below
+    ``width``, if it is given."""
     parts = []
     size = at_once(head, hidden_NH, logits_at_once)
     for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
         logp_CV = _tempered(head(hidden_CH), temperature).log_softmax(-1)
-        top = logp_CV.topk(min(count, logp_CV.shape[-1]))
+        known_CV = logp_CV[:, :width]
+        top = known_CV.topk(min(count, known_CV.shape[-1]))
         parts.append((top.indices, top.values, logp_CV.gather(-1, target_C[:, None]).squeeze(-1)))
     ids_NK, logp_NK, logp_N = map(torch.cat, zip(*parts))
     return ids_NK, logp_NK, logp_N
@@ -267,13 +270,20 @@ def batch_logprobs(
 
 
 def batch_likeliest(
-    model: TrainableModel, batch: Batch, count: int, *, temperature: float
+    model: TrainableModel,
+    batch: Batch,
+    count: int,
+    *,
+    temperature: float,
+    width: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Apply :func:`likeliest` to the batch's sampled tokens, row by row."""
 
     def compute() -> tuple[Tensor, Tensor, Tensor]:
         hidden_NH = model.scored_states(batch.ids_BT, batch.mask_BT)
         target_N = batch.ids_BT[:, 1:][batch.mask_BT]
-        return likeliest(hidden_NH, target_N, model.head, count, temperature=temperature)
+        return likeliest(
+            hidden_NH, target_N, model.head, count, temperature=temperature, width=width
+        )
 
     return model.ranks.forward(compute)

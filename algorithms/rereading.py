@@ -1,9 +1,11 @@
-"""Rereading: rows are scored again after a context that their author did not have."""
+"""Rereading: rows are scored by a reader, which is a teacher or the role with another context."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -11,7 +13,7 @@ from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import ReaderLogprobs
 from coterie.algorithms.distillation import TokenSignal, describe_bonus, on_sampled, token_bonus
-from coterie.datatypes import Trajectory
+from coterie.datatypes import Reading, Trajectory
 
 RowBonus = dict[int, Tensor]
 """Index of a row -> (N,) what rereading adds to the advantages of its sampled tokens."""
@@ -32,20 +34,26 @@ class Rereading:
         """Return the signal of all rows, the bonus of their sampled tokens, and metrics.
 
         Args:
-            rows: the rows of an update; those without ``reread_after`` are not reread.
+            rows: the rows of an update. A teacher has left its ``reading`` on the rows that it
+                read; without a teacher, rows without ``reread_after`` are not reread.
             old: the rows' log-probabilities, (T - 1,) each; None: they are computed.
             done: completed share of the run, in [0, 1].
         """
         settings = self.settings.after(done)
         if not self.settings.beta:
             return TokenSignal(), {}, {}
-        use = [i for i, r in enumerate(rows) if r.reread_after is not None and self._fits(r)]
+        use = [i for i, row in enumerate(rows) if self._is_read(row)]
         if not use or not settings.beta:
             return TokenSignal(), {}, {"distillation/rows": 0.0}
         row_bonus, readers = self._read(rows, use, old, settings)
         metrics = describe_bonus(settings, list(row_bonus.values()))
         share = {"distillation/rows": len(use) / len(rows)}
         return self._signal(rows, row_bonus, readers), row_bonus, share | metrics
+
+    def _is_read(self, row: Trajectory) -> bool:
+        if self.settings.teacher:
+            return row.reading is not None
+        return row.reread_after is not None and self._fits(row)
 
     def _fits(self, row: Trajectory) -> bool:
         # A sampled first token cannot be scored: no earlier position predicts it.
@@ -60,19 +68,15 @@ class Rereading:
         settings: Distillation,
     ) -> tuple[RowBonus, dict[int, ReaderLogprobs]]:
         """The bonus of each row in ``use``, and its reader if the likeliest tokens count."""
-        reread = [rows[i].as_reread() for i in use]
         read, readers = {}, {}
-        with self.weights(settings.reader):
-            if settings.likeliest:
-                tokens = self.batched.likeliest(reread, settings.likeliest)
-                for i, (ids_NK, logp_NK, logp_N) in zip(use, tokens, strict=True):
-                    beta_N = logp_N.new_full(logp_N.shape, settings.beta)
-                    read[i] = logp_N
-                    readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
-            else:
-                read = dict(
-                    zip(use, on_sampled(reread, self.batched.logprobs(reread)), strict=True)
-                )
+        if not settings.likeliest:
+            read = dict(zip(use, self._at_sampled(rows, use, settings), strict=True))
+        else:
+            tokens = self._at_likeliest(rows, use, settings)
+            for i, (ids_NK, logp_NK, logp_N) in zip(use, tokens, strict=True):
+                beta_N = logp_N.new_full(logp_N.shape, settings.beta)
+                read[i] = logp_N
+                readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
         originals = [rows[i] for i in use]
         if old is None:
             with self.weights("current"):
@@ -81,6 +85,33 @@ class Rereading:
             own = [old[i] for i in use]
         own = on_sampled(originals, own)
         return {i: token_bonus(settings, read[i], own_N) for i, own_N in zip(use, own)}, readers
+
+    def _at_sampled(
+        self, rows: Sequence[Trajectory], use: Sequence[int], settings: Distillation
+    ) -> Sequence[Tensor]:
+        """The reader's log-probabilities of the sampled tokens, (N,) for each row in ``use``."""
+        if settings.teacher:
+            return [self._tensor(reading.logp_N) for reading in _readings(rows, use)]
+        reread = [rows[i].as_reread() for i in use]
+        with self.weights(settings.reader):
+            return on_sampled(reread, self.batched.logprobs(reread))
+
+    def _at_likeliest(
+        self, rows: Sequence[Trajectory], use: Sequence[int], settings: Distillation
+    ) -> Sequence[tuple[Tensor, ...]]:
+        """What :meth:`BatchedModel.likeliest` returns, for each row in ``use``."""
+        if settings.teacher:
+            return [
+                tuple(self._tensor(array) for array in (r.ids_NK, r.logp_NK, r.logp_N))
+                for r in _readings(rows, use)
+            ]
+        reread = [rows[i].as_reread() for i in use]
+        with self.weights(settings.reader):
+            return self.batched.likeliest(reread, settings.likeliest)
+
+    def _tensor(self, array: npt.NDArray[Any] | None) -> Tensor:
+        assert array is not None, "the teacher was not asked for its likeliest tokens"
+        return torch.from_numpy(array).to(self.batched.model.device)
 
     def _signal(
         self, rows: Sequence[Trajectory], row_bonus: RowBonus, readers: dict[int, ReaderLogprobs]
@@ -91,3 +122,7 @@ class Rereading:
         for i, bonus_N in row_bonus.items():
             bonus[i][torch.from_numpy(rows[i].mask[1:]).to(bonus_N.device)] = bonus_N
         return TokenSignal(bonus=bonus)
+
+
+def _readings(rows: Sequence[Trajectory], use: Sequence[int]) -> list[Reading]:
+    return [reading for i in use if (reading := rows[i].reading) is not None]

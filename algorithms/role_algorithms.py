@@ -26,8 +26,15 @@ class RoleAlgorithms:
 
     @property
     def distils(self) -> bool:
-        """Whether any of them distils, so that traces are read again."""
+        """Whether any of them distils, so that traces are read."""
         return any(a.distillation.beta > 0 for a in (self.usual, *self.by_role.values()))
+
+    @property
+    def self_distils(self) -> bool:
+        """Whether any of them distils without a teacher, so that traces are read again after
+        another context."""
+        settings = (a.distillation for a in (self.usual, *self.by_role.values()))
+        return any(each.beta > 0 and not each.teacher for each in settings)
 
 
 def assign_credit_by_role(

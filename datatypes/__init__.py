@@ -27,7 +27,7 @@ from coterie.datatypes.policy import (
     listed_moves,
 )
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
-from coterie.datatypes.trajectory import Episode, Trajectory
+from coterie.datatypes.trajectory import Episode, Reading, Trajectory
 from coterie.datatypes.validation import Validated, check_fields, fits, unvalidated, validate
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "PolicyFailure",
     "Problem",
     "Prompt",
+    "Reading",
     "Sampling",
     "ScoreRequests",
     "Scorer",

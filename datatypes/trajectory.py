@@ -9,6 +9,18 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Another model's probabilities of the N learned tokens of a row."""
+
+    logp_N: npt.NDArray[np.float32]
+    """The log-probability of each token."""
+    ids_NK: npt.NDArray[np.int64] | None = None
+    """Its K likeliest tokens at each place, if they were asked for."""
+    logp_NK: npt.NDArray[np.float32] | None = None
+    """Their log-probabilities."""
+
+
+@dataclass(frozen=True)
 class Trajectory:
     """A training row: an agent's context with its sampled tokens.
 
@@ -64,11 +76,19 @@ class Trajectory:
     reread_after: npt.NDArray[np.int64] | None = None
     """(N,) ids that replace those before the first sampled token for rereading, a context that the
     author did not have, for algorithms that distil; None: the row is not reread."""
+    reading: Reading | None = None
+    """What a teacher, which is another model, makes of the row; None: no teacher has read it."""
 
     @property
     def trainable(self) -> bool:
         """Whether the row can enter a loss."""
         return self.status == "ok" and bool(self.mask.any())
+
+    def is_readable(self, context: int, vocabulary: int) -> bool:
+        """Whether a model with this context and this number of ids can score the tokens."""
+        # A first token cannot be scored: no earlier position predicts it.
+        fits = len(self.tokens) <= context and self.trainable and not self.mask[0]
+        return fits and int(self.tokens.max()) < vocabulary
 
     @property
     def learned_mask(self) -> npt.NDArray[np.bool_]:

@@ -32,9 +32,10 @@ def check_rereading(reread: str, run: Any, *, remedy: str) -> Iterator[tuple[boo
         run: all settings of a run.
         remedy: what has traces read again, as the message ends.
     """
-    beta = run.algo.distillation.beta
+    distillation = run.algo.distillation
+    beta = distillation.beta
     yield (
-        reread == "none" and beta > 0,
+        reread == "none" and beta > 0 and not distillation.teacher,
         "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
         f"{remedy}",
     )

@@ -17,7 +17,7 @@ from coterie.algorithms import (
 from coterie.algorithms.batching import by_agent
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.algorithms.turn_credit import TurnBonus
-from coterie.datatypes import Episode, Trajectory
+from coterie.datatypes import Episode, Reading, Trajectory
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class StepBatch:
     """The rows that are trained on: all trajectories, or those of informative groups."""
     rounds: int
     """Rounds of sampling: more than one only under dynamic sampling."""
+    readings: Mapping[int, Reading] = dataclasses.field(default_factory=dict)
+    """``id(row)`` -> what the teacher of its role makes of it."""
     stale: int = 0
     """Number of rows that were dropped because their weights were too old."""
 
@@ -48,8 +50,8 @@ async def sample_batch(
 ) -> StepBatch:
     """Play one step's problems; under dynamic sampling, until enough of them are informative.
 
-    A group is informative if a role in it learns, and its rewards differ or one of its rows is read
-    again. Surplus problems are discarded, as are rows of frozen roles without a loss weight.
+    A group is informative if a role in it learns, and its rewards differ or a reader reads one of
+    its rows. Surplus problems are discarded, as are rows of frozen roles without a loss weight.
 
     Args:
         play: plays this number of the next problems.
@@ -76,9 +78,7 @@ async def sample_batch(
             [row for _, row in _rows_to_compare(played, learners)], key
         )
         informative |= {
-            row.groups[key]
-            for _, row in new
-            if row.reread_after is not None and algorithms.of(row.role).distillation.beta > 0
+            row.groups[key] for _, row in new if algorithms.of(row.role).distillation.reads(row)
         }
         informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
         chosen = [(problem, row) for problem, row in new if row.groups[key] in informative]
@@ -155,14 +155,21 @@ def with_divergences(
 def rows_of(
     batch: StepBatch, credit: Credit, role: str
 ) -> tuple[list[Trajectory], npt.NDArray[np.float64], TurnBonus]:
-    """(rows of one role, their advantages, additions to the advantages of their turns)."""
+    """(rows of one role with what its teacher makes of them, their advantages, additions to the
+    advantages of their turns)."""
     indices = [index for index, row in enumerate(batch.rows) if row.role == role]
     turn_bonus = {
         index_of_role: credit.turn_bonus[index]
         for index_of_role, index in enumerate(indices)
         if index in credit.turn_bonus
     }
-    return [batch.rows[index] for index in indices], credit.advantage_B[indices], turn_bonus
+    rows = [
+        dataclasses.replace(row, reading=batch.readings[id(row)])
+        if id(row) in batch.readings
+        else row
+        for row in (batch.rows[index] for index in indices)
+    ]
+    return rows, credit.advantage_B[indices], turn_bonus
 
 
 def advantages_by_row(rows: Sequence[Trajectory], credit: Credit) -> dict[int, float]:

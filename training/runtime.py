@@ -101,7 +101,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
         directory = RunDirectory.reopen(choice.resume)
         directory.lock()
         try:
-            check_unchanged(directory, settings.agents, problems.fingerprints)
+            check_unchanged(directory, settings.players, problems.fingerprints)
             report_changed_plugins(directory, print)
             if (newest := checkpoint_paths.latest(directory.checkpoints)) is not None:
                 checkpoint.check(newest, print)
@@ -119,7 +119,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
         except UserError:
             directory.discard()
             raise
-    write_environment(directory, settings.agents, problems.fingerprints)
+    write_environment(directory, settings.players, problems.fingerprints)
     return runtime
 
 
@@ -169,7 +169,8 @@ def _assemble(
         threads=run.threads,
         directory=directory,
     )
-    with loading(console, [agent.model for agent in agents.values()], lines=subject.large):
+    models = [agent.model for agent in settings.players.values()]
+    with loading(console, models, lines=subject.large):
         team = build_team(
             agents,
             learning=_learning(settings),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from coterie.agents.team.team import Team
 from coterie.algorithms.role_algorithms import RoleAlgorithms
@@ -97,6 +98,9 @@ class StepSampler:
 
         learners, count = self._team.trained, self._settings.problems_per_step
         batch = await sample_batch(play, self._algorithms, self.group_key, count, learners)
+        readings = await self._team.read(batch.rows, step)
+        by_row = {id(batch.rows[index]): reading for index, reading in readings.items()}
+        batch = replace(batch, readings=by_row)
         if step == 1:
             _check_learners_were_asked(batch.episodes, learners)
         return batch, self._stream.cursor

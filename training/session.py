@@ -99,6 +99,8 @@ class Session(AbstractContextManager["Session"]):
             rows, stats = with_divergences(batch.rows, self.team.trained, algorithms)
         averages = self._progress.averages
         credit = assign_credit_by_role(rows, self.sampler.group_key, algorithms, averages)
+        if batch.readings:
+            stats["teacher_tokens"] = sum(len(r.logp_N) for r in batch.readings.values())
         return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:

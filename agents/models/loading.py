@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -147,28 +148,49 @@ def base_key(spec: ModelSpec) -> tuple[Any, ...]:
     )
 
 
+def load_tokenizer(spec: ModelSpec) -> Any:
+    """Load the tokenizer of a model.
+
+    Raises:
+        UserError: it cannot be loaded.
+    """
+    from transformers import AutoTokenizer
+
+    folder = local_folder(spec)
+    name, common = _source(spec, folder)
+    with (
+        quietly(bars=folder is None),
+        in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"),
+    ):
+        # With mistral-common, which vLLM installs, Mistral would get a slow tokenizer.
+        tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
+        if asks_for_bos(folder or hub_snapshot(spec)):
+            prepend_bos(tokenizer)
+    return tokenizer
+
+
+def _source(spec: ModelSpec, folder: Path | None) -> tuple[str, dict[str, Any]]:
+    """The name and the arguments with which transformers finds the files of a model."""
+    common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
+    if folder is None:
+        return spec.model, common | {"revision": spec.revision}
+    return str(folder), common | {"local_files_only": True}
+
+
 def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: whether its full weights are trained."""
-    from transformers import AutoConfig, AutoTokenizer
+    from transformers import AutoConfig
 
     dtype, folder = compute_dtype(spec), local_folder(spec)
     held_dtype = torch.float32 if learns else dtype
-    common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
-    if folder is None:
-        common["revision"] = spec.revision
-    else:
-        common["local_files_only"] = True
+    name, common = _source(spec, folder)
+    if folder is not None:
         check_sums(folder)
-    name = spec.model if folder is None else str(folder)
     with quietly(bars=folder is None):
         with in_one_sentence(f"the config.json of {spec.model!r} cannot be used"):
             config: Any = AutoConfig.from_pretrained(name, **common)
         context = _context(config, spec)
-        with in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
-            # With mistral-common, which vLLM installs, Mistral would get a slow tokenizer.
-            tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
-            if asks_for_bos(folder or hub_snapshot(spec)):
-                prepend_bos(tokenizer)
+        tokenizer = load_tokenizer(spec)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             module, info, cut = _read(name, config, common, held_dtype)
     check_complete(info, spec.model, folder)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.algorithms.imitation import Imitation
 from coterie.algorithms.turn_credit import TurnBonus
-from coterie.datatypes import Policy, TokenCodec, Trajectory, UserError
+from coterie.datatypes import Policy, Reading, TokenCodec, Trajectory, UserError
 
 if TYPE_CHECKING:  # scripts and servers do without torch
     import numpy as np
@@ -44,6 +45,14 @@ class LearningSetup:
     """Role -> its algorithm, if it differs from ``algorithm``."""
     learners: Mapping[str, LearnerSettings] = dataclasses.field(default_factory=dict)
     """Role -> the settings of its learner, if they differ from ``settings``."""
+
+    def algorithm_of(self, role: str) -> Algorithm:
+        """The algorithm of ``role``."""
+        return self.algorithms.get(role, self.algorithm)
+
+    def temperature_of(self, role: str) -> float:
+        """The temperature of the probabilities that the learner of ``role`` computes."""
+        return self.temperatures.get(role, self.temperature) or 1.0
 
 
 class Died(UserError):
@@ -134,6 +143,12 @@ class Backend(Protocol):
 
     async def rest(self) -> None:
         """Free sampling memory for learning; no sampling may be in progress."""
+        ...
+
+    async def read(
+        self, name: str, rows: Sequence[Trajectory], request: ReadRequest
+    ) -> list[Reading | None]:
+        """Return what a frozen model makes of each row; None for rows that it cannot score."""
         ...
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:

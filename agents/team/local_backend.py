@@ -1,13 +1,14 @@
 """The backend of this process; torch is imported only to load a model."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, TypeVar
 
 from coterie.agents.models.heap import return_freed_memory
 from coterie.agents.team.backend import Learners, LearningSetup, Models, RestorePoint, RoleLearner
 from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.reading import ReadRequest, read_rows
 from coterie.agents.team.settings import AgentSettings
-from coterie.datatypes import Policy
+from coterie.datatypes import Policy, Reading, Trajectory
 
 if TYPE_CHECKING:
     from coterie.agents.models.loading import LoadedRole
@@ -21,6 +22,7 @@ class LocalBackend:
     def __init__(self) -> None:
         self._learners: Learners = {}
         self._policies: Mapping[str, Policy] = {}
+        self._loaded: Mapping[str, LoadedRole] = {}
 
     def load(
         self,
@@ -37,7 +39,7 @@ class LocalBackend:
         specs = {name: model_spec(settings) for name, settings in models.items()}
         loaded = load_team(specs, learns, seed=seed)
         policies = self.policies(models, loaded, learns, apart=learning is None, seed=seed)
-        self._policies = policies
+        self._policies, self._loaded = policies, loaded
         codecs = {name: role.codec for name, role in loaded.items()}
         if learning is not None:
             self._learners = {n: _learner(n, loaded[n], learning) for n in models if n in learns}
@@ -74,6 +76,12 @@ class LocalBackend:
                 policy.sampler.release()
         return_freed_memory()
 
+    async def read(
+        self, name: str, rows: Sequence[Trajectory], request: ReadRequest
+    ) -> list[Reading | None]:
+        """See :meth:`coterie.agents.team.backend.Backend.read`."""
+        return read_rows(self._loaded[name].handle, rows, request)
+
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.agents.team.backend.Backend.learn`; here roles learn in sequence."""
         learned: dict[str, T] = {}
@@ -106,7 +114,7 @@ def _learner(name: str, loaded: "LoadedRole", learning: LearningSetup) -> RoleLe
     first = learning.imitation
     learner = Learner(
         loaded.handle,
-        learning.algorithms.get(name, learning.algorithm),
+        learning.algorithm_of(name),
         learning.learners.get(name, learning.settings),
         temperature=learning.temperatures.get(name, learning.temperature),
         total_steps=learning.total_steps,

@@ -1,16 +1,18 @@
 """A team: the policies of all roles, and the learners of those that train."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from coterie.agents.team.backend import Backend, Learners, LearningSetup, RoleLearner
 from coterie.agents.team.local_backend import LocalBackend
 from coterie.agents.team.players import build_player, local_models
+from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.teachers import shown_to_teacher, teacher_models, teacher_seats
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes import Policy, TokenCodec
+from coterie.datatypes import Policy, Reading, TokenCodec, Trajectory
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy
 from coterie.experts.naming import is_player
@@ -33,6 +35,10 @@ class Team:
     trained: Learners
     backend: Backend
     """The backend that loaded the models."""
+    learning: LearningSetup | None = None
+    """How ``trained`` roles learn; None: no role learns."""
+    teachers: Mapping[str, str] = field(default_factory=dict)
+    """Role -> name of the model that teaches it."""
 
     async def start(self) -> None:
         """See :meth:`coterie.agents.team.backend.Backend.start`."""
@@ -59,6 +65,29 @@ class Team:
             yield self
         finally:
             await self.aclose()
+
+    async def read(self, rows: Sequence[Trajectory], step: int) -> dict[int, Reading]:
+        """Return index of a row -> what the teacher of its role makes of it.
+
+        Args:
+            rows: of a step.
+            step: its number; a teacher whose weight has faded to 0 reads nothing.
+        """
+        readings: dict[int, Reading] = {}
+        for role, seat in self.teachers.items():
+            assert self.learning is not None, "only roles that learn have a teacher"
+            algorithm = self.learning.algorithm_of(role)
+            settings = algorithm.distillation.after((step - 1) / self.learning.total_steps)
+            shown = dict(shown_to_teacher(rows, role, settings))
+            request = ReadRequest(
+                self.learning.temperature_of(role),
+                settings.likeliest,
+                self.codecs[role].vocab_size,
+            )
+            read = await self.backend.read(seat, list(shown.values()), request) if shown else []
+            pairs = zip(shown, read, strict=True)
+            readings |= {index: reading for index, reading in pairs if reading is not None}
+        return readings
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.agents.team.backend.Backend.learn`."""
@@ -121,7 +150,9 @@ def build_team(
         agents = {role: replace(agent, trained=False) for role, agent in agents.items()}
     backend = backend or _backend(vllm)
     learns = {role for role, agent in agents.items() if agent.trained}
-    models = backend.load(local_models(agents), learns, learning, seed)
+    algorithms = {role: learning.algorithm_of(role) for role in learns} if learning else {}
+    wanted = local_models(agents) | teacher_models(agents, algorithms)
+    models = backend.load(wanted, learns, learning, seed)
 
     reader = next((role for role in agents if role in models.codecs), None) if together else None
     if reader is None:
@@ -141,6 +172,8 @@ def build_team(
         codecs={role: models.codecs.get(role, player_codec) for role in agents},
         trained=models.trained,
         backend=backend,
+        learning=learning,
+        teachers=teacher_seats(agents, algorithms),
     )
 
 

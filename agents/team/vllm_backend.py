@@ -1,14 +1,15 @@
 """The backend with vLLM engines that sample, while this process learns."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from coterie.agents.team.local_backend import LocalBackend
 from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.fleet import Fleet, Seat
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes import Policy
+from coterie.datatypes import Policy, Reading, Trajectory
 
 if TYPE_CHECKING:
     from coterie.agents.models.loading import LoadedRole
@@ -48,6 +49,13 @@ class VllmBackend(LocalBackend):
         ]
         self.fleet = Fleet(seats, self._settings, seed=seed)
         return self.fleet.policies
+
+    async def read(
+        self, name: str, rows: Sequence[Trajectory], request: ReadRequest
+    ) -> list[Reading | None]:
+        """See :meth:`coterie.agents.team.backend.Backend.read`; the engine reads."""
+        assert self.fleet is not None, "nothing is loaded"
+        return await self.fleet.policies[name].read(rows, request.likeliest, request.width)
 
     async def start(self) -> None:
         """Start the engines.

@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from coterie.agents.vllm.processes import no_interrupts, own_gpus
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.agents.vllm.spec import EngineSpec, engine_arguments
+from coterie.agents.vllm.spec import EngineSpec, engine_arguments, reading_params
 from coterie.agents.vllm.transfer import join, receive, send_handles
 from coterie.datatypes import UserError, reason_of
 
@@ -92,6 +92,17 @@ class Engine:
             UserError: the engine has died.
             ValueError: the engine refuses the request.
         """
+        return (await self._answer(tokens, params, adapter)).outputs[0]
+
+    async def logprobs(
+        self, tokens: list[int], likeliest: int, adapter: Adapter | None
+    ) -> Sequence[Any]:
+        """Return for each token vLLM's mapping of id -> ``Logprob``, of the token and of the
+        ``likeliest`` ones at its place; None for the first. Errors as of :meth:`generate`."""
+        answer = await self._answer(tokens, reading_params(likeliest), adapter)
+        return answer.prompt_logprobs
+
+    async def _answer(self, tokens: list[int], params: Any, adapter: Adapter | None) -> Any:
         from vllm.inputs import TokensPrompt  # pyright: ignore[reportMissingImports]
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError  # pyright: ignore[reportMissingImports]
 
@@ -107,7 +118,7 @@ class Engine:
         except (EngineDeadError, EngineGenerateError) as error:
             raise self._died(type(error).__name__) from error
         assert answer is not None
-        return answer.outputs[0]
+        return answer
 
     async def add_adapter(self, adapter: Adapter) -> None:
         """Load an adapter from its folder; requests may use it afterwards."""

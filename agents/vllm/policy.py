@@ -1,5 +1,6 @@
 """The policy of a role whose tokens a vLLM engine samples."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import cache
@@ -15,7 +16,16 @@ from coterie.agents.vllm.engine import Engine
 from coterie.agents.vllm.spec import sampling_params
 from coterie.agents.vllm.turns import Turns
 from coterie.agents.vllm.weight_updates import Versions
-from coterie.datatypes import Completion, FinishReason, PolicyFailure, Prompt, Sampling
+from coterie.datatypes import (
+    Completion,
+    FinishReason,
+    PolicyFailure,
+    Prompt,
+    Reading,
+    Sampling,
+    Trajectory,
+    UserError,
+)
 
 
 class VllmPolicy:
@@ -73,6 +83,45 @@ class VllmPolicy:
         async with self._versions.request() as adapter, self._turn():
             output = await self.engine.generate(prompt.tokens.tolist(), params, adapter)
         return self._completion(output, sampling, version)
+
+    async def read(
+        self, rows: Sequence[Trajectory], likeliest: int, width: int
+    ) -> list[Reading | None]:
+        """Return the model's probabilities of the tokens of each row, at temperature 1; None for
+        rows that it cannot score.
+
+        Args:
+            rows: of another model, in the context in which they are read.
+            likeliest: number of likeliest tokens at each place; 0: none.
+            width: ids of the other model; those of the likeliest tokens are below.
+        """
+        return await asyncio.gather(*(self._read(row, likeliest, width) for row in rows))
+
+    async def _read(self, row: Trajectory, likeliest: int, width: int) -> Reading | None:
+        # The engine wants to sample a token after them.
+        if not row.is_readable(self._handle.context - 1, self._handle.vocab_size):
+            return None
+        async with self._versions.request() as adapter, self._turn():
+            found = await self.engine.logprobs(row.tokens.tolist(), likeliest, adapter)
+        places = np.flatnonzero(row.mask).tolist()
+        logp_N = np.array([found[t][int(row.tokens[t])].logprob for t in places], np.float32)
+        if not likeliest:
+            return Reading(logp_N)
+        ranked = [
+            sorted((entry.rank, id, entry.logprob) for id, entry in found[t].items() if id < width)
+            for t in places
+        ]
+        count = min(likeliest, width)
+        if any(len(entries) < count for entries in ranked):
+            raise UserError(
+                "the teacher expects tokens beyond the vocabulary of its pupil: set "
+                "--algo.distillation.likeliest 0"
+            )
+        return Reading(
+            logp_N,
+            np.array([[id for _, id, _ in entries[:count]] for entries in ranked], np.int64),
+            np.array([[logp for *_, logp in entries[:count]] for entries in ranked], np.float32),
+        )
 
     def _turn(self) -> AbstractAsyncContextManager[None]:
         """Keep the engine awake inside the block."""

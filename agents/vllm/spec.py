@@ -62,6 +62,8 @@ def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]
         "enable_sleep_mode": spec.on_gpu and settings.sleep_level > 0,
         # Report the probabilities of sampling, after temperature.
         "logprobs_mode": "processed_logprobs",
+        # A teacher may be asked for any number of likeliest tokens.
+        "max_logprobs": -1,
         # Ignore the checkpoint's generation settings.
         "generation_config": "vllm",
         "disable_log_stats": True,
@@ -116,6 +118,21 @@ def sampling_params(sampling: Sampling, seed: int, eos_ids: Sequence[int]) -> An
         skip_special_tokens=False,
         # Only the sampled token's.
         logprobs=0,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+
+
+def reading_params(likeliest: int) -> Any:
+    """Return vLLM's ``SamplingParams`` to score a prompt: its own tokens and the ``likeliest`` ones
+    at each place."""
+    from vllm import SamplingParams  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+    from vllm.sampling_params import RequestOutputKind  # pyright: ignore[reportMissingImports]
+
+    return SamplingParams(
+        max_tokens=1,
+        temperature=0.0,
+        prompt_logprobs=likeliest,
+        detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
 

@@ -1,6 +1,6 @@
 """The spec of ``solo``: defaults."""
 
-from coterie.envs.env_spec import EnvSpec
+from coterie.envs.env_spec import EnvSpec, never_rereads
 from coterie.envs.solo.environment import SoloSettings
 
 SPEC = EnvSpec(
@@ -11,6 +11,7 @@ SPEC = EnvSpec(
     settings=SoloSettings,
     roles=("solver",),
     evaluation="coterie.envs.solo.evaluation:EVALUATION",
+    rereads=never_rereads,
     defaults={
         # Prompt and length of the tiny team's models.
         "env": {

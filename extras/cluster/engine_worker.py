@@ -60,6 +60,13 @@ class EngineWorker(Worker):
         with _exits_with_engine():
             return pickle.dumps(await asyncio.gather(*answers))
 
+    async def score(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, role: str, arguments: bytes
+    ) -> bytes:
+        """See :meth:`Worker.score`."""
+        with _exits_with_engine():
+            return pickle.dumps(await self.backend.read(role, *pickle.loads(arguments)))
+
     async def update(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, role: str, arguments: bytes
     ) -> tuple[Any, Stamp]:

@@ -6,6 +6,7 @@ A base with several ranks, or without a learner, has at least one engine. The le
 weights to all engines before sampling begins and never during it, so no request sees two versions.
 """
 
+import asyncio
 import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -22,9 +23,10 @@ from coterie.agents.team.backend import (
     RestorePoint,
     RoleLearner,
 )
+from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes import Completion, UserError
+from coterie.datatypes import Completion, Reading, Trajectory, UserError
 from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.extras.cluster.bases import Base, cores_and_gpus, plan_bases
 from coterie.extras.cluster.engine_worker import EngineWorker
@@ -139,6 +141,23 @@ class Pool:
         for base in self._bases:
             if self._vllm is not None and base.sampling_learner is not None:
                 self._ask(base.sampling_learner, "rest")
+
+    async def read(
+        self, name: str, rows: Sequence[Trajectory], request: ReadRequest
+    ) -> list[Reading | None]:
+        """See :meth:`coterie.agents.team.backend.Backend.read`; the engines share the rows."""
+        engines = self._base_of(name).engines
+        readings: list[Reading | None] = [None] * len(rows)
+
+        async def read_share(number: int, engine: Actor) -> None:
+            share = slice(number, None, len(engines))
+            if part := rows[share]:
+                packed = pickle.dumps((part, request))
+                answer = await asyncio.to_thread(self._ask, engine, "score", name, packed)
+                readings[share] = pickle.loads(answer)
+
+        await asyncio.gather(*(read_share(n, engine) for n, engine in enumerate(engines)))
+        return readings
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.agents.team.backend.Backend.learn`."""

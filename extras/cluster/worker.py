@@ -24,6 +24,7 @@ from coterie.agents.models.threads import fix_threads
 from coterie.agents.sampling.policy import LocalPolicy
 from coterie.agents.team.backend import Backend, LearningSetup
 from coterie.agents.team.local_backend import LocalBackend
+from coterie.agents.team.reading import read_rows
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.trained_role import TrainedRole
 from coterie.agents.team.vllm_backend import VllmBackend
@@ -129,6 +130,16 @@ class Worker:
                 f"{role} has version {handle.version} here, but version {version} was requested"
             )
         return pickle.dumps(policy.answer(pickle.loads(requests)))
+
+    def score(self, role: str, arguments: bytes) -> bytes:
+        """Return what a frozen model makes of rows; input and output are pickled.
+
+        Args:
+            role: the name of the model.
+            arguments: pickled rows, and a :class:`coterie.agents.team.reading.ReadRequest`.
+        """
+        handle = self.models.loaded[role].handle
+        return pickle.dumps(read_rows(handle, *pickle.loads(arguments)))
 
     def learn(self, role: str, verb: str, arguments: bytes) -> tuple[Any, Stamp]:
         """Call a method of :class:`coterie.agents.team.trained_role.TrainedRole`; return its result

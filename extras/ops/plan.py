@@ -20,6 +20,7 @@ from coterie.agents.sampling import copies
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.teachers import only_teaches
 from coterie.algorithms import Algorithm
 from coterie.algorithms.batching import capped_budget
 from coterie.extras.ops.footprint import Load, footprint
@@ -138,7 +139,7 @@ def plan(settings: TrainSettings, card: float | None = None, prompt: int | None 
     """
     roles = {
         role: _role(settings, role, agent, card, prompt)
-        for role, agent in local_models(settings.agents).items()
+        for role, agent in local_models(settings.players).items()
     }
     devices = tuple(_devices(settings, roles, card))
     cards = {device.device: device.card for device in devices}
@@ -206,7 +207,7 @@ def _role(
     owner = spec.model if spec.lora else role
     imitates = agent.trained and agent.warmup != NOBODY and settings.warmup.steps > 0
     return RolePlan(
-        rows=rows,
+        rows=0 if only_teaches(role) else rows,
         prompt=prompt,
         longest=longest,
         answer=answer,
@@ -309,7 +310,7 @@ def _earlier_copies(algorithm: Algorithm, model: RolePlan) -> int:
     # Without a new adapter, the base has the weights from before training.
     is_new = lora is not None and lora.adapter is None
     reference = algorithm.needs_reference and not is_new
-    return reference + bool(distillation.beta and distillation.reader == "average")
+    return reference + distillation.averages
 
 
 def _gathered(model: RolePlan) -> int:
@@ -328,7 +329,7 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
     for role, model in here.items():
         memory, config = model.memory, model.config
         copy = memory.parameters * model.itemsize
-        if memory.fused and copies(copy, None if model.device == "cpu" else card):
+        if model.rows and memory.fused and copies(copy, None if model.device == "cpu" else card):
             # Learning makes the copy of a role that learns stale, and gets its memory.
             when: When = "sampling" if model.trained else "always"
             layers = memory.layers * copy // memory.weights

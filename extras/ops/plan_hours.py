@@ -11,6 +11,7 @@ from typing import Any
 
 from coterie import envs
 from coterie.agents.models.spec import ModelSpec
+from coterie.agents.team.teachers import only_teaches, teacher_seats
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.cli.plugins import load
 from coterie.envs.contract import role_of
@@ -71,12 +72,13 @@ def hours(
     sampling = learning = imitating = 0.0
     for role, model in roles.items():
         _, peak, _ = _speeds(model.device, cards.get(model.device))
-        memory, learner = model.memory, settings.learner_of(role)
+        memory = model.memory
         if not model.rows:
             continue
         # Chen et al., arXiv:1604.06174, and Kaplan et al., arXiv:2001.08361: 2 operations per
         # weight and token forward, 2 for gradients of activations, 2 for those of weights.
         if model.trained:
+            learner = settings.learner_of(role)
             once = 2 + 2 + 2 * (model.spec.lora is None) + 2 * memory.recomputes
             each = once * learner.epochs + 2 * _readings(learner, settings.algorithms.of(role))
             work = model.rows * model.longest * each * memory.parameters
@@ -85,6 +87,11 @@ def hours(
             # A worked solution is at most as long as an answer, and is read once.
             imitating += model.imitated * model.longest * once * memory.parameters / speed
         sampling += _sampling_s(settings, model, cards)
+    for role, seat in teacher_seats(settings.agents, settings.learned_by).items():
+        teacher, pupil = roles[seat], roles[role]
+        _, peak, _ = _speeds(teacher.device, cards.get(teacher.device))
+        work = pupil.rows * pupil.longest * 2 * teacher.memory.parameters
+        learning += work / (_OF_PEAK * peak)
     seconds = settings.run.steps * (sampling + learning) + settings.warmup.steps * imitating
     return seconds / 3600
 
@@ -118,10 +125,11 @@ def evaluations(
     evaluation: Evaluation = load(spec.evaluation, f"env {spec.name!r}")
     times = 2 + (settings.run.steps // settings.eval.every if settings.eval.every else 0)
     each = problems * evaluation.answers(settings.choice.roles, settings.env)
+    answering = [model for role, model in roles.items() if not only_teaches(role)]
     longest = getattr(settings.env, "eval_max_new_tokens", 0)
-    share = math.ceil(each / max(len(roles), 1))
+    share = math.ceil(each / max(len(answering), 1))
     seconds = 0.0
-    for model in roles.values():
+    for model in answering:
         more = max(longest - model.answer, 0)
         asked = replace(model, rows=share, answer=model.answer + more, longest=model.longest + more)
         seconds += _sampling_s(settings, asked, cards)
@@ -146,8 +154,9 @@ def _readings(learner: LearnerSettings, algo: Algorithm) -> float:
     # By the weights before several updates, and by the reference; by both for the reward.
     often = (learner.optimizer_steps > 1) + (algo.kl_coefficient > 0)
     often += 2 * (algo.kl_in_reward > 0)
-    # Given the other context and given the row's own, until distillation has faded.
-    return often + 2 * (algo.distillation.beta > 0) * (algo.distillation.fade or 1.0)
+    # By the policy, and after another context by the reader, until distillation has faded.
+    passes = 1 if algo.distillation.teacher else 2
+    return often + passes * (algo.distillation.beta > 0) * (algo.distillation.fade or 1.0)
 
 
 def card_name(device: str, card: int | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from coterie import envs
 from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.teachers import only_teaches
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError
 from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan
@@ -39,6 +40,8 @@ def _about(settings: TrainSettings, run_plan: Plan) -> Iterator[str]:
         size = model.memory.parameters / 1e9
         name = _short(model.spec.model)
         yield f"  {role}: {name}, {size:.2f} billion weights, {tuning_of(model)}"
+        if only_teaches(role):
+            continue
         yield (
             f"    a step: {model.rows:,} rows of at most {model.longest:,} tokens, "
             f"{model.prompt:,} of them the prompt"

@@ -14,6 +14,7 @@ from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
 from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.teachers import check_teachers
 from coterie.algorithms.custom import try_custom_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cli.extras import CHECKS
@@ -25,6 +26,7 @@ from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems, prepare
+from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import (
     Choice,
@@ -95,6 +97,14 @@ def check_together(settings: TrainSettings) -> None:
         else settings.agents
     )
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
+    check_teachers(settings.agents, settings.learned_by)
+    for role, algorithm in settings.learned_by.items():
+        temperature = learner_temperature(rollout, settings.agents[role])
+        if algorithm.distillation.teacher and run.engine == "vllm" and temperature not in (0, 1):
+            raise UserError(
+                f"--algo.distillation.teacher: vLLM reads at temperature 1, and {role} learns at "
+                f"{temperature:g}: say --rollout.learner-temperature 1, or --engine local"
+            )
     for path in CHECKS:
         load(path, "a check of settings")(settings)
     _check_folder(settings.choice.resume, run)
@@ -168,7 +178,8 @@ def _idle_learners(
 
 
 def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """The refusals of the environment, and of distillation if it has no traces to read again."""
+    """The refusals of the environment, and of self-distillation if it has no traces to read
+    again."""
     spec = envs.spec(settings.choice.env)
     others = [
         other.name for other in envs.registered() if other.rereads not in (None, never_rereads)
@@ -176,11 +187,12 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
     if spec.check is not None:
         yield from ask(spec, "check", settings.env, settings)
     yield (
-        settings.algorithms.distils
+        settings.algorithms.self_distils
         and spec.rereads is not None
         and not ask(spec, "rereads", settings.env),
         f"{settings.choice.env} has no traces of peers to learn from: leave out "
-        f"--algo.distillation.beta, or take --env {' or '.join(others)}",
+        "--algo.distillation.beta, name a model that reads all traces with "
+        f"--algo.distillation.teacher, or take --env {' or '.join(others)}",
     )
 
 

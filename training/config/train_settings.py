@@ -15,6 +15,7 @@ import tyro
 from coterie import algorithms, envs
 from coterie.agents.models.locate import TINY
 from coterie.agents.team.settings import AgentSettings, ScoringSettings
+from coterie.agents.team.teachers import teacher_models
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
 from coterie.algorithms.role_algorithms import RoleAlgorithms
@@ -88,6 +89,17 @@ class TrainSettings:
         """The algorithm of each role."""
         own = {role: agent.algo for role, agent in self.agents.items() if agent.algo}
         return RoleAlgorithms(self.algo, own)
+
+    @property
+    def learned_by(self) -> dict[str, Algorithm]:
+        """Role -> its algorithm, for roles that learn."""
+        algorithms = self.algorithms
+        return {role: algorithms.of(role) for role, agent in self.agents.items() if agent.trained}
+
+    @property
+    def players(self) -> dict[str, AgentSettings]:
+        """Who plays each role, and by ``ROLE|teacher`` the teachers that play none."""
+        return self.agents | teacher_models(self.agents, self.learned_by)
 
     def learner_of(self, role: str) -> LearnerSettings:
         """The settings of the learner of ``role``."""

@@ -1,0 +1,105 @@
+"""Teachers: which model reads for whom, and what it makes of the tokens."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.agents.team import AgentSettings, LearningSetup, build_team
+from coterie.agents.team.teachers import check_teachers, teacher_models, teacher_seats
+from coterie.algorithms import Algorithm, LearnerSettings, get
+from coterie.algorithms.algorithm import Distillation
+from coterie.datatypes import Trajectory, UserError
+
+ALICE = AgentSettings("tiny:alice")
+
+
+def taught_by(model: str, **settings: Any) -> Algorithm:
+    return dataclasses.replace(
+        get("gspo"), distillation=Distillation(beta=1.0, teacher=model, **settings)
+    )
+
+
+def row(tokens: list[int], first: int, **fields: Any) -> Trajectory:
+    mask = np.arange(len(tokens)) >= first
+    return Trajectory(
+        agent="alice_0",
+        role="alice",
+        tokens=np.array(tokens),
+        mask=mask,
+        logprobs=np.zeros(len(tokens), np.float32),
+        reward=0.0,
+        reward_terms={},
+        groups={"problem": "p"},
+        **fields,
+    )
+
+
+def test_a_frozen_role_with_the_model_is_the_teacher() -> None:
+    agents = {"alice": ALICE, "bob": AgentSettings("tiny:bob", trained=False)}
+    algorithms = {"alice": taught_by("tiny:bob")}
+    assert teacher_seats(agents, algorithms) == {"alice": "bob"}
+    assert teacher_models(agents, algorithms) == {}
+
+
+def test_two_roles_share_a_teacher() -> None:
+    agents = {"alice": dataclasses.replace(ALICE, device="cpu"), "bob": AgentSettings("tiny:bob")}
+    algorithms = {"alice": taught_by("tiny:carol"), "bob": taught_by("tiny:carol")}
+    assert teacher_seats(agents, algorithms) == dict.fromkeys(agents, "alice|teacher")
+    (teacher,) = teacher_models(agents, algorithms).values()
+    assert (teacher.model, teacher.trained, teacher.device) == ("tiny:carol", False, "cpu")
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        ("tiny:bob", "another vocabulary than tiny:alice"),
+        ("scripted:oracle", "gives no probabilities"),
+        ("no/such/folder/", "no model folder"),
+    ],
+)
+def test_a_teacher_that_cannot_read_is_refused(model: str, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        check_teachers({"alice": ALICE}, {"alice": taught_by(model)})
+    check_teachers({"alice": ALICE}, {"alice": taught_by("tiny:alice")})
+
+
+@pytest.mark.parametrize("likeliest", [0, 3])
+async def test_readings_are_the_teachers_own_probabilities(likeliest: int, near) -> None:
+    algorithm = taught_by("tiny:alice", likeliest=likeliest)
+    learning = LearningSetup(algorithm, LearnerSettings(), temperature=0.5, total_steps=2)
+    team = build_team({"alice": ALICE}, learning=learning)
+    rows = [
+        row([5, 6, 7, 8, 9], 2),
+        # Read after the context that the environment names, and only where something is learned.
+        row([5, 6, 7, 8, 9], 2, reread_after=np.array([11, 12, 13]), untrained=((2, 3),)),
+        row([5, 6, 7], 0),  # a first token cannot be scored
+        row([5, 6, 7], 1, status="failed"),
+    ]
+    readings = await team.read(rows, step=1)
+    assert sorted(readings) == [0, 1]
+    model = team.loaded["alice"].handle.module
+    for index, tokens, first in ((0, [5, 6, 7, 8, 9], 2), (1, [11, 12, 13, 7, 8, 9], 4)):
+        with torch.no_grad():
+            logits = model(torch.tensor([tokens])).logits[0] / 0.5
+        logp = logits.log_softmax(-1)[first - 1 : -1]
+        expected = logp[torch.arange(len(tokens) - first), torch.tensor(tokens[first:])]
+        near(readings[index].logp_N, expected, passes=4)
+        if likeliest:
+            top = logp.topk(3)
+            assert readings[index].ids_NK.tolist() == top.indices.tolist()
+            near(readings[index].logp_NK, top.values, passes=4)
+        else:
+            assert readings[index].ids_NK is None
+    await team.aclose()
+
+
+async def test_a_teacher_whose_weight_has_faded_reads_nothing() -> None:
+    algorithm = taught_by("tiny:alice", fade=0.5)
+    learning = LearningSetup(algorithm, LearnerSettings(), temperature=1.0, total_steps=4)
+    team = build_team({"alice": ALICE}, learning=learning)
+    rows = [row([5, 6, 7, 8], 2)]
+    assert [len(await team.read(rows, step=step)) for step in (1, 2, 3, 4)] == [1, 1, 0, 0]
+    await team.aclose()

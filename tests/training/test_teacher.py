@@ -1,0 +1,113 @@
+"""Runs in which a role learns from the probabilities of a teacher."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from coterie.agents.models.loading import load_team
+from coterie.agents.models.spec import ModelSpec
+from coterie.train import main
+from coterie.training.config import preflight
+
+PROBLEMS = "chains?mix=0.5,0.5,0&min_length=3&max_length=3"
+FLAGS = (
+    *("--env", "solo", "--agents.solver.model", "tiny:alice", "--rollout.problems-per-step", "4"),
+    *("--problems.train", PROBLEMS, "--eval.no-enabled", "--checkpoint-every", "1"),
+    *("--algo.distillation.beta", "1", "--algo.distillation.no-rewards"),
+)
+
+
+@pytest.fixture(scope="module")
+def teacher(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """tiny:alice, a little changed."""
+    folder = tmp_path_factory.mktemp("teacher")
+    handle = load_team({"alice": ModelSpec("tiny:alice")}, {"alice"})["alice"].handle
+    for number, p in enumerate(handle.parameters().values()):
+        p.data.mul_(1.2 if number % 2 else 0.9)
+    handle.save(folder)
+    return str(folder)
+
+
+def metrics(run: Path) -> list[dict]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_the_role_comes_closer_to_its_teacher(teacher: str, tmp_path: Path) -> None:
+    flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--algo.distillation.bound", "20")
+    run = tmp_path / "run"
+    assert main([*flags, "--steps", "12", "--run-dir", str(run)]) == 0
+    steps = metrics(run)
+    # The mean of log teacher - log pi over sampled tokens, an estimate of - KL(pi || teacher).
+    far = [-step["learner/solver/distillation/mean"] for step in steps]
+    assert sum(far[-3:]) < 0.5 * sum(far[:3])
+    for step in steps:
+        assert step["credit/teacher_tokens"] == step["learner/solver/tokens"]
+        assert step["learner/solver/distillation/rows"] == 1
+
+
+def test_a_resumed_run_is_the_uninterrupted_one(teacher: str, tmp_path: Path) -> None:
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--algo.distillation.likeliest", "8")
+    assert main([*flags, "--steps", "3", "--run-dir", str(whole)]) == 0
+    shutil.copytree(whole, parts)
+    for folder in ("final", "checkpoints/step-000003"):
+        shutil.rmtree(parts / folder)
+    (parts / "summary.json").unlink()
+    assert main(["--resume", str(parts)]) == 0
+    first, second = (load_file(run / "final/solver/model.safetensors") for run in (whole, parts))
+    assert all((first[name] == second[name]).all() for name in first)
+
+
+def test_a_teacher_in_another_process_reads_the_same(teacher: str, tmp_path: Path) -> None:
+    flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--steps", "2", "--threads", "1")
+    here, apart = tmp_path / "here", tmp_path / "apart"
+    assert main([*flags, "--run-dir", str(here)]) == 0
+    more = ("--agents.solver.engine-replicas", "1", "--cluster.cpus", ".5")
+    assert main([*flags, *more, "--run-dir", str(apart)]) == 0
+    first, second = (load_file(run / "final/solver/model.safetensors") for run in (here, apart))
+    assert all((first[name] == second[name]).all() for name in first)
+
+
+def test_a_teacher_that_has_changed_is_not_resumed(
+    teacher: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    own, run = tmp_path / "teacher", tmp_path / "run"
+    shutil.copytree(teacher, own)
+    flags = (*FLAGS, "--algo.distillation.teacher", str(own))
+    assert main([*flags, "--steps", "1", "--run-dir", str(run)]) == 0
+    text = (own / "config.json").read_text()
+    (own / "config.json").write_text(text + "\n")
+    assert main(["--resume", str(run), "--steps", "2"]) == 2
+    assert "config.json of solver|teacher's model has changed" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (("--algo.distillation.teacher", "tiny:bob"), "another vocabulary"),
+        (
+            (
+                *("--algo.distillation.teacher", "tiny:alice", "--engine", "vllm"),
+                *("--rollout.learner-temperature", "0.7"),
+            ),
+            "vLLM reads at temperature 1",
+        ),
+        (
+            ("--algo.distillation.teacher", "tiny:alice", "--algo.kl-in-reward", "0.1"),
+            "kl-coefficient",
+        ),
+        ((), "has no traces of peers"),
+    ],
+)
+def test_what_cannot_work_is_refused(
+    flags: tuple[str, ...],
+    why: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(preflight, "check_engines", lambda *args, **kwargs: None)
+    assert main([*FLAGS, *flags]) == 2
+    assert why in capfd.readouterr().err
