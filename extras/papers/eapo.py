@@ -61,6 +61,7 @@ _PICKS: Mapping[str, Pick] = {"workflow": "any", "error": "wrong"}
 _TRAINED = {
     "distilled": "Distillation",
     "distilled_lora": "Distillation, LoRA",
+    "taught": "On-policy distillation",
     "rl": "Self-exploratory RL",
     "eapo": "EAPO",
 }
@@ -91,6 +92,9 @@ class EapoComparison(ComparisonSettings):
     """The policy trained on the expert's solutions (benchmark.py distill)."""
     distilled_lora: str | None = None
     """The same with --tuning lora."""
+    taught: str | None = None
+    """The policy trained on the expert's probabilities of its own tokens
+    (--algo.distillation.teacher)."""
     others: tuple[str, ...] = ()
     """More trained policies, a row each: NAME=RUN, such as a control."""
     expert: str = "tiny:expert"

@@ -38,7 +38,7 @@ def learner_of(settings: Distillation) -> Learner:
     return Learner(TinyModel(build_module()), algorithm, PLAIN)
 
 
-def gradient(learner: Learner, rows) -> dict[str, torch.Tensor]:
+def gradient(learner: Learner, rows) -> dict[str, torch.Tensor | None]:
     signal, _, _ = learner._rereading(rows, None, 0.0)
     learner._gradient(rows, np.zeros(len(rows)), None, None, range(len(rows)), signal)
     return {name: p.grad for name, p in learner.model.parameters().items()}

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import numpy as np
 import pytest
 import pytest_asyncio
 import torch
 
 from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.team.reading import ReadRequest, read_rows
 from coterie.agents.vllm.fleet import Fleet, Seat
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes import Sampling
+from coterie.datatypes import Sampling, Trajectory
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -100,3 +102,38 @@ async def test_a_request_that_is_given_up_leaves_the_engine_alone(
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(ask(policy, role, Sampling(3000, temperature=2.0)), 0.005)
     assert mismatch(role, await ask(policy, role, Sampling(16))) < BOUND
+
+
+@pytest.mark.parametrize("likeliest", [0, 64])
+async def test_an_engine_reads_like_the_model(team: Team, likeliest: int) -> None:
+    fleet, loaded = team
+    await fleet.refresh()
+    role = loaded["alice"]
+    width = role.codec.vocab_size
+    rows = [
+        Trajectory(
+            agent="alice_0",
+            role="alice",
+            tokens=(tokens := np.random.default_rng(length).integers(3, 200, length)),
+            mask=np.arange(length) > 5,
+            logprobs=np.zeros(len(tokens), np.float32),
+            reward=0.0,
+            reward_terms={},
+            groups={},
+        )
+        for length in (9, 30, 2 * role.handle.context)
+    ]
+    ours = read_rows(role.handle, rows, ReadRequest(1.0, likeliest, width))
+    theirs = await fleet.policies["alice"].read(rows, likeliest, width)
+    assert ours[2] is theirs[2] is None
+    for own, read in zip(ours[:2], theirs[:2]):
+        assert own is not None
+        assert read is not None
+        assert abs(own.logp_N - read.logp_N).max() < BOUND
+        if likeliest:
+            assert own.logp_NK is not None
+            assert read.logp_NK is not None
+            assert abs(own.logp_NK - read.logp_NK).max() < BOUND
+            assert own.ids_NK is not None
+            assert read.ids_NK is not None
+            assert (read.ids_NK[:, 0] == own.ids_NK[:, 0]).mean() > 0.9

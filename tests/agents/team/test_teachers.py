@@ -89,7 +89,9 @@ async def test_readings_are_the_teachers_own_probabilities(likeliest: int, near)
         near(readings[index].logp_N, expected, passes=4)
         if likeliest:
             top = logp.topk(3)
-            assert readings[index].ids_NK.tolist() == top.indices.tolist()
+            ids_NK = readings[index].ids_NK
+            assert ids_NK is not None
+            assert ids_NK.tolist() == top.indices.tolist()
             near(readings[index].logp_NK, top.values, passes=4)
         else:
             assert readings[index].ids_NK is None

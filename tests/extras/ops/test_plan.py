@@ -274,6 +274,25 @@ def test_of_a_given_adapter_what_it_was_before_training_is_kept(tmp_path: Path) 
         assert sizes.get("earlier weights, alice", 0) == copies * sizes["adapter, alice"]
 
 
+def test_models_of_a_pool_are_planned() -> None:
+    pool = "pool:tiny:policy|tiny:expert"
+    settings = parse(["--env", "eapo-consultation", "--plan", "--agents.expert.model", pool])
+    assert list(plan(settings, 24).roles) == ["policy", "expert|0", "expert|1"]
+
+
+def test_a_teacher_takes_memory_and_time_to_read() -> None:
+    usual = ("--env", "solo", "--agents.solver.model", "tiny:alice", "--plan")
+    taught = ("--algo.distillation.beta", "1", "--algo.distillation.teacher", "tiny:large")
+    without, planned = plan(parse(usual), 24), plan(parse([*usual, *taught]), 24)
+    teacher = planned.roles["solver|teacher"]
+    weights = [p.size for p in planned.devices[0].parts if p.whose == "solver|teacher"]
+    assert weights == [teacher.memory.weights]
+    # The pupil reads its rows once more, for its own probabilities.
+    assert planned.hours > without.hours
+    assert planned.evaluation == without.evaluation
+    assert "rows" not in describe(parse([*usual, *taught]), planned).partition("|teacher")[2][:90]
+
+
 def test_settings_of_the_plan_are_no_settings_of_a_run() -> None:
     settings = parse(["--plan", "--card", "24"])
     assert not {"plan", "card"} & settings.plain()["run"].keys()

@@ -37,7 +37,7 @@ def test_a_comparison_has_every_row_and_samples_once(
     flags = ["eapo", "--problems", "chains?mix=0,1,0&min_length=3&max_length=3&answer=all"]
     flags += ["--questions", "8", "--samples", "2", "--resamples", "50", "--out", str(out)]
     flags += ["--distilled", str(distilled), "--distilled-lora", str(adapted)]
-    flags += ["--eapo", "tiny:policy"]
+    flags += ["--eapo", "tiny:policy", "--taught", "tiny:policy"]
     # At this temperature the expert is wrong now and then.
     flags += ["--pools", "pool:tiny:policy|tiny:expert", "--reply-temperature", "2.25"]
     assert benchmark.main(flags) == 0
@@ -50,6 +50,7 @@ def test_a_comparison_has_every_row_and_samples_once(
         "useless",
         "Distillation",
         "LoRA",
+        "On-policy",
     ):
         assert label in text
     results = json.loads((out / "results.json").read_text())["systems"]
@@ -61,7 +62,7 @@ def test_a_comparison_has_every_row_and_samples_once(
     assert len(stored.read_text().splitlines()) == 1 + 8 * 32
     assert results["base"]["expert_tokens"] == 0 < results["workflow"]["expert_tokens"]
     # The base model once more, so the same answers: other stream, same weights, same seed.
-    assert results["eapo"]["avg@n"] == results["base"]["avg@n"]
+    assert results["eapo"]["avg@n"] == results["base"]["avg@n"] == results["taught"]["avg@n"]
     assert (out / "systems.png").stat().st_size > 5000
 
     def sampled(*_: object, **__: object) -> None:
