@@ -1,9 +1,10 @@
-"""Parses the names of players on the command line: scripts, servers and pools.
+"""Parses the names of players on the command line: scripts, servers, people and pools.
 
 ::
 
     scripted:oracle?p_right=0.8           a script (see ScriptedSettings)
     server:http://127.0.0.1:8000/v1?model=expert&max_tokens=4096
+    human:                                a person at the terminal
     pool:tiny:expert|scripted:useless     seat 0, seat 1, and so on in turn
 """
 
@@ -13,18 +14,24 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from coterie.datatypes import TokenCodec, UserError, did_you_mean, read_options
 from coterie.experts.cache import CachedPolicy
+from coterie.experts.human import HumanPolicy
 from coterie.experts.scripted import ScriptedPolicy
 from coterie.experts.server import ServerPolicy
-from coterie.experts.settings import ScriptedSettings, ServerSettings
+from coterie.experts.settings import HumanSettings, ScriptedSettings, ServerSettings
 
-SCRIPTED, SERVER, POOL = "scripted:", "server:", "pool:"
+SCRIPTED, SERVER, HUMAN, POOL = "scripted:", "server:", "human:", "pool:"
 
-Named = ScriptedSettings | ServerSettings
+Named = ScriptedSettings | ServerSettings | HumanSettings
 
 
 def is_player(name: str) -> bool:
     """Whether ``name`` is a player rather than a model to load."""
-    return name.startswith((SCRIPTED, SERVER, POOL))
+    return name.startswith((SCRIPTED, SERVER, HUMAN, POOL))
+
+
+def is_human(name: str) -> bool:
+    """Whether a person answers for ``name``, alone or in a pool."""
+    return any(member.startswith(HUMAN) for member in pool_members(name))
 
 
 def pool_members(name: str) -> list[str]:
@@ -37,14 +44,14 @@ def pool_members(name: str) -> list[str]:
         return [name]
     members = [member.strip() for member in name.removeprefix(POOL).split("|")]
     if not all(members):
-        raise UserError(f"{name!r}: write pool:ONE|TWO, each a model, scripted:... or server:...")
+        raise UserError(f"{name!r}: write pool:ONE|TWO, each a model or a player")
     if any(member.startswith(POOL) for member in members):
         raise UserError(f"{name!r}: a pool cannot hold another pool; join their members with |")
     return members
 
 
 def read_player(name: str) -> Named:
-    """Parse ``scripted:...`` or ``server:...`` into settings.
+    """Parse ``scripted:...``, ``server:...`` or ``human:`` into settings.
 
     Raises:
         UserError: an unknown option, or a value of the wrong type.
@@ -52,17 +59,21 @@ def read_player(name: str) -> Named:
     if name.startswith(SCRIPTED):
         kind, options = read_options(name.removeprefix(SCRIPTED))
         return _settings(name, ScriptedSettings, {"kind": kind or "oracle"} | options)
+    if name.startswith(HUMAN):
+        if name != HUMAN:
+            raise UserError(f"{name!r}: write human: alone, without anything after the colon")
+        return HumanSettings()
     address, options = read_options(name.removeprefix(SERVER))
     return _settings(name, ServerSettings, {"base_url": address} | {"model": ""} | options)
 
 
 def build_expert(
-    settings: ServerSettings | ScriptedSettings, codec: TokenCodec, *, codec_name: str = ""
-) -> ServerPolicy | ScriptedPolicy | CachedPolicy:
+    settings: Named, codec: TokenCodec, *, codec_name: str = ""
+) -> ServerPolicy | ScriptedPolicy | HumanPolicy | CachedPolicy:
     """Build the policy of ``settings``.
 
     Args:
-        settings: a server or a script.
+        settings: a server, a script or a person.
         codec: the role's codec, for replies.
         codec_name: name of the codec (a model's id and revision, ``utf-8``), for caches, which
             store ids.
@@ -73,6 +84,8 @@ def build_expert(
     """
     if isinstance(settings, ScriptedSettings):
         return ScriptedPolicy(settings, codec)
+    if isinstance(settings, HumanSettings):
+        return HumanPolicy(codec)
     policy = ServerPolicy(settings, codec)
     if not settings.cache_dir:
         return policy

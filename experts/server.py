@@ -19,7 +19,7 @@ from coterie.datatypes import (
     UserError,
 )
 from coterie.datatypes.thinking import split_thinking
-from coterie.experts.replies import ExpertCounters, as_unicode, encode_reply, tail
+from coterie.experts.replies import ExpertCounters, as_unicode, cut_at_stop, encode_reply, tail
 from coterie.experts.retries import CircuitBreaker, backoff_s
 from coterie.experts.settings import ServerSettings
 from coterie.experts.transport import AttemptFailure, Choice, open_client, read_reply, send
@@ -202,7 +202,7 @@ class ServerPolicy:
                 text = f"{kept}\n{text}"
         if not text.strip():
             raise AttemptFailure("empty", "server sent an empty reply")
-        text, stopped = _cut_at_stop(text + reply.stopped_by, sampling.stop)
+        text, stopped = cut_at_stop(text + reply.stopped_by, sampling.stop)
         finish: FinishReason = "stop" if stopped else "eos" if reply.ended else "length"
         return encode_reply(text, self._codec, self._limit(sampling), finish)
 
@@ -238,12 +238,6 @@ class _Session:
 
     client: httpx2.AsyncClient
     slots: asyncio.Semaphore
-
-
-def _cut_at_stop(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
-    """(text up to the end of its first stop string, whether there is one)."""
-    ends = [text.find(mark) + len(mark) for mark in stop if mark and mark in text]
-    return (text[: min(ends)], True) if ends else (text, False)
 
 
 def _api_key(variable: str, environ: Mapping[str, str]) -> str:

@@ -148,6 +148,11 @@ class ScriptedSettings(Validated):
                 raise UserError(f"{name} must say where the answer goes: write {{answer}} in it")
 
 
+@dataclass(frozen=True)
+class HumanSettings(Validated):
+    """A person who answers at the terminal."""
+
+
 def _check_url(url: str) -> None:
     """Raise UserError unless ``url`` is the plain address of a server."""
     try:

@@ -118,8 +118,8 @@ async def play(
             )
             usual = sampling if isinstance(sampling, Sampling) else sampling[recorder.role]
             trains = options.get("mode", "train") == "train"
-            turn_sampling = _turn_sampling(agent, infos[agent], usual, trains=trains)
-            requests.append((recorder.role, prompt, turn_sampling))
+            of_turn = turn_sampling(agent, infos[agent], usual, trains=trains)
+            requests.append((recorder.role, prompt, of_turn))
         limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
         answers, waited_s = [], 0.0
         if requests:
@@ -255,10 +255,20 @@ async def wait_for_all(calls: Collection[asyncio.Future[Any]], limit_s: float | 
             return waited
 
 
-def _turn_sampling(
+def turn_sampling(
     agent: str, info: Mapping[str, Any], usual: Sampling, *, trains: bool
 ) -> Sampling:
-    """Override ``usual`` by the environment's values for this turn."""
+    """Override ``usual`` by the environment's values for this turn.
+
+    Args:
+        agent: the agent, for messages.
+        info: its info, which may have ``max_new_tokens``, ``stop``, ``temperature``, ``top_p``.
+        usual: the parameters of its role.
+        trains: whether the episode trains; temperature and top-p are then the run's.
+
+    Raises:
+        UserError: a value of the wrong type, or a temperature or top-p in training.
+    """
     limit, stop = info.get("max_new_tokens", usual.max_new_tokens), info.get("stop", usual.stop)
     if not isinstance(limit, Integral):
         raise UserError(f"max_new_tokens of {agent} is {limit!r:.100}: it must be an int")

@@ -82,6 +82,11 @@ class HFCodec:
         """Ids that end a turn: first the template's mark, then the tokenizer's."""
         return self._eos_ids
 
+    @property
+    def converses(self) -> bool:
+        """Whether there is a chat template that renders later messages of the user, too."""
+        return self._frame is not None and self._frame.between is not None
+
     def _read_ends(self, frame: "ChatFrame", ends: list[int], tokenizer: Any) -> list[int]:
         """Put the mark with which the template closes an answer in front of ``ends``."""
         closing, _ = self._plain.encode_behind((frame.closing,), ())

@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from coterie.agents.models.blocks import rounded_once
@@ -26,6 +27,8 @@ from coterie.cli.progress import ANSWERED, Share
 from coterie.datatypes import Completion
 
 # B rows under way, V vocabulary
+
+NewTokens = npt.NDArray[np.int64]
 
 _COPY_BYTES = 4 << 30
 _SHARE_OF_GPU = 12
@@ -88,8 +91,14 @@ class Sampler:
         self._weights = None
 
     @torch.inference_mode()
-    def sample(self, requests: Sequence[SamplingRequest]) -> list[Completion]:
+    def sample(
+        self, requests: Sequence[SamplingRequest], tell: Callable[[NewTokens], None] | None = None
+    ) -> list[Completion]:
         """Return a completion for each request, in the order of ``requests``.
+
+        Args:
+            requests: at least one prompt token each.
+            tell: called with the new ids of the rows under way, (B,), after every step.
 
         Raises:
             ValueError: a prompt is empty.
@@ -102,11 +111,13 @@ class Sampler:
         rounded = nullcontext() if self.fused else rounded_once(self._handle.causal_lm)
         with self._handle.active(), rounded:
             for batch in partition(requests, self._limits):
-                for i, completion in zip(batch, self._batch([requests[i] for i in batch])):
+                for i, completion in zip(batch, self._batch([requests[i] for i in batch], tell)):
                     done[i] = completion
         return [done[i] for i in range(len(requests))]
 
-    def _batch(self, requests: list[SamplingRequest]) -> list[Completion]:
+    def _batch(
+        self, requests: list[SamplingRequest], tell: Callable[[NewTokens], None] | None
+    ) -> list[Completion]:
         handle, device = self._handle, self._handle.device
         state = SamplingState(requests, self._eos, self._finder)
         prompts: dict[bytes, int] = {}
@@ -121,7 +132,10 @@ class Sampler:
         while True:
             u_B = torch.from_numpy(state.next_uniforms()).to(device)
             tokens_B, logp_B = choose(logits_BV, u_B, rules)
-            over_B = state.append(tokens_B.cpu().numpy(), logp_B.cpu().numpy())
+            new_B = tokens_B.cpu().numpy()
+            over_B = state.append(new_B, logp_B.cpu().numpy())
+            if tell is not None:
+                tell(new_B)
             steps += 1
             share.reach(steps / longest)
             if over_B.any():

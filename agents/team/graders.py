@@ -23,6 +23,7 @@ from coterie.datatypes import (
     derive_seed,
 )
 from coterie.datatypes.thinking import as_said, opened_by
+from coterie.experts.naming import is_human
 from coterie.rewards.grading.answers.checker import UNGRADED
 from coterie.rewards.grading.checkers import DEFAULT, ProcessChecker, kinds_of
 from coterie.rewards.grading.judged import JudgeGrader
@@ -136,6 +137,8 @@ def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> Non
     Raises:
         UserError: names the flag.
     """
+    if is_human(settings.judge):
+        raise UserError("--scoring.judge: a person plays a role and does not grade; name a model")
     if settings.workers > _MOST_WORKERS:
         raise UserError(
             f"--scoring.workers must be 1 to {_MOST_WORKERS}, four for each processor here"

@@ -1,4 +1,4 @@
-"""Players without a model of their own: scripts, servers and pools, which are frozen."""
+"""Players without a model of their own: scripts, servers, people and pools, which are frozen."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,7 +7,15 @@ from typing import Any
 from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Policy, TokenCodec, UserError
 from coterie.experts import ExpertPool, TranslatedPolicy, build_expert
-from coterie.experts.naming import SCRIPTED, SERVER, is_player, pool_members, read_player
+from coterie.experts.naming import (
+    HUMAN,
+    SCRIPTED,
+    SERVER,
+    is_human,
+    is_player,
+    pool_members,
+    read_player,
+)
 
 
 def check_players(agents: Mapping[str, AgentSettings]) -> None:
@@ -25,7 +33,7 @@ def check_players(agents: Mapping[str, AgentSettings]) -> None:
                 "learn with --train-role"
             )
         for member in pool_members(settings.model):
-            if member.startswith((SCRIPTED, SERVER)):
+            if member.startswith((SCRIPTED, SERVER, HUMAN)):
                 read_player(member)
 
 
@@ -54,7 +62,7 @@ def build_player(
 
     Args:
         role: the role.
-        name: ``scripted:...``, ``server:...`` or ``pool:...``.
+        name: ``scripted:...``, ``server:...``, ``human:`` or ``pool:...``.
         codec: the role's codec.
         codec_name: name of the codec, for caches.
         local: the loaded models of :func:`local_models`: name -> (policy, its codec).
@@ -80,6 +88,11 @@ def player_counters(policies: Mapping[str, Policy]) -> dict[str, float]:
         if counters is not None:
             flat |= {f"player/{role}/{name}": float(n) for name, n in counters.as_dict().items()}
     return flat
+
+
+def has_human(agents: Mapping[str, AgentSettings]) -> bool:
+    """Whether a person plays one of the roles."""
+    return any(is_human(agent.model) for agent in agents.values())
 
 
 def _seat(role: str, seat: int) -> str:

@@ -23,7 +23,7 @@ class AgentSettings(Validated):
     model: str
     """Hub id, local folder, GGUF file, or tiny:NAME for a model that ships with the repository. A
     frozen role may be played by scripted:KIND, server:ADDRESS?model=NAME or pool:ONE|TWO
-    instead."""
+    instead, and outside of training by human:, which asks in the terminal."""
     trained: bool = True
     """Train this role; a frozen role only answers."""
     temperature: Annotated[float | None, Ge(0)] = None
@@ -87,7 +87,7 @@ class AgentSettings(Validated):
         given = self.temperature is not None or self.top_p is not None
         refuse(
             (
-                given and self.model.startswith("scripted:"),
+                given and self.model.startswith(("scripted:", "human:")),
                 f"{self.model} samples nothing: leave out --agents.ROLE.temperature and top-p",
             ),
             (

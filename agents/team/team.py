@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from coterie.agents.team.backend import Backend, Learners, LearningSetup, RoleLearner
 from coterie.agents.team.local_backend import LocalBackend
-from coterie.agents.team.players import build_player, local_models
+from coterie.agents.team.players import build_player, has_human, local_models
 from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import shown_to_teacher, teacher_models, teacher_seats
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import Policy, Reading, TokenCodec, Trajectory
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.experts import TranslatedPolicy
+from coterie.experts import TranslatedPolicy, human
 from coterie.experts.naming import is_player
 from coterie.experts.pool import close_all
 
@@ -141,11 +141,16 @@ def build_team(
         vllm: settings of engines that sample, which :meth:`Team.start` starts; None: this process
             samples.
         seed: determines the initialization of new adapters and the engines' random streams.
-        together: whether the roles play with each other. Scripts, servers and pools then use the
+        together: whether the roles play with each other. Players without a model then use the
             vocabulary of the first role with a model of its own, which reads their answers.
             Otherwise, or without such a role, they use UTF-8 bytes.
         backend: the backend; None: this process, with engines if ``vllm`` is given.
+
+    Raises:
+        UserError: a model cannot be loaded, or a person should answer and standard input has ended.
     """
+    if has_human(agents):
+        human.TERMINAL.check()
     if learning is None:
         agents = {role: replace(agent, trained=False) for role, agent in agents.items()}
     backend = backend or _backend(vllm)

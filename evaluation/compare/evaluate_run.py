@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +19,7 @@ from rich.table import Table
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
 from coterie.agents.team.model_specs import check_engines, check_models
+from coterie.agents.team.players import has_human
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import build_team
 from coterie.cli.arguments import command
@@ -96,7 +98,9 @@ def evaluate(argv: Sequence[str]) -> int:
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
     answers = how.samples * len(problems.evaluation) * each
-    with stage(console, "evaluating", answers):
+    # A display that refreshes itself would write over what a person types.
+    people = has_human(settings.agents)
+    with nullcontext() if people else stage(console, "evaluating", answers):
         outcomes, counts, failed = asyncio.run(
             _examine(settings, how, run, evaluation, problems.evaluation)
         )
@@ -196,14 +200,17 @@ async def _examine(
     choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
     vllm = settings.vllm if how.engine == "vllm" else None
     team = build_team(settings.agents, vllm=vllm, seed=how.seed)
+    # A person plays one episode after the other, and takes as long as it takes.
+    people = has_human(settings.agents)
+    deadlines = Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s)
     scorer, graders = build_scorer(settings.scoring)
     collector = Collector(
         lambda: settings.make_env(codecs=team.codecs, scorer=scorer),
         team.policies,
         sampling=role_sampling(rollout, settings.agents, evaluation_settings),
         scorer=scorer,
-        deadlines=Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s),
-        concurrency=rollout.concurrency,
+        deadlines=Deadlines() if people else deadlines,
+        concurrency=1 if people else rollout.concurrency,
     )
     outcomes: list[Outcomes] = []
     counts: list[AnswerCounts] = []

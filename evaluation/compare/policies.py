@@ -128,7 +128,9 @@ def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> li
     """
     # The default name is the last part of the path.
     named = [
-        _name_and_what(text if "=" in text else f"{re.split('[/:|]', text.rstrip('/'))[-1]}={text}")
+        _name_and_what(
+            text if "=" in text else f"{re.split('[/:|]', text.rstrip('/:'))[-1]}={text}"
+        )
         for text in texts
     ]
     names = [*taken, *(name for name, _ in named)]

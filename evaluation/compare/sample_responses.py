@@ -5,6 +5,7 @@ import dataclasses
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
 from coterie.evaluation.compare.responses import Record
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
+from coterie.experts.naming import is_human
 from coterie.experts.scripted import StoredPolicy
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector
@@ -137,6 +139,9 @@ async def sample(
     }
     env_settings = _in_units(lineup.settings, codecs, answering)
     longest = getattr(env_settings, "max_new_tokens", _MAX_NEW_TOKENS)
+    # A person plays one episode after the other, and an interruption loses only the last one.
+    people = any(is_human(policy.model) for policy in lineup.needed.values())
+    batch = 1 if people else settings.batch
     collector = Collector(
         lambda: envs.make(  # type: ignore[arg-type,return-value]
             lineup.env,
@@ -148,14 +153,15 @@ async def sample(
         {**others, **timed},
         sampling=Sampling(longest, settings.temperature, settings.top_p),
         scorer=scorer,
-        concurrency=settings.batch,
+        concurrency=batch,
     )
     failure: str | None = None
     answers = len(wanted) * lineup.answers
     # Tiny models answer too fast to need a progress display.
     slow = not are_tiny([policy.model for policy in lineup.needed.values()])
-    with stage(console, job.title, answers, lines=slow):
-        for start in range(0, len(wanted), settings.batch):
+    # A display that refreshes itself would write over what the person types.
+    with nullcontext() if people else stage(console, job.title, answers, lines=slow):
+        for start in range(0, len(wanted), batch):
             tasks = [
                 Task(
                     problem,
@@ -163,7 +169,7 @@ async def sample(
                     replica=episode,
                     mode=lineup.mode,
                 )
-                for problem, episode in wanted[start : start + settings.batch]
+                for problem, episode in wanted[start : start + batch]
             ]
             records: list[Record] = []
             for task, episode in zip(tasks, await collector.collect(tasks), strict=True):

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from coterie.datatypes import UserError
+from coterie.datatypes.visible import visible
 from coterie.evaluation.evaluation import Bars, Evaluation, Picture
 from coterie.evaluation.reading import Reading
 from coterie.evaluation.report.chart import HEIGHT, WIDTH, Chart, chart
@@ -21,7 +22,6 @@ from coterie.evaluation.report.episode import (
     all_visible,
     script_json,
     shown_episode,
-    visible,
 )
 from coterie.evaluation.report.rundata import EPISODES, RunData, evaluation_for, result
 from coterie.evaluation.report.scan import (

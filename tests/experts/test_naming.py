@@ -1,8 +1,8 @@
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.experts.naming import is_player, pool_members, read_player
-from coterie.experts.settings import ScriptedSettings, ServerSettings
+from coterie.experts.naming import is_human, is_player, pool_members, read_player
+from coterie.experts.settings import HumanSettings, ScriptedSettings, ServerSettings
 
 
 def test_scripts_and_servers_by_name() -> None:
@@ -15,6 +15,14 @@ def test_scripts_and_servers_by_name() -> None:
     assert read_player(
         f"server:{address}?model=expert&max_tokens=99&send_seed=false&system_prompt=be%20brief"
     ) == ServerSettings(address, "expert", max_tokens=99, send_seed=False, system_prompt="be brief")
+
+
+def test_people() -> None:
+    assert read_player("human:") == HumanSettings()
+    assert is_player("human:")
+    assert is_human("human:")
+    assert is_human("pool:tiny:bob|human:")
+    assert not is_human("scripted:useless?useless_text=human:")
 
 
 def test_pools() -> None:
@@ -35,6 +43,7 @@ def test_pools() -> None:
         ("server:http://127.0.0.1:8000", "needs a model name"),
         ("server:nowhere?model=x", "an address like"),
         ("server:http://a?model=x&send_seed=maybe", "send_seed=maybe is not a value"),
+        ("human:me", "write human: alone"),
         ("pool:", "write pool"),
         ("pool:pool:a|b", "another pool"),
     ],

@@ -79,7 +79,7 @@ def test_each_program_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_unknown_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["fly"]) == 2
-    known = "train, benchmark, report, check, cache, doctor, push, serve"
+    known = "train, benchmark, report, check, cache, chat, doctor, push, serve"
     assert capsys.readouterr().err == f"coterie: unknown program 'fly'; known: {known}\n"
 
 

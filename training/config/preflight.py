@@ -17,6 +17,7 @@ from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import check_teachers
 from coterie.algorithms.custom import try_custom_parts
 from coterie.algorithms.settings import check_moments
+from coterie.cli.arguments import command
 from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
 from coterie.cli.plugins import load
@@ -25,6 +26,7 @@ from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
 from coterie.evaluation import evaluation_of
+from coterie.experts.naming import is_human
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
@@ -78,6 +80,7 @@ def check_together(settings: TrainSettings) -> None:
             not any(agent.trained for agent in settings.agents.values()),
             "no role is trained; name one with --train-role",
         ),
+        *_people(settings.agents),
         *_idle_learners(settings.choice.env, settings.env, settings.agents),
         *_not_for_this_environment(settings),
     )
@@ -162,6 +165,16 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
             f"there is nothing to imitate; say --agents.{missing[0]}.warmup none"
         )
     return replace(problems, worked=worked, fingerprints=problems.fingerprints | fingerprints)
+
+
+def _people(agents: Mapping[str, AgentSettings]) -> Iterator[tuple[bool, str]]:
+    """Refusals of roles that a person would play in training."""
+    for role, agent in agents.items():
+        yield (
+            is_human(agent.model),
+            f"{role} is played by {agent.model}, and training asks nobody; a person plays in "
+            f"{command('benchmark.py')} --cross-play or {command('train.py')} --evaluate RUN",
+        )
 
 
 def _idle_learners(

@@ -287,3 +287,16 @@ def test_how_far_it_is_can_be_read_meanwhile(role, monkeypatch: pytest.MonkeyPat
     # Two batches of two answers, four tokens each: half an answer more with every token.
     assert seen == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5]
     assert ANSWERED.done - before == 4
+
+
+def test_tokens_are_told_as_they_are_sampled(role) -> None:
+    sampler = Sampler(role.handle, role.codec.decode, role.codec.eos_ids)
+    requests = [row(5, 1), row(9, 2, max_new_tokens=4)]
+    told: list[list[int]] = []
+    one = sampler.sample(requests[:1], lambda new_B: told.append(new_B.tolist()))
+    assert [[token] for token in one[0].tokens] == told
+    told.clear()
+    both = sampler.sample(requests, lambda new_B: told.append(new_B.tolist()))
+    assert sum(map(len, told)) == sum(len(each.tokens) for each in both)
+    for quiet, loud in zip(sampler.sample(requests), both, strict=True):
+        assert quiet.tokens.tolist() == loud.tokens.tolist()

@@ -7,7 +7,7 @@ import pytest
 
 from coterie.evaluation.reading import Drawing, Reading
 from coterie.evaluation.report.decode import RoleTokenizers
-from coterie.evaluation.report.episode import all_visible, script_json, shown_episode, visible
+from coterie.evaluation.report.episode import all_visible, script_json, shown_episode
 
 Make = Callable[..., dict[str, Any]]
 
@@ -243,29 +243,6 @@ def test_an_environment_draws_what_it_measured(
     assert shown["facts"] == [["won", "yes"]]
     # Nothing was measured, or something else, or nothing is to be drawn.
     assert shown_episode(episode(1, "p", **info), decoder, reading)["drawings"] == []
-
-
-@pytest.mark.parametrize(
-    ("hidden", "shown"),
-    [
-        ("\x00", "␀"),
-        ("\x1b[31m", "␛[31m"),
-        ("\x85", "‹U+0085›"),
-        ("a\u200bb", "a‹U+200B›b"),
-        ("\u202egnirts", "‹U+202E›gnirts"),
-        ("\u2028", "‹U+2028›"),
-        ("\U000e0041", "‹U+E0041›"),
-        # A lone surrogate could not even be written as UTF-8.
-        ("\ud800", "‹U+D800›"),
-    ],
-)
-def test_what_hides_is_written_out(hidden: str, shown: str) -> None:
-    assert visible(hidden) == shown
-
-
-def test_layout_and_every_language_stay() -> None:
-    text = "line\n\ttab  naïve 日本語 שלום 🎉️ ε ∀x"
-    assert visible(text) == text
 
 
 def test_plain_data_is_walked_keys_included() -> None:

@@ -15,6 +15,8 @@ from coterie import __main__, train
         ("train --print-config --doctor", "--print-config does nothing else: leave out --doctor"),
         ("coterie push", "missing: The run's directory, such as runs/x; ORG/NAME on the hub (op"),
         ("coterie serve x --prot 1", "coterie serve: unknown option --prot; did you mean --port"),
+        ("coterie chat", "missing: The run's directory, such as runs/x (options: coterie chat"),
+        ("coterie chat x --step -1", "--step is -1; it must be at least 0"),
         ("coterie push a b --public --public", ": --public is given twice; write it once"),
     ],
 )
@@ -32,7 +34,7 @@ def test_help_texts_fit_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    for program in ("push", "serve"):
+    for program in ("chat", "push", "serve"):
         with pytest.raises(SystemExit):
             __main__.main([program, "--help"])
         shown = capsys.readouterr().out
