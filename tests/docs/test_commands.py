@@ -57,12 +57,13 @@ def flags_of(part: str, *settings: type) -> set[str]:
     flags = set()
     for section in settings:
         for field in dataclasses.fields(section):
-            name = f"{part}.{field.name.replace('_', '-')}"
+            last = field.name.replace("_", "-")
+            name = f"{part}.{last}"
             types = typing.get_args(field.type) or [field.type]
             kinds = [t for t in types if isinstance(t, type) and is_dataclass(t)]
             # A field may hold any subclass of its type.
             inner = [kind for t in kinds for kind in (t.__subclasses__() or [t])]
-            flags |= flags_of(name, *inner) if inner else {name, name.replace(".", ".no-", 1)}
+            flags |= flags_of(name, *inner) if inner else {name, f"{part}.no-{last}"}
     return flags
 
 
