@@ -134,9 +134,9 @@ def with_divergences(
         algorithms: have the coefficients; with 0 the rows of a role are unchanged.
 
     Returns:
-        (rows, metrics): the metric is the mean divergence over agents.
+        (rows, metrics): the metric is the mean divergence over the agents of these roles.
     """
-    penalised, total, stats = list(rows), 0.0, dict[str, float]()
+    penalised, total, agents = list(rows), 0.0, 0
     for role, learner in learners.items():
         if not (algorithm := algorithms.of(role)).kl_in_reward:
             continue
@@ -148,8 +148,8 @@ def with_divergences(
         ):
             penalised[index] = row
         total += float(divergence_N.sum())
-        stats = {"divergence": total / max(1, len(by_agent(rows)))}
-    return penalised, stats
+        agents += len(by_agent(own))
+    return penalised, {"divergence": total / agents} if agents else {}
 
 
 def rows_of(

@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, UserError
 from coterie.envs.contract import as_unicode
 from coterie.training.config.run_settings import RunSettings
@@ -43,20 +44,27 @@ def open_trackers(
 def episode_rows(
     episodes: Sequence[Episode], advantages: Mapping[int, float]
 ) -> list[list[str | float | None]]:
-    """One row per trajectory; all text is valid Unicode.
+    """One row per agent, whose reward is the mean over its trajectories; all text is valid Unicode.
 
     Args:
         episodes: finished episodes.
         advantages: ``id(trajectory)`` -> advantage, for trajectories that entered a loss.
     """
-    return [
-        as_unicode(
-            [episode.problem_id, episode.gold, row.agent, row.status, float(row.reward),
-             advantages.get(id(row)), "".join(row.texts)]
-        )
-        for episode in episodes
-        for row in episode.trajectories
-    ]  # fmt: skip
+    table: list[list[str | float | None]] = []
+    for episode in episodes:
+        for indices in by_agent(episode.trajectories):
+            # Every row of an agent has all of its texts.
+            rows = [episode.trajectories[index] for index in indices]
+            first, reward = rows[0], sum(float(row.reward) for row in rows) / len(rows)
+            of_rows = (advantages.get(id(row)) for row in rows)
+            advantage = next((value for value in of_rows if value is not None), None)
+            table.append(
+                as_unicode(
+                    [episode.problem_id, episode.gold, first.agent, first.status, reward,
+                     advantage, "".join(first.texts)]
+                )
+            )  # fmt: skip
+    return table
 
 
 class Trackers:

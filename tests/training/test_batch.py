@@ -143,3 +143,6 @@ def test_the_divergence_of_an_agent_is_that_of_all_its_contexts() -> None:
     np.testing.assert_allclose([r.reward for r in rows], [0.8, 0.8, 0.7])
     # (0.4 + 0.6) / 2; by rows it would be a third.
     np.testing.assert_allclose(metrics["divergence"], 0.5)
+    # Agents of a role without a penalty have no divergence, and do not make the mean smaller.
+    _, metrics = with_divergences([*played, row("bob_0", "p", 1.0)], learners, team(algorithm))
+    np.testing.assert_allclose(metrics["divergence"], 0.5)

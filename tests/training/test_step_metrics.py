@@ -95,6 +95,25 @@ def test_a_role_whose_answers_are_never_worth_more_than_another_is_told_of() -> 
     assert "most frequent answer ends in ' 5 = ='. Can it read the prompts?" in sentences["alice"]
 
 
+def test_the_most_frequent_failure_is_that_of_most_agents() -> None:
+    """One agent failed in three contexts, two in one each."""
+    slow = "failed: no answer within 30 s"
+    rows = [row("expert", status=LOST, member="e1/expert_0")] * 3
+    rows += [row("expert", status=slow, member=f"e{number}/expert_0") for number in (2, 3)]
+    named = troubles(rows, {}, trained=[], frozen=["expert"])
+    assert named == {"expert": f"never answers: {slow}"}
+
+
+def test_the_most_frequent_answer_is_that_of_most_agents() -> None:
+    long = dataclasses.replace(row("alice", member="e1/alice_0"), texts=("prompt", "long"))
+    rows = [long] * 3
+    rows += [
+        dataclasses.replace(long, member=f"e{number}/alice_0", texts=("prompt", "short"))
+        for number in (2, 3)
+    ]
+    assert "answer ends in 'short'" in why_no_signal(rows, ["alice"])["alice"]
+
+
 def test_a_run_says_so_when_answers_are_garbage(
     opened: Callable[..., Session], capsys: pytest.CaptureFixture[str]
 ) -> None:

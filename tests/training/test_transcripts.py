@@ -65,3 +65,8 @@ def test_a_name_reads_as_it_is() -> None:
 def test_half_a_surrogate_can_be_written_as_utf8() -> None:
     page = transcript(Episode("p", 1, 1, "train", (row(texts=("\ud800<b>",)),)))
     assert b"?&lt;b&gt;" in page.encode()
+
+
+def test_the_texts_of_an_agent_with_two_contexts_stand_there_once() -> None:
+    rows = tuple(row(texts=("asked", "answered"), member="e/alice_0") for _ in range(2))
+    assert transcript(Episode("p", 1, 1, "train", rows)).count("answered") == 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Trajectory
 from coterie.envs.contract import as_unicode
 
@@ -91,11 +92,12 @@ def transcript(episode: Episode) -> str:
     Text of models, servers, problem files and environments is escaped, and is valid Unicode.
     """
     parts = [f"### {_literal(episode.problem_id)}"]
-    parts += [_row(row) for row in episode.trajectories]
+    # Every row of an agent has all of its texts.
+    parts += [_agent(episode.trajectories[rows[0]]) for rows in by_agent(episode.trajectories)]
     return as_unicode("\n\n".join(parts))
 
 
-def _row(row: Trajectory) -> str:
+def _agent(row: Trajectory) -> str:
     terms = ", ".join(f"{_literal(name)} {value:+.2f}" for name, value in row.reward_terms.items())
     text = "\n".join(escape(piece) for piece in row.texts)
     heading = f"**{_literal(row.agent)}** ({_literal(row.status)}) reward {row.reward:+.2f} "

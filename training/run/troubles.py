@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from coterie.algorithms.batching import by_agent
 from coterie.algorithms.nonfinite import PATIENCE, NotFinite
 from coterie.datatypes import Trajectory, UserError
 from coterie.training.run.directory import RunDirectory
@@ -48,8 +49,9 @@ def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str,
     for role in roles:
         answered = [row for row in rows if row.role == role and row.mask.any() and row.texts]
         if answered:
-            # Pieces of environment and agent alternate; the agent's answer comes last.
-            answer = Counter(row.texts[-1] for row in answered).most_common(1)[0][0]
+            # Pieces of environment and agent alternate; the agent's answer comes last. All rows of
+            # an agent have the texts of all its contexts.
+            answer = _most_common([row.texts[-1] for row in _first_rows(answered)])
             sentences[role] = (
                 "has learned nothing so far: no group had different rewards; its most frequent "
                 f"answer ends in {answer[-60:]!r}. Can it read the prompts? "
@@ -94,4 +96,13 @@ def _only_failures(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str
 
 
 def _most_common_status(rows: Sequence[Trajectory]) -> str:
-    return Counter(row.status for row in rows).most_common(1)[0][0]
+    return _most_common([row.status for row in _first_rows(rows)])
+
+
+def _first_rows(rows: Sequence[Trajectory]) -> list[Trajectory]:
+    """One row of each agent: it counts once, however many rows its contexts made."""
+    return [rows[indices[0]] for indices in by_agent(rows)]
+
+
+def _most_common(values: Sequence[str]) -> str:
+    return Counter(values).most_common(1)[0][0]

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+from coterie.algorithms.batching import by_agent
+from coterie.datatypes import Trajectory
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.doctor.observe import Observed
 
@@ -10,9 +12,9 @@ _LOOK = "docs/models.md#the-tiny-team says what the tiny models read"
 
 def check_answers(observed: Observed, role: str, *, served: bool) -> Finding:
     """Check that a role answered every request. A server or a pool plays it if ``served``."""
-    rows = observed.rows(role)
-    failed = Counter(row.status for row in rows if row.status != "ok")
-    measured = f"{len(rows) - failed.total()} of {len(rows)} rows"
+    agents = _agents(observed, role)
+    failed = Counter(row.status for row in agents if row.status != "ok")
+    measured = f"{len(agents) - failed.total()} of {len(agents)} agents"
     if failed:
         measured += f"; most often {failed.most_common(1)[0][0]}"
     way_out = (
@@ -27,8 +29,7 @@ def check_answers(observed: Observed, role: str, *, served: bool) -> Finding:
 def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> Finding:
     """Check the rewards of a role, and in how many groups under ``key`` they differ. A role that is
     ``trained`` must act."""
-    # An agent has one reward, however many rows its contexts made.
-    agents = {(row.member, row.agent): row for row in observed.rows(role)}
+    agents = _agents(observed, role)
     if not agents:
         return Finding(
             "asked",
@@ -39,10 +40,10 @@ def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> F
             "another role first with --train-role",
         )
     groups: dict[str, set[float]] = {}
-    for row in agents.values():
+    for row in agents:
         groups.setdefault(row.groups.get(key, ""), set()).add(round(row.reward, 9))
     differ = sum(len(rewards) > 1 for rewards in groups.values())
-    mean = sum(row.reward for row in agents.values()) / len(agents)
+    mean = sum(row.reward for row in agents) / len(agents)
     measured = f"mean {mean:.3f}; {differ} of {len(groups)} groups have a signal"
     if trained and not differ:
         way_out = (
@@ -51,3 +52,10 @@ def check_signal(observed: Observed, role: str, key: str, *, trained: bool) -> F
         )
         return Finding("rewards", role, measured, "not measured", way_out)
     return Finding("rewards", role, measured, "ok")
+
+
+def _agents(observed: Observed, role: str) -> list[Trajectory]:
+    """A row of each agent, which has one status and one reward, however many rows its contexts
+    made."""
+    rows = observed.rows(role)
+    return [rows[indices[-1]] for indices in by_agent(rows)]

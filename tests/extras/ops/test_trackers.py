@@ -14,7 +14,7 @@ from coterie.extras.ops.trackers import Trackers, check_trackers, episode_rows
 from coterie.training.run.directory import RunDirectory
 from coterie.training.run.log import Logbook
 
-ROW = SimpleNamespace(agent="alice_0", status="ok", reward=0.5, texts=["?"])
+ROW = SimpleNamespace(agent="alice_0", status="ok", reward=0.5, texts=["?"], member="")
 EPISODE = SimpleNamespace(problem_id="p1", gold="7", trajectories=[ROW])
 
 
@@ -116,11 +116,23 @@ def test_one_that_fails_is_told_of_once_and_the_other_goes_on(run, monkeypatch, 
 
 
 def test_rows_hold_what_was_read_and_written_as_unicode():
-    row = SimpleNamespace(agent="a_0", status="ok", reward=1, texts=["7 + 4 =", " 11\ud800"])
+    texts = ["7 + 4 =", " 11\ud800"]
+    row = SimpleNamespace(agent="a_0", status="ok", reward=1, texts=texts, member="")
     episode = SimpleNamespace(problem_id="p", gold="11", trajectories=[row])
     expected = ["p", "11", "a_0", "ok", 1.0, 0.25, "7 + 4 = 11?"]
     assert episode_rows([episode], {id(row): 0.25}) == [expected]
     assert episode_rows([episode], {})[0][5] is None
+
+
+def test_an_agent_with_two_contexts_is_one_row_of_the_table():
+    # A penalty on length tells the rewards of its contexts apart; only one of them was learned.
+    first, second = (
+        SimpleNamespace(agent="a_0", status="ok", reward=reward, texts=["?"], member="e/a_0")
+        for reward in (1.0, 0.5)
+    )
+    episode = SimpleNamespace(problem_id="p", gold="11", trajectories=[first, second])
+    expected = ["p", "11", "a_0", "ok", 0.75, 0.25, "?"]
+    assert episode_rows([episode], {id(second): 0.25}) == [expected]
 
 
 def test_what_is_not_installed_is_refused_before_models_load(monkeypatch, capsys, tmp_path):

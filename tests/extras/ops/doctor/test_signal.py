@@ -65,5 +65,17 @@ def test_who_did_not_answer_is_told_what_helps() -> None:
     for served, way_out in ((False, "--agents.me.context"), (True, "docs/experts.md")):
         finding = check_answers(observed(*rows), "me", served=served)
         assert finding.verdict == "wrong"
-        assert finding.measured == "1 of 2 rows; most often failed: deadline"
+        assert finding.measured == "1 of 2 agents; most often failed: deadline"
         assert way_out in finding.way_out
+
+
+def test_an_agent_that_failed_in_three_contexts_failed_once() -> None:
+    long = dataclasses.replace(row("me_0", 0.0, "p", 0), status="failed: deadline")
+    short = [
+        dataclasses.replace(row("me_0", 0.0, "q", replica), status="failed: too long")
+        for replica in range(2)
+    ]
+    finding = check_answers(
+        observed(long, long, long, *short, row("me_0", 1.0, "r", 0)), "me", served=False
+    )
+    assert finding.measured == "1 of 4 agents; most often failed: too long"
