@@ -19,6 +19,7 @@ from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly
 from coterie.agents.models.shards import Ranks, joined
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
+from coterie.agents.models.system_message import check_system
 from coterie.agents.models.threads import ProcessorLoad, use_free_threads
 from coterie.cli.progress import LOADED
 from coterie.datatypes import UserError, derive_seed
@@ -60,6 +61,7 @@ def load_team(
         raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
     for role, spec in specs.items():
         check_model(spec, role=role, trained=role in trained)
+        check_system(spec, role)
     fit_instructions(specs.values())
     load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
@@ -120,6 +122,7 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         codec = HFCodec(
             base.tokenizer,
             chat=spec.chat,
+            system=spec.system,
             vocab_size=handle.vocab_size,
             eos_ids=base.eos_ids,
             context=handle.context,
