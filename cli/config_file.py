@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from coterie.cli.text_or_file import text_or_file
 from coterie.datatypes import UserError
 from coterie.training.config.role_learning import FIELDS
 from coterie.training.config.serialize import nearest, override
@@ -89,6 +90,8 @@ class ConfigFile:
                     raise UserError(f"no role is called {nearest(role, agents)}")
                 values = _as_table(f"agents.{role}", values, is_yaml=self.is_yaml)
                 values = {name: v for name, v in values.items() if name not in FIELDS}
+                if isinstance(system := values.get("system"), str):
+                    values["system"] = _text_or_file(f"agents.{role}.system", system)
                 agents[role] = override(agents[role], values, at=f"agents.{role}.")
             if default.env is None and parts.pop("env", {}):
                 raise UserError(f"{default.choice.env} has no settings: leave out env")
@@ -181,6 +184,13 @@ def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
         way_out = f"a map, {name}: {{...}}" if is_yaml else f"a table, [{name}]"
         raise UserError(f"write {name} as {way_out}")
     return part
+
+
+def _text_or_file(name: str, word: str) -> str:
+    try:
+        return text_or_file(word)
+    except UserError as mistake:
+        raise UserError(f"{name}: {mistake}") from None
 
 
 def as_toml(settings: TrainSettings, default: TrainSettings) -> str:

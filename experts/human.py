@@ -23,10 +23,10 @@ _ENDED = (
 class HumanPolicy:
     """Answers by what a person types. The person reads the text that a model would get."""
 
-    def __init__(self, codec: TokenCodec) -> None:
-        """``codec``: the role's codec, for replies."""
+    def __init__(self, codec: TokenCodec, system_prompt: str = "") -> None:
+        """``codec``: the role's codec, for replies; ``system_prompt``: shown above the context."""
         self.counters = ExpertCounters()
-        self._codec = codec
+        self._codec, self._system_prompt = codec, system_prompt
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Show the context, and return the typed answer without log-probabilities.
@@ -36,9 +36,9 @@ class HumanPolicy:
         """
         self.counters.calls += 1
         try:
-            text = await TERMINAL.ask(
-                prompt.agent, prompt.text or self._codec.decode(prompt.tokens)
-            )
+            context = prompt.text or self._codec.decode(prompt.tokens)
+            shown = "\n\n".join(filter(None, (self._system_prompt, context)))
+            text = await TERMINAL.ask(prompt.agent, shown)
         except asyncio.CancelledError:
             self.counters.failures["cancelled"] += 1
             raise

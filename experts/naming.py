@@ -85,7 +85,7 @@ def build_expert(
     if isinstance(settings, ScriptedSettings):
         return ScriptedPolicy(settings, codec)
     if isinstance(settings, HumanSettings):
-        return HumanPolicy(codec)
+        return HumanPolicy(codec, settings.system_prompt)
     policy = ServerPolicy(settings, codec)
     if not settings.cache_dir:
         return policy

@@ -152,6 +152,9 @@ class ScriptedSettings(Validated):
 class HumanSettings(Validated):
     """A person who answers at the terminal."""
 
+    system_prompt: str = ""
+    """Shown above every question."""
+
 
 def _check_url(url: str) -> None:
     """Raise UserError unless ``url`` is the plain address of a server."""

@@ -60,6 +60,7 @@ def boundaries(codec: HFCodec, tokenizer: Any) -> list[Boundary]:
         codec: the codec of the template.
         tokenizer: the tokenizer with the template.
     """
+    codec = codec.without_system()  # which the conversations below do not have
     tested = [_tested(codec, tokenizer, name, _SAID, after) for name, after in _AFTER.items()]
     return [*tested, _tested(codec, tokenizer, THINKING, _THOUGHT, _AFTER["assistant → user"])]
 

@@ -8,6 +8,7 @@ tokenized again. Text of users, problems and peers never becomes a control token
 import json
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from coterie.agents.models.encoding import PlainText
 from coterie.agents.models.rendering import render
 from coterie.agents.models.spec import ChatMode
+from coterie.agents.models.system_message import system_markup
 from coterie.datatypes import UserError
 from coterie.datatypes.thinking import CLOSING, OPENING, opened_in
 
@@ -30,6 +32,7 @@ class HFCodec:
         tokenizer: Any,
         *,
         chat: ChatMode = "auto",
+        system: str = "",
         vocab_size: int | None = None,
         eos_ids: Sequence[int] = (),
         context: int | None = None,
@@ -37,12 +40,14 @@ class HFCodec:
         """Args:
             tokenizer: a fast tokenizer of transformers.
             chat: how messages are rendered.
+            system: the system message of every context; empty: what the template writes by itself.
             vocab_size: width of the model's logits, which may exceed the tokenizer's vocabulary.
             eos_ids: further ids that end a turn, from the model's configuration.
             context: longest context of the model in tokens; None: unknown.
 
         Raises:
-            UserError: the tokenizer is not fast, or ``chat="template"`` has no usable template.
+            UserError: the tokenizer is not fast, ``chat="template"`` has no usable template, or the
+                template has no place for ``system``.
         """
         if not getattr(tokenizer, "is_fast", False):
             raise UserError(
@@ -56,6 +61,10 @@ class HFCodec:
         wants_template = chat == "template" or (chat == "auto" and bool(tokenizer.chat_template))
         self._frame: ChatFrame | None = read_frame(tokenizer) if wants_template else None
         self._tokenizer = tokenizer
+        self._system = (system.strip(),) if system.strip() else ()
+        self._opening = self._read_opening(tokenizer)
+        """The template's text around the system message, if there is one, and the user's first
+        message."""
         template = str(tokenizer.chat_template) if self._frame is not None else ""
         self.knows_tools = "tools" in template and _calls_as_json(tokenizer, template)
         """Whether the template describes tools and calls them in the format of Hermes."""
@@ -68,7 +77,7 @@ class HFCodec:
         self._begun = ""
         if self._frame is not None:
             ends = self._read_ends(self._frame, ends, tokenizer)
-            self._begun = self._read_begun(self._frame.opening[1])
+            self._begun = self._read_begun(self._opening[-1])
         self._eos_ids = tuple(dict.fromkeys(ends))
         pad = tokenizer.pad_token_id
         self._silent = {*ends} | ({int(pad)} if pad is not None else set())
@@ -86,6 +95,13 @@ class HFCodec:
     def converses(self) -> bool:
         """Whether there is a chat template that renders later messages of the user, too."""
         return self._frame is not None and self._frame.between is not None
+
+    def _read_opening(self, tokenizer: Any) -> tuple[str, ...]:
+        if self._frame is None:
+            if self._system:
+                raise UserError("a system message needs a chat template")
+            return ()
+        return system_markup(tokenizer) if self._system else self._frame.opening
 
     def _read_ends(self, frame: "ChatFrame", ends: list[int], tokenizer: Any) -> list[int]:
         """Put the mark with which the template closes an answer in front of ``ends``."""
@@ -112,7 +128,16 @@ class HFCodec:
     def open(self, message: str) -> list[int]:
         if self._frame is None:
             return self._plain.start_ids + self._plain.encode(message)
-        return self._plain.encode_between(self._frame.opening, [self._frame.trim(message)])
+        return self._plain.encode_between(self._opening, [*self._system, self._frame.trim(message)])
+
+    def without_system(self) -> "HFCodec":
+        """Return this codec without its system message."""
+        if self._frame is None or not self._system:
+            return self
+        plain = copy(self)
+        plain._system, plain._opening = (), self._frame.opening
+        plain._begun = plain._read_begun(plain._opening[-1])
+        return plain
 
     def opened_thought(self, context: Sequence[int] | npt.NDArray[np.int64]) -> str:
         """Return the mark of an open thought at the end of ``context`` (``<think>`` and the line
@@ -134,16 +159,26 @@ class HFCodec:
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()
     ) -> list[int] | None:
         """Return the ids of a conversation, up to the assistant's next turn; None without a
-        template, or if the template refuses the conversation.
+        template, or if the template refuses the conversation. The codec's system message stands
+        before that of the conversation, in one message.
 
         Args:
             messages: in the format of templates; each ``content`` is text.
             tools: in the format of templates.
         """
+        messages = self._with_system(messages)
         markup = self._markup(messages, tools)
         if markup is None:
             return None
         return self._plain.encode_between(markup, self._contents(messages))
+
+    def _with_system(self, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        if not self._system:
+            return messages
+        first = messages[:1] if messages[0]["role"] == "system" else ()
+        parts = [*self._system, *(str(message["content"]) for message in first)]
+        merged = {"role": "system", "content": "\n\n".join(filter(str.strip, parts))}
+        return [merged, *messages[len(first) :]]
 
     def follow_chat(
         self, messages: Sequence[Mapping[str, Any]], *, ended: bool, mark: int | None = None

@@ -2,24 +2,24 @@
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from coterie.agents.models.blocks import Recomputation, compute_in
-from coterie.agents.models.bos import asks_for_bos, prepend_bos
 from coterie.agents.models.codec import HFCodec
 from coterie.agents.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.agents.models.family import cap_scores, pin_rope
 from coterie.agents.models.handle import ModelHandle, Switch
 from coterie.agents.models.instructions import fit_instructions
-from coterie.agents.models.locate import check_model, hub_snapshot, local_folder
+from coterie.agents.models.load_tokenizer import load_tokenizer, source_of
+from coterie.agents.models.locate import check_model, local_folder
 from coterie.agents.models.lora import add_adapter
 from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly
 from coterie.agents.models.shards import Ranks, joined
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
+from coterie.agents.models.system_message import check_system
 from coterie.agents.models.threads import ProcessorLoad, use_free_threads
 from coterie.cli.progress import LOADED
 from coterie.datatypes import UserError, derive_seed
@@ -61,6 +61,7 @@ def load_team(
         raise UserError(f"no model is given for trained roles {', '.join(sorted(unknown))}")
     for role, spec in specs.items():
         check_model(spec, role=role, trained=role in trained)
+        check_system(spec, role)
     fit_instructions(specs.values())
     load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
@@ -121,6 +122,7 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         codec = HFCodec(
             base.tokenizer,
             chat=spec.chat,
+            system=spec.system,
             vocab_size=handle.vocab_size,
             eos_ids=base.eos_ids,
             context=handle.context,
@@ -148,42 +150,13 @@ def base_key(spec: ModelSpec) -> tuple[Any, ...]:
     )
 
 
-def load_tokenizer(spec: ModelSpec) -> Any:
-    """Load the tokenizer of a model.
-
-    Raises:
-        UserError: it cannot be loaded.
-    """
-    from transformers import AutoTokenizer
-
-    folder = local_folder(spec)
-    name, common = _source(spec, folder)
-    with (
-        quietly(bars=folder is None),
-        in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"),
-    ):
-        # With mistral-common, which vLLM installs, Mistral would get a slow tokenizer.
-        tokenizer = AutoTokenizer.from_pretrained(name, mistral_format=False, **common)
-        if asks_for_bos(folder or hub_snapshot(spec)):
-            prepend_bos(tokenizer)
-    return tokenizer
-
-
-def _source(spec: ModelSpec, folder: Path | None) -> tuple[str, dict[str, Any]]:
-    """The name and the arguments with which transformers finds the files of a model."""
-    common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
-    if folder is None:
-        return spec.model, common | {"revision": spec.revision}
-    return str(folder), common | {"local_files_only": True}
-
-
 def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: whether its full weights are trained."""
     from transformers import AutoConfig
 
     dtype, folder = compute_dtype(spec), local_folder(spec)
     held_dtype = torch.float32 if learns else dtype
-    name, common = _source(spec, folder)
+    name, common = source_of(spec, folder)
     if folder is not None:
         check_sums(folder)
     with quietly(bars=folder is None):

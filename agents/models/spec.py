@@ -59,6 +59,8 @@ class ModelSpec(Validated):
     chat: ChatMode = "auto"
     """How messages are rendered: through the tokenizer's chat template, as plain text, or by the
     template where the tokenizer has one."""
+    system: str = ""
+    """System message of every context; empty: what the template writes by itself."""
     dtype: DtypeName = "auto"
     """What is computed in; auto: bfloat16 on a GPU and on a processor that multiplies in it,
     float32 on others and for tiny models. Weights are held in it too; full weights that learn, in

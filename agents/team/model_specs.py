@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from coterie.agents.models.locate import check_model, hub_snapshot, named_adapter
 from coterie.agents.models.spec import LoraSpec, ModelSpec
-from coterie.agents.team.players import check_players, local_models
+from coterie.agents.models.system_message import check_system
+from coterie.agents.team.players import SEAT, check_players, local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings, check_engine
 from coterie.datatypes import UserError, refuse
@@ -30,6 +31,7 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
         model=adapter.base if adapter else settings.model,
         lora=LoraSpec(adapter=str(adapter.folder)) if adapter else _new_adapter(settings),
         chat=settings.chat,
+        system=settings.system,
         dtype=settings.dtype,
         recompute=settings.recompute,
         device=settings.device,
@@ -112,3 +114,4 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
         # A hub id turns out to be an adapter only after the check has downloaded its description.
         if (known := model_spec(settings)) != spec:
             check_model(known, role=role, trained=settings.trained)
+        check_system(known, role.partition(SEAT)[0])

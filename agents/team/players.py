@@ -11,11 +11,16 @@ from coterie.experts.naming import (
     HUMAN,
     SCRIPTED,
     SERVER,
+    Named,
     is_human,
     is_player,
     pool_members,
     read_player,
 )
+from coterie.experts.settings import HumanSettings, ScriptedSettings
+
+SEAT = "|"
+"""Stands between a role and the number of a seat of its pool, in the names of models."""
 
 
 def check_players(agents: Mapping[str, AgentSettings]) -> None:
@@ -34,7 +39,30 @@ def check_players(agents: Mapping[str, AgentSettings]) -> None:
             )
         for member in pool_members(settings.model):
             if member.startswith((SCRIPTED, SERVER, HUMAN)):
-                read_player(member)
+                _named_player(role, member, settings.system)
+
+
+def _named_player(role: str, member: str, system: str) -> Named:
+    """The settings of a player with the system message ``system``.
+
+    Raises:
+        UserError: an invalid name, or a player that cannot send the message.
+    """
+    named, flag = read_player(member), f"--agents.{role}.system"
+    if not system:
+        return named
+    if isinstance(named, ScriptedSettings):
+        raise UserError(f"{flag}: {member} reads no system message; leave it out")
+    if isinstance(named, HumanSettings):
+        return dataclasses.replace(named, system_prompt=system)
+    if named.system_prompt:
+        raise UserError(f"{flag}: {member} has a system_prompt already; leave out one of the two")
+    if named.api != "chat":
+        raise UserError(
+            f"{flag}: {member} has api=completions, which sends no system message; leave it out, "
+            "or write it into the environment's prompt"
+        )
+    return dataclasses.replace(named, system_prompt=system)
 
 
 def local_models(agents: Mapping[str, AgentSettings]) -> dict[str, AgentSettings]:
@@ -57,6 +85,7 @@ def build_player(
     *,
     codec_name: str,
     local: Mapping[str, tuple[Policy, TokenCodec]],
+    system: str = "",
 ) -> Policy:
     """Return the policy of a role with the player ``name``.
 
@@ -66,13 +95,14 @@ def build_player(
         codec: the role's codec.
         codec_name: name of the codec, for caches.
         local: the loaded models of :func:`local_models`: name -> (policy, its codec).
+        system: the role's system message, which servers get with every request.
     """
 
     def player_at(seat: int, member: str) -> Any:
         if not is_player(member):
             policy, inner = local[_seat(role, seat)]
             return TranslatedPolicy(policy, inner=inner, outer=codec)
-        return build_expert(read_player(member), codec, codec_name=codec_name)
+        return build_expert(_named_player(role, member, system), codec, codec_name=codec_name)
 
     members = pool_members(name)
     if len(members) == 1 and members[0] == name:
@@ -96,4 +126,4 @@ def has_human(agents: Mapping[str, AgentSettings]) -> bool:
 
 
 def _seat(role: str, seat: int) -> str:
-    return f"{role}|{seat}"
+    return f"{role}{SEAT}{seat}"

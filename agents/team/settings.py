@@ -12,6 +12,7 @@ from annotated_types import Ge, Gt, Interval, Le
 
 from coterie.agents.models.spec import MOST_RANK
 from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.cli.text_or_file import TextOrFile
 from coterie.datatypes import Validated, refuse
 from coterie.datatypes.validation import PositiveShare
 
@@ -47,6 +48,10 @@ class AgentSettings(Validated):
     chat: Literal["auto", "template", "plain"] = "auto"
     """How prompts are written: through the tokenizer's chat template, or as plain text; auto: the
     template if there is one."""
+    system: TextOrFile = ""
+    """System message at the beginning of every context of this role: a text, or @FILE for a text
+    file; none: what the chat template writes without one. Needs a template with a system role; a
+    role that server:... plays sends it along."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     """Number format of the computation; auto: bfloat16 on a GPU, and on a CPU that multiplies in it
     for weights above 8 MiB, else float32. Full weights that learn are always stored in float32,
@@ -94,6 +99,12 @@ class AgentSettings(Validated):
                 self.temperature == 0 and self.trained,
                 "--agents.ROLE.temperature must be above 0 for a role that learns: it has to "
                 "explore; or freeze it with --agents.ROLE.no-trained",
+            ),
+            (
+                bool(self.system) and self.chat == "plain",
+                "--agents.ROLE.system needs the chat template, which --agents.ROLE.chat plain does "
+                "not use: leave out one of the two, or write the text into the environment's "
+                "prompt",
             ),
         )
 

@@ -81,7 +81,7 @@ def check_teachers(
             )
         spec = model_spec(AgentSettings(teacher, trained=False, device=agents[role].device))
         check_model(spec, role=f"the teacher of {role}", trained=False)
-        from coterie.agents.models.loading import load_tokenizer
+        from coterie.agents.models.load_tokenizer import load_tokenizer
 
         own, of_teacher = (load_tokenizer(s) for s in (model_spec(agents[role]), spec))
         ids = of_teacher.get_vocab()

@@ -105,11 +105,12 @@ class Team:
 
 
 class PlayerCodec:
-    """A model's codec for scripts and servers, which do not continue the thought that the model's
-    template opens."""
+    """A model's codec for scripts and servers, which have neither its system message nor the
+    thought that its template opens."""
 
     def __init__(self, codec: TokenCodec) -> None:
-        self._codec = codec
+        without = getattr(codec, "without_system", None)
+        self._codec = codec if without is None else without()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -169,7 +170,14 @@ def build_team(
     return Team(
         loaded={role: models.loaded[role] for role in agents if role in models.loaded},
         policies={
-            role: build_player(role, agent.model, player_codec, codec_name=codec_name, local=seats)
+            role: build_player(
+                role,
+                agent.model,
+                player_codec,
+                codec_name=codec_name,
+                local=seats,
+                system=agent.system,
+            )
             if is_player(agent.model)
             else models.policies[role]
             for role, agent in agents.items()

@@ -42,37 +42,55 @@ class NamedPolicy:
     """Identifies the source of its answers: the hash of its weights, or else its name."""
     run: Path | None = None
     """Directory of the run that trained it."""
+    system: str = ""
+    """System message of its role in that run."""
 
     @property
     def settings(self) -> AgentSettings:
         """The settings that load it."""
-        return AgentSettings(self.model, trained=False)
+        return AgentSettings(self.model, trained=False, system=self.system)
 
 
-def find_policy(name: str, what: str, role: str = "") -> NamedPolicy:
+def find_policy(name: str, what: str, role: str = "", system: str = "") -> NamedPolicy:
     """Resolve and check the policy that ``what`` names, without loading it.
 
     A run's directory means the policy that it trained for ``role`` (default: ``name``), or its only
-    trained policy; ``untrained:RUN`` means the model from which it trained that policy.
+    trained policy, with its system message; ``untrained:RUN`` means the model from which it trained
+    that policy.
+
+    Args:
+        name: the policy's name in tables.
+        what: a run, a model or a player.
+        role: the role in a run.
+        system: the system message of a model or player.
 
     Raises:
-        UserError: a run that has not ended, or a model that is not available.
+        UserError: a run that has not ended, a model that is not available, or a pool with a policy
+            that has a system message.
     """
     started_from: Path | None = None
     if what.startswith(UNTRAINED):
-        what, started_from = _model_before_training(what, role or name)
+        before, started_from = _before_training(what, role or name)
+        what, system = before.model, before.system
     members, run = pool_members(what), None
     if is_player(what):
-        members = [
-            member if is_player(member) else _trained(member, role or name)[0] for member in members
-        ]
+        found = {m: _trained(m, role or name)[0] for m in members if not is_player(m)}
+        if told := [member for member, model in found.items() if model.system]:
+            raise UserError(
+                f"{what}: {told[0]} was trained with a system message, which other members do "
+                "not have; name its model, RUN/final/ROLE, which is asked without one"
+            )
+        members = [found[m].model if m in found else m for m in members]
         what = members[0] if len(members) == 1 else f"pool:{'|'.join(members)}"
     else:
-        what, run = _trained(what, role or name)
+        model, run = _trained(what, role or name)
+        what, system = model.model, model.system or system
         members = [what]
-    check_models({name: AgentSettings(what, trained=False)})
-    identity = [m if is_player(m) else _identity(m) for m in members]
-    return NamedPolicy(name, what, identity, started_from or run)
+    check_models({name: AgentSettings(what, trained=False, system=system)})
+    identity: list[Any] = [m if is_player(m) else _identity(m) for m in members]
+    if system:
+        identity.append({"system": system})
+    return NamedPolicy(name, what, identity, started_from or run, system)
 
 
 @dataclass(frozen=True)
@@ -99,8 +117,11 @@ class NamedTeam:
                 available.
         """
         default = self.players.get("")
-        what = self.players.get(role) or (_frozen(default, role) if self.frozen else default)
-        return find_policy(f"{self.name}.{role}", what, role) if what else None
+        what, system = self.players.get(role), ""
+        if not what and default and self.frozen and (frozen := _frozen(default, role)):
+            what, system = frozen.model, frozen.system
+        what = what or default
+        return find_policy(f"{self.name}.{role}", what, role, system) if what else None
 
     def lineup(self, roles: Sequence[str]) -> dict[str, tuple[NamedPolicy, ...]]:
         """Role -> its policy, without roles that have none."""
@@ -187,34 +208,49 @@ def _name_and_what(text: str) -> tuple[str, str]:
     return name, what
 
 
-def _frozen(what: str | None, role: str) -> str | None:
-    """The frozen model of ``role`` in the run ``what``; else ``what`` itself."""
-    path = user_path(what or "") / "config.json"
-    if not what or is_player(what) or not path.is_file():
-        return what
-    try:
-        agent = json.loads(path.read_text(encoding="utf-8"))["agents"][role]
-        return what if agent["trained"] else str(agent["model"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return what
+@dataclass(frozen=True)
+class RoleModel:
+    """The model of a role, as a run has it."""
+
+    model: str
+    system: str = ""
+    trained: bool = False
 
 
-def _model_before_training(what: str, role: str) -> tuple[str, Path]:
-    """(the model from which the run ``what`` trained ``role``, the run)."""
-    run = user_path(what.removeprefix(UNTRAINED))
+def models_of(run: Path) -> dict[str, RoleModel]:
+    """Role -> its model before training; empty without a readable run."""
     try:
         agents = json.loads((run / "config.json").read_text(encoding="utf-8"))["agents"]
-        models = {name: str(agent["model"]) for name, agent in agents.items()}
-        trained = [name for name, agent in agents.items() if agent["trained"]]
+        return {
+            role: RoleModel(
+                str(agent.get("model", "")), str(agent.get("system", "")), bool(agent["trained"])
+            )
+            for role, agent in agents.items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise UserError(f"{what}: {run} is not a run; name the directory of --run-dir") from None
+        return {}
+
+
+def _frozen(what: str, role: str) -> RoleModel | None:
+    """The model of ``role`` in the run ``what`` if it was frozen there."""
+    model = None if is_player(what) else models_of(user_path(what)).get(role)
+    return None if model is None or model.trained else model
+
+
+def _before_training(what: str, role: str) -> tuple[RoleModel, Path]:
+    """(the model from which the run ``what`` trained ``role``, the run)."""
+    run = user_path(what.removeprefix(UNTRAINED))
+    models = models_of(run)
+    if not models:
+        raise UserError(f"{what}: {run} is not a run; name the directory of --run-dir")
+    trained = [name for name, model in models.items() if model.trained]
     known = role if role in models else trained[0] if len(trained) == 1 else ""
     if not known:
         raise UserError(f"{what}: the run has no role {role}; its roles are {', '.join(models)}")
     return models[known], run
 
 
-def _trained(what: str, role: str) -> tuple[str, Path | None]:
+def _trained(what: str, role: str) -> tuple[RoleModel, Path | None]:
     """(the model, the run that trained it)."""
     run = user_path(what)
     trained = sorted(path.name for path in run.glob("final/*") if path.is_dir())
@@ -223,12 +259,14 @@ def _trained(what: str, role: str) -> tuple[str, Path | None]:
             raise UserError(
                 f"{what} trained {', '.join(trained)}: name one, such as {what}/final/{trained[0]}"
             )
-        return str(run / "final" / (role if role in trained else trained[0])), run
+        known = role if role in trained else trained[0]
+        before = models_of(run).get(known)
+        return RoleModel(str(run / "final" / known), before.system if before else "", True), run
     if (run / "checkpoints").is_dir():
         raise UserError(
             f"{what} is a run that has not ended: {command('train.py')} --resume {what}"
         )
-    return what, None
+    return RoleModel(what), None
 
 
 def _identity(model: str) -> str:

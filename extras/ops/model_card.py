@@ -81,7 +81,7 @@ Before training, after it, and the change, on held-out problems with 95 % interv
 {_use(repo, folders, adapters)}
 ```
 
-`{SUMS}` beside the weights has their checksums.
+{_systems(run, folders)}`{SUMS}` beside the weights has their checksums.
 
 ## How they were trained
 
@@ -128,6 +128,15 @@ def _use(repo: str, folders: Mapping[str, str], adapters: Mapping[str, str]) -> 
         else:
             lines.append(f"{role} = AutoModelForCausalLM.from_pretrained({where})")
     return "\n".join([*imports, *lines])
+
+
+def _systems(run: RunData, roles: Iterable[str]) -> str:
+    """A paragraph with the system message of each role that had one in training."""
+    agents = run.config["agents"]
+    told = {role: text for role in roles if (text := agents[role].get("system"))}
+    lines = [f"- `{role}`: {json.dumps(text, ensure_ascii=False)}" for role, text in told.items()]
+    begin = "Begin each conversation with the system message of training (a JSON string):\n\n"
+    return f"{begin}{chr(10).join(lines)}\n\n" if lines else ""
 
 
 def _base(model: str) -> str:

@@ -1,6 +1,7 @@
 """Serve a model to roles of other runs: ``coterie serve tiny:expert --port 8011``."""
 
 import ipaddress
+import shlex
 import shutil
 import socket
 import sys
@@ -22,6 +23,7 @@ from coterie.agents.vllm.processes import end_with_parent
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, Validated, reason_of, refuse, user_path
 from coterie.datatypes.validation import PositiveShare
+from coterie.evaluation.compare.policies import models_of
 
 # With chunked prefill vLLM draws one random number too many and then rewinds the generator.
 # Generators on a CPU cannot rewind, and the server would crash.
@@ -120,6 +122,15 @@ def player(settings: ServeSettings, *, chat: bool) -> str:
     api = "" if chat else "&api=completions"
     name = quote(served_name(settings), safe="/:")
     return f"server:http://{place}:{settings.port}/v1?model={name}{api}"
+
+
+def system_of(model: str) -> str:
+    """The system message with which a run trained the model in its folder ``final/ROLE``; empty for
+    other models. A server sends none by itself: requests bring it along."""
+    folder = user_path(model).resolve()
+    run = folder.parent.parent
+    known = models_of(run) if folder.parent == run / "final" else {}
+    return known[folder.name].system if folder.name in known else ""
 
 
 def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
@@ -254,11 +265,10 @@ def _announce(settings: ServeSettings, chat: bool) -> None:
                 break
         except (urllib.error.URLError, OSError):
             time.sleep(0.5)
-    print(
-        f"Ready; Ctrl-C ends it. A frozen role is played by it with\n"
-        f'  --agents.ROLE.no-trained --agents.ROLE.model "{player(settings, chat=chat)}"',
-        flush=True,
-    )
+    line = f'  --agents.ROLE.no-trained --agents.ROLE.model "{player(settings, chat=chat)}"'
+    if system := system_of(settings.model):
+        line += f" \\\n  --agents.ROLE.system {shlex.quote(system)}"
+    print(f"Ready; Ctrl-C ends it. A frozen role is played by it with\n{line}", flush=True)
 
 
 def _run_vllm(said: list[str]) -> None:

@@ -75,6 +75,30 @@ AGENTS = [
     ("--agents.bob.context 4097", "--agents.bob.context 4097 is more than the 4096 tokens"),
     ("--agents.alice.temperature 0", "above 0 for a role that learns"),
     ("--agents.bob.model scripted:silent", "played by scripted:silent, which cannot learn"),
+    ("--agents.alice.system Hi", "--agents.alice.system: tiny:alice has no chat template; leave"),
+    ("--agents.alice.system Hi --agents.alice.chat plain", "chat plain does not use: leave out"),
+    (
+        f"{EAPO} --agents.expert.model scripted:oracle --agents.expert.system Hi",
+        "--agents.expert.system: scripted:oracle reads no system message; leave it out",
+    ),
+    (
+        f"{EAPO} --agents.expert.model 'pool:tiny:alice|scripted:oracle' --agents.expert.system Hi",
+        "--agents.expert.system: scripted:oracle reads no system message",
+    ),
+    (
+        f"{EAPO} --agents.expert.model 'pool:tiny:alice|tiny:bob' --agents.expert.system Hi",
+        "--agents.expert.system: tiny:alice has no chat template",
+    ),
+    (
+        f"{EAPO} --agents.expert.model 'server:http://h?model=m&system_prompt=a' "
+        "--agents.expert.system Hi",
+        "has a system_prompt already; leave out one of the two",
+    ),
+    (
+        f"{EAPO} --agents.expert.model 'server:http://h?model=m&api=completions' "
+        "--agents.expert.system Hi",
+        "has api=completions, which sends no system message",
+    ),
     (f"{EAPO} --agents.expert.model scripted:loud", "kind=loud is not a value"),
     (f"{EAPO} --agents.expert.model scripted:oracle --agents.expert.top-p 0.5", "samples nothing"),
 ]

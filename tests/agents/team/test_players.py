@@ -8,6 +8,7 @@ import numpy as np
 from coterie.agents.team.graders import Judge
 from coterie.agents.team.players import build_player, check_players, local_models, player_counters
 from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.team import PlayerCodec
 from coterie.datatypes import Problem, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
@@ -48,6 +49,23 @@ def test_players_answer_in_the_vocabulary_of_the_role() -> None:
     assert isinstance(pool.experts["1"], TranslatedPolicy)
     assert "player/expert/0/calls" in player_counters({"expert": pool})
     assert player_counters({"policy": object()}) == {}  # type: ignore[dict-item]
+
+
+def test_a_server_gets_the_role_s_system_message_with_every_request() -> None:
+    name, local = "server:http://127.0.0.1:1/v1?model=x", {}
+    server: Any = build_player(
+        "expert", name, CODEC, codec_name="", local=local, system="Be brief."
+    )
+    prompt = Prompt(np.array([1]), "why", "expert_0", 0)
+    assert server.request(prompt, Sampling(5))["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "why"},
+    ]
+
+
+def test_players_share_a_model_s_codec_without_its_system_message(load_role: Any) -> None:
+    told, plain = load_role("qwen3", system="Be brief."), load_role("qwen3")
+    assert PlayerCodec(told.codec).open("why") == plain.codec.open("why")
 
 
 def test_a_local_model_judges_and_a_silent_one_grades_nothing() -> None:

@@ -134,6 +134,16 @@ def test_models_card_and_settings_are_sent_to_a_private_repository(hub, tmp_path
         assert part in card
 
 
+def test_the_card_names_the_system_messages_of_training(hub, tmp_path, monkeypatch):
+    run = ended(tmp_path / "run", "--agents.alice.system", 'Be "brief".\nThink.')
+    monkeypatch.chdir(tmp_path)
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 0
+    card = (run / "hub" / "README.md").read_text(encoding="utf-8")
+    assert "system message of training (a JSON string):\n\n- `alice`: " in card
+    assert json.dumps('Be "brief".\nThink.') in card
+    assert '`bob`: "' not in card
+
+
 def test_a_dry_run_writes_the_folder_and_sends_nothing(hub, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("HF_TOKEN")
     run = ended(tmp_path / "run", "--train-role", "bob")

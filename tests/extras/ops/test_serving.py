@@ -16,7 +16,14 @@ from coterie.datatypes import UserError
 from coterie.experts import ServerSettings
 from coterie.experts.naming import read_player
 from coterie.extras.ops import serve
-from coterie.extras.ops.serve import ServeSettings, arguments, check_serving, player, served_name
+from coterie.extras.ops.serve import (
+    ServeSettings,
+    arguments,
+    check_serving,
+    player,
+    served_name,
+    system_of,
+)
 
 
 def free_port() -> int:
@@ -59,6 +66,16 @@ def test_what_is_printed_is_what_a_run_reads(tmp_path: Path) -> None:
 def test_what_is_refused(changes, reason) -> None:
     with pytest.raises(UserError, match=reason):
         check_serving(ServeSettings("tiny:expert", **changes))
+
+
+def test_a_run_s_model_brings_its_system_message(tmp_path: Path) -> None:
+    agents = {"alice": {"model": "m", "trained": True, "system": "Be brief."}}
+    (tmp_path / "config.json").write_text(json.dumps({"agents": agents}))
+    (tmp_path / "final" / "alice").mkdir(parents=True)
+    assert system_of(str(tmp_path / "final" / "alice")) == "Be brief."
+    assert system_of(str(tmp_path / "final" / "bob")) == ""
+    assert system_of(str(tmp_path / "alice")) == ""
+    assert system_of("tiny:alice") == ""
 
 
 def test_a_port_that_is_taken_and_one_that_is_free() -> None:

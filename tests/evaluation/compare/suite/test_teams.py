@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from coterie.agents.models.locate import TINY
 from coterie.datatypes import UserError
 from coterie.evaluation.compare.cross_play import seats_of
 from coterie.evaluation.compare.cross_play_scores import Seats, points_of
-from coterie.evaluation.compare.policies import NamedTeam, read_prices, read_teams
+from coterie.evaluation.compare.policies import NamedTeam, find_policy, read_prices, read_teams
 from coterie.evaluation.compare.suites import Suite
 
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
@@ -294,3 +295,29 @@ def test_a_run_is_a_team_with_its_frozen_roles(tmp_path: Path) -> None:
     assert read_prices(["ours=1,2"], ["ours.alice", "ours.bob"]) == {
         "ours.alice": (1, 2), "ours.bob": (1, 2)
     }  # fmt: skip
+
+
+def test_roles_of_a_run_keep_their_system_messages(
+    tmp_path: Path, checkpoint: Callable[[str], Path]
+) -> None:
+    run, model = tmp_path / "run", str(checkpoint("qwen3"))
+    shutil.copytree(model, run / "final" / "alice")
+    agents = {
+        "alice": {"model": model, "trained": True, "system": "Be brief."},
+        "judge": {"model": model, "trained": False, "system": "Be fair."},
+        "bob": {"model": model, "trained": False},
+    }
+    (run / "config.json").write_text(json.dumps({"agents": agents}))
+    (team,) = read_teams("--teams", [f"ours={run}"])
+    players = {role: team.lineup([role])[role][0].settings for role in agents}
+    assert {role: player.system for role, player in players.items()} == {
+        "alice": "Be brief.", "judge": "Be fair.", "bob": ""
+    }  # fmt: skip
+    before, after = find_policy("x", f"untrained:{run}", "alice"), find_policy("x", str(run))
+    assert (before.settings.system, after.settings.system) == ("Be brief.", "Be brief.")
+    # Stored answers of the model without a system message are others.
+    plain = find_policy("x", str(run / "final" / "alice"))
+    assert plain.settings.system == ""
+    assert plain.identity != after.identity
+    with pytest.raises(UserError, match="was trained with a system message, which other members"):
+        find_policy("x", f"pool:{run}|tiny:bob")
