@@ -71,6 +71,14 @@ def test_one_question_at_a_time(typed: Type, capsys: pytest.CaptureFixture[str])
     assert shown.out == ""
 
 
+def test_a_person_reads_the_system_message(typed: Type, capsys: pytest.CaptureFixture[str]) -> None:
+    typed("one\n")
+    told = HumanPolicy(CODEC, "Be brief.")
+    prompt = Prompt(np.array(CODEC.open("first?")), "first?", "bob_0", 0)
+    assert said([asyncio.run(told(prompt, Sampling(9)))]) == ["one"]
+    assert "Be brief.\n\nfirst?" in capsys.readouterr().err
+
+
 def test_how_an_answer_ends(typed: Type) -> None:
     # Nothing is no answer; a backslash goes on; the last line needs no end.
     typed("\n  \nmove e2 \\\nto e4\nlast")
