@@ -221,7 +221,7 @@ def shake() -> Callable[..., None]:
     return add
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def write_shaped() -> Callable[..., Path]:
     """Writes a checkpoint of another shape."""
     return write_checkpoint

@@ -19,6 +19,7 @@ from coterie.agents.models.forward.packed import (
     pack,
     packed_attention,
 )
+from coterie.agents.models.nf4 import count, plain_state
 from coterie.agents.models.process import few_threads, quietly
 from coterie.agents.models.saving import CheckpointWriter, round_checkpoint, store
 from coterie.agents.models.shards import Ranks, gather, shard_as
@@ -115,7 +116,7 @@ class ModelHandle:
     def copy_bytes(self) -> int:
         """Bytes of a copy of the weights without adapters, in the format of the computation."""
         own = (p for name, p in self.module.named_parameters() if ".lora_" not in name)
-        return sum(p.numel() for p in own) * self.dtype.itemsize
+        return sum(map(count, own)) * self.dtype.itemsize
 
     @property
     def shares_from(self) -> int | None:
@@ -301,10 +302,10 @@ class ModelHandle:
 
     def save_base(self, directory: Path) -> None:
         """Write the base model without adapters as a checkpoint in the hub's format, without a
-        tokenizer."""
+        tokenizer. Quantized weights are written in the format of the computation."""
         state = {
             name.replace(".base_layer.", "."): tensor
-            for name, tensor in self.causal_lm.state_dict().items()
+            for name, tensor in plain_state(self.causal_lm).items()
             if ".lora_" not in name
         }
         with quietly():

@@ -14,7 +14,8 @@ from coterie.agents.models.handle import ModelHandle, Switch
 from coterie.agents.models.instructions import fit_instructions
 from coterie.agents.models.load_tokenizer import load_tokenizer, source_of
 from coterie.agents.models.locate import check_model, local_folder
-from coterie.agents.models.lora import add_adapter
+from coterie.agents.models.lora import add_adapter, linear_layers
+from coterie.agents.models.nf4 import check_kernel, quantize
 from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly
 from coterie.agents.models.shards import Ranks, joined
@@ -62,6 +63,8 @@ def load_team(
     for role, spec in specs.items():
         check_model(spec, role=role, trained=role in trained)
         check_system(spec, role)
+    for device, dtype in {(_device(s), compute_dtype(s)) for s in specs.values() if s.quantized}:
+        check_kernel(device, dtype)
     fit_instructions(specs.values())
     load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
@@ -144,6 +147,7 @@ def base_key(spec: ModelSpec) -> tuple[Any, ...]:
         name,
         spec.revision,
         compute_dtype(spec),
+        spec.quantized,
         _device(spec),
         spec.trust_remote_code,
         spec.context,
@@ -168,6 +172,8 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
             module, info, cut = _read(name, config, common, held_dtype)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
+    if spec.quantized:
+        quantize(module, linear_layers(module), _device(spec))
     if not joined():  # with several ranks, each block moves separately, in shards
         module = module.to(_device(spec))  # type: ignore[arg-type]
     module.eval()

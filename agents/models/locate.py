@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -
             "full weights do not learn in float16, whose smallest gradients are 0: say "
             f"--agents.{role}.dtype bfloat16"
         )
+    if spec.quantized:
+        _check_nf4(spec, role, trained)
     if spec.lora is not None and spec.lora.adapter is not None:
         _check_adapter(user_path(spec.lora.adapter))
     if (file := gguf_file(spec.model)) is not None:
@@ -66,8 +69,35 @@ def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -
     if here is not None and (here / "config.json").is_file():
         config = _read_json(here / "config.json")
         _check_context(config, spec, role)
+        if spec.quantized and "quantization_config" in config:
+            raise UserError(
+                f"{spec.model} is quantized already: leave out --agents.{role}.dtype nf4, or name "
+                "the model from which it was made"
+            )
         if not spec.trust_remote_code:
             _check_code(config, spec.model, role)
+
+
+def _check_nf4(spec: ModelSpec, role: str, trained: bool) -> None:
+    """Refuse a model whose weights cannot be quantized, or need not be."""
+    flag = f"--agents.{role}.dtype nf4"
+    if trained and spec.lora is None:
+        raise UserError(
+            f"{flag} freezes the weights, so they cannot learn: say --agents.{role}.tuning lora, "
+            f"or --agents.{role}.dtype auto"
+        )
+    if spec.model.startswith("tiny:"):
+        raise UserError(f"{flag} saves nothing with {spec.model}, which is tiny: leave it out")
+    if gguf_file(spec.model) is not None:
+        raise UserError(
+            f"{flag} would round the weights of {spec.model} a second time: leave it out, or name "
+            "the model from which the file was made"
+        )
+    if find_spec("bitsandbytes") is None:
+        raise UserError(
+            f'{flag} needs bitsandbytes, which is not installed: pip install -e ".[nf4]", or leave '
+            "it out"
+        )
 
 
 def _check_context(config: Mapping[str, Any], spec: ModelSpec, role: str) -> None:

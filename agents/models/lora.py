@@ -37,7 +37,7 @@ def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
     Raises:
         UserError: the model lacks a layer, or ``targets`` names only a part of a fused layer.
     """
-    linear = {name.rsplit(".", 1)[-1] for name in _linear_layers(module)}
+    linear = {name.rsplit(".", 1)[-1] for name in linear_layers(module)}
     if not targets:
         named, missing = _with_fused(linear, _USUAL)
         return sorted(linear) if missing else named
@@ -52,8 +52,9 @@ def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
     return names
 
 
-def _linear_layers(module: nn.Module) -> Iterator[str]:
-    """Yield the name of every linear layer that can have an adapter."""
+def linear_layers(module: nn.Module) -> Iterator[str]:
+    """Yield the name of every linear layer that can have an adapter: all but the head and layers
+    whose weights are read outside of their forward passes."""
     config: Any = module.config
     stateful = any(hasattr(config, name) for name in _STATE)
     head: Any = module.get_output_embeddings()  # type: ignore[operator]

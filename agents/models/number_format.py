@@ -1,6 +1,6 @@
 """The default number format of a model, by its size and device."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +24,9 @@ class NumberFormat:
 def number_format_of(spec: ModelSpec) -> NumberFormat:
     """Return the format in which ``spec`` computes, and the reason; imports torch only to look for
     a GPU."""
+    if spec.quantized:
+        chosen = number_format_of(replace(spec, dtype="auto"))
+        return NumberFormat(chosen.name, f"{chosen.why}; 4 bits a weight")
     if spec.dtype != "auto":
         return NumberFormat(spec.dtype, "asked for")
     if not _on_cpu(spec.device):

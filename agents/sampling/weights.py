@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from coterie.agents.models.family import window
+from coterie.agents.models.nf4 import dequantized
 
 # D model width, H query heads, J key-value heads, E head width, R rotary width, F feed-forward
 
@@ -113,7 +114,7 @@ def _dense(
     """Concatenated weights (in, sum of out) and bias of several linear layers."""
     weights, biases = [], []
     for linear in linears:
-        weight, bias = linear.weight, linear.bias
+        weight, bias = dequantized(linear.weight), linear.bias
         if adapter is not None and adapter in getattr(linear, "lora_A", {}):
             weight = weight + linear.get_delta_weight(adapter).to(weight.dtype)
         weights.append(weight)

@@ -19,6 +19,7 @@ import torch
 
 from coterie.agents.models.loading import LoadedRole
 from coterie.agents.models.locate import local_folder
+from coterie.agents.models.nf4 import free
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.vllm.engine import Adapter, Engine
 from coterie.agents.vllm.export import cpu_width, export_checkpoint
@@ -181,11 +182,15 @@ class Fleet:
         source = local_folder(spec)
         if bench.checkpoints is not None and not bench.transfer:
             model = str(bench.checkpoints.write())
-        elif seat.loaded.cut:
-            # The files contain more than the text decoder, which the adapters belong to.
+        elif _writes_base(seat):
             handle.save_base(bench.folder / "base")
             seat.loaded.tokenizer.save_pretrained(bench.folder / "base")
             model = str(bench.folder / "base")
+            if bench.width is not None:
+                model = str(bench.folder / "wide")
+                export_checkpoint(
+                    bench.folder / "base", bench.folder / "wide", width=bench.width, untie=False
+                )
         elif bench.width is None:
             model = spec.model if source is None else str(source)
         elif source is None:
@@ -256,6 +261,13 @@ def _full(seat: Seat) -> bool:
     return seat.trained and seat.spec.lora is None
 
 
+def _writes_base(seat: Seat) -> bool:
+    """Whether the engine gets a copy of the base: the files contain more than the text decoder,
+    which the adapters belong to, or other weights than the quantized ones, which the adapters learn
+    on."""
+    return seat.loaded.cut or seat.spec.quantized
+
+
 def _device(seat: Seat) -> str:
     device = str(seat.loaded.handle.device) if seat.device == "auto" else seat.device
     return "cuda:0" if device == "cuda" else device
@@ -317,7 +329,7 @@ def _free_weights(seats: list[Seat], settings: VllmSettings) -> None:
     }
     for seat in seats:
         if id(seat.loaded.handle.module) not in needed:
-            seat.loaded.handle.module.to("meta")
+            free(seat.loaded.handle.module)
 
 
 def _free_gpu() -> None:
@@ -328,7 +340,8 @@ def _free_gpu() -> None:
 
 
 def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
-    """Bytes of files for engines: two versions of full weights, and the text decoder of a
-    vision-language checkpoint."""
-    written = _full(seat) and transfer_of(seat, settings) is None
-    return (2 if written else seat.loaded.cut) * seat.loaded.handle.weight_bytes
+    """Bytes of files for engines: two versions of full weights, or a copy of the base."""
+    handle = seat.loaded.handle
+    if _full(seat) and transfer_of(seat, settings) is None:
+        return 2 * handle.weight_bytes
+    return handle.copy_bytes if _writes_base(seat) else 0

@@ -44,6 +44,15 @@ def check_cluster(
                 f"{shards} at 1",
             ),
             (
+                agent.learner_devices > 1 and agent.dtype == "nf4",
+                f"--agents.{role}.dtype nf4 cannot be sharded: leave it out, or {shards} at 1",
+            ),
+            (
+                agent.engine_replicas > 0 and agent.dtype == "nf4" and vllm is not None,
+                f"--agents.{role}.dtype nf4 has its vLLM engine beside its learner: leave it out, "
+                f"or {replicas} at 0",
+            ),
+            (
                 agent.engine_replicas > 0 and not local_models({role: agent}),
                 f"{replicas} is for models: a script or a server has no engine",
             ),

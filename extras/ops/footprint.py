@@ -29,7 +29,8 @@ from coterie.agents.models.family import (
     pin_rope,
 )
 from coterie.agents.models.handle import ModelHandle
-from coterie.agents.models.lora import add_adapter
+from coterie.agents.models.lora import add_adapter, linear_layers
+from coterie.agents.models.nf4 import quantizable, stored_bytes
 from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.algorithms.logprobs import positions_at_once, score
@@ -85,7 +86,9 @@ class Footprint:
     weights: int
     """The base model's weights as they are stored."""
     layers: int
-    """The part of them in decoder blocks."""
+    """The part of them in decoder blocks, before they are quantized."""
+    copied: int
+    """Decoder blocks in the format of the computation."""
     trained: int
     """The weights that learn: all of them, or an adapter; 0 for a frozen role. Their gradients take
     as much again."""
@@ -147,10 +150,21 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
         except (RuntimeError, NotImplementedError, TypeError, ValueError):
             # The model's code reads numbers, which the meta device does not have.
             activations = _by_formula(text, load, recomputes=recomputes, itemsize=dtype.itemsize)
+    weights = sum(p.nbytes for p in base.values())
+    layers = sum(p.nbytes for name, p in parameters if ".layers." in name)
+    numbers = sum(p.numel() for p in base.values())
+    copied = layers * (numbers * dtype.itemsize) // weights
+    if spec.quantized:
+        lm = handle.causal_lm
+        matrices = [layer.weight for _, layer in quantizable(lm, linear_layers(lm))]
+        weights += sum(stored_bytes(matrix.numel()) - matrix.nbytes for matrix in matrices)
+        # One matrix at a time is restored.
+        activations += max((matrix.nbytes for matrix in matrices), default=0)
     return Footprint(
-        parameters=sum(p.numel() for p in base.values()),
-        weights=sum(p.nbytes for p in base.values()),
-        layers=sum(p.nbytes for name, p in parameters if ".layers." in name),
+        parameters=numbers,
+        weights=weights,
+        layers=layers,
+        copied=copied,
         trained=sum(p.nbytes for p in handle.parameters().values()),
         activations=activations,
         recomputes=recomputes,

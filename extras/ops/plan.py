@@ -332,8 +332,7 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
         if model.rows and memory.fused and copies(copy, None if model.device == "cpu" else card):
             # Learning makes the copy of a role that learns stale, and gets its memory.
             when: When = "sampling" if model.trained else "always"
-            layers = memory.layers * copy // memory.weights
-            yield MemoryPart("sampler's weights", role, layers, when)
+            yield MemoryPart("sampler's weights", role, memory.copied, when)
         limit = _CPU_CACHE
         if model.device != "cpu" and card is not None:
             limit = max(card - taken, 0) // 4

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from coterie import envs
+from coterie.agents.models.gguf import gguf_file
 from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import only_teaches
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError
@@ -172,9 +174,20 @@ def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
         yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
     for role in full:
         yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
+    adapters = [role for role in learners if role not in full]
+    if adapters and all(_can_be_nf4(learners[role]) for role in adapters):
+        quantized = settings
+        for role in adapters:  # together, because they may share a base
+            quantized = _agent(quantized, role, dtype="nf4")
+        yield " ".join(f"--agents.{role}.dtype nf4" for role in adapters), quantized
     if settings.run.engine == "vllm":
         local = dataclasses.replace(settings.run, engine="local")
         yield "--engine local", dataclasses.replace(settings, run=local, vllm=VllmSettings())
+
+
+def _can_be_nf4(agent: AgentSettings) -> bool:
+    tiny_or_gguf = agent.model.startswith("tiny:") or gguf_file(agent.model) is not None
+    return not tiny_or_gguf and agent.dtype != "nf4" and agent.learner_devices == 1
 
 
 def _agent(settings: TrainSettings, role: str, **changed: Any) -> TrainSettings:

@@ -9,7 +9,7 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.agents.models.loading import load_team
-from coterie.agents.models.locate import named_adapter
+from coterie.agents.models.locate import check_model, named_adapter
 from coterie.agents.models.lora import resolve_targets
 from coterie.agents.models.papers import CONFIGS
 from coterie.agents.models.spec import LoraSpec, ModelSpec
@@ -264,3 +264,10 @@ def test_the_papers_models_have_their_sizes(name: str, billions: float) -> None:
     with torch.device("meta"):
         size = sum(p.numel() for p in auto.from_config(config).parameters()) / 1e9
     assert size == pytest.approx(billions, rel=0.004)
+
+
+def test_a_missing_library_of_4_bits_is_named(checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.agents.models.locate.find_spec", lambda name: None)
+    spec = ModelSpec(str(checkpoint("llama")), lora=LoraSpec(), dtype="nf4")
+    with pytest.raises(UserError, match=r'not installed: pip install -e "\.\[nf4\]"'):
+        check_model(spec)

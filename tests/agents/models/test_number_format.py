@@ -58,3 +58,9 @@ def test_what_is_asked_for_holds(flags, model) -> None:
     assert number_format_of(ModelSpec("tiny:alice", device="cpu")).name == "float32"
     assert number_format_of(ModelSpec("tiny:alice", device="cuda:0")).name == "bfloat16"
     assert number_format_of(ModelSpec("an/id", device="cpu")).name == "bfloat16"
+
+
+def test_a_quantized_model_computes_as_another(flags, model) -> None:
+    flags("avx512_bf16")
+    wanted = NumberFormat("bfloat16", "the processor has avx512_bf16; 4 bits a weight")
+    assert number_format_of(model(TINY_BYTES + 1, dtype="nf4")) == wanted

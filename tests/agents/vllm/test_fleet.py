@@ -114,6 +114,31 @@ async def test_the_text_of_a_model_that_also_sees_is_what_its_engine_is_given(
     assert [c.tokens.tolist() for c in there] == [c.tokens.tolist() for c in here]
 
 
+async def test_the_engine_of_a_quantized_base_has_its_values_in_full(
+    fleet_of, file_engine, shake, write_shaped, tmp_path: Path
+) -> None:
+    pytest.importorskip("bitsandbytes", reason="not run: bitsandbytes is not installed")
+    # Heads of 16 are too narrow for an engine on a CPU, so the copy is widened too.
+    shape = {"hidden_size": 64, "intermediate_size": 128}
+    folder = str(write_shaped(tmp_path / "model", "qwen2", spread=0.1, **shape))
+    specs = {
+        "alice": ModelSpec(folder, dtype="nf4", lora=LORA),
+        "bob": ModelSpec(folder, dtype="nf4"),
+    }
+    fleet, placed = await fleet_of(specs, frozen=("bob",))
+    (engine,) = file_engine.started
+    assert engine.spec.dtype == "float32"
+    handle, codec = placed["alice"].loaded.handle, placed["alice"].loaded.codec
+    shake(handle)
+    await fleet.refresh()
+    asked = prompts(placed["alice"])
+    there = await answers(fleet.policies["alice"], asked, Sampling(8))
+    here = await answers(LocalPolicy(handle, codec), asked, Sampling(8))
+    assert [c.tokens.tolist() for c in there] == [c.tokens.tolist() for c in here]
+    for ours, theirs in zip(here, there):
+        np.testing.assert_allclose(ours.logprobs, theirs.logprobs, atol=1e-3)
+
+
 @pytest.mark.parametrize("lora", [None, LORA])
 async def test_the_engine_answers_like_this_process_before_and_after_an_update(
     fleet_of, shake, lora: LoraSpec | None

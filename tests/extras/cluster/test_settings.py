@@ -73,6 +73,11 @@ DOCTOR = "--doctor examines models in this process"
             f"{TWO} --learner.moments 8bit",
             "--learner.moments 8bit cannot be sharded: leave it at float32",
         ),
+        (f"{TWO} {BOB}.dtype nf4", f"{BOB}.dtype nf4 cannot be sharded: leave it out"),
+        (
+            f"{LOCAL} --engine vllm {BOB}.dtype nf4 {BOB}.engine-replicas 1",
+            f"{BOB}.dtype nf4 has its vLLM engine beside its learner",
+        ),
         (f"{TWO} --doctor", f"{DOCTOR}: leave out --agents.ROLE.learner-devices"),
         (f"{TWO} {BOB}.device cuda:1", "each process is given its GPU; say cuda, cpu or auto"),
     ],

@@ -202,6 +202,21 @@ def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Pa
     assert "--learner.moments 8bit" in [flag for flag, _ in ways_out(parse(full))]
 
 
+def test_four_bits_a_weight_help_lora(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    lora = flags(folder, "--agents.alice.tuning", "lora")
+    flag, settings = next(way for way in ways_out(parse(lora)) if "nf4" in way[0])
+    assert flag == "--agents.alice.dtype nf4"
+    full, less = (
+        {p.kind: p.size for p in plan(given, 24).devices[0].parts}
+        for given in (parse(lora), settings)
+    )
+    assert less["weights"] < full["weights"]
+    same = full.keys() - {"weights", "activations and logits", "cache and logits of a batch"}
+    assert all(full[kind] == less[kind] for kind in same)
+    assert not any("nf4" in way for way, _ in ways_out(settings))
+
+
 def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path) -> None:
     full = flags(model_folder(tmp_path / "model", weights=False), "--agents.alice.tuning", "full")
     (alone,) = plan(parse(full), 80).devices
