@@ -3,9 +3,11 @@
 import numpy as np
 
 from coterie.envs.eapo_consultation.evaluation import EVALUATION as EAPO
+from coterie.envs.eapo_consultation.outcome import PARADIGMS
 from coterie.envs.solo.evaluation import EVALUATION as SOLO
 from coterie.evaluation.by_set import estimate, with_sets
 from coterie.evaluation.evaluation import Evaluation, Resampled, Row
+from coterie.evaluation.per_episode import EVALUATION as PER_EPISODE
 from coterie.evaluation.report.curves import held_out
 
 OUTCOMES = {
@@ -71,19 +73,23 @@ def test_the_table_has_the_sets_of_figures_of_which_more_is_better() -> None:
     assert [row.label for row in plain.table(["solver"], metrics)] == ["M"]
 
 
+def test_lines_by_name_are_made_of_the_whole_alone() -> None:
+    outcomes = {"problems": ["p", "q"], "measured": {"reward/alice": [1.0, 0.0]}}
+    metrics = estimate(PER_EPISODE, with_sets(outcomes, ["a", "b"]), 10, 0)
+    labels = [row.label for row in PER_EPISODE.table(["alice"], metrics)]
+    assert labels == ["Reward alice", "Reward alice, a", "Reward alice, b"]
+
+
 def test_eapo_divides_generated_problems_by_their_source() -> None:
     table = [[1.0], [0.0], [1.0]]
     names = ("correct", "f1", "formatted", "response_tokens")
     helped = ("consults", "calls", "accepted", "rounds", "errors", "expert_tokens")
-    helped += ("answer_in_returns", "paradigm_none", "paradigm_direct", "paradigm_decomposed")
+    helped += ("answer_in_returns", *(f"paradigm_{paradigm}" for paradigm in PARADIGMS))
     outcomes = {
         "problems": ["1 + 2 =", "1 @ 2 =", "2 + 2 ="],
         "alone": dict.fromkeys(names, table),
         "assisted": dict.fromkeys((*names, *helped), table),
     }
-    from coterie.envs.eapo_consultation.outcome import PARADIGMS
-
-    outcomes["assisted"] |= {f"paradigm_{p}": table for p in PARADIGMS}
     metrics = estimate(EAPO, with_sets(outcomes, ["plus", "at", "plus"]), 10, 0)
     assert metrics["avg@n/alone/plus"].value == 1.0
     assert metrics["avg@n/alone/at"].value == 0.0

@@ -78,6 +78,7 @@ def test_an_epoch_is_divided_by_largest_remainders() -> None:
     assert counts_of_epoch([2, 1], 30) == [20, 10]
     # 31 * 2/3 = 20.67 and 31 * 1/3 = 10.33: the larger remainder gets the last problem.
     assert counts_of_epoch([2, 1], 31) == [21, 10]
+    assert counts_of_epoch([1, 2], 31) == [10, 21]
     # 2.33 each: the first of equals.
     assert counts_of_epoch([1, 1, 1], 7) == [3, 2, 2]
     assert counts_of_epoch([0.1, 0.2], 30) == [10, 20]
