@@ -1,8 +1,8 @@
 """The parts of an environment's evaluation, and the figures that it computes."""
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,10 @@ from coterie.evaluation.reading import Reading
 Outcomes = dict[str, Any]
 """Results of each problem as JSON data. A run stores them, so that intervals and paired differences
 can be computed later without sampling."""
+
+
+SETS = "sets"
+"""First part of the name of a metric of one of several sets: ``sets/gsm8k/pass@1/alice``."""
 
 
 class Play(Protocol):
@@ -72,7 +76,8 @@ class Evaluation:
     """How one environment is evaluated."""
 
     examine: Callable[[Play, Sequence[Problem], Sequence[str], Any], Awaitable[Outcomes]]
-    """(play, problems, roles, the environment's settings) -> outcomes. Only this samples."""
+    """(play, problems, roles, the environment's settings) -> outcomes. Only this samples. A list
+    that is as long as ``problems``, itself or in a dictionary, has an entry for each problem."""
     estimate: Callable[[Outcomes, int, int], dict[str, Resampled]]
     """(outcomes, resamples, seed) -> metrics by flat name."""
     rows: Callable[[Sequence[str]], list[Row]]
@@ -88,17 +93,32 @@ class Evaluation:
     answers: Callable[[Sequence[str], Any], int] = lambda roles, settings: len(roles)
     """(roles, the environment's settings) -> approximate number of model answers to one held-out
     problem."""
+    divides_sets: bool = False
+    """Whether the rows have their own figures of each of several sets."""
     reading: Reading = field(default_factory=Reading)
     """Tags, marks and phases of its episodes in a report."""
 
     def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:
-        """The lines of the table for the metrics ``measured``, such as before and after."""
+        """The lines of the table for the metrics ``measured``, such as before and after. Where
+        there are several sets, figures of which more is better are followed by those of each."""
         metrics = dict.fromkeys(name for metrics_at in measured for name in metrics_at)
+        whole = [name for name in metrics if not name.startswith(f"{SETS}/")]
+        sets = dict.fromkeys(n.split("/")[1] for n in metrics if n.startswith(f"{SETS}/"))
         return [
-            row
-            for row in (*self.rows(roles), *self.further(metrics))
-            if not (row.rare and all(_is_zero(at.get(row.metric)) for at in measured))
+            line
+            for row in (*self.rows(roles), *self.further(whole))
+            for line in (row, *(() if self.divides_sets else _rows_of_sets(row, sets, metrics)))
+            if not (line.rare and all(_is_zero(at.get(line.metric)) for at in measured))
         ]
+
+
+def _rows_of_sets(row: Row, sets: Iterable[str], metrics: Collection[str]) -> list[Row]:
+    names = {name: f"{SETS}/{name}/{row.metric}" for name in sets if row.better == "higher"}
+    return [
+        replace(row, label=f"{row.label}, {name}", metric=metric)
+        for name, metric in names.items()
+        if metric in metrics
+    ]
 
 
 def _is_zero(value: Any) -> bool:

@@ -70,7 +70,7 @@ def open_source(
     columns = columns or Columns()
     if not text.strip():
         raise UserError("no problems are named; try chains, gsm8k or a file")
-    if _is_file(text):
+    if is_file(text):
         return load_file(text, columns, choice_seed=choice_seed)
     head, options = read_options(text)
     stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
@@ -103,10 +103,18 @@ def open_source(
     )
 
 
+def is_file(text: str) -> bool:
+    """Whether the whole text is a file's name; a generator's options may be too long for one."""
+    try:
+        return user_path(text).is_file()
+    except UserError:
+        return False
+
+
 def trains_on(text: str) -> bool:
     """Whether ``text`` names a known data set with the same problems for training and
     evaluation."""
-    if _is_file(text):
+    if is_file(text):
         return False
     head, options = read_options(text)
     hub_set = HUB_SETS.get(head)
@@ -121,7 +129,7 @@ def check_source(text: str) -> None:
     Raises:
         UserError: the source is unknown.
     """
-    head, options = ("", {}) if _is_file(text) else read_options(text)
+    head, options = ("", {}) if is_file(text) else read_options(text)
     if head in HUB_SETS or (head.startswith(_HUB) and _REPO.fullmatch(head[len(_HUB) :])):
         _known(head, options, _HUB_OPTIONS)
     else:
@@ -223,14 +231,6 @@ def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
 def _refuse_columns(text: str, columns: Columns) -> None:
     if dataclasses.replace(columns, worked=False) != Columns():
         raise UserError(f"{text} generates its problems; leave out the options about columns")
-
-
-def _is_file(text: str) -> bool:
-    """Whether the whole text is a file's name; a generator's options may be too long for one."""
-    try:
-        return user_path(text).is_file()
-    except UserError:
-        return False
 
 
 def _looks_like_path(head: str) -> bool:

@@ -1,16 +1,19 @@
 """Prepares the problems of a run: a stream for training and a set for evaluation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+import tyro
 from annotated_types import Interval
 
 from coterie.datatypes import Problem, UserError, Validated
+from coterie.problems.curriculum import Order
 from coterie.problems.files import Columns
 from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
+from coterie.problems.mixture import read_mixture, short_names
 from coterie.problems.opening import open_source
-from coterie.problems.source import ProblemSet, ProblemSource
+from coterie.problems.source import ProblemSet, ProblemSource, with_distinct_ids
 from coterie.problems.split import contaminated_keys, hold_out, sample
 from coterie.problems.stream import ProblemStream
 
@@ -21,21 +24,27 @@ _Count = Annotated[int, Interval(ge=1, lt=2**63)]
 class ProblemSettings(Validated):
     """Training and evaluation problems."""
 
-    train: str = "chains"
-    """Training problems: chains, chains?mix=1,0,0, recall, reasoning-gym:TASK?option=value, a
-    JSONL, JSON, Parquet, CSV or TSV file, a known data set (gsm8k, math, ...),
-    hub:OWNER/NAME?config=main&split=train."""
+    train: Annotated[str | tuple[str, ...], tyro.conf.arg(metavar="STR [STR ...]")] = "chains"
+    """Training problems, one source or several: chains, chains?mix=1,0,0, recall,
+    reasoning-gym:TASK?option=value, a JSONL, JSON, Parquet, CSV or TSV file, a known data set
+    (gsm8k, math, ...), hub:OWNER/NAME?config=main&split=train. Several may have weights, a.jsonl=2
+    b.jsonl=1, in proportion to which an epoch is drawn; default: by their sizes."""
+    order: Order = "shuffled"
+    """Order of the problems in an epoch, by what the run has measured before it: easy-first
+    (largest mean reward), adaptive (groups with different rewards, then new problems, then groups
+    that were all right or all wrong), or shuffled, as the first epoch always is."""
     eval: tuple[str, ...] = ()
-    """Evaluation problems, one set or several, named as for --problems.train; default: the test
-    split of a known data set, other problems of a generator, problems held out of a file."""
+    """Evaluation problems, one set or several, named as for --problems.train; default: for each
+    training source the test split of a known data set, other problems of a generator, problems held
+    out of a file."""
     held_out: _Count | None = None
     """Number of evaluation problems of each set; default: the whole of a separate evaluation set,
     512 of a generator or of a set that also trains."""
     limit: _Count | None = None
-    """Train on a seeded choice of at most this many problems; default: all."""
+    """Train on a seeded choice of at most this many problems of each source; default: all."""
     epoch_size: _Count | None = None
-    """Problems in an epoch, the unit of schedules; default: one pass of a finite set, 1024 of a
-    generator."""
+    """Problems in an epoch, the unit of schedules; default: one pass of every finite set, 1024 of
+    every generator."""
     question_column: str | None = None
     """Column of the question, or several joined by +; default: detected."""
     answer_column: str | None = None
@@ -53,6 +62,28 @@ class ProblemSettings(Validated):
     """Drop training problems that share an id or 13 consecutive words with an evaluation problem.
     Data sets that are known to overlap are always treated so."""
 
+    def check(self) -> None:
+        read_mixture(self._texts)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The training sources without their weights."""
+        return read_mixture(self._texts)[0]
+
+    @property
+    def weights(self) -> tuple[float, ...] | None:
+        """The weights of the training sources; None: there are none."""
+        return read_mixture(self._texts)[1]
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """The sets that evaluation problems come from."""
+        return self.eval or self.sources
+
+    @property
+    def _texts(self) -> tuple[str, ...]:
+        return (self.train,) if isinstance(self.train, str) else self.train
+
 
 @dataclass(frozen=True)
 class PreparedProblems:
@@ -64,13 +95,15 @@ class PreparedProblems:
     """Problems of all sets. Their canonical forms differ from all of ``train``, and within a
     set."""
     fingerprints: dict[str, str]
-    """SHA-256 of the sources for the log, under ``train`` and ``eval`` (``eval NAME`` for several
-    sets) or under a flag."""
+    """SHA-256 of the sources for the log, under ``train`` and ``eval`` (``train NAME`` and ``eval
+    NAME`` where there are several) or under a flag."""
     removed: int | None
-    """Rows that were removed from a finite training source because of evaluation; None for a
-    generator."""
+    """Rows that were removed from finite training sources because of evaluation; None if all are
+    generators."""
     worked: Mapping[str, ProblemStream] = field(default_factory=dict)
     """Role -> problems whose solutions it imitates before training; none is for evaluation."""
+    set_of_problem: tuple[str, ...] = ()
+    """The short name of the set of each problem in ``evaluation``; empty for a single set."""
     notes: tuple[str, ...] = ()
     """Sentences about interpretations of data sets that are not obvious."""
 
@@ -89,20 +122,26 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         # Fail before any download.
         if text in ELSEWHERE:
             raise UserError(ELSEWHERE[text])
-    columns = columns_of(settings)
-    train = _open(settings.train, columns, "train", seed, settings)
-    fingerprints = {"train": train.fingerprint}
-    notes = dict.fromkeys(_notes(train))
+    sources, evaluated = settings.sources, settings.evaluated
+    trains = open_training(settings, seed)
+    fingerprints = _fingerprints("train", sources, trains)
+    notes = dict.fromkeys(note for train in trains for note in _notes(train))
     evaluation: dict[str, Problem] = {}
+    set_of: dict[str, str] = {}
     exclude: frozenset[str] = frozenset()
-    for text in settings.eval or (settings.train,):
-        source = _open(text, columns, "eval", seed, settings)
+    names = short_names(evaluated)
+    sets = [_open(text, settings, "eval", seed) for text in evaluated]
+    for text, name, source in zip(
+        evaluated, names, sets if settings.eval else with_distinct_ids(sets, names), strict=True
+    ):
         notes |= dict.fromkeys(_notes(source))
-        problems, forms = hold_out(source, train, settings.held_out, seed)
+        same = (train for train in trains if train.fingerprint == source.fingerprint)
+        problems, forms = hold_out(source, next(same, trains[0]), settings.held_out, seed)
         exclude |= forms
-        # Related sets can state a common problem in different words.
-        if settings.decontaminate or known_overlap(settings.train, text):
-            exclude |= contaminated_keys(train, problems)
+        for train_text, train in zip(sources, trains, strict=True):
+            # Related sets can state a common problem in different words.
+            if settings.decontaminate or known_overlap(train_text, text):
+                exclude |= contaminated_keys(train, problems)
         for problem in problems:
             if evaluation.get(problem.id, problem).question != problem.question:
                 raise UserError(
@@ -110,19 +149,47 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
                     f"{problem.id!r}; rename one of the files"
                 )
         evaluation |= {problem.id: problem for problem in problems}
-        fingerprints["eval" if len(settings.eval) < 2 else f"eval {text}"] = source.fingerprint
-    full = ProblemStream(train, seed, exclude, settings.epoch_size)
-    stream = full
+        set_of = {problem.id: name for problem in problems} | set_of
+    fingerprints |= _fingerprints("eval", evaluated, sets)
+    full = ProblemStream(trains, seed, exclude)
+    rows = sum(train.size for train in trains if train.size is not None)
+    few = trains
     if settings.limit is not None:
-        few = sample(train, settings.limit, seed, exclude)
-        stream = ProblemStream(few, seed, epoch_size=settings.epoch_size)
+        few = tuple(sample(train, settings.limit, seed, exclude) for train in trains)
+    _check_finite(few, settings.order)
+    stream = ProblemStream(
+        few,
+        seed,
+        exclude,
+        settings.epoch_size,
+        weights=settings.weights,
+        order=settings.order,
+    )
     return PreparedProblems(
         stream,
         tuple(evaluation.values()),
         fingerprints,
-        None if train.size is None or full.available is None else train.size - full.available,
+        None if full.available is None else rows - full.available,
+        set_of_problem=tuple(set_of[id] for id in evaluation) if len(evaluated) > 1 else (),
         notes=tuple(notes),
     )
+
+
+def open_training(
+    settings: ProblemSettings, seed: int, *, worked: bool = False
+) -> tuple[ProblemSource, ...]:
+    """Open the training sources, whose problems then have distinct ids.
+
+    Args:
+        settings: the problem settings.
+        seed: seed of generators.
+        worked: whether to read worked solutions.
+
+    Raises:
+        UserError: a source cannot be read.
+    """
+    opened = [_open(text, settings, "train", seed, worked=worked) for text in settings.sources]
+    return with_distinct_ids(opened, short_names(settings.sources))
 
 
 def columns_of(settings: ProblemSettings, *, worked: bool = False) -> Columns:
@@ -143,6 +210,26 @@ def _notes(source: ProblemSource) -> list[str]:
 
 
 def _open(
-    text: str, columns: Columns, purpose: Purpose, seed: int, settings: ProblemSettings
+    text: str, settings: ProblemSettings, purpose: Purpose, seed: int, *, worked: bool = False
 ) -> ProblemSource:
+    columns = columns_of(settings, worked=worked)
     return open_source(text, columns, purpose=purpose, seed=seed, choice_seed=settings.choice_seed)
+
+
+def _fingerprints(
+    purpose: Purpose, texts: Sequence[str], sources: Sequence[ProblemSource]
+) -> dict[str, str]:
+    several = len(texts) > 1
+    return {
+        f"{purpose} {text}" if several else purpose: source.fingerprint
+        for text, source in zip(texts, sources, strict=True)
+    }
+
+
+def _check_finite(sources: Sequence[ProblemSource], order: Order) -> None:
+    endless = [source.name for source in sources if source.size is None]
+    if order != "shuffled" and endless:
+        raise UserError(
+            f"--problems.order {order} needs problems that come again, and {endless[0]} generates "
+            "new ones: add --problems.limit 1024, or leave out --problems.order"
+        )

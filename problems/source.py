@@ -3,8 +3,8 @@
 import hashlib
 import json
 import random
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -105,6 +105,68 @@ class Generated:
             raise IndexError(f"{self.name} starts at index 0, not {index}")
         # Only random() itself gives the same numbers in every version of Python.
         return random.Random(derive_seed(self.settings.seed, self.name, index))
+
+
+class Interleaved:
+    """Implements :class:`ProblemSource` for several sources as one endless source, which takes a
+    problem of each in turn and begins finite ones again."""
+
+    size = None
+
+    def __init__(self, sources: Sequence[ProblemSource]) -> None:
+        self._sources = sources
+
+    @property
+    def name(self) -> str:
+        """The names of all sources."""
+        return " ".join(source.name for source in self._sources)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the fingerprints of all sources."""
+        text = json.dumps([source.fingerprint for source in self._sources])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __getitem__(self, index: int) -> Problem:
+        turn, which = divmod(index, len(self._sources))
+        source = self._sources[which]
+        return source[turn if source.size is None else turn % source.size]
+
+
+class Renamed:
+    """Implements :class:`ProblemSource` for a generator whose ids get a prefix."""
+
+    size = None
+
+    def __init__(self, source: ProblemSource, prefix: str) -> None:
+        self.name, self.fingerprint = source.name, source.fingerprint
+        self._source, self._prefix = source, prefix
+
+    def __getitem__(self, index: int) -> Problem:
+        problem = self._source[index]
+        return replace(problem, id=f"{self._prefix}/{problem.id}")
+
+
+def with_distinct_ids(
+    sources: Sequence[ProblemSource], names: Sequence[str]
+) -> tuple[ProblemSource, ...]:
+    """Return ``sources`` with the name of a source before its ids, where two sources call their
+    problems alike (``train:0`` of two files ``train.jsonl``).
+
+    Ids without a colon are the questions themselves, so equal ids name the same problem.
+    """
+    stems = [source[0].id.rpartition(":")[0] for source in sources]
+    distinct: list[ProblemSource] = []
+    for source, stem, name in zip(sources, stems, names, strict=True):
+        if not stem or stems.count(stem) == 1:
+            distinct.append(source)
+        elif isinstance(source, ProblemSet):
+            problems = map(source.__getitem__, range(source.size))
+            renamed = (replace(problem, id=f"{name}/{problem.id}") for problem in problems)
+            distinct.append(ProblemSet(source.name, renamed, source.notes))
+        else:
+            distinct.append(Renamed(source, name))
+    return tuple(distinct)
 
 
 def keys_of(source: ProblemSource) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from coterie.algorithms.batching import by_agent
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Reading, Trajectory
+from coterie.problems.curriculum import Played
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,30 @@ def with_divergences(
         total += float(divergence_N.sum())
         agents += len(by_agent(own))
     return penalised, {"divergence": total / agents} if agents else {}
+
+
+def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str, Played]:
+    """Problem id -> what the step measured about it; problems that no role that learns answered are
+    left out.
+
+    Args:
+        batch: of one step; rows that it leaves out count, too.
+        key: names the groups within which rewards are compared.
+        learners: roles that learn.
+    """
+    rows = _rows_to_compare(batch.episodes, learners)
+    informative = informative_groups([row for _, row in rows], key)
+    by_problem: dict[str, list[Trajectory]] = {}
+    for problem, row in rows:
+        if row.trainable and row.role in learners:
+            by_problem.setdefault(problem, []).append(row)
+    return {
+        problem: Played(
+            reward=float(np.mean([row.reward for row in own])),
+            mixed=any(row.groups[key] in informative for row in own),
+        )
+        for problem, own in by_problem.items()
+    }
 
 
 def rows_of(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from coterie.datatypes import Episode, Problem, UserError, derive_seed
+from coterie.evaluation.by_set import estimate, with_sets
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
 from coterie.rollouts import Collector, tasks_for
 from coterie.training.config.run_settings import EvalSettings
@@ -20,6 +21,7 @@ class Examiner:
         collector: Collector,
         held_out: Sequence[Problem],
         *,
+        set_of_problem: Sequence[str] = (),
         roles: Sequence[str],
         env_settings: Any,
         settings: EvalSettings,
@@ -31,6 +33,8 @@ class Examiner:
         self._collector = collector
         self.problems = held_out
         """The evaluation's problems; empty: nothing is evaluated."""
+        self._set_of_problem = set_of_problem
+        """The set of each problem; empty for a single set."""
         self._env_settings = env_settings
         self._settings = settings
         self._seed = seed
@@ -77,7 +81,10 @@ class Examiner:
 
         self.failed.clear()
         self.answers, self.episodes = 0, []
-        return await self.evaluation.examine(play, self.problems, self.roles, self._env_settings)
+        outcomes = await self.evaluation.examine(
+            play, self.problems, self.roles, self._env_settings
+        )
+        return with_sets(outcomes, self._set_of_problem)
 
     def expected(self, name: str) -> int:
         """About how many answers the evaluation ``name`` takes; 0 if its outcomes are stored."""
@@ -119,7 +126,7 @@ class Examiner:
     def estimate(
         self, outcomes: Outcomes | None, resamples: int | None = None
     ) -> dict[str, Resampled]:
-        """Metrics of ``outcomes`` by name.
+        """Metrics of ``outcomes`` by name, of each of several sets as well.
 
         Args:
             outcomes: of an evaluation; None: there are no metrics.
@@ -127,6 +134,5 @@ class Examiner:
         """
         if outcomes is None:
             return {}
-        return self.evaluation.estimate(
-            outcomes, self._settings.resamples if resamples is None else resamples, self._seed
-        )
+        resamples = self._settings.resamples if resamples is None else resamples
+        return estimate(self.evaluation, outcomes, resamples, self._seed)

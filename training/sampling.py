@@ -7,9 +7,9 @@ from dataclasses import replace
 from coterie.agents.team.team import Team
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.datatypes import Episode, UserError, derive_seed
-from coterie.problems.stream import ProblemStream
+from coterie.problems.stream import Position, ProblemStream
 from coterie.rollouts import Collector, tasks_for
-from coterie.training.batch import StepBatch, sample_batch, without_stale
+from coterie.training.batch import StepBatch, measured, sample_batch, without_stale
 from coterie.training.config.run_settings import RolloutSettings
 
 
@@ -46,18 +46,23 @@ class StepSampler:
         """About how many answers a step takes."""
         self._team, self._stream = team, stream
         self._algorithms, self._settings, self._seed = algorithms, settings, seed
-        self._ahead: asyncio.Task[tuple[StepBatch, int]] | None = None
+        self._ahead: asyncio.Task[StepBatch] | None = None
 
-    async def batch(self, step: int) -> tuple[StepBatch, int]:
-        """(the episodes of ``step`` without stale rows, the problem stream's cursor after it)."""
+    async def batch(self, step: int) -> tuple[StepBatch, Position]:
+        """(the episodes of ``step`` without stale rows, where the problem stream stands after
+        it)."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
-            batch, cursor = await ahead
+            batch = await ahead
         else:
             async with self._team.answering():
-                batch, cursor = await self._sample(step)
+                batch = await self._sample(step)
+        if self._stream.by_difficulty:
+            # The next step is drawn after this, with --rollout.overlap as without.
+            self._stream.measure(measured(batch, self.group_key, self._team.trained))
         versions = {role: learner.version for role, learner in self._team.trained.items()}
-        return without_stale(batch, versions, self._settings.max_staleness), cursor
+        fresh = without_stale(batch, versions, self._settings.max_staleness)
+        return fresh, self._stream.position
 
     @property
     def overlaps(self) -> bool:
@@ -87,7 +92,7 @@ class StepSampler:
             await asyncio.wait([self._ahead])
             self._ahead = None
 
-    async def _sample(self, step: int) -> tuple[StepBatch, int]:
+    async def _sample(self, step: int) -> StepBatch:
         async def play(problems: int) -> list[Episode]:
             # Both are those of the cursor before the problems are taken; epochs count from 1.
             seed = derive_seed(self._seed, "train", self._stream.cursor)
@@ -103,7 +108,7 @@ class StepSampler:
         batch = replace(batch, readings=by_row)
         if step == 1:
             _check_learners_were_asked(batch.episodes, learners)
-        return batch, self._stream.cursor
+        return batch
 
 
 def _check_learners_were_asked(episodes: Sequence[Episode], learners: Collection[str]) -> None:

@@ -14,6 +14,7 @@ from coterie.algorithms.role_algorithms import assign_credit_by_role
 from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
+from coterie.problems.stream import Position
 from coterie.training.batch import StepBatch, rows_of, with_divergences
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run import checkpoint_paths
@@ -42,8 +43,8 @@ class Session(AbstractContextManager["Session"]):
         self.team, self.console = runtime.team, runtime.console
         self.sampler, self._examiner = runtime.sampler, runtime.examiner
         self._checkpointer, self._settings = runtime.checkpointer, runtime.settings
-        self._cursor = self._progress.cursor
-        """Problems taken from the stream, the newest step's included."""
+        self._position = Position(self._progress.cursor, self._progress.difficulty)
+        """Where the stream stands after the newest step."""
         self._times: dict[str, float] = {}
         """Phase -> its seconds in the newest step."""
         self._bar: Callable[[str], None] | None = None
@@ -89,7 +90,7 @@ class Session(AbstractContextManager["Session"]):
     def sample(self, step: int) -> StepBatch:
         """The episodes of a step, played now with the newest weights or taken from ahead."""
         with self._timed("sample"), self._part(f"step {step}", "sampling", self.sampler.answers):
-            batch, self._cursor = self.run_async(self.sampler.batch(step))
+            batch, self._position = self.run_async(self.sampler.batch(step))
         return batch
 
     def credit(self, batch: StepBatch) -> Credit:
@@ -153,7 +154,12 @@ class Session(AbstractContextManager["Session"]):
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
         recorder.report(step, batch, credit, learner_metrics)
-        self._checkpointer.advance(step=step, cursor=self._cursor, averages=credit.averages)
+        self._checkpointer.advance(
+            step=step,
+            cursor=self._position.cursor,
+            difficulty=self._position.difficulty,
+            averages=credit.averages,
+        )
 
     def evaluate_between(self, step: int, logbook: Logbook) -> None:
         """Evaluate on the held-out problems and log the metrics, if it is due

@@ -6,8 +6,8 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from annotated_types import Ge, Gt
 
@@ -15,8 +15,7 @@ from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Problem, UserError, Validated, Verdict
 from coterie.problems.canonical import problem_key
 from coterie.problems.hub import known_overlap
-from coterie.problems.opening import open_source
-from coterie.problems.prepare import ProblemSettings, columns_of
+from coterie.problems.prepare import ProblemSettings, open_training
 from coterie.problems.solutions import solution_of
 from coterie.problems.source import ProblemSource
 from coterie.problems.split import contaminated_keys
@@ -81,18 +80,20 @@ def prepare_warmup(
     Raises:
         UserError: a set without worked solutions.
     """
-    sources: dict[str, ProblemSource] = {}
+    opened: dict[str, tuple[ProblemSource, ...]] = {}
     streams: dict[str, ProblemStream] = {}
     fingerprints: dict[str, str] = {}
     if settings.steps:
         for role, agent in agents.items():
             if not agent.trained or agent.warmup == NOBODY:
                 continue
-            text = agent.warmup or settings.problems or problems.train
-            source = sources.setdefault(text, _open(text, problems, seed))
-            streams[role] = _stream(text, source, problems, evaluation, seed, check)
+            text = agent.warmup or settings.problems or ""
+            # A single name is read as it is, without a weight.
+            chosen = replace(problems, train=text) if text else problems
+            sources = opened.setdefault(text, open_training(chosen, seed, worked=True))
+            streams[role] = _stream(chosen, sources, problems.evaluated, evaluation, seed, check)
             flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
-            fingerprints[flag] = _fingerprint(source)
+            fingerprints[flag] = _fingerprint(sources)
     return streams, fingerprints
 
 
@@ -166,25 +167,19 @@ def check_warmup(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) 
         )
 
 
-def _open(text: str, problems: ProblemSettings, seed: int) -> ProblemSource:
-    return open_source(
-        text, columns_of(problems, worked=True), seed=seed, choice_seed=problems.choice_seed
-    )
-
-
 def _stream(
-    text: str,
-    source: ProblemSource,
     problems: ProblemSettings,
+    sources: tuple[ProblemSource, ...],
+    evaluated: Sequence[str],
     evaluation: Sequence[Problem],
     seed: int,
     check: Check,
 ) -> ProblemStream:
     exclude = frozenset(problem_key(problem) for problem in evaluation)
-    evaluated = problems.eval or (problems.train,)
-    if problems.decontaminate or any(known_overlap(text, name) for name in evaluated):
-        exclude |= contaminated_keys(source, evaluation)
-    stream = ProblemStream(source, seed, exclude)
+    for text, source in zip(problems.sources, sources, strict=True):
+        if problems.decontaminate or any(known_overlap(text, name) for name in evaluated):
+            exclude |= contaminated_keys(source, evaluation)
+    stream = ProblemStream(sources, seed, exclude, weights=problems.weights)
     stream.leave_out(
         lambda problem: answer_of(problem, check) is None,
         "none of its problems has a worked solution that ends in its answer: name a set with a "
@@ -193,7 +188,10 @@ def _stream(
     return stream
 
 
-def _fingerprint(source: ProblemSource) -> str:
+def _fingerprint(sources: Sequence[ProblemSource]) -> str:
     """SHA-256 of problems and solutions."""
-    solutions = [solution_of(source[index]) for index in range(source.size or 0)]
-    return hashlib.sha256(json.dumps([source.fingerprint, solutions]).encode()).hexdigest()
+    parts: list[Any] = []
+    for source in sources:
+        solutions = [solution_of(source[index]) for index in range(source.size or 0)]
+        parts += [source.fingerprint, solutions]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -16,6 +16,7 @@ import numpy as np
 from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.eapo_consultation.outcome import PARADIGMS
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
+from coterie.evaluation.by_set import SET_OF_PROBLEM
 from coterie.evaluation.evaluation import (
     Bars,
     Evaluation,
@@ -102,8 +103,11 @@ def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
         name: (as_floats(outcomes[name]["correct"]), as_floats(outcomes[name]["f1"]))
         for name in _MODES
     }
-    # A problem's id has the form SET:INDEX.
-    sets = [problem.rpartition(":")[0] or "generated" for problem in outcomes["problems"]]
+    # A problem's id has the form SET:INDEX; a generated one's is the question.
+    generated = outcomes.get(SET_OF_PROBLEM) or ["generated"] * len(outcomes["problems"])
+    sets = [
+        problem.rpartition(":")[0] or name for problem, name in zip(outcomes["problems"], generated)
+    ]
     names = list(dict.fromkeys(sets))
     if 1 < len(names) <= _MOST_SETS:
         score_QN, f1_QN = parts["alone"]
@@ -257,5 +261,6 @@ EVALUATION = Evaluation(
     pictures=pictures,
     further=further,
     answers=lambda roles, own: 2 * own.eval_samples,
+    divides_sets=True,
     reading=READING,
 )

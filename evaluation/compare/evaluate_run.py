@@ -27,7 +27,6 @@ from coterie.cli.command_line import choose, read_run
 from coterie.cli.flags import parse_flags
 from coterie.cli.output_paths import check_file
 from coterie.datatypes import (
-    Problem,
     UserError,
     Validated,
     derive_seed,
@@ -35,12 +34,13 @@ from coterie.datatypes import (
 )
 from coterie.datatypes.validation import Seed
 from coterie.evaluation import evaluation_of
+from coterie.evaluation.by_set import estimate
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Resampled
 from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.means import mean_present
 from coterie.evaluation.run_table import HEADINGS, lines
 from coterie.evaluation.table import make_table
-from coterie.problems.prepare import prepare
+from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.model_defaults import fitted
 from coterie.training.config.preflight import check_environment
@@ -101,11 +101,9 @@ def evaluate(argv: Sequence[str]) -> int:
     # A display that refreshes itself would write over what a person types.
     people = has_human(settings.agents)
     with nullcontext() if people else stage(console, "evaluating", answers):
-        outcomes, counts, failed = asyncio.run(
-            _examine(settings, how, run, evaluation, problems.evaluation)
-        )
+        outcomes, counts, failed = asyncio.run(_examine(settings, how, run, evaluation, problems))
     measured = [
-        evaluation.estimate(sample, settings.eval.resamples, how.seed) for sample in outcomes
+        estimate(evaluation, sample, settings.eval.resamples, how.seed) for sample in outcomes
     ]
     metrics = {name: _mean([sample[name] for sample in measured]) for name in measured[0]}
     console.print(_table(metrics, evaluation, settings.choice.roles))
@@ -194,7 +192,7 @@ async def _examine(
     how: EvaluateSettings,
     run: Path,
     evaluation: Evaluation,
-    problems: Sequence[Problem],
+    problems: PreparedProblems,
 ) -> tuple[list[Outcomes], list[AnswerCounts], int]:
     """(the outcomes of each sample, the counts of its answers, answers that failed)."""
     choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
@@ -221,7 +219,8 @@ async def _examine(
                 examiner = Examiner(
                     evaluation,
                     collector,
-                    problems,
+                    problems.evaluation,
+                    set_of_problem=problems.set_of_problem,
                     roles=choice.roles,
                     env_settings=settings.env,
                     settings=evaluation_settings,

@@ -98,8 +98,7 @@ def preset_comparison(name: str) -> dict[str, Any]:
 def preset_problems(name: str) -> tuple[str, ...]:
     """The sets of problems that a paper measures on."""
     paper = preset_settings(name)
-    default = paper.problems.eval or (paper.problems.train,)
-    return preset_comparison(name).get("problems", default)
+    return preset_comparison(name).get("problems", paper.problems.evaluated)
 
 
 def sampling(sources: Sequence[Inherited], typed_flags: Collection[str] = ()) -> dict[str, float]:

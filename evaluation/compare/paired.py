@@ -17,6 +17,7 @@ from coterie.cli.arguments import command, program
 from coterie.cli.output_paths import check_file
 from coterie.datatypes import UserError, Validated, fits, user_path
 from coterie.evaluation import evaluation_of
+from coterie.evaluation.by_set import estimate
 from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
 from coterie.evaluation.table import figure_cell, figure_with_interval, make_table
@@ -67,7 +68,7 @@ def compare(settings: PairedComparison) -> None:
     for name, path in zip(names, runs):
         try:
             # All runs share one seed, so that resamples are paired.
-            measured[name] = evaluation.estimate(outcomes[name], settings.resamples, 0)
+            measured[name] = estimate(evaluation, outcomes[name], settings.resamples, 0)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
             raise UserError(
                 f"{path}/evaluation/{settings.evaluation}.json does not hold what {first['env']} "

@@ -52,14 +52,12 @@ def trained_on(
 
 @lru_cache(maxsize=8)
 def _trained(run: Path) -> frozenset[str]:
-    """Canonical forms of the problems that a run trained on; none for a generator."""
+    """Canonical forms of the problems that a run trained on; none of a generator."""
     settings = run_settings(run)
     assert settings is not None
     problems, seed = settings.problems, settings.run.seed
-    if open_source(problems.train, seed=seed).size is None:
+    if all(open_source(text, seed=seed).size is None for text in problems.sources):
         return frozenset()
     stream = prepare(problems, seed).train
     shown = settings.run.steps * settings.rollout.problems_per_step
-    return frozenset(
-        problem_key(stream.at(index)) for index in range(min(shown, stream.available or 0))
-    )
+    return stream.forms(shown)

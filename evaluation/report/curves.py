@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.evaluation.evaluation import SETS
 from coterie.evaluation.report.scan import LogEntry
 
 _MOST_POINTS = 240
@@ -111,8 +112,12 @@ def tag_panel(entries: Sequence[LogEntry], names: Sequence[str]) -> Panel | None
 
 
 def _title(name: str, roles: Sequence[str]) -> tuple[str, str]:
-    """(name without role, role): ``reward/alice/rescue`` is ``reward/rescue`` of alice."""
+    """(name without role, role): ``reward/alice/rescue`` is ``reward/rescue`` of alice, and
+    ``sets/gsm8k/pass@1/alice`` is ``pass@1, gsm8k``."""
     first, *rest = name.split("/")
+    if first == SETS and len(rest) > 1:
+        title, role = _title("/".join(rest[1:]), roles)
+        return f"{title}, {rest[0]}", role
     if rest and rest[0] in roles:
         return "/".join([first, *rest[1:]]), rest[0]
     return name, ""

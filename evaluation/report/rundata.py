@@ -12,6 +12,7 @@ import orjson
 from coterie import envs
 from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
+from coterie.evaluation.by_set import estimate
 from coterie.evaluation.evaluation import Evaluation, Resampled
 from coterie.evaluation.run_table import Line, lines
 from coterie.evaluation.table import value_with_interval, without_zero
@@ -166,7 +167,8 @@ def _estimate(run: RunData, evaluation: Evaluation, name: str) -> Mapping[str, R
     if name not in run.outcomes:
         return {}
     resamples = run.setting("eval", "resamples", default=RESAMPLES)
-    return evaluation.estimate(run.outcomes[name], resamples, run.setting("run", "seed", default=0))
+    seed = run.setting("run", "seed", default=0)
+    return estimate(evaluation, run.outcomes[name], resamples, seed)
 
 
 def _from_summary(summary: Mapping[str, Any]) -> list[Line]:

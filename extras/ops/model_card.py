@@ -1,7 +1,7 @@
 """The model card of trained models on the hub: what they are, their results, their training."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from coterie.agents.models.checksums import NAME as SUMS
@@ -92,7 +92,7 @@ All settings are in `run/config.json`, all results in `run/summary.json`.
 ## Licence
 
 {_licence(licence, bases)}
-The problems that they learned from, `{run.setting("problems", "train")}`, have their own terms.
+The problems that they learned from, `{", ".join(_sets(run, "train"))}`, have their own terms.
 """
 
 
@@ -159,13 +159,26 @@ def _origin(run: RunData, environment: Mapping[str, Any]) -> list[tuple[str, str
         "took": f"{summary.get('steps', 0)} steps, {summary.get('sampled_tokens', 0):,} sampled "
         f"tokens, {summary.get('wall_s', 0):,.0f} s",
         "seed": str(run.setting("run", "seed", default="")),
-        "training problems": _named(run.setting("problems", "train"), prints.get("train")),
-        "held-out problems": _named(
-            ", ".join(run.setting("problems", "eval", default=[])), prints.get("eval")
-        ),
+        "training problems": _problems("train", _sets(run, "train"), prints),
+        "held-out problems": _problems("eval", _sets(run, "eval"), prints),
         "packages": ", ".join(f"{name} {version}" for name, version in packages.items()),
     }
     return [(name, text) for name, text in rows.items() if text]
+
+
+def _sets(run: RunData, purpose: str) -> list[str]:
+    """The sources of ``--problems.train`` or ``--problems.eval``."""
+    named = run.setting("problems", purpose, default=[])
+    return [named] if isinstance(named, str) else named
+
+
+def _problems(purpose: str, sets: Sequence[str], prints: Mapping[str, str]) -> str:
+    """The sets of a purpose with their checksums; several sets have one each."""
+    start = f"{purpose} "
+    own = {key.removeprefix(start): value for key, value in prints.items() if key.startswith(start)}
+    if own:
+        return "; ".join(_named(name, fingerprint) for name, fingerprint in own.items())
+    return _named(", ".join(sets), prints.get(purpose))
 
 
 def _named(name: str, fingerprint: str | None) -> str:

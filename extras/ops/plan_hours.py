@@ -118,8 +118,7 @@ def evaluations(
         cards: device -> memory in bytes.
     """
     spec = envs.spec(settings.choice.env)
-    sets = settings.problems.eval or (settings.problems.train,)
-    problems = measured(sets, settings.problems.held_out)
+    problems = measured(settings.problems.evaluated, settings.problems.held_out)
     if not settings.eval.enabled or problems is None or spec.evaluation is None:
         return None
     evaluation: Evaluation = load(spec.evaluation, f"env {spec.name!r}")

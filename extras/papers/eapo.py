@@ -155,7 +155,7 @@ class EapoComparison(ComparisonSettings):
             values = {
                 "base": paper.agents["policy"].model,
                 "expert": paper.agents["expert"].model,
-                "problems": paper.problems.eval or (paper.problems.train,),
+                "problems": paper.problems.evaluated,
                 "samples": paper.env.eval_samples,
             }
             env = to_plain(paper.env)

@@ -108,3 +108,58 @@ def test_a_training_file_inside_the_evaluation_file_is_refused(tmp_path):
     train, test = save(tmp_path / "a.jsonl", range(5)), save(tmp_path / "b.jsonl", range(9))
     with pytest.raises(UserError, match="none of its 5 problems is left"):
         prepare(ProblemSettings(train=train, eval=(test,)))
+
+
+def test_several_sources_train_and_each_holds_out(tmp_path):
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+    first, second = (
+        save(tmp_path / "x" / "train.jsonl", range(26)),
+        save(tmp_path / "y" / "train.jsonl", range(40, 50)),
+    )
+    settings = ProblemSettings(train=(f"{first}=2", f"{second}=1"), held_out=4)
+    assert (settings.sources, settings.weights) == ((first, second), (2.0, 1.0))
+    prepared = prepare(settings)
+    # 22 and 6 are left, 28 in an epoch: 18.67 and 9.33.
+    assert (prepared.train.available, prepared.train.epoch_size, prepared.removed) == (28, 28, 8)
+    epoch = prepared.train.take(28)
+    assert sum(problem.id.startswith("x-train/train:") for problem in epoch) == 19
+    assert sum(problem.id.startswith("y-train/train:") for problem in epoch) == 9
+    assert prepared.set_of_problem == ("x-train",) * 4 + ("y-train",) * 4
+    assert [problem.id[0] for problem in prepared.evaluation] == ["x"] * 4 + ["y"] * 4
+    assert not {problem.question for problem in prepared.evaluation} & {p.question for p in epoch}
+    purposes = [name.partition(" ")[0] for name in prepared.fingerprints]
+    assert purposes == ["train", "train", "eval", "eval"]
+    # Without weights an epoch has every problem once.
+    plain = prepare(ProblemSettings(train=(first, second), held_out=4)).train
+    assert len({problem.id for problem in plain.take(28)}) == plain.epoch_size == 28
+    few = prepare(ProblemSettings(train=(first, "chains"), held_out=4, limit=5)).train
+    assert [source.size for source in few.sources] == [5, 5]
+
+
+def test_a_single_set_has_no_names(tmp_path):
+    path = save(tmp_path / "a.jsonl", range(30))
+    prepared = prepare(ProblemSettings(train=(path,), held_out=10))
+    assert prepared.set_of_problem == ()
+    assert prepared.evaluation == prepare(ProblemSettings(train=path, held_out=10)).evaluation
+    several = prepare(ProblemSettings(train=path, eval=("chains", "recall"), held_out=1))
+    assert several.set_of_problem == ("chains", "recall")
+
+
+def test_a_set_that_overlaps_with_one_source_leaves_all_of_them(tmp_path):
+    story = " ".join(f"word{i}" for i in range(13))
+    for name, ends in (("a", ("then", "here")), ("b", ("now", "there")), ("c", ("soon",))):
+        rows = [{"question": f"{story} {end} {name}?", "answer": "1"} for end in ends]
+        rows.append({"question": f"{name} else?", "answer": "1"})
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    a, b, c = (str(tmp_path / f"{name}.jsonl") for name in "abc")
+    settings = ProblemSettings(train=(a, b), eval=(c,), decontaminate=True)
+    assert {p.question for p in prepare(settings).train.take(2)} == {"a else?", "b else?"}
+
+
+def test_an_order_by_difficulty_needs_problems_that_come_again():
+    with pytest.raises(UserError, match=r"recall generates new ones: add --problems.limit 1024"):
+        prepare(ProblemSettings(train=("recall", "chains"), order="adaptive", limit=None))
+    limited = prepare(ProblemSettings(train="chains", order="adaptive", limit=6, held_out=5))
+    assert limited.train.by_difficulty
+    assert limited.train.epoch_size == 6

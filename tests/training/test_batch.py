@@ -11,7 +11,14 @@ from coterie.algorithms import Algorithm, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.role_algorithms import RoleAlgorithms as team
 from coterie.datatypes import Episode, Trajectory
-from coterie.training.batch import StepBatch, sample_batch, with_divergences, without_stale
+from coterie.problems.curriculum import Played
+from coterie.training.batch import (
+    StepBatch,
+    measured,
+    sample_batch,
+    with_divergences,
+    without_stale,
+)
 
 from . import rows
 
@@ -146,3 +153,28 @@ def test_the_divergence_of_an_agent_is_that_of_all_its_contexts() -> None:
     # Agents of a role without a penalty have no divergence, and do not make the mean smaller.
     _, metrics = with_divergences([*played, row("bob_0", "p", 1.0)], learners, team(algorithm))
     np.testing.assert_allclose(metrics["divergence"], 0.5)
+
+
+def test_the_difficulty_of_a_problem_is_that_of_the_roles_that_learn() -> None:
+    rewards = {
+        "p0": {"alice_0": 1.0, "alice_1": 0.0, "bob_0": 0.0, "bob_1": 0.0},
+        "p1": {"alice_0": 1.0, "alice_1": 1.0, "bob_0": 0.0, "bob_1": 1.0},
+        "p2": {"alice_0": 0.0, "alice_1": 0.0},
+    }
+    episodes = [
+        Episode(name, 0, 1, "train", tuple(row(a, name, r) for a, r in by_agent.items()))
+        for name, by_agent in rewards.items()
+    ]
+    failed = dataclasses.replace(row("alice_0", "p3", 1.0), status="failed")
+    episodes.append(Episode("p3", 0, 1, "train", (failed,)))
+    # No row is trained on, which does not matter.
+    batch = StepBatch(episodes, [], 1)
+    # Bob's differing rewards are no difference for alice.
+    assert measured(batch, "problem+role", ["alice"]) == {
+        "p0": Played(0.5, True),
+        "p1": Played(1.0, False),
+        "p2": Played(0.0, False),
+    }
+    both = measured(batch, "problem+role", ["alice", "bob"])
+    assert both["p0"] == Played(0.25, True)
+    assert both["p1"] == Played(0.75, True)

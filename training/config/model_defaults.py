@@ -140,8 +140,8 @@ def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
         evaluations += (settings.run.steps - 1) // settings.eval.every
     per_problem = evaluation_of(spec).answers(settings.choice.roles, settings.env)
     count = held_out(settings.run.steps, answers_of_step(settings), evaluations, per_problem)
-    sets = max(1, len(problems.eval))
-    return replace(settings, problems=replace(problems, held_out=max(1, count // sets)))
+    each = max(1, count // len(problems.evaluated))
+    return replace(settings, problems=replace(problems, held_out=each))
 
 
 def held_out(steps: int, answers: int, evaluations: int, per_problem: int) -> int:

@@ -121,8 +121,9 @@ def open_problems(settings: TrainSettings) -> PreparedProblems:
     """
     problems = with_warmup(settings, prepare(settings.problems, settings.run.seed))
     # Generators, which have no size, make only problems that need no grader.
-    source = problems.train.source
-    training = (source[index] for index in range(source.size or 0))
+    training = (
+        source[index] for source in problems.train.sources for index in range(source.size or 0)
+    )
     check_graders(settings.scoring, (*problems.evaluation, *training))
     return problems
 

@@ -8,6 +8,8 @@
             logs                        bytes of each log, to which a resumed run cuts it back
             counters                    seconds, tokens of all roles and of those that learn
             averages                    role -> running average of its rewards
+            difficulty                  rank of each problem that was played, under an order by
+                                        difficulty (problems/curriculum.py)
             learners                    role -> updates, skipped, lost and version; steps and format
                                         of its moments; number format of the computation; during
                                         the warm-up, the same counts under imitation
@@ -48,6 +50,7 @@ from coterie.agents.models import checksums
 from coterie.agents.models.saving import store
 from coterie.agents.team.trained_role import OtherFormat
 from coterie.datatypes import UserError, fits
+from coterie.problems.curriculum import Difficulty
 from coterie.training.run.checkpoint_paths import complete, position_of, step_in_words
 from coterie.training.run.durable_files import make_folder, not_written, sync, sync_tree
 
@@ -82,6 +85,8 @@ class Progress:
     """Warm-up steps done."""
     averages: Mapping[str, float] = field(default_factory=dict)
     """Role -> the running average of its rewards, where that is the baseline."""
+    difficulty: Difficulty = field(default_factory=dict)
+    """What the order of the training problems depends on; empty if they are shuffled."""
 
     @property
     def name(self) -> str:
@@ -129,6 +134,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Restorable], *, kee
             "counters": dict(progress.counters),
             "warmed": progress.warmed,
             "averages": dict(progress.averages),
+            "difficulty": {name: dict(ranks) for name, ranks in progress.difficulty.items()},
             "learners": learners,
         }
         (draft / "state.json").write_text(json.dumps(state))
@@ -216,6 +222,8 @@ def _refusal(path: Path, reason: str) -> UserError:
 
 
 def _progress(state: Any) -> Progress:
+    # Runs from before there was an order have none.
+    state = {"difficulty": {}, **state}
     progress = Progress(**{name: state[name] for name in _FIELDS})
     wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(progress, name), hint)]
     if wrong or min(progress.step, progress.cursor, progress.warmed, *progress.logs.values()) < 0:

@@ -25,7 +25,7 @@ from typing import Any
 
 from coterie.agents.team.backend import Learners, RestorePoint
 from coterie.agents.team.team import Team
-from coterie.problems.stream import ProblemStream
+from coterie.problems.stream import Position, ProblemStream
 from coterie.training.run import checkpoint, checkpoint_paths
 from coterie.training.run.directory import LOGS, RunDirectory
 from coterie.training.run.summary import Tally
@@ -70,7 +70,7 @@ class Checkpointer:
 
             self._team.backend.restore(read)
         self._run.cut_logs(self.progress.logs)
-        stream.cursor = self.progress.cursor
+        stream.position = Position(self.progress.cursor, self.progress.difficulty)
         self.tally = Tally(self.progress.counters)
 
     def advance(self, **changes: Any) -> None:

@@ -112,7 +112,7 @@ class Subject:
             settings.agents,
             {role: settings.learner_of(role).lr for role in settings.agents},
             settings.env,
-            settings.problems.train,
+            " ".join(settings.problems.sources),
             settings.algorithms.distils,
             bool(fitting(settings, settings.agents)),
         )
