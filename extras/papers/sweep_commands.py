@@ -137,7 +137,7 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
     named = settings.problems
     if getattr(settings, "preset", "") and "--problems" not in flags:
         paper = preset_settings(settings.preset).problems
-        named = paper.eval or (paper.train,)
+        named = paper.evaluated
     sets = (named,) if isinstance(named, str) else named
     for problems in sets:
         check_source(problems)
