@@ -112,7 +112,7 @@ class Distillation(Validated):
     decay: Annotated[float, Interval(ge=0, lt=1)] = 0.95
     """Decay of that moving average in one step."""
     teacher: str = ""
-    """Model that reads in place of the role's own weights: hub id, local folder, GGUF file or
+    """Model that reads in place of the role's own weights: a hub id, a checkpoint, a GGUF file or
     tiny:NAME. It needs the role's vocabulary."""
     rewards: bool = True
     """Learn from rewards, too; without it only from what the reader adds."""

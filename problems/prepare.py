@@ -29,10 +29,6 @@ class ProblemSettings(Validated):
     reasoning-gym:TASK?option=value, a JSONL, JSON, Parquet, CSV or TSV file, a known data set
     (gsm8k, math, ...), hub:OWNER/NAME?config=main&split=train. Several may have weights, a.jsonl=2
     b.jsonl=1, in proportion to which an epoch is drawn; default: by their sizes."""
-    order: Order = "shuffled"
-    """Order of the problems in an epoch, by what the run has measured before it: easy-first
-    (largest mean reward), adaptive (groups with different rewards, then new problems, then groups
-    that were all right or all wrong), or shuffled, as the first epoch always is."""
     eval: tuple[str, ...] = ()
     """Evaluation problems, one set or several, named as for --problems.train; default: for each
     training source the test split of a known data set, other problems of a generator, problems held
@@ -45,6 +41,10 @@ class ProblemSettings(Validated):
     epoch_size: _Count | None = None
     """Problems in an epoch, the unit of schedules; default: one pass of every finite set, 1024 of
     every generator."""
+    order: Order = "shuffled"
+    """Order of the problems in an epoch, by what the run has measured before it: easy-first
+    (largest mean reward), adaptive (groups with different rewards, then new problems, then groups
+    that were all right or all wrong), or shuffled, as the first epoch always is."""
     question_column: str | None = None
     """Column of the question, or several joined by +; default: detected."""
     answer_column: str | None = None
