@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from coterie.agents.models.locate import hub_snapshot, local_folder
 from coterie.agents.models.rendering import render
 from coterie.agents.models.spec import ModelSpec
+from coterie.agents.models.tokenizer import load_tokenizer
 from coterie.datatypes import UserError
 
 _SYSTEM, _USER = "qSystem0q", "qUser0q"
@@ -43,21 +43,8 @@ def check_system(spec: ModelSpec, role: str) -> None:
     """
     if not spec.system:
         return
-    # What takes time to import waits until a system message is given.
-    from transformers import AutoTokenizer
-
-    from coterie.agents.models.damage import in_one_sentence
-    from coterie.agents.models.process import quietly
-
-    folder = local_folder(spec) or hub_snapshot(spec)
-    with quietly(), in_one_sentence(f"the tokenizer of {spec.model!r} cannot be loaded"):
-        tokenizer: Any = AutoTokenizer.from_pretrained(
-            spec.model if folder is None else str(folder),
-            mistral_format=False,
-            trust_remote_code=spec.trust_remote_code,
-        )
     try:
-        system_markup(tokenizer)
+        system_markup(load_tokenizer(spec))
     except UserError as why:
         raise UserError(
             f"--agents.{role}.system: {spec.model} {why}; leave it out, write it into the "
