@@ -41,6 +41,8 @@ _WORDS = {
     float: "a number",
     bool: "true or false",
     tuple: "a list",
+    list: "a list",
+    dict: "an object",
     NoneType: "null",
     Path: "a path",
 }
@@ -173,7 +175,7 @@ def _marks(hint: Any) -> list[Any]:
 def _wanted(value: Any, hint: Any) -> str:
     """What the field takes in words if ``value`` does not fit; else empty."""
     if not fits(value, hint):
-        return _describe(hint)
+        return describe(hint)
     marks = _marks(hint)
     if any(isinstance(mark, MinLen) and len(value) < mark.min_length for mark in marks):
         return "a list with at least one entry"
@@ -255,18 +257,19 @@ def _elements_fit(value: Any, inner: tuple[Any, ...]) -> bool:
     return True
 
 
-def _describe(hint: Any) -> str:
+def describe(hint: Any) -> str:
+    """Return what a field of type ``hint`` takes, in words."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return _describe(inner[0])
+        return describe(inner[0])
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(_describe(member) for member in inner))
+        return " or ".join(dict.fromkeys(describe(member) for member in inner))
     if origin is Literal:
         return f"one of {', '.join(map(str, inner))}"
-    if origin is tuple and inner[-1:] == (Ellipsis,):
-        return f"a list, each entry {_describe(inner[0])}"
+    if origin is list or (origin is tuple and inner[-1:] == (Ellipsis,)):
+        return f"a list, each entry {describe(inner[0])}"
     if origin is tuple:
-        return f"a list of {len(inner)}, {', '.join(map(_describe, inner))}"
+        return f"a list of {len(inner)}, {', '.join(map(describe, inner))}"
     if dataclasses.is_dataclass(hint) or (origin is not None and issubclass(origin, Mapping)):
         return "an object"
     return _WORDS.get(origin or hint, getattr(hint, "__name__", str(hint)))

@@ -13,6 +13,7 @@ from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.presets import settings_of
 from coterie.envs.registry import make, names, register, registered, spec
+from coterie.envs.tools import ToolCall, Tools
 from coterie.envs.turns import Answers, Ask, Conversation, Fresh, Outcome, Turn
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "EnvSpec",
     "Fresh",
     "Outcome",
+    "ToolCall",
+    "Tools",
     "Turn",
     "adapt",
     "check_env",

@@ -232,8 +232,17 @@ _LIMITS: dict[str, Rule] = {
         (lambda value: _finite(value) and value >= 0, "a finite number of at least 0"),
     ),
     "piece": (
-        lambda value: isinstance(value, str) and value in ("message", "continuation", "fresh"),
-        "'message', 'continuation' or 'fresh'",
+        lambda value: (
+            isinstance(value, str) and value in ("message", "continuation", "fresh", "tools")
+        ),
+        "'message', 'continuation', 'fresh' or 'tools'",
+    ),
+    **dict.fromkeys(
+        ("offered_tools", "tool_results"),
+        (
+            lambda value: isinstance(value, list) and all(isinstance(v, dict) for v in value),
+            "a list of dictionaries",
+        ),
     ),
 }
 _RULES: dict[str, Rule] = {

@@ -2,7 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,6 +15,8 @@ from coterie.envs.contract import CONTEXTS, python_info, role_of, why_not_groupe
 from coterie.envs.guarded import describe
 from coterie.envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
 from coterie.envs.spaces import Seen
+from coterie.envs.tool_calls import FoundCall, as_response, find_calls
+from coterie.envs.tools import ToolCall, Tools
 from coterie.envs.turns import (
     Answers,
     Ask,
@@ -102,6 +106,7 @@ class ConversationEnv(ProblemEnv):
             tokenizers=tokenizers,
             render_mode=render_mode,
         )
+        self._tools = self._tools_by_agent()
         if (replicas := self.replicas()) is not None:
             self.metadata = {**self.metadata, "replicas": replicas}
         self.episode_seed = 0
@@ -112,6 +117,10 @@ class ConversationEnv(ProblemEnv):
         self._asks: list[dict[str, Ask]] = []
         self._answers: list[dict[str, str]] = []
         self._failed: dict[str, bool] = {}
+        self._calls: dict[str, list[ToolCall]] = {}
+        self._last_answers: dict[str, str] = {}
+        """Answers to the questions of this turn, of agents that call no more tools."""
+        self._calls_left: dict[str, int] = {}
         self.last_infos: dict[str, dict[str, Any]] = {}
         """The infos of the last step, for transcripts; only with a render mode."""
 
@@ -132,6 +141,14 @@ class ConversationEnv(ProblemEnv):
     def places(self) -> Mapping[str, int]:
         """Return role -> number of its agents."""
         return dict.fromkeys(self.roles, 1)
+
+    def tools(self) -> Mapping[str, Tools]:
+        """Return role -> the tools that its agents may call; none by default.
+
+        An agent that calls tools reads their results and answers again, before the conversation
+        goes on. The conversation receives its last answer; :meth:`calls_of` has the calls.
+        """
+        return {}
 
     def replicas(self) -> int | None:
         """Return the number of compared episodes of a problem, if the settings determine it; None:
@@ -154,6 +171,14 @@ class ConversationEnv(ProblemEnv):
     def agents_of(self, role: str) -> list[str]:
         """Return the agents that play ``role``, in order."""
         return self._agents_of[role]
+
+    def tool_schemas(self) -> dict[str, list[dict[str, Any]]]:
+        """Return role -> its tools in the format of chat templates."""
+        return {role_of(agent): tools.schemas for agent, tools in self._tools.items()}
+
+    def calls_of(self, agent: str) -> tuple[ToolCall, ...]:
+        """Return the tool calls of ``agent`` in this episode, in order."""
+        return tuple(self._calls.get(agent, ()))
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         """Begin an episode.
@@ -179,6 +204,7 @@ class ConversationEnv(ProblemEnv):
         # Forget the last episode before the conversation can refuse this one.
         self._conversation, self._problem, self.agents = None, None, []
         self._asks, self._answers, self._failed, self.last_infos = [], [], {}, {}
+        self._calls, self._last_answers = {}, {}
         first = self._next_turn(conversation, None)
         if isinstance(first, Outcome):
             self._refuse("ended before it asked anybody anything")
@@ -193,6 +219,13 @@ class ConversationEnv(ProblemEnv):
         for agent in self._asks[-1]:
             self._failed[agent] = self._failed.get(agent, False) or agent not in answers
         self._answers.append(answers)
+        results = self._call_tools(answers)
+        self._last_answers |= {a: text for a, text in answers.items() if a not in results}
+        if results:
+            self._asks.append({agent: ask for agent, (ask, _) in results.items()})
+            shown = {agent: calls for agent, (_, calls) in results.items()}
+            return self.step_result(*self._show(self._asks[-1], shown), done=False)
+        answers, self._last_answers = self._last_answers, {}
         turn = self._next_turn(self._conversation, answers)
         if isinstance(turn, Outcome):
             observations, infos = self._show({})[0], self._final_infos(turn)
@@ -206,6 +239,10 @@ class ConversationEnv(ProblemEnv):
         if self._problem is None or not self.agents:
             return ScoreRequests()
         answers = self._answers_in(actions)
+        if any(self._readable_calls(agent, text) for agent, text in answers.items()):
+            # The step runs tools, and the conversation goes on later.
+            return ScoreRequests()
+        answers = {**self._last_answers, **answers}
         if self._scores is None:
             return ScoreRequests(tuple((text, self._problem) for text in answers.values()))
         requests = self._call(self._scores, answers)
@@ -248,7 +285,41 @@ class ConversationEnv(ProblemEnv):
         if why := why_no_asks(asks, self.possible_agents, self._failed):
             self._refuse(why)
         self._asks.append(as_asks(asks))
+        self._calls_left = {a: tools.calls for a, tools in self._tools.items()}
         return self._asks[-1]
+
+    def _tools_by_agent(self) -> dict[str, Tools]:
+        offered = self.tools()
+        whole = isinstance(offered, Mapping) and all(
+            isinstance(tools, Tools) for tools in offered.values()
+        )
+        if not whole or not set(self.roles).issuperset(offered):
+            raise UserError(
+                f"{self.title}: tools() gave {offered!r:.200}; it must give Tools((function, ...)) "
+                f"for some of {', '.join(self.roles)}."
+            )
+        return {agent: tools for role, tools in offered.items() for agent in self.agents_of(role)}
+
+    def _readable_calls(self, agent: str, text: str) -> Sequence[FoundCall]:
+        """The calls in an answer, if the agent may still call tools."""
+        return find_calls(text) if agent in self._tools and self._calls_left[agent] else ()
+
+    def _call_tools(self, answers: Answers) -> dict[str, tuple[Ask, list[ToolCall]]]:
+        """Agent -> the results of its calls as the next question, and the calls themselves."""
+        results: dict[str, tuple[Ask, list[ToolCall]]] = {}
+        for agent, text in answers.items():
+            if not (found := self._readable_calls(agent, text)):
+                continue
+            tools, left = self._tools[agent], self._calls_left[agent]
+            calls = tools.run(found[:left])
+            self._calls_left[agent] -= len(calls)
+            if len(found) > left:
+                why = f"error: there are at most {tools.calls} calls; the others were not made"
+                calls.append(ToolCall(found[left].name, {}, why, failed=True))
+            self._calls.setdefault(agent, []).extend(calls)
+            shown = "\n".join(as_response(call.result) for call in calls)
+            results[agent] = replace(self._asks[-1][agent], text=shown, piece="tools"), calls
+        return results
 
     def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
         """Call the author's code; if guarded, an exception becomes a ``UserError``."""
@@ -264,8 +335,13 @@ class ConversationEnv(ProblemEnv):
                 f"{self.title}: conversation() raised {describe(error)}; coterie check says where."
             ) from error
 
-    def _show(self, asks: Mapping[str, Ask]) -> Seen:
-        """Observations and infos: agents in ``asks`` get their question, all others nothing."""
+    def _show(
+        self,
+        asks: Mapping[str, Ask],
+        calls: Mapping[str, Sequence[ToolCall]] = MappingProxyType({}),
+    ) -> Seen:
+        """Observations and infos: agents in ``asks`` get their question, or the results of their
+        ``calls``, all others nothing."""
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.agents:
@@ -275,6 +351,10 @@ class ConversationEnv(ProblemEnv):
             if ask:
                 limit, stop = ask.max_new_tokens, ask.stop
                 info["piece"] = ask.piece
+                if ask.piece == "tools":
+                    info["tool_results"] = [_as_result(call) for call in calls[agent]]
+                elif agent in self._tools:
+                    info["offered_tools"] = self._tools[agent].schemas
                 if limit is None:
                     limit = getattr(self.settings, "max_new_tokens", None)
                 if limit is not None:
@@ -299,22 +379,45 @@ class ConversationEnv(ProblemEnv):
                 "groups": groups | dict(outcome.groups.get(agent, {})),
                 "episode": copy_plain(episode),
                 **({"failed": failed[agent]} if agent in failed else {}),
+                **self._measured_calls(agent),
                 **copy_plain(outcome.measured.get(agent, {})),
             }
             for name in ("turn_rewards", "loss_weight", *CONTEXTS):
                 if agent in getattr(outcome, name):
                     info[name] = getattr(outcome, name)[agent]
+            if "turn_rewards" in info and agent in self._calls:
+                info["turn_rewards"] = self._by_turn(agent, info["turn_rewards"])
             if (trained := self._trained_turns(agent)) is not None:
                 info["trained_turns"] = trained
         return self._checked_infos(infos) if self.guarded else infos
 
     def _trained_turns(self, agent: str) -> list[int] | None:
         """Indices of the agent's turns that are learned; None: all are."""
-        asks = [turn[agent] for turn in self._asks if agent in turn]
+        asks = self._asks_of(agent)
         trained = [i for i, ask in enumerate(asks) if ask.trained]
-        if getattr(self.settings, "train_turns", "all") == "last":
-            trained = trained[-1:]
+        if trained and getattr(self.settings, "train_turns", "all") == "last":
+            # The calls of an answer belong to it.
+            first = next(i for i in range(trained[-1], -1, -1) if asks[i].piece != "tools")
+            trained = [i for i in trained if i >= first]
         return None if len(trained) == len(asks) else trained
+
+    def _asks_of(self, agent: str) -> list[Ask]:
+        """The agent's questions, and the results of its calls."""
+        return [turn[agent] for turn in self._asks if agent in turn]
+
+    def _by_turn(self, agent: str, rewards: Any) -> Any:
+        """The rewards of an agent's answers by its turns: calls earn what comes after them."""
+        ends = [ask.piece == "tools" for ask in [*self._asks_of(agent)[1:], Ask(" ")]]
+        if not isinstance(rewards, Sequence) or len(rewards) != ends.count(False):
+            return rewards  # the rules of the contract refuse it
+        left = iter(rewards)
+        return [0.0 if goes_on else next(left) for goes_on in ends]
+
+    def _measured_calls(self, agent: str) -> dict[str, int]:
+        if agent not in self._tools:
+            return {}
+        calls = self.calls_of(agent)
+        return {"tool_calls": len(calls), "tool_errors": sum(call.failed for call in calls)}
 
     def _checked_infos(self, infos: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Convert NumPy numbers to Python's, and test the infos against the contract."""
@@ -329,3 +432,8 @@ class ConversationEnv(ProblemEnv):
 
     def _refuse(self, sentence: str) -> NoReturn:
         raise UserError(f"{self.title}: conversation() {sentence}.")
+
+
+def _as_result(call: ToolCall) -> dict[str, str]:
+    """A result as a message of a chat template. A failed call may have any name."""
+    return {"content": call.result} | ({} if call.failed else {"name": call.name})

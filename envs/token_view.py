@@ -5,7 +5,8 @@ Each new piece is rendered by the role's codec, which applies the model's chat t
 (:mod:`coterie.agents.models.codec`). Sampled ids are never tokenized again.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from coterie.datatypes.thinking import as_said, opened_by
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.contract import CONTEXTS, role_of, roles_of
 from coterie.envs.spaces import Seen, TokenSpace, View, token_ids
+from coterie.envs.tool_calls import introduce
+from coterie.envs.tools import offered_tools
 
 Tokens = npt.NDArray[np.int64]
 
@@ -55,6 +58,13 @@ class TokenView(View):
             if role not in roles:
                 raise UserError(
                     f"a codec was given for role {role!r}, but the roles are {', '.join(roles)}"
+                )
+        for role, tools in offered_tools(env).items():
+            why = getattr((codecs or {}).get(role), "why_no_tools", None)
+            if why is not None and (sentence := why(tools)):
+                raise UserError(
+                    f"{role} may call tools and is played by a model {sentence}; take another, or "
+                    f"say --agents.{role}.chat plain"
                 )
         plain = BytesCodec()
         self._codecs: dict[str, TokenCodec] = {
@@ -115,14 +125,15 @@ class TokenView(View):
             piece = info.pop("piece", "message")
             if piece == "fresh":
                 info["fresh"] = True
-            context.give(observation["text"], piece)
+            tools, results = info.pop("offered_tools", ()), info.pop("tool_results", ())
+            context.give(observation["text"], piece, tools, results)
             context.active = bool(observation["active"])
             if context.active:
                 info["text"] = context.text()
             if not self.agents:
                 info["texts"] = context.pieces()
             for name in CONTEXTS & info.keys():
-                info[name] = np.asarray(context.codec.open(info[name]), dtype=np.int64)
+                info[name] = np.asarray(context.opening(info[name])[0], dtype=np.int64)
             seen_observations[agent] = {
                 "tokens": context.tokens(),
                 "active": observation["active"],
@@ -140,6 +151,7 @@ class _Context:
         self._tokens: Tokens = np.zeros(0, dtype=np.int64)
         self._texts: list[str] = []
         self._pieces: list[str] = []
+        self._tools: Sequence[Mapping[str, Any]] = ()
         self._mark: int | None = None
         """The id with which the agent ended its turn."""
         self._opened = ""
@@ -155,7 +167,13 @@ class _Context:
     def pieces(self) -> list[str]:
         return list(self._pieces)
 
-    def give(self, text: str, piece: str) -> None:
+    def give(
+        self,
+        text: str,
+        piece: str,
+        tools: Sequence[Mapping[str, Any]] = (),
+        results: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         if not text:
             return
         if piece == "fresh":
@@ -163,12 +181,34 @@ class _Context:
         if piece == "continuation":
             ids = self.codec.extend(text)
         elif len(self._tokens):
-            ids = self.codec.follow(text, ended=self._mark is not None, mark=self._mark)
+            ids = self._following(text, results)
         else:
-            ids = self.codec.open(text)
+            self._tools = tools
+            ids, text = self.opening(text)
         self._append(np.asarray(ids, dtype=np.int64), text)
         self._opened = "" if piece == "continuation" else opened_by(self.codec, self._tokens)
         self._decoded = (b"", "")
+
+    def opening(self, text: str) -> tuple[list[int], str]:
+        """Return a message that begins a context, in ids and in text, with a description of the
+        tools: the template's if it has one."""
+        shown = introduce(
+            [json.dumps(t["function"], ensure_ascii=False) for t in self._tools], text
+        )
+        ids = None
+        if self._tools and getattr(self.codec, "knows_tools", False):
+            asked = [{"role": "user", "content": text}]
+            ids = self.codec.open_chat(asked, self._tools)  # pyright: ignore[reportAttributeAccessIssue]
+        return (self.codec.open(shown) if ids is None else ids), shown
+
+    def _following(self, text: str, results: Sequence[Mapping[str, Any]]) -> list[int]:
+        ended = {"ended": self._mark is not None, "mark": self._mark}
+        if results and getattr(self.codec, "knows_tools", False):
+            messages = [{"role": "tool", **result} for result in results]
+            ids = self.codec.follow_chat(messages, **ended)  # pyright: ignore[reportAttributeAccessIssue]
+            if ids is not None:
+                return ids
+        return self.codec.follow(text, **ended)
 
     def answer(self, ids: Tokens, text: str) -> None:
         self._append(ids, text)

@@ -10,9 +10,9 @@ from coterie.envs.contract import CONTEXTS
 
 Answers = Mapping[str, str]
 """Agent -> its answer; failed agents are absent."""
-Piece = Literal["message", "continuation", "fresh"]
-"""A chat turn of the user; text inserted into the agent's current turn; or a message that begins a
-new context."""
+Piece = Literal["message", "continuation", "fresh", "tools"]
+"""A chat turn of the user; text inserted into the agent's current turn; a message that begins a
+new context; or the results of tool calls, which a conversation does not ask itself."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,8 @@ def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> s
     """
 
     def says_something(agent: str, ask: Any) -> bool:
+        if isinstance(ask, Ask) and ask.piece == "tools":
+            return False
         text = ask.text if isinstance(ask, Ask) else ask
         goes_on = isinstance(ask, Ask) and ask.piece == "continuation" and agent in begun
         return isinstance(text, str) and (bool(text) or goes_on)

@@ -24,6 +24,8 @@ _CONTRACT_KEYS = (
     "temperature",
     "top_p",
     "piece",
+    "offered_tools",
+    "tool_results",
     "fresh",
     "text",
     "texts",

@@ -130,6 +130,22 @@ class HFCodec:
             return self._plain.start_ids + self._plain.encode(message)
         return self._plain.encode_between(self._opening, [*self._system, self._frame.trim(message)])
 
+    def why_no_tools(self, tools: Sequence[Mapping[str, Any]]) -> str:
+        """Say why the chat template cannot offer ``tools``, in the format of templates; "" if it
+        can, and without a template."""
+        if self._frame is None:
+            return ""
+        if not self.knows_tools:
+            return (
+                "whose chat template does not describe tools, or does not write their calls as "
+                '<tool_call>{"name": ..., "arguments": {...}}</tool_call>'
+            )
+        opened = self.open_chat([{"role": "user", "content": _USER}], tools)
+        followed = self.follow_chat([{"role": "tool", "content": _ANSWER}], ended=True)
+        if opened is None or followed is None:
+            return "whose chat template fails on these tools, or on their results"
+        return ""
+
     def without_system(self) -> "HFCodec":
         """Return this codec without its system message."""
         if self._frame is None or not self._system:

@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.agents.models.bos import asks_for_bos, prepend_bos
-from coterie.agents.models.damage import in_one_sentence
 from coterie.agents.models.locate import hub_snapshot, local_folder
-from coterie.agents.models.process import quietly
 from coterie.agents.models.spec import ModelSpec
 
 
@@ -16,7 +14,11 @@ def load_tokenizer(spec: ModelSpec) -> Any:
     Raises:
         UserError: it cannot be loaded.
     """
+    # What takes time to import waits until a tokenizer is needed.
     from transformers import AutoTokenizer
+
+    from coterie.agents.models.damage import in_one_sentence
+    from coterie.agents.models.process import quietly
 
     folder = local_folder(spec)
     name, common = source_of(spec, folder)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coterie.agents.models.load_tokenizer import load_tokenizer
 from coterie.agents.models.rendering import render
 from coterie.agents.models.spec import ModelSpec
 from coterie.datatypes import UserError
@@ -42,9 +43,6 @@ def check_system(spec: ModelSpec, role: str) -> None:
     """
     if not spec.system:
         return
-    # What takes time to import waits until a system message is given.
-    from coterie.agents.models.load_tokenizer import load_tokenizer
-
     try:
         system_markup(load_tokenizer(spec))
     except UserError as why:

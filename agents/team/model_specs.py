@@ -1,7 +1,8 @@
 """Model specs from roles' settings; cheap to import, and reads no weights."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from coterie.agents.models.locate import check_model, hub_snapshot, named_adapter
 from coterie.agents.models.spec import LoraSpec, ModelSpec
@@ -115,3 +116,32 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
         if (known := model_spec(settings)) != spec:
             check_model(known, role=role, trained=settings.trained)
         check_system(known, role.partition(SEAT)[0])
+
+
+def check_tool_templates(
+    agents: Mapping[str, AgentSettings], tools: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> None:
+    """Refuse tools of an environment that a role's chat template cannot offer, before weights are
+    read.
+
+    Args:
+        agents: role -> its player.
+        tools: role -> its tools in the format of chat templates.
+
+    Raises:
+        UserError: names the role and its model.
+    """
+    for name, settings in local_models(agents).items():
+        role = name.partition(SEAT)[0]
+        if not tools.get(role) or settings.chat == "plain":
+            continue
+        # What takes time to import waits until there are tools.
+        from coterie.agents.models.codec import HFCodec
+        from coterie.agents.models.load_tokenizer import load_tokenizer
+
+        codec = HFCodec(load_tokenizer(model_spec(settings)), chat=settings.chat)
+        if why := codec.why_no_tools(tools[role]):
+            raise UserError(
+                f"{role} may call tools and is played by {settings.model}, {why}; take another "
+                f"model, or say --agents.{role}.chat plain, which describes tools in the prompt"
+            )

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from coterie.agents.models.load_tokenizer import load_tokenizer
 from coterie.agents.models.locate import check_model
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
@@ -81,8 +82,6 @@ def check_teachers(
             )
         spec = model_spec(AgentSettings(teacher, trained=False, device=agents[role].device))
         check_model(spec, role=f"the teacher of {role}", trained=False)
-        from coterie.agents.models.load_tokenizer import load_tokenizer
-
         own, of_teacher = (load_tokenizer(s) for s in (model_spec(agents[role]), spec))
         ids = of_teacher.get_vocab()
         if any(ids.get(token) != number for token, number in own.get_vocab().items()):

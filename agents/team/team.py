@@ -117,6 +117,10 @@ class PlayerCodec:
             raise AttributeError(name)
         return getattr(self._codec, name)
 
+    def why_no_tools(self, tools: Any) -> str:
+        """Return "": scripts and servers read a description of the tools in the prompt."""
+        return ""
+
     def opened_thought(self, context: Any) -> str:
         """Return "": no thought is open."""
         return ""

@@ -43,7 +43,7 @@ from coterie.evaluation.table import make_table
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.model_defaults import fitted
-from coterie.training.config.preflight import check_environment
+from coterie.training.config.preflight import check_environment, check_tools
 from coterie.training.config.role_sampling import role_sampling
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
@@ -89,6 +89,7 @@ def evaluate(argv: Sequence[str]) -> int:
     check_file(path, "--out")
     check_environment(settings.choice, settings.env, settings.run.group_by)
     check_models(settings.agents)
+    check_tools(settings.agents, settings.choice, settings.env)
     check_engines(how.engine, settings.vllm, settings.agents)
     problems = prepare(settings.problems, how.seed)
     check_graders(settings.scoring, problems.evaluation)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coterie.datatypes import TokenCodec
+from coterie.envs.tool_calls import as_response, introduce
 from coterie.extras.gateway.messages import Message, Refused, Request, Tool
 
 Tokens = npt.NDArray[np.int64]
@@ -18,11 +19,6 @@ _PIECE = 8192
 """Characters to tokenize at once; the event loop stands still meanwhile."""
 _SEAM = 8
 """Maximum number of additional tokens that the cut at the end of a piece makes."""
-
-_TOOL_INTRODUCTION = (
-    'To call a tool write <tool_call>{"name": ..., "arguments": {...}}</tool_call>. The tools, as '
-    "JSON schemas:"
-)
 
 
 def render(codec: TokenCodec, messages: Sequence[Message], tools: Sequence[Tool]) -> Tokens:
@@ -129,9 +125,7 @@ def _read_by_role(
 
 def _text_of(messages: Sequence[Message]) -> str:
     return "\n".join(
-        f"<tool_response>\n{message.text}\n</tool_response>"
-        if message.speaker == "tool"
-        else message.text
+        as_response(message.text) if message.speaker == "tool" else message.text
         for message in messages
     )
 
@@ -177,14 +171,12 @@ def _parsed(text: str) -> Any:
 
 
 def _with_tools(text: str, tools: Sequence[Tool]) -> str:
-    if not tools:
-        return text
-    shown_tools = "\n".join(
+    shown_tools = [
         f'{{"name": {json.dumps(tool.name)}, "description": {json.dumps(tool.description)}, '
         f'"parameters": {tool.parameters}}}'
         for tool in tools
-    )
-    return f"{_TOOL_INTRODUCTION}\n{shown_tools}\n\n{text}"
+    ]
+    return introduce(shown_tools, text)
 
 
 def _spoken(message: Message) -> str:

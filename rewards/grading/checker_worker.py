@@ -102,34 +102,42 @@ def serve(check: Check, questions: TextIO, replies: TextIO, deadline_s: float) -
             reply = check(answer, Problem(**fields))
         # A checker that exits (SystemExit), and math-verify's TimeoutException, are faults too.
         except BaseException as error:
-            reply = {"fault": f"raised {_describe(error)}"}
+            reply = {"fault": f"raised {describe(error)}"}
         signal.setitimer(signal.ITIMER_REAL, 0)
         short = {name: v[:MOST_SHOWN] if isinstance(v, str) else v for name, v in reply.items()}
         print(json.dumps(short), file=replies, flush=True)
 
 
-def main(name: str, deadline_s: float) -> None:
-    """Run the checker ``name`` until standard input ends."""
-    # The protocol owns the real standard streams: a checker may read and print.
+def take_streams() -> tuple[TextIO, TextIO]:
+    """Return (questions, replies), the real standard streams. Code of others may read, and print to
+    standard error, without disturbing the protocol."""
     questions = os.fdopen(os.dup(0), encoding="utf-8")
     replies = os.fdopen(os.dup(1), "w", encoding="ascii")
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
     with contextlib.suppress(OSError):  # closed by whoever started the run
         os.dup2(2, 1)
+    return questions, replies
+
+
+def main(name: str, deadline_s: float) -> None:
+    """Run the checker ``name`` until standard input ends."""
+    questions, replies = take_streams()
     try:
         check = math_verify_checker() if name == MATH_VERIFY else own_checker(name)
     except (Exception, SystemExit) as error:
-        why = (
-            str(error) if isinstance(error, UserError) else f"cannot be loaded: {_describe(error)}"
-        )
-        line = " ".join(why.split()).rstrip(".")
-        print(line.encode("ascii", "replace").decode(), file=replies, flush=True)
+        print(why_not_loaded(error), file=replies, flush=True)
         return
     serve(check, questions, replies, deadline_s)
 
 
-def _describe(error: BaseException) -> str:
+def why_not_loaded(error: BaseException) -> str:
+    """Why code of others cannot be loaded, as one line of ASCII."""
+    why = str(error) if isinstance(error, UserError) else f"cannot be loaded: {describe(error)}"
+    return " ".join(why.split()).rstrip(".").encode("ascii", "replace").decode()
+
+
+def describe(error: BaseException) -> str:
     """An exception's type and message, on one line."""
     try:
         said = " ".join(str(error).split())

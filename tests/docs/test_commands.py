@@ -28,9 +28,9 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")])
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TRAIN = re.compile(r"python train\.py +(.*?)$", re.MULTILINE)
 FLAG = re.compile(r"--((?:env|algo|learner|problems|scoring|rollout|eval)\.[a-z0-9.-]*[a-z0-9])")
-# Runs of others, and what has to be installed first.
+# Runs and files of others, and what has to be installed first.
 KINDS_NOT_HERE = (name for name, kind in ENVIRONMENT_KINDS.items() if not find_spec(kind.package))
-NOT_HERE = ("--resume", "--env nim", *(f"--env {kind}:" for kind in KINDS_NOT_HERE))
+NOT_HERE = ("--resume", "--env nim", ".system @", *(f"--env {kind}:" for kind in KINDS_NOT_HERE))
 
 
 def commands(page: Path) -> list[str]:

@@ -76,7 +76,7 @@ WRONG = [
     *(("loss_weight", value, WEIGHT) for value in (float("nan"), np.ones(2))),
     ("episode", "x", "a dictionary by name"),
     ("learned_after", 5, "text"),
-    ("piece", "chat", "'message', 'continuation' or 'fresh'"),
+    ("piece", "chat", "'message', 'continuation', 'fresh' or 'tools'"),
     ("texts", 5, "a list of strings"),
 ]
 

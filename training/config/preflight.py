@@ -12,7 +12,7 @@ from typing import Any
 
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
-from coterie.agents.team.model_specs import check_engines, check_models
+from coterie.agents.team.model_specs import check_engines, check_models, check_tool_templates
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import check_teachers
 from coterie.algorithms.custom import try_custom_parts
@@ -25,6 +25,7 @@ from coterie.datatypes import UserError, refuse, validate
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
+from coterie.envs.tools import offered_tools
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_human
 from coterie.problems.prepare import PreparedProblems, prepare
@@ -99,6 +100,7 @@ def check_together(settings: TrainSettings) -> None:
         if elsewhere  # whose devices are not this process's
         else settings.agents
     )
+    check_tools(settings.agents, settings.choice, settings.env)
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
     check_teachers(settings.agents, settings.learned_by)
     for role, algorithm in settings.learned_by.items():
@@ -229,3 +231,15 @@ def check_environment(choice: Choice, settings: Any, group_by: str | None) -> No
         )
     env.close()
     evaluation_of(envs.spec(choice.env))
+
+
+def check_tools(agents: Mapping[str, AgentSettings], choice: Choice, settings: Any) -> None:
+    """Refuse tools of the environment that a role's chat template cannot offer; the models are
+    already checked.
+
+    Raises:
+        UserError: names the role and its model.
+    """
+    env = make_env(choice, settings)
+    check_tool_templates(agents, offered_tools(env))
+    env.close()
