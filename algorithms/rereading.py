@@ -53,12 +53,8 @@ class Rereading:
     def _is_read(self, row: Trajectory) -> bool:
         if self.settings.teacher:
             return row.reading is not None
-        return row.reread_after is not None and self._fits(row)
-
-    def _fits(self, row: Trajectory) -> bool:
-        # A sampled first token cannot be scored: no earlier position predicts it.
         room, contexts = self.batched.model.context, (row, row.as_reread())
-        return all(len(context.tokens) <= room and not context.mask[0] for context in contexts)
+        return row.reread_after is not None and all(c.can_be_scored(room) for c in contexts)
 
     def _read(
         self,

@@ -77,7 +77,7 @@ class Trajectory:
     """(N,) ids that replace those before the first sampled token for rereading, a context that the
     author did not have, for algorithms that distil; None: the row is not reread."""
     reading: Reading | None = None
-    """What a teacher, which is another model, makes of the row; None: no teacher has read it."""
+    """A teacher's probabilities of the learned tokens; None: no teacher has read the row."""
 
     @property
     def trainable(self) -> bool:
@@ -85,10 +85,14 @@ class Trajectory:
         return self.status == "ok" and bool(self.mask.any())
 
     def is_readable(self, context: int, vocabulary: int) -> bool:
-        """Whether a model with this context and this number of ids can score the tokens."""
-        # A first token cannot be scored: no earlier position predicts it.
-        fits = len(self.tokens) <= context and self.trainable and not self.mask[0]
+        """Whether a model with this context and this number of ids can score the sampled tokens."""
+        fits = self.trainable and self.can_be_scored(context)
         return fits and int(self.tokens.max()) < vocabulary
+
+    def can_be_scored(self, context: int) -> bool:
+        """Whether the row fits in ``context`` tokens and a prompt precedes its samples."""
+        # A sampled first token cannot be scored: no earlier position predicts it.
+        return len(self.tokens) <= context and not self.mask[0]
 
     @property
     def learned_mask(self) -> npt.NDArray[np.bool_]:

@@ -78,10 +78,6 @@ class Tools(Validated):
         """The functions in the format of chat templates."""
         return [{"type": "function", "function": _schema(each)} for each in self.functions]
 
-    def lines(self) -> list[str]:
-        """Return each function as JSON text."""
-        return [json.dumps(_schema(each), ensure_ascii=False) for each in self.functions]
-
     def run(self, calls: Sequence[FoundCall]) -> list[ToolCall]:
         """Run the calls in order. Whatever is wrong with one becomes its result.
 

@@ -151,10 +151,10 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         evaluation |= {problem.id: problem for problem in problems}
         set_of = {problem.id: name for problem in problems} | set_of
     fingerprints |= _fingerprints("eval", evaluated, sets)
-    full = ProblemStream(trains, seed, exclude)
     rows = sum(train.size for train in trains if train.size is not None)
-    few = trains
+    full, few = None, trains
     if settings.limit is not None:
+        full = ProblemStream(trains, seed, exclude)
         few = tuple(sample(train, settings.limit, seed, exclude) for train in trains)
     _check_finite(few, settings.order)
     stream = ProblemStream(
@@ -165,11 +165,12 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         weights=settings.weights,
         order=settings.order,
     )
+    available = (full or stream).available
     return PreparedProblems(
         stream,
         tuple(evaluation.values()),
         fingerprints,
-        None if full.available is None else rows - full.available,
+        None if available is None else rows - available,
         set_of_problem=tuple(set_of[id] for id in evaluation) if len(evaluated) > 1 else (),
         notes=tuple(notes),
     )

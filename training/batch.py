@@ -32,7 +32,7 @@ class StepBatch:
     rounds: int
     """Rounds of sampling: more than one only under dynamic sampling."""
     readings: Mapping[int, Reading] = dataclasses.field(default_factory=dict)
-    """``id(row)`` -> what the teacher of its role makes of it."""
+    """``id(row)`` -> the probabilities of its tokens by the teacher of its role."""
     stale: int = 0
     """Number of rows that were dropped because their weights were too old."""
 
@@ -180,7 +180,7 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
 def rows_of(
     batch: StepBatch, credit: Credit, role: str
 ) -> tuple[list[Trajectory], npt.NDArray[np.float64], TurnBonus]:
-    """(rows of one role with what its teacher makes of them, their advantages, additions to the
+    """(rows of one role with the readings of its teacher, their advantages, additions to the
     advantages of their turns)."""
     indices = [index for index, row in enumerate(batch.rows) if row.role == role]
     turn_bonus = {

@@ -148,7 +148,8 @@ class Backend(Protocol):
     async def read(
         self, name: str, rows: Sequence[Trajectory], request: ReadRequest
     ) -> list[Reading | None]:
-        """Return what a frozen model makes of each row; None for rows that it cannot score."""
+        """Return a frozen model's probabilities of the tokens of each row; None for rows that it
+        cannot score."""
         ...
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:

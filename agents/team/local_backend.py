@@ -116,7 +116,7 @@ def _learner(name: str, loaded: "LoadedRole", learning: LearningSetup) -> RoleLe
         loaded.handle,
         learning.algorithm_of(name),
         learning.learners.get(name, learning.settings),
-        temperature=learning.temperatures.get(name, learning.temperature),
+        temperature=learning.temperature_of(name),
         total_steps=learning.total_steps,
         moves_first=first is not None,
     )

@@ -1,4 +1,4 @@
-"""What a frozen model makes of tokens that another one has sampled."""
+"""A frozen model's probabilities of tokens that another model has sampled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,8 @@ class ReadRequest:
 def read_rows(
     handle: "ModelHandle", rows: Sequence[Trajectory], request: ReadRequest
 ) -> list[Reading | None]:
-    """Return what a model in this process makes of each row; None for rows that do not fit."""
+    """Return the probabilities of the tokens of each row, by a model in this process; None for rows
+    that do not fit."""
     from coterie.algorithms import LearnerSettings
     from coterie.algorithms.batched_model import BatchedModel
     from coterie.algorithms.distillation import on_sampled

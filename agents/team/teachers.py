@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from coterie.agents.models.load_tokenizer import load_tokenizer
 from coterie.agents.models.locate import check_model
 from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import SEAT
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import Trajectory, UserError
 from coterie.experts.naming import is_player
 
-_TEACHER = "|teacher"
+_TEACHER = f"{SEAT}teacher"
 
 
 def teacher_seats(
@@ -52,15 +53,20 @@ def teacher_models(
     models: dict[str, AgentSettings] = {}
     for role, seat in teacher_seats(agents, algorithms).items():
         if seat not in agents:
-            pupil = agents[role]
-            models[seat] = models.get(seat) or AgentSettings(
-                algorithms[role].distillation.teacher,
-                trained=False,
-                chat=pupil.chat,
-                device=pupil.device,
-                engine_device=pupil.engine_device,
-            )
+            teacher = algorithms[role].distillation.teacher
+            models.setdefault(seat, _beside(agents[role], teacher))
     return models
+
+
+def _beside(pupil: AgentSettings, teacher: str) -> AgentSettings:
+    """The settings of a teacher that plays no role."""
+    return AgentSettings(
+        teacher,
+        trained=False,
+        chat=pupil.chat,
+        device=pupil.device,
+        engine_device=pupil.engine_device,
+    )
 
 
 def check_teachers(
@@ -80,7 +86,7 @@ def check_teachers(
                 f"{flag} gives no probabilities of the tokens of {role}: name a model that can be "
                 "loaded here"
             )
-        spec = model_spec(AgentSettings(teacher, trained=False, device=agents[role].device))
+        spec = model_spec(_beside(agents[role], teacher))
         check_model(spec, role=f"the teacher of {role}", trained=False)
         own, of_teacher = (load_tokenizer(s) for s in (model_spec(agents[role]), spec))
         ids = of_teacher.get_vocab()

@@ -67,7 +67,7 @@ class Team:
             await self.aclose()
 
     async def read(self, rows: Sequence[Trajectory], step: int) -> dict[int, Reading]:
-        """Return index of a row -> what the teacher of its role makes of it.
+        """Return index of a row -> the probabilities of its tokens by the teacher of its role.
 
         Args:
             rows: of a step.
@@ -76,8 +76,8 @@ class Team:
         readings: dict[int, Reading] = {}
         for role, seat in self.teachers.items():
             assert self.learning is not None, "only roles that learn have a teacher"
-            algorithm = self.learning.algorithm_of(role)
-            settings = algorithm.distillation.after((step - 1) / self.learning.total_steps)
+            done = (step - 1) / self.learning.total_steps
+            settings = self.learning.algorithm_of(role).distillation.after(done)
             shown = dict(shown_to_teacher(rows, role, settings))
             request = ReadRequest(
                 self.learning.temperature_of(role),

@@ -132,7 +132,7 @@ class Worker:
         return pickle.dumps(policy.answer(pickle.loads(requests)))
 
     def score(self, role: str, arguments: bytes) -> bytes:
-        """Return what a frozen model makes of rows; input and output are pickled.
+        """Return a frozen model's probabilities of the tokens of rows; all is pickled.
 
         Args:
             role: the name of the model.

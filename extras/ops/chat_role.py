@@ -31,12 +31,11 @@ from coterie.experts.naming import is_player
 from coterie.rollouts.play import question_shown, turn_sampling
 from coterie.training.config.role_sampling import role_sampling
 from coterie.training.config.train_settings import TrainSettings
-from coterie.training.run.checkpoint_paths import complete, latest, step_in_words
+from coterie.training.run.checkpoint_paths import complete, latest, name_of, step_in_words
 from coterie.training.run.cut_off import limit_of
 
 _MODES = ("eval", "train")
 """Modes whose first prompts are tried: some roles are asked at once in training only."""
-_STEP = "step-{:06d}"
 
 
 def find_role(run: Path, settings: TrainSettings, role: str) -> str:
@@ -78,7 +77,7 @@ def model_of(run: Path, agent: AgentSettings, role: str, step: int | None) -> Ag
     root = run / "checkpoints"
     folder = run / "final" / role
     if step is not None:
-        folder = root / _STEP.format(step) / role
+        folder = root / name_of(step) / role
     elif not folder.is_dir() and (newest := latest(root)):
         folder = newest / role
     if not folder.is_dir():

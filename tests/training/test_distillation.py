@@ -1,7 +1,6 @@
 """Peer distillation in a run: full weights and adapters, interrupted and resumed."""
 
 import json
-import shutil
 import sys
 import types
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from coterie.envs import EnvSpec
 from coterie.train import main
 from coterie.training.config.train_settings import TrainSettings
 
+from .cut_runs import cut_run
+
 FLAGS = (
     *("--rollout.problems-per-step", "4", "--eval.no-enabled", "--env.k-hinted", "0"),
     *("--problems.train", "chains?mix=0.5,0.5,0&min_length=3&max_length=3"),
@@ -24,13 +25,10 @@ FLAGS = (
 @pytest.mark.parametrize("tuning", ["full", "lora"])
 def test_a_run_that_is_resumed_is_the_run_that_was_not(tuning: str, tmp_path: Path) -> None:
     flags = (*FLAGS, "--agents.alice.tuning", tuning, "--agents.bob.tuning", tuning)
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole = tmp_path / "whole"
     assert main([*flags, "--steps", "3", "--run-dir", str(whole)]) == 0
     # As it stood after two of its three steps, over which beta fades.
-    shutil.copytree(whole, parts)
-    for folder in ("final", "checkpoints/step-000003"):
-        shutil.rmtree(parts / folder)
-    (parts / "summary.json").unlink()
+    parts = cut_run(whole, tmp_path / "parts", after=2)
     assert main(["--resume", str(parts)]) == 0
     files = sorted(path.relative_to(whole) for path in whole.glob("final/*/*.safetensors"))
     assert len(files) == 2

@@ -1,7 +1,6 @@
 """Runs on several sources, in an order by what they have measured."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,8 @@ from coterie.training.config.preflight import preflight
 from coterie.training.config.train_settings import restore
 from coterie.training.run import checkpoint
 from coterie.training.run.checkpoint import Progress
+
+from .cut_runs import cut_run
 
 OVERLAP = ("--engine", "vllm", "--rollout.overlap")
 
@@ -51,7 +52,7 @@ def problems(run: Path) -> list[str]:
 def test_a_resumed_run_continues_in_the_same_order(
     tmp_path: Path, sums: tuple[str, str], file_engine: Any, more: tuple[str, ...]
 ) -> None:
-    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    whole = tmp_path / "whole"
     # An epoch has 8 + 3 problems, so that step 3 begins the second one.
     assert main(flags(sums, whole, "--problems.order", "adaptive", *more)) == 0
     state = json.loads((whole / "checkpoints/step-000002/state.json").read_text())
@@ -60,12 +61,8 @@ def test_a_resumed_run_continues_in_the_same_order(
     assert state["difficulty"]["fixed"] == {}
     state = json.loads((whole / "checkpoints/step-000004/state.json").read_text())
     assert len(state["difficulty"]["fixed"]) == 8
-    shutil.copytree(whole, broken)
     # As a kill in step 4 leaves it.
-    for step in (4, 5):
-        shutil.rmtree(broken / f"checkpoints/step-00000{step}")
-    shutil.rmtree(broken / "final")
-    (broken / "summary.json").unlink()
+    broken = cut_run(whole, tmp_path / "broken", after=3)
     assert main(["--resume", str(broken)]) == 0
     assert problems(broken) == problems(whole)
     if more:

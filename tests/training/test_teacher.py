@@ -12,6 +12,8 @@ from coterie.agents.models.spec import ModelSpec
 from coterie.train import main
 from coterie.training.config import preflight
 
+from .cut_runs import cut_run
+
 PROBLEMS = "chains?mix=0.5,0.5,0&min_length=3&max_length=3"
 FLAGS = (
     *("--env", "solo", "--agents.solver.model", "tiny:alice", "--rollout.problems-per-step", "4"),
@@ -49,13 +51,10 @@ def test_the_role_comes_closer_to_its_teacher(teacher: str, tmp_path: Path) -> N
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(teacher: str, tmp_path: Path) -> None:
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole = tmp_path / "whole"
     flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--algo.distillation.likeliest", "8")
     assert main([*flags, "--steps", "3", "--run-dir", str(whole)]) == 0
-    shutil.copytree(whole, parts)
-    for folder in ("final", "checkpoints/step-000003"):
-        shutil.rmtree(parts / folder)
-    (parts / "summary.json").unlink()
+    parts = cut_run(whole, tmp_path / "parts", after=2)
     assert main(["--resume", str(parts)]) == 0
     first, second = (load_file(run / "final/solver/model.safetensors") for run in (whole, parts))
     assert all((first[name] == second[name]).all() for name in first)

@@ -51,7 +51,7 @@ from coterie.agents.models.saving import store
 from coterie.agents.team.trained_role import OtherFormat
 from coterie.datatypes import UserError, fits
 from coterie.problems.curriculum import Difficulty
-from coterie.training.run.checkpoint_paths import complete, position_of, step_in_words
+from coterie.training.run.checkpoint_paths import complete, name_of, position_of, step_in_words
 from coterie.training.run.durable_files import make_folder, not_written, sync, sync_tree
 
 # Files of the run that a resumed run reads again, as paths from the checkpoint.
@@ -91,8 +91,8 @@ class Progress:
     @property
     def name(self) -> str:
         """The name of its checkpoint's folder."""
-        warming = not self.step and self.warmed
-        return f"warmup-{self.warmed:06d}" if warming else f"step-{self.step:06d}"
+        warming = not self.step and self.warmed > 0
+        return name_of(self.warmed if warming else self.step, warming=warming)
 
 
 _FIELDS = get_type_hints(Progress)

@@ -9,6 +9,12 @@ from pathlib import Path
 _NAME = re.compile(r"(warmup|step)-(\d{6,})")
 
 
+def name_of(step: int, *, warming: bool = False) -> str:
+    """The name of the folder of the checkpoint after ``step`` steps, of the warm-up if
+    ``warming``."""
+    return f"{'warmup' if warming else 'step'}-{step:06d}"
+
+
 def complete(root: Path) -> list[Path]:
     """All complete checkpoints under ``root``, the oldest first."""
     if not root.is_dir():

@@ -1,4 +1,4 @@
-"""Teachers: which model reads for whom, and what it makes of the tokens."""
+"""Teachers: which model reads for whom, and its probabilities of the tokens."""
 
 import dataclasses
 from typing import Any

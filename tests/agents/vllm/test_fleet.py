@@ -68,6 +68,15 @@ async def answers(policy, asked: list[Prompt], sampling: Sampling) -> list[Compl
     return list(await asyncio.gather(*(policy(prompt, sampling) for prompt in asked)))
 
 
+async def same_answers(fleet: Fleet, seat: Seat) -> tuple[list[Completion], list[Completion]]:
+    """The answers of the model here and of its engine, which have the same tokens."""
+    asked, loaded = prompts(seat), seat.loaded
+    there = await answers(fleet.policies[seat.role], asked, Sampling(8))
+    here = await answers(LocalPolicy(loaded.handle, loaded.codec), asked, Sampling(8))
+    assert [c.tokens.tolist() for c in there] == [c.tokens.tolist() for c in here]
+    return here, there
+
+
 def folders() -> set[Path]:
     """For engines of this process."""
     places = Path("/dev/shm"), Path(tempfile.gettempdir())
@@ -105,13 +114,9 @@ async def test_the_text_of_a_model_that_also_sees_is_what_its_engine_is_given(
     own = json.loads((Path(engine.spec.model) / "config.json").read_text())
     assert own["model_type"] == "ministral3"
     assert engine.spec.tokenizer == folder
-    handle, codec = placed["alice"].loaded.handle, placed["alice"].loaded.codec
-    shake(handle)
+    shake(placed["alice"].loaded.handle)
     await fleet.refresh()
-    asked = prompts(placed["alice"])
-    there = await answers(fleet.policies["alice"], asked, Sampling(8))
-    here = await answers(LocalPolicy(handle, codec), asked, Sampling(8))
-    assert [c.tokens.tolist() for c in there] == [c.tokens.tolist() for c in here]
+    await same_answers(fleet, placed["alice"])
 
 
 async def test_the_engine_of_a_quantized_base_has_its_values_in_full(
@@ -128,13 +133,9 @@ async def test_the_engine_of_a_quantized_base_has_its_values_in_full(
     fleet, placed = await fleet_of(specs, frozen=("bob",))
     (engine,) = file_engine.started
     assert engine.spec.dtype == "float32"
-    handle, codec = placed["alice"].loaded.handle, placed["alice"].loaded.codec
-    shake(handle)
+    shake(placed["alice"].loaded.handle)
     await fleet.refresh()
-    asked = prompts(placed["alice"])
-    there = await answers(fleet.policies["alice"], asked, Sampling(8))
-    here = await answers(LocalPolicy(handle, codec), asked, Sampling(8))
-    assert [c.tokens.tolist() for c in there] == [c.tokens.tolist() for c in here]
+    here, there = await same_answers(fleet, placed["alice"])
     for ours, theirs in zip(here, there):
         np.testing.assert_allclose(ours.logprobs, theirs.logprobs, atol=1e-3)
 
