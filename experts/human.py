@@ -14,6 +14,8 @@ from coterie.experts.replies import ExpertCounters, cut_at_stop, encode_reply
 
 _BYTES = 1 << 16
 """Most bytes of one read. A terminal gives a line at a time, of at most 4095 bytes on Linux."""
+_SIGNAL_S = 0.5
+"""Longest wait for a key before signals are handled."""
 _ENDED = (
     "human: nobody answers, because standard input has ended; play in a terminal, or give a line "
     "for every question"
@@ -131,7 +133,9 @@ class Terminal:
             # epoll takes no regular files, which never make a reader wait.
             return os.read(descriptor, _BYTES)
         try:
-            await ready
+            # The loop handles a signal that came just before it waited only at its next event.
+            while not ready.done():
+                await asyncio.wait([ready], timeout=_SIGNAL_S)
         finally:
             loop.remove_reader(descriptor)
         try:

@@ -3,8 +3,11 @@
 import asyncio
 import os
 import pty
+import selectors
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,6 +139,26 @@ def test_every_event_loop_may_ask(monkeypatch: pytest.MonkeyPatch) -> None:
             os.write(start, keys.encode())
             assert said(asyncio.run(ask("a", "b"))) == keys.split()
     os.close(start)
+
+
+def test_no_wait_is_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal just before a wait is handled after it."""
+    waits: list[float | None] = []
+    really = selectors.DefaultSelector.select
+
+    def select(self: selectors.DefaultSelector, timeout: float | None = None) -> Any:
+        waits.append(timeout)
+        return really(self, timeout)
+
+    monkeypatch.setattr(selectors.DefaultSelector, "select", select)
+    end, start = os.pipe()
+    with os.fdopen(end) as stdin:
+        seat(monkeypatch, stdin)
+        threading.Timer(0.1, os.write, (start, b"1\n")).start()
+        assert said(asyncio.run(ask("a"))) == ["1"]
+    os.close(start)
+    assert waits
+    assert None not in waits
 
 
 @pytest.mark.parametrize("keys", ["\x04", "\x03"])
