@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -42,6 +43,10 @@ from coterie.datatypes import Completion, Prompt, Sampling
 # Files of tests run side by side: threads would only wait for each other's cores.
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell ignores Ctrl-C for what it starts in the background, and programs that tests start inherit
+# that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A change is judged by the same examples everywhere; `--hypothesis-profile default` draws others.
 hypothesis.settings.register_profile("same", derandomize=True)
