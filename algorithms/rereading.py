@@ -3,17 +3,38 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import ReaderLogprobs
 from coterie.algorithms.distillation import TokenSignal, describe_bonus, on_sampled, token_bonus
 from coterie.datatypes import Reading, Trajectory
+
+
+class RereadModel(Protocol):
+    """What rereading needs to know of a role's model."""
+
+    context: int
+
+    @property
+    def device(self) -> torch.device: ...
+
+
+class Scorer(Protocol):
+    """Computes log-probabilities, such as :class:`coterie.algorithms.batched_model.BatchedModel`,
+    whose methods it has."""
+
+    @property
+    def model(self) -> RereadModel: ...
+
+    def logprobs(self, rows: Sequence[Trajectory]) -> list[Tensor]: ...
+
+    def likeliest(self, rows: Sequence[Trajectory], count: int) -> list[tuple[Tensor, ...]]: ...
+
 
 RowBonus = dict[int, Tensor]
 """Index of a row -> (N,) what rereading adds to the advantages of its sampled tokens."""
@@ -24,7 +45,7 @@ class Rereading:
     """Rereads rows and turns the differences into additions to token advantages."""
 
     settings: Distillation
-    batched: BatchedModel
+    batched: Scorer
     weights: Callable[[str], AbstractContextManager[None]]
     """Uses the weights of a name inside the block: start, average or current."""
 

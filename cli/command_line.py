@@ -154,7 +154,7 @@ def _stored_settings(choices: dict[str, object], rest: list[str]) -> TrainSettin
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
     settings = read_run(directory)
 
-    host = load_host()
+    host = load_host(settings.run.engine)
     steps = Annotated[int, Ge(1), tyro.conf.arg(help="Training steps in all.")]
     flags = [("steps", steps, settings.run.steps), *host.resume_flags(settings)]
     more = parse_flags(

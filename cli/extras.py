@@ -100,7 +100,10 @@ ENVIRONMENT_KINDS: Mapping[str, EnvironmentKind] = {
     "command": _GATEWAY,
 }
 
-SETTINGS: Mapping[str, str] = {"cluster": "coterie.extras.cluster.settings:ClusterSettings"}
+SETTINGS: Mapping[str, str] = {
+    "cluster": "coterie.extras.cluster.settings:ClusterSettings",
+    "tinker": "coterie.extras.tinker.settings:TinkerSettings",
+}
 """Section of the settings, with flags ``--SECTION.*`` -> its frozen dataclass."""
 
 INSTEAD_OF_TRAINING: Mapping[str, str] = {
@@ -110,13 +113,22 @@ INSTEAD_OF_TRAINING: Mapping[str, str] = {
 """Flag of train.py -> a function that runs in place of training, and returns the exit code. Its
 arguments are the settings, and a function that checks them and returns the problems."""
 
-HOST = "coterie.extras.cluster.host:HOST"
-"""The :class:`coterie.training.hosts.Host`, which holds models outside of this process."""
+HOSTS: Mapping[str, str] = {
+    "local": "coterie.extras.cluster.host:HOST",
+    "vllm": "coterie.extras.cluster.host:HOST",
+    "tinker": "coterie.extras.tinker.host:HOST",
+}
+"""``--engine`` -> the :class:`coterie.training.hosts.Host`, which may hold models outside of this
+process."""
 
 SINK = "coterie.extras.ops.trackers:open_trackers"
 """The :class:`coterie.training.run.sinks.OpenSink` for ``--track``."""
 
-CHECKS = ("coterie.extras.cluster.host:check_fits", "coterie.extras.ops.checks:check")
+CHECKS = (
+    "coterie.extras.cluster.host:check_fits",
+    "coterie.extras.tinker.checks:check_unused",
+    "coterie.extras.ops.checks:check",
+)
 """Functions that refuse settings of a run, called after its models are checked."""
 
 PROGRAM_GRADER = "coterie.extras.programs.grader"

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from coterie.agents.team.backend import Backend
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.cli.extras import HOST
+from coterie.cli.extras import HOSTS
 from coterie.cli.plugins import load
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run.directory import RunDirectory
@@ -62,12 +62,12 @@ class Host(Protocol):
         ...
 
 
-def load_host() -> Host:
-    """The host of this installation."""
-    return load(HOST, "the host of models")
+def load_host(engine: str) -> Host:
+    """The host of runs with this ``--engine``."""
+    return load(HOSTS[engine], f"--engine {engine}")
 
 
 def lives_elsewhere(settings: TrainSettings) -> bool:
     """Whether a host holds the models of such a run."""
-    host = load_host()
+    host = load_host(settings.run.engine)
     return host.holds_models(getattr(settings, host.section), settings.agents)

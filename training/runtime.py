@@ -161,7 +161,7 @@ def _assemble(
 
     vllm = settings.vllm if run.engine == "vllm" else None
     agents = settings.agents
-    host = load_host()
+    host = load_host(run.engine)
     backend = host.build(
         getattr(settings, host.section),
         agents,

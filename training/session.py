@@ -277,6 +277,6 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
         return Session(build(settings, problems))
     except Died as error:
         raise UserError(
-            f"{error}, while the run started; nothing is lost: give the same command again, or "
-            "raise --cluster.restarts"
+            f"{error}, while the run started; nothing is lost: give the same command again"
+            f"{error.then}"
         ) from None

@@ -32,7 +32,7 @@ def paths() -> Iterator[str]:
             yield f"{kind.module}:spec"
     yield from extras.SETTINGS.values()
     yield from extras.INSTEAD_OF_TRAINING.values()
-    yield from (extras.HOST, extras.SINK, *extras.CHECKS)
+    yield from (*extras.HOSTS.values(), extras.SINK, *extras.CHECKS)
     yield f"{extras.PROGRAM_GRADER}:grader_of"
 
 

@@ -69,8 +69,9 @@ def check_together(settings: TrainSettings) -> None:
             f"--threads must be 0 to {_MOST_THREADS}, four for each processor here",
         ),
         (
-            rollout.overlap and run.engine != "vllm",
-            "--rollout.overlap needs --engine vllm: this process cannot sample while it learns",
+            rollout.overlap and run.engine == "local",
+            "--rollout.overlap needs --engine vllm or tinker: this process cannot sample while it "
+            "learns",
         ),
         (
             rollout.overlap and settings.vllm.sleep_level > 0,
@@ -90,7 +91,7 @@ def check_together(settings: TrainSettings) -> None:
     for algorithm in (settings.algo, *settings.algorithms.by_role.values()):
         try_custom_parts(algorithm)
     check_environment(settings.choice, settings.env, run.group_by)
-    load_host().check(settings)
+    load_host(run.engine).check(settings)
     for role, agent in settings.agents.items():
         if agent.trained:
             check_moments(settings.learner_of(role))

@@ -51,7 +51,7 @@ class RolloutSettings(Validated):
     """Episodes that are played at the same time."""
     overlap: bool = False
     """Sample the next step's episodes while the learner updates, with weights one update old; needs
-    --engine vllm."""
+    --engine vllm or tinker."""
     max_staleness: Annotated[int, Ge(0)] = 1
     """Rows sampled more updates ago than this are dropped and counted."""
     call_deadline_s: _Deadline = None
@@ -108,8 +108,9 @@ class RunSettings(Validated):
     """Number of checkpoints to keep; older ones are deleted."""
     group_by: str | None = None
     """Key of the groups in which traces are compared; default: the environment's."""
-    engine: Literal["local", "vllm"] = "local"
-    """What samples from models: this process, or vLLM engines in processes of their own."""
+    engine: Literal["local", "vllm", "tinker"] = "local"
+    """What samples from models: this process, vLLM engines in processes of their own, or a server
+    with Tinker's API, which then trains them, too (--tinker.url)."""
     doctor: bool = False
     """Test this configuration in a minute instead of training."""
     plan: bool = False

@@ -1,0 +1,175 @@
+"""The backend whose models are on a server with Tinker's API."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from coterie.agents.team.backend import Learners, LearningSetup, Models, RestorePoint, RoleLearner
+from coterie.agents.team.reading import ReadRequest
+from coterie.agents.team.settings import AgentSettings
+from coterie.datatypes import Reading, Trajectory, derive_seed
+from coterie.extras.tinker.learner import ServerWeights
+from coterie.extras.tinker.model import ServerModel, server_model
+from coterie.extras.tinker.policy import ServerPolicy
+from coterie.extras.tinker.role import ServerRole
+from coterie.extras.tinker.service import Service
+from coterie.extras.tinker.settings import TinkerSettings
+
+T = TypeVar("T")
+
+_SEEDS = 1 << 31
+_PARALLEL = 16
+"""Requests for log-probabilities of base models in flight."""
+
+
+class TinkerBackend:
+    """Implements :class:`coterie.agents.team.backend.Backend`: each role that learns is a training
+    session of the server, and each frozen role a sampling session."""
+
+    def __init__(self, settings: TinkerSettings, run: str) -> None:
+        """``run``: name of the run, for the states on the server."""
+        self._settings, self._run = settings, run
+        self._service: Service | None = None
+        self._models: dict[str, ServerModel] = {}
+        self._policies: dict[str, ServerPolicy] = {}
+        self._learners: dict[str, ServerRole] = {}
+        self._weights: dict[str, ServerWeights] = {}
+        self._bases: dict[str, Any] = {}
+        """Base model -> its sampling client."""
+
+    def load(
+        self,
+        models: Mapping[str, AgentSettings],
+        learns: Set[str],
+        learning: LearningSetup | None,
+        seed: int,
+    ) -> Models:
+        """Open the sessions. For the arguments see
+        :meth:`coterie.agents.team.backend.Backend.load`.
+
+        Raises:
+            UserError: the server does not answer, or refuses a model.
+        """
+        self._service = service = Service(self._settings)
+        self._models = {
+            name: server_model(name, agent, self._settings) for name, agent in models.items()
+        }
+        self._policies = {n: ServerPolicy(service, model) for n, model in self._models.items()}
+        for name, model in self._models.items():
+            if name not in learns or learning is None:
+                self._policies[name].use(self._base(model.name), 0)
+                continue
+            client = service.run(
+                f"open a training session on {model.name!r}",
+                partial(
+                    service.client.create_lora_training_client,
+                    base_model=model.name,
+                    rank=model.rank,
+                    seed=derive_seed(seed, "lora", name) % _SEEDS,
+                    train_unembed=False,
+                ),
+            )
+            budget = learning.learners.get(name, learning.settings).micro_batch_tokens
+            weights = ServerWeights(service, model, client, budget)
+            start = partial(self._score_with_base, model)
+            name_of = partial("{}-{}".format, self._run)
+            self._weights[name] = weights
+            self._learners[name] = ServerRole(weights, start, learning, name_of)
+        codecs = {name: model.codec for name, model in self._models.items()}
+        return Models(self._policies, codecs, self._learners)
+
+    def _base(self, name: str) -> Any:
+        """The sampling client of a base model, which its roles share."""
+        assert self._service is not None
+        if name not in self._bases:
+            create = self._service.client.create_sampling_client
+            self._bases[name] = self._service.run(
+                f"open a sampling session on {name!r}", lambda: create(base_model=name)
+            )
+        return self._bases[name]
+
+    def _score_with_base(self, model: ServerModel, rows: Sequence[Trajectory]) -> list[Tensor]:
+        """Score rows with the base model, which is a new adapter's start."""
+        assert self._service is not None
+        policy = ServerPolicy(self._service, model)
+        policy.use(self._base(model.name), 0)
+
+        async def score() -> list[list[float]]:
+            gate = asyncio.Semaphore(_PARALLEL)
+
+            async def one(row: Trajectory) -> list[float]:
+                async with gate:
+                    return await policy.score(row.tokens.tolist())
+
+            return await asyncio.gather(*map(one, rows))
+
+        with ThreadPoolExecutor(1) as thread:  # the caller may be in an event loop
+            scored = thread.submit(lambda: asyncio.run(score())).result()
+        return [torch.tensor(logp_T[1:], dtype=torch.float32) for logp_T in scored]
+
+    async def start(self) -> None:
+        """Do nothing: :meth:`load` has opened the sessions."""
+
+    async def refresh(self) -> None:
+        """Sample with the newest weights from now on."""
+        assert self._service is not None
+        await asyncio.gather(*map(self._publish, self._learners))
+
+    async def _publish(self, name: str) -> None:
+        assert self._service is not None
+        weights, policy = self._weights[name], self._policies[name]
+        # A session that was loaded has another client at the same version.
+        stamp = (weights.client, weights.model.version)
+        if policy.stamp != stamp:
+            client = await self._service.reply(
+                f"give out the weights of {name} for sampling",
+                weights.client.save_weights_and_get_sampling_client_async(),
+            )
+            policy.use(client, weights.model.version, stamp)
+
+    async def rest(self) -> None:
+        """Do nothing: the server manages its memory."""
+
+    async def read(
+        self, name: str, rows: Sequence[Trajectory], request: ReadRequest
+    ) -> list[Reading | None]:
+        """See :meth:`coterie.agents.team.backend.Backend.read`."""
+        return await self._policies[name].read(rows)
+
+    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
+        """See :meth:`coterie.agents.team.backend.Backend.learn`; the server computes for all roles
+        at the same time."""
+        with ThreadPoolExecutor(max(1, len(self._learners))) as threads:
+            done = threads.map(lambda item: work(*item), self._learners.items())
+            return dict(zip(self._learners, done))
+
+    def save(self, write: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.agents.team.backend.Backend.save`."""
+        write(self._learners)
+
+    def restore(self, read: Callable[[Learners], RestorePoint]) -> None:
+        """See :meth:`coterie.agents.team.backend.Backend.restore`."""
+        read(self._learners)
+
+    def places(self) -> list[dict[str, str]]:
+        """Return the rows of a table: each role's model on the server, and what it has cost."""
+        return [
+            {
+                "role": name,
+                "model on the server": model.name,
+                **{f"{what} tokens": f"{n:,}" for what, n in model.tokens.plain().items()},
+                **({"cost": f"{model.tokens.cost(model.prices):.2f}"} if model.prices else {}),
+            }
+            for name, model in self._models.items()
+        ]
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._service is not None:
+            self._service.close()
+            self._service = None

@@ -1,0 +1,152 @@
+"""The connection to a server: every call ends after a limit, and errors become one sentence."""
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+import httpx2
+
+from coterie.agents.team.backend import Died
+from coterie.datatypes import UserError
+from coterie.extras.tinker.settings import KEY, TinkerSettings
+
+T = TypeVar("T")
+
+_API = "/api/v1"
+_LIMIT_OF_CHECK_S = 10.0
+_LONGEST = 200
+"""Characters of a server's message that are shown."""
+
+
+class NoAnswer(Died):
+    """Raised when a server does not answer, or has lost a session."""
+
+    then = " once the server answers"
+
+
+class Service:
+    """A server and its official client."""
+
+    def __init__(self, settings: TinkerSettings) -> None:
+        """Connect.
+
+        Raises:
+            UserError: the server does not answer, or refuses the key.
+        """
+        import tinker
+
+        self.url, self.limit_s = settings.url.rstrip("/"), settings.limit_s
+        self._tinker: Any = tinker
+        # It reports every retry; this class reports the failures.
+        logging.getLogger("tinker").setLevel(logging.CRITICAL)
+        self.client: Any = self.run(
+            "open a session",
+            lambda: tinker.ServiceClient(
+                base_url=self.url, api_key=os.environ.get(KEY), user_metadata={"client": "coterie"}
+            ),
+        )
+
+    def run(self, what: str, call: Callable[[], T]) -> T:
+        """Return the result of ``call``, which blocks.
+
+        Args:
+            what: what the server is asked to do, for errors.
+            call: runs in a thread, which is abandoned after the limit.
+        """
+        future: Future[T] = Future()
+
+        def work() -> None:
+            try:
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=work, name="tinker", daemon=True).start()
+        return self.wait(what, future)
+
+    def wait(self, what: str, future: Any) -> Any:
+        """Return the result of a future of the client; ``what`` as of :meth:`run`.
+
+        Raises:
+            NoAnswer: the server does not answer in time, or has lost a session.
+            UserError: it refuses the request.
+        """
+        try:
+            return future.result(timeout=self.limit_s)
+        except Exception as error:
+            raise self._sentence(what, error) from error
+
+    async def reply(self, what: str, answer: Awaitable[T]) -> T:
+        """Return what ``answer`` returns; arguments and errors as of :meth:`wait`."""
+        try:
+            return await asyncio.wait_for(answer, self.limit_s)
+        except Exception as error:
+            raise self._sentence(what, error) from error
+
+    def close(self) -> None:
+        """End the session."""
+        self.client.holder.close()
+
+    def broken(self, what: str) -> NoAnswer:
+        """The error for an answer that cannot be used."""
+        return NoAnswer(f"the server at {self.url} returned {what}")
+
+    def _sentence(self, what: str, error: Exception) -> UserError:
+        """The error that a user reads."""
+        if isinstance(error, UserError):
+            return error
+        at = f"the server at {self.url}"
+        if isinstance(error, TimeoutError):
+            return NoAnswer(f"{at} did not {what} within {self.limit_s:g} s (--tinker.limit-s)")
+        cause = error if isinstance(error, self._tinker.APIStatusError) else error.__cause__
+        status = getattr(cause, "status_code", None)
+        message = one_line(getattr(cause, "message", None) or str(error) or type(error).__name__)
+        if status in (401, 403):
+            return UserError(f"{at} refuses to {what}: {message}; is the key in {KEY} right?")
+        if status in (404, 410):
+            return NoAnswer(f"{at} has lost what it needs to {what}: {message}")
+        if status in (400, 413, 422):
+            return UserError(f"{at} refuses to {what}: {message}")
+        return NoAnswer(f"{at} failed to {what}: {message}")
+
+
+def one_line(message: str) -> str:
+    """A server's message in one line of printable characters."""
+    words = " ".join(message.split())
+    return "".join(c for c in words if c.isprintable())[:_LONGEST]
+
+
+def capabilities(settings: TinkerSettings) -> dict[str, Any]:
+    """What the server says that it can do; empty if it does not say.
+
+    Raises:
+        UserError: there is no server, it refuses the key, or speaks another protocol.
+    """
+    url, key = settings.url.rstrip("/"), os.environ.get(KEY, "")
+    if not key:
+        raise UserError(f"--engine tinker reads the server's key from {KEY}, which is not set")
+    headers = {"X-API-Key": key, "Authorization": f"Bearer {key}"}
+    try:
+        with httpx2.Client(timeout=_LIMIT_OF_CHECK_S, headers=headers) as client:
+            answer = client.get(f"{url}{_API}/get_server_capabilities")
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        reason = one_line(str(error)) or type(error).__name__
+        raise UserError(
+            f"--tinker.url {url}: no server answers ({reason}); start it, or correct the address"
+        ) from None
+    if answer.status_code in (401, 403):
+        raise UserError(f"--tinker.url {url} refuses the key in {KEY} ({answer.status_code})")
+    try:
+        said = answer.json() if answer.status_code == 200 else None
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        raise UserError(
+            f"--tinker.url {url} does not speak Tinker's API: {_API}/get_server_capabilities "
+            f"answers with {answer.status_code}"
+        )
+    return said
