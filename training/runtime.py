@@ -263,6 +263,7 @@ def _assemble(
             dropped=dropped,
             terms=_terms(choice.env, settings.env),
             places=team.backend.places,
+            spent=team.backend.spent,
         ),
         closing=closing.pop_all(),
     )

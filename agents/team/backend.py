@@ -173,6 +173,10 @@ class Backend(Protocol):
         """Return the rows of a table of processes and their machines; empty for one process."""
         ...
 
+    def spent(self) -> list[dict[str, str]]:
+        """Return the rows of a table of what a server has computed; empty without one."""
+        ...
+
     def close(self) -> None:
         """Close what :meth:`start` and :meth:`load` opened."""
         ...

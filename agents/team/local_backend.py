@@ -102,6 +102,10 @@ class LocalBackend:
         """Return nothing: there is only this process."""
         return []
 
+    def spent(self) -> list[dict[str, str]]:
+        """Return nothing: no server computes."""
+        return []
+
     def close(self) -> None:
         """Do nothing: nothing was started."""
 

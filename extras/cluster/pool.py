@@ -186,6 +186,10 @@ class Pool:
         """See :meth:`coterie.agents.team.backend.Backend.places`."""
         return [process.row for actor in self._actors for process in actor.processes]
 
+    def spent(self) -> list[dict[str, str]]:
+        """See :meth:`coterie.agents.team.backend.Backend.spent`."""
+        return []
+
     def close(self) -> None:
         """End all processes, and Ray if this run started it."""
         if self._cluster is None:

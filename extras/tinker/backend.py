@@ -87,10 +87,7 @@ class TinkerBackend:
         """The sampling client of a base model, which its roles share."""
         assert self._service is not None
         if name not in self._bases:
-            create = self._service.client.create_sampling_client
-            self._bases[name] = self._service.run(
-                f"open a sampling session on {name!r}", lambda: create(base_model=name)
-            )
+            self._bases[name] = self._service.base(name)
         return self._bases[name]
 
     def _score_with_base(self, model: ServerModel, rows: Sequence[Trajectory]) -> list[Tensor]:
@@ -157,11 +154,21 @@ class TinkerBackend:
         read(self._learners)
 
     def places(self) -> list[dict[str, str]]:
-        """Return the rows of a table: each role's model on the server, and what it has cost."""
+        """Return the rows of a table of roles and their models on the server."""
         return [
             {
                 "role": name,
                 "model on the server": model.name,
+                "learns": "yes" if name in self._learners else "no",
+            }
+            for name, model in self._models.items()
+        ]
+
+    def spent(self) -> list[dict[str, str]]:
+        """Return the rows of a table of the tokens that the server has computed, and their cost."""
+        return [
+            {
+                "role": name,
                 **{f"{what} tokens": f"{n:,}" for what, n in model.tokens.plain().items()},
                 **({"cost": f"{model.tokens.cost(model.prices):.2f}"} if model.prices else {}),
             }

@@ -44,7 +44,6 @@ def check_run(server: TinkerSettings, settings: TrainSettings) -> None:
     Raises:
         UserError: one sentence that names the flag.
     """
-    run = settings.run
     models = local_models(settings.agents)
     refuse(
         (
@@ -53,8 +52,6 @@ def check_run(server: TinkerSettings, settings: TrainSettings) -> None:
             '".[tinker]"',
         ),
         (not server.url, "--engine tinker needs the address of a server: --tinker.url URL"),
-        (run.plan, "--plan is about this machine, and --engine tinker uses a server: leave it out"),
-        (run.doctor, "--doctor examines models in this process: leave out --engine tinker"),
         (not models, "--engine tinker has no model to serve: all roles are scripts or servers"),
         (
             vars(settings)["cluster"] != type(vars(settings)["cluster"])(),

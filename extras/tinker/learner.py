@@ -234,7 +234,7 @@ class ServerLearner(StepLearner):
             own, [-SCALE * d[: len(row.tokens) - 1] for d, row in zip(derivative_BT, own)]
         )
         LEARNED.add(len(chosen) / settings.epochs)
-        return (float(share.loss) if busy else 0.0), share.sums, share.peaks
+        return (float(share.loss.detach()) if busy else 0.0), share.sums, share.peaks
 
     def _step(self, loss: float, done: float) -> float:
         lr = self._rate(done)

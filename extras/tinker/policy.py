@@ -31,7 +31,7 @@ _SEEDS = 1 << 31
 _SMALL_VOCABULARY = 1000
 _ALMOST_ONE = 1 + 1e-6
 """Hatchery 0.3 answers greedily at temperature 1 if one answer is asked for."""
-_ROUNDING = 1e-3
+_LEAST, _ROUNDING = -1e6, 1e-3
 """Log-probabilities above 0 by no more than this are rounding."""
 
 
@@ -150,7 +150,6 @@ class ServerPolicy:
         )
         samples = list(answer.sequences)
         self.model.tokens.prompt += len(tokens)
-        self.model.tokens.sampled += sum(len(sample.tokens) for sample in samples)
         return [*samples, *[None] * (count - len(samples))][:count]
 
     def _stops(self, stop: tuple[str, ...]) -> list[str] | list[int]:
@@ -162,17 +161,10 @@ class ServerPolicy:
         )
 
     def _completion(self, sample: Any, sampling: Sampling, version: int) -> Completion:
-        """The answer, checked: a server is not trusted."""
-        if sample is None:
-            raise PolicyFailure("the server returned too few samples")
-        ids = np.asarray(sample.tokens, np.int64)[: sampling.max_new_tokens]
-        logprobs = np.full(len(ids), np.nan, np.float32)
-        if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < self.model.vocab_size:
-            raise PolicyFailure("the server sampled an id beyond the vocabulary")
-        if sample.logprobs is not None:
-            logprobs = np.asarray(sample.logprobs, np.float32)[: len(ids)]
-            if len(logprobs) != len(ids) or not np.all(logprobs <= _ROUNDING):
-                raise PolicyFailure("the server's log-probabilities are not numbers below 0")
+        tokens, known = _checked(sample, self.model.vocab_size)
+        self.model.tokens.sampled += len(tokens)
+        ids = np.array(tokens, np.int64)[: sampling.max_new_tokens]
+        logprobs = np.array(known, np.float32)[: sampling.max_new_tokens]
         count, finish = self._end(ids.tolist(), sampling.stop)
         ids, logprobs = ids[:count], logprobs[:count]
         if finish == "length" and sample.stop_reason == "stop" and count < sampling.max_new_tokens:
@@ -203,3 +195,27 @@ class ServerPolicy:
             if i in suspects and self._finder(stop).completes(tokens[: i + 1]):
                 return i + 1, "stop"
         return len(ids), "length"
+
+
+def _checked(sample: Any, vocabulary: int) -> tuple[list[int], list[float]]:
+    """The tokens and log-probabilities of a sample; a server is not trusted.
+
+    Raises:
+        PolicyFailure: they are not what they should be.
+    """
+    tokens, logprobs = (_plain(getattr(sample, name, None)) for name in ("tokens", "logprobs"))
+    if not isinstance(tokens, list) or not all(
+        type(token) is int and 0 <= token < vocabulary for token in tokens
+    ):
+        raise PolicyFailure("the server sampled what is no token of the vocabulary")
+    if logprobs is None:
+        return tokens, [math.nan] * len(tokens)
+    if not isinstance(logprobs, list) or len(logprobs) != len(tokens):
+        raise PolicyFailure("the server's log-probabilities are not one for each token")
+    if not all(type(logp) in (int, float) and _LEAST < logp <= _ROUNDING for logp in logprobs):
+        raise PolicyFailure("the server's log-probabilities are not numbers below 0")
+    return tokens, logprobs
+
+
+def _plain(values: Any) -> Any:
+    return values.tolist() if isinstance(values, np.ndarray) else values

@@ -68,6 +68,24 @@ class Service:
         threading.Thread(target=work, name="tinker", daemon=True).start()
         return self.wait(what, future)
 
+    def base(self, name: str) -> Any:
+        """Open a sampling session on the base model ``name``."""
+        client = self.client
+        what = f"open a sampling session on {name!r}"
+        try:
+            return self.run(what, lambda: client.create_sampling_client(base_model=name))
+        except NoAnswer as error:
+            if not isinstance(error.__cause__, self._tinker.APIResponseValidationError):
+                raise
+        # Hatchery 0.3 answers in a form that the client does not read. An adapter that never learns
+        # changes nothing.
+        return self.run(
+            what,
+            lambda: client.create_lora_training_client(
+                base_model=name, rank=1, train_unembed=False
+            ).save_weights_and_get_sampling_client(),
+        )
+
     def wait(self, what: str, future: Any) -> Any:
         """Return the result of a future of the client; ``what`` as of :meth:`run`.
 
@@ -101,7 +119,10 @@ class Service:
             return error
         at = f"the server at {self.url}"
         if isinstance(error, TimeoutError):
-            return NoAnswer(f"{at} did not {what} within {self.limit_s:g} s (--tinker.limit-s)")
+            hint = "; does it serve that model?" if what.startswith("open") else ""
+            return NoAnswer(
+                f"{at} did not {what} within {self.limit_s:g} s (--tinker.limit-s){hint}"
+            )
         cause = error if isinstance(error, self._tinker.APIStatusError) else error.__cause__
         status = getattr(cause, "status_code", None)
         message = one_line(getattr(cause, "message", None) or str(error) or type(error).__name__)

@@ -135,6 +135,11 @@ class RunSettings(Validated):
                 "--plan needs no model, --doctor runs the models: use one after the other",
             ),
             (
+                self.engine == "tinker" and (self.plan or self.doctor),
+                f"{'--plan' if self.plan else '--doctor'} is about models on this machine, and "
+                "--engine tinker uses those of a server: leave out one of the two",
+            ),
+            (
                 self.card is not None and not self.plan,
                 "--card is for --plan: a run takes the devices that are there",
             ),

@@ -18,7 +18,7 @@ from coterie.training.examiner import Examiner
 from coterie.training.run.baseline import Baseline
 from coterie.training.run.directory import METRICS, RunDirectory
 from coterie.training.run.step_metrics import paid_shares
-from coterie.training.run.summary import Tally, summary
+from coterie.training.run.summary import Tally, places_table, summary
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Conclusion:
     """Reward terms that have a weight; None: all terms."""
     places: Callable[[], Sequence[Mapping[str, str]]]
     """Returns the processes and machines of a cluster's roles; nothing without a cluster."""
+    spent: Callable[[], Sequence[Mapping[str, str]]]
+    """Returns what a server has computed for each role; nothing without a server."""
 
     def write(
         self,
@@ -66,6 +68,7 @@ class Conclusion:
         facts = {"steps": steps, "dropped_prompts": self.dropped, "config": dict(self.config)}
         facts |= {"alone": asdict(baseline)} if baseline.metrics else {}
         facts |= {"places": places} if (places := self.places()) else {}
+        facts |= {"spent": spent} if (spent := self.spent()) else {}
         paid = paid_shares(self.run.read_log(METRICS), self.team.trained, self.terms)
         facts |= {"paid": paid} if paid else {}
         result = summary(first, last, wall_s, tally.tokens, between) | facts
@@ -77,6 +80,8 @@ class Conclusion:
                 tell(self.console, baseline.sentence)
         if paid:
             tell(self.console, paid_sentence(paid))
+        if spent:
+            self.console.print(places_table(spent))
         tell(
             self.console,
             f"{steps} step{'s' * (steps != 1)}, {tally.tokens:,} sampled tokens, {wall_s:.0f} s; "

@@ -73,7 +73,7 @@ def summary(
 
 
 def places_table(places: Sequence[Mapping[str, str]]) -> Table:
-    """The processes and machines of a cluster's roles (``Backend.places``) as a table."""
+    """The rows of ``Backend.places`` or ``Backend.spent`` as a table."""
     table = Table(*places[0])
     for row in places:
         table.add_row(*row.values())

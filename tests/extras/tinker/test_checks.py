@@ -1,0 +1,149 @@
+"""What a server cannot do is refused before the run begins."""
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from coterie import train
+from coterie.datatypes import UserError
+from coterie.extras.tinker import checks
+from coterie.extras.tinker.service import capabilities, one_line
+from coterie.extras.tinker.settings import KEY, Prices, TinkerSettings
+
+CORE = (
+    "--env core-teaching --algo gspo --engine tinker --tinker.url http://127.0.0.1:9 "
+    "--algo.distillation.decay 0 --algo.distillation.likeliest 0"
+)
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY, "tml-test")
+    monkeypatch.setattr(checks, "find_spec", lambda name: name)
+
+
+def said(argv: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert train.main(argv.split()) == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    (line,) = shown.err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        ("--env solo --algo gspo --engine tinker --agents.solver.model tiny:alice --problems.train "
+         "chains", "--engine tinker needs the address of a server: --tinker.url URL"),
+        ("--env core-teaching --algo gspo --tinker.url http://x:1", "needs --engine tinker"),
+        ("--env core-teaching --algo gspo --engine tinker --tinker.url http://x:1",
+         "say --algo.distillation.likeliest 0"),
+        ("--env core-teaching --algo gspo --engine tinker --tinker.url http://x:1 "
+         "--algo.distillation.likeliest 0", "--algo.distillation.reader start"),
+        (f"{CORE} --tinker.url ftp://x", "is given twice"),
+        (f"{CORE} --algo.entropy-coefficient 0.1", "no gradient of entropies"),
+        (f"{CORE} --rollout.temperature 0.7", "say --rollout.learner-temperature 1"),
+        (f"{CORE} --agents.alice.tuning full", "leave out --agents.alice.tuning full"),
+        (f"{CORE} --agents.bob.dtype bfloat16", "leave out --agents.bob.dtype"),
+        (f"{CORE} --agents.bob.engine-replicas 2", "leave out --agents.bob.engine-replicas"),
+        (f"{CORE} --agents.bob.lora-alpha 8", "the server chooses the scale of adapters"),
+        (f"{CORE} --learner.moments 8bit", "leave out --learner.moments 8bit"),
+        (f"{CORE} --cluster.address local", "--cluster.* places models on machines of yours"),
+        (f"{CORE} --plan", "--plan is about models on this machine"),
+        (f"{CORE} --doctor", "leave out one of the two"),
+        (f"{CORE} --tinker.names tiny:carol=x", "tiny:carol: no role has this model"),
+        (f"{CORE} --tinker.names x", "use MODEL=NAME"),
+        (f"{CORE} --tinker.prices 1,2", "PREFILL,SAMPLE,TRAIN"),
+        (f"{CORE} --tinker.prices 1,2,-3", "PREFILL,SAMPLE,TRAIN"),
+        (CORE, "no server answers"),
+    ],
+)  # fmt: skip
+def test_refusals(argv: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sentence in said(argv, capsys)
+
+
+def test_without_the_package_or_the_key(monkeypatch, capsys) -> None:
+    monkeypatch.delenv(KEY)
+    assert f"reads the server's key from {KEY}" in said(CORE, capsys)
+    monkeypatch.setattr(checks, "find_spec", lambda name: None)
+    assert 'pip install -e ".[tinker]"' in said(CORE, capsys)
+
+
+@pytest.fixture
+def answering() -> Iterator[Any]:
+    """Starts a server that answers everything in one way; returns its settings."""
+    servers = []
+
+    def start(status: int, body: bytes) -> TinkerSettings:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(status if self.headers["X-API-Key"] == "tml-test" else 418)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        servers.append(server := HTTPServer(("127.0.0.1", 0), Handler))
+        Thread(target=server.serve_forever, daemon=True).start()
+        return TinkerSettings(f"http://127.0.0.1:{server.server_port}")
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "sentence"),
+    [
+        (401, b"{}", f"refuses the key in {KEY}"),
+        (404, b"{}", "does not speak Tinker's API"),
+        (200, b"<html>", "does not speak Tinker's API"),
+        (200, b"[]", "does not speak Tinker's API"),
+        (500, b"", "answers with 500"),
+    ],
+)
+def test_other_servers(status, body, sentence, answering) -> None:
+    with pytest.raises(UserError, match=sentence.replace("(", r"\(")):
+        capabilities(answering(status, body))
+
+
+def test_models_that_are_not_served(answering) -> None:
+    from coterie.agents.team.settings import AgentSettings
+
+    body = json.dumps({"supported_models": [{"model_name": "A/one"}, {"model_name": "A/two"}]})
+    settings = answering(200, body.encode())
+    listed = capabilities(settings)
+    checks.check_served(settings, {"alice": AgentSettings("A/one")}, listed)
+    with pytest.raises(UserError) as refused:
+        checks.check_served(settings, {"alice": AgentSettings("A/three")}, listed)
+    assert "does not serve 'A/three', the model of alice; it serves A/one, A/two" in str(
+        refused.value
+    )
+    named = TinkerSettings(settings.url, names=("A/three=A/two",))
+    checks.check_served(named, {"alice": AgentSettings("A/three")}, listed)
+    # A list without names, as Hatchery's, says nothing.
+    checks.check_served(
+        settings, {"alice": AgentSettings("A/three")}, {"supported_models": [{"model_id": "x"}]}
+    )
+
+
+def test_prices_and_names() -> None:
+    settings = TinkerSettings(
+        "http://x", names=("tiny:alice=/models/alice",), prices=("1,2,3", "B/b=0.5,4,6")
+    )
+    assert settings.prices_of("A/a") == Prices(1, 2, 3)
+    assert settings.prices_of("B/b") == Prices(0.5, 4, 6)
+    assert settings.name_of("tiny:alice", ["/here"]) == "/models/alice"
+    assert settings.name_of("tiny:bob", ["/here"]) == "/here"
+    assert settings.name_of("A/a") == "A/a"
+
+
+def test_a_message_of_a_server_is_one_line() -> None:
+    assert one_line("a\n\x1b[2J b\u202e" + "x" * 500) == ("a [2J b" + "x" * 500)[:200]

@@ -1,0 +1,217 @@
+"""Whole runs on Hatchery: they resume, and faults of the server lose at most a step."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from coterie import train
+from tests.extras.tinker import hatchery
+from tests.extras.tinker.hatchery import Fault, Hatchery
+
+pytestmark = [
+    pytest.mark.skipif(not hatchery.available(), reason="not run: Hatchery is not installed"),
+    # The official client leaves its connections open.
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+Play = Callable[..., tuple[int, str]]
+
+NEWEST = ("--algo.distillation.decay", "0", "--algo.distillation.likeliest", "0")
+SMALL = (
+    *NEWEST,
+    *("--problems.held-out", "2", "--rollout.problems-per-step", "2", "--learner.lr", "1e-2"),
+)
+
+
+@pytest.fixture
+def play(server: Hatchery, capfd: pytest.CaptureFixture[str]) -> Play:
+    def run(path: Path, *flags: str, env: str = "core-teaching") -> tuple[int, str]:
+        """(exit code, what was shown) of a new run, or of one that goes on."""
+        begin = ("--env", env, "--algo", "gspo", "--engine", "tinker", "--run-dir", str(path))
+        begin = (*begin, "--tinker.url", server.url, *(SMALL if env == "core-teaching" else ()))
+        code = train.main((*(() if "--resume" in flags else begin), *flags))
+        shown = capfd.readouterr()
+        return code, " ".join((shown.out + shown.err).split())
+
+    return run
+
+
+def metrics(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
+
+
+def learned(path: Path, step: int) -> dict[str, Any]:
+    state = json.loads((path / f"checkpoints/step-{step:06}/state.json").read_text())
+    return state["learners"]
+
+
+def test_a_run_resumes_from_named_states(play, server, tmp_path) -> None:
+    run = tmp_path / "run"
+    code, shown = play(run, "--steps", "2", "--tinker.prices", "1000,2000,3000")
+    assert code == 0, shown
+    first = learned(run, 2)
+    assert first["alice"]["version"] == 2
+    assert re.fullmatch(r"tinker://\w+/checkpoints/run-alice-2", first["alice"]["state"])
+    spent = json.loads((run / "summary.json").read_text())["spent"]
+    assert [row["role"] for row in spent] == ["alice", "bob"]
+    assert float(spent[0]["cost"]) > 0
+    assert json.loads((run / "final/alice/tinker.json").read_text())["rank"] == 16
+
+    code, shown = play(run, "--resume", str(run), "--steps", "3")
+    assert code == 0, shown
+    second = learned(run, 3)
+    assert second["alice"]["version"] == 3
+    assert second["alice"]["tokens"]["trained"] > first["alice"]["tokens"]["trained"]
+    assert [line["step"] for line in metrics(run)] == [1, 2, 3]
+    # The adapter before the third step was that after the second: the same rows have other scores
+    # only by the third step's change.
+    session = re.findall(r"tinker://(\w+)/", second["alice"]["state"])[0]
+    earlier = re.findall(r"tinker://(\w+)/", first["alice"]["state"])[0]
+    assert session != earlier
+    moved = [
+        float((now - before).detach().abs().max())
+        for now, before in zip(
+            server.adapter(session).values(), server.adapter(earlier).values(), strict=True
+        )
+    ]
+    assert 0 < max(moved) < 0.05  # one step at 1e-2
+
+
+@pytest.mark.parametrize(
+    ("env", "flags"),
+    [
+        ("corea-deferral", "--agents.small.model tiny:alice --agents.large.model tiny:bob"),
+        (
+            "eapo-consultation",
+            "--agents.policy.model tiny:alice --agents.expert.model tiny:bob " + " ".join(NEWEST),
+        ),
+        ("solo", "--agents.solver.model tiny:alice --problems.train chains"),
+        (
+            "pettingzoo:classic/tictactoe_v3",
+            "--agents.player_1.model tiny:alice --agents.player_2.model tiny:bob",
+        ),
+    ],
+    ids=["corea", "eapo", "solo", "game"],
+)
+def test_other_environments(env, flags, play, tmp_path) -> None:
+    if env.startswith("pettingzoo"):
+        pytest.importorskip("pygame")
+    small = ("--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled")
+    code, shown = play(tmp_path / "run", *small, *flags.split(), env=env)
+    assert code == 0, shown
+    assert len(metrics(tmp_path / "run")) == 1
+
+
+def test_the_next_step_is_sampled_meanwhile(play, tmp_path) -> None:
+    run = tmp_path / "run"
+    code, shown = play(run, "--steps", "3", "--rollout.overlap", "--eval.no-enabled")
+    assert code == 0, shown
+    assert [line["learner/alice/staleness"] for line in metrics(run)] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("asample", 2, 429),
+        Fault("asample", 2, 503),
+        Fault("retrieve_future", 3, 500),
+        Fault("forward_backward", 1, 502),
+        Fault("optim_step", 1, 500),
+        Fault("forward", 1, 429),
+    ],
+    ids=lambda fault: f"{fault.path}-{fault.status}",
+)
+def test_a_request_is_repeated(fault, play, server, tmp_path) -> None:
+    server.faults.append(fault)
+    code, shown = play(tmp_path / "run", "--steps", "1", "--eval.no-enabled")
+    assert code == 0, shown
+    assert fault.met
+    assert not fault.times
+    assert len(metrics(tmp_path / "run")) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        (Fault("forward_backward", 99, 500), "did not train rows of"),
+        (Fault("asample", 999, hang_s=30), "did not sample for"),
+        (Fault("forward", 1, 404), "has lost what it needs to score rows of"),
+    ],
+    ids=["fails", "hangs", "lost"],
+)
+def test_a_server_that_stays_away_leaves_a_saved_state(
+    fault, sentence, play, server, tmp_path
+) -> None:
+    run = tmp_path / "run"
+    assert play(run, "--steps", "1", "--eval.no-enabled")[0] == 0
+    server.faults.append(fault)
+    code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "3")
+    assert code == 2
+    assert sentence in shown
+    assert f"--resume {run} continues from its last checkpoint" in shown
+    server.faults.clear()
+    code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "60")
+    assert code == 0, shown
+    assert [line["step"] for line in metrics(run)] == [1, 2]
+
+
+def test_a_server_that_has_forgotten_its_states_is_named(play, server, tmp_path) -> None:
+    run = tmp_path / "run"
+    assert play(run, "--steps", "1", "--eval.no-enabled")[0] == 0
+    other = Hatchery(server.models).start()
+    try:
+        code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.url", other.url)
+    finally:
+        other.stop()
+    assert code == 2
+    assert "cannot be resumed here: its weights are the state tinker://" in shown
+    assert "start the server with its stored states, or begin a new run" in shown
+
+
+def hostile(random_: random.Random) -> Callable[[Any], Any]:
+    """Turns samples into something that no server should say."""
+    wrong: list[Any] = [
+        *(-1, 10**9, 2**63, 3.7, True, "7", None, [], {}, "\ud800\x1b[2J", [1] * 2000),
+    ]
+
+    def change(answer: Any) -> Any:
+        for sequence in answer.get("sequences", []):
+            name = random_.choice(["tokens", "logprobs", "stop_reason"])
+            kind = random_.randrange(4)
+            if kind == 0:
+                sequence[name] = random_.choice(wrong)
+            elif kind == 1 and isinstance(sequence[name], list):
+                sequence[name] = [random_.choice(wrong)] * len(sequence[name])
+            elif kind == 2 and isinstance(sequence[name], list):
+                sequence[name] = sequence[name][: random_.randrange(3)]
+            else:
+                sequence["logprobs"] = [1e30] * len(sequence["tokens"])
+        if "sequences" in answer and random_.random() < 0.2:
+            answer["sequences"] = answer["sequences"][:-1]
+        return answer
+
+    return change
+
+
+@pytest.mark.slow
+def test_hostile_answers_cost_only_themselves(play, server, tmp_path) -> None:
+    fault = Fault("retrieve_future", 300, change=hostile(random.Random(0)))
+    server.faults.append(fault)
+    run = tmp_path / "run"
+    code, shown = play(run, "--steps", "6", "--rollout.problems-per-step", "8")
+    assert code == 0, shown
+    assert fault.met > 100
+    logged = metrics(run)
+    assert len(logged) == 6
+    failed = [line["measured/alice/failed"] for line in logged]
+    assert max(failed) > 0.2
+    for session in (learned(run, 6)[role]["state"].split("/")[2] for role in ("alice", "bob")):
+        assert all(weight.isfinite().all() for weight in server.adapter(session).values())
+    assert torch.isfinite(torch.tensor([line["learner/alice/loss"] for line in logged])).all()
