@@ -21,7 +21,7 @@ from coterie.datatypes import (
     derive_seed,
 )
 from coterie.extras.tinker.model import ServerModel
-from coterie.extras.tinker.service import Service
+from coterie.extras.tinker.service import Service, Unreadable
 
 _MOST_SAMPLES = 64
 """Samples of one request: servers have a limit."""
@@ -140,16 +140,19 @@ class ServerPolicy:
             top_k=sampling.top_k or no_filter,
             stop=self._stops(sampling.stop),
         )
-        answer = await self._service.reply(
-            f"sample for {self.model.role}",
-            self._client.sample_async(
-                prompt=tinker.ModelInput.from_ints(tokens),
-                num_samples=count,
-                sampling_params=params,
-            ),
-        )
-        samples = list(answer.sequences)
         self.model.tokens.prompt += len(tokens)
+        try:
+            answer = await self._service.reply(
+                f"sample for {self.model.role}",
+                self._client.sample_async(
+                    prompt=tinker.ModelInput.from_ints(tokens),
+                    num_samples=count,
+                    sampling_params=params,
+                ),
+            )
+        except Unreadable:
+            return [None] * count
+        samples = list(answer.sequences)
         return [*samples, *[None] * (count - len(samples))][:count]
 
     def _stops(self, stop: tuple[str, ...]) -> list[str] | list[int]:

@@ -28,6 +28,10 @@ class NoAnswer(Died):
     then = " once the server answers"
 
 
+class Unreadable(NoAnswer):
+    """Raised when an answer cannot be read."""
+
+
 class Service:
     """A server and its official client."""
 
@@ -132,7 +136,8 @@ class Service:
             return NoAnswer(f"{at} has lost what it needs to {what}: {message}")
         if status in (400, 413, 422):
             return UserError(f"{at} refuses to {what}: {message}")
-        return NoAnswer(f"{at} failed to {what}: {message}")
+        kind = Unreadable if status is None and isinstance(error, ValueError) else NoAnswer
+        return kind(f"{at} failed to {what}: {message}")
 
 
 def one_line(message: str) -> str:

@@ -145,6 +145,8 @@ class Hatchery:
                 await _respond(send, fault.status, b'{"detail": "a fault"}')
                 return
             parts, begun = [], {}
+            plain = [(n, v) for n, v in scope["headers"] if n.lower() != b"accept-encoding"]
+            scope = {**scope, "headers": plain}
 
             async def keep(message: Any) -> None:
                 if message["type"] == "http.response.start":

@@ -205,13 +205,15 @@ def test_hostile_answers_cost_only_themselves(play, server, tmp_path) -> None:
     fault = Fault("retrieve_future", 300, change=hostile(random.Random(0)))
     server.faults.append(fault)
     run = tmp_path / "run"
-    code, shown = play(run, "--steps", "6", "--rollout.problems-per-step", "8")
+    code, shown = play(run, "--steps", "20", "--eval.no-enabled")
     assert code == 0, shown
     assert fault.met > 100
     logged = metrics(run)
-    assert len(logged) == 6
-    failed = [line["measured/alice/failed"] for line in logged]
-    assert max(failed) > 0.2
-    for session in (learned(run, 6)[role]["state"].split("/")[2] for role in ("alice", "bob")):
+    assert len(logged) == 20
+    failed = [line["rollout/failed"] for line in logged]
+    assert sum(failed) > 0, fault.met
+    for session in (learned(run, 20)[role]["state"].split("/")[2] for role in ("alice", "bob")):
         assert all(weight.isfinite().all() for weight in server.adapter(session).values())
-    assert torch.isfinite(torch.tensor([line["learner/alice/loss"] for line in logged])).all()
+    assert torch.isfinite(
+        torch.tensor([line.get("learner/alice/loss", 0.0) for line in logged])
+    ).all()
