@@ -12,9 +12,11 @@ Legend: B rows, T tokens.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -27,10 +29,11 @@ from coterie.algorithms.nonfinite import NotFinite
 from coterie.algorithms.objective import Totals, objective
 from coterie.algorithms.rereading import Rereading
 from coterie.algorithms.step_learner import NO_SIGNAL, StepLearner
+from coterie.algorithms.turn_credit import TurnBonus
 from coterie.cli.progress import LEARNED
 from coterie.datatypes import Trajectory, UserError
 from coterie.extras.tinker.model import ServerModel
-from coterie.extras.tinker.service import Service
+from coterie.extras.tinker.service import Service, package
 
 SCALE = 2.0**-10
 """Factor of all gradients. Servers agree on a sum of weighted tokens only where the weights add up
@@ -97,8 +100,7 @@ class ServerWeights:
 
     def step(self, settings: LearnerSettings, lr: float) -> dict[str, float]:
         """Take an AdamW step on the added gradients; return the server's metrics."""
-        import tinker
-
+        tinker = package()
         beta1, beta2 = settings.betas
         clip = settings.max_grad_norm * SCALE if math.isfinite(settings.max_grad_norm) else 0.0
         future = self.client.optim_step(
@@ -116,7 +118,7 @@ class ServerWeights:
 
 
 def _datum(row: Trajectory, weight_T: Floats) -> Any:
-    import tinker
+    tinker = package()
 
     def tensor(values: Any, dtype: str) -> Any:
         return tinker.TensorData(data=values.tolist(), dtype=dtype, shape=[len(values)])
@@ -248,12 +250,24 @@ class ServerLearner(StepLearner):
     def _finite_weights(self) -> bool:
         return True  # weights that are not finite show in the next log-probabilities
 
-    def _why_lost(self, *_: Any) -> NotFinite:
+    def _why_lost(
+        self,
+        rows: Sequence[Trajectory],
+        advantages: Floats,
+        old: list[Tensor] | None,
+        ref: list[Tensor] | None,
+        signal: TokenSignal,
+    ) -> NotFinite:
         return NotFinite("its losses are not finite")
 
-    def update(self, *arguments: Any) -> dict[str, float]:
+    def update(
+        self,
+        trajectories: Sequence[Trajectory],
+        advantage_B: npt.ArrayLike,
+        turn_bonus: TurnBonus = MappingProxyType({}),
+    ) -> dict[str, float]:
         """See :meth:`StepLearner.update`; what the server does not report is left out."""
-        metrics = super().update(*arguments)
+        metrics = super().update(trajectories, advantage_B, turn_bonus)
         reported = {name: value for name, value in metrics.items() if math.isfinite(value)}
         spent = {f"server/{name}": float(n) for name, n in self.model.tokens.plain().items()}
         if self.model.prices is not None:

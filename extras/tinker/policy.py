@@ -21,7 +21,7 @@ from coterie.datatypes import (
     derive_seed,
 )
 from coterie.extras.tinker.model import ServerModel
-from coterie.extras.tinker.service import Service, Unreadable
+from coterie.extras.tinker.service import Service, Unreadable, package
 
 _MOST_SAMPLES = 64
 """Samples of one request: servers have a limit."""
@@ -89,8 +89,7 @@ class ServerPolicy:
 
     async def score(self, tokens: Sequence[int]) -> list[float]:
         """Return the log-probability of each token, NaN for the first."""
-        import tinker
-
+        tinker = package()
         self.model.tokens.scored += len(tokens)
         found = await self._service.reply(
             f"score tokens for {self.model.role}",
@@ -127,8 +126,7 @@ class ServerPolicy:
     async def _sample(
         self, tokens: list[int], sampling: Sampling, count: int, seed: int
     ) -> list[Any]:
-        import tinker
-
+        tinker = package()
         small = self.model.vocab_size <= _SMALL_VOCABULARY
         no_filter = self.model.vocab_size if small else -1
         params = tinker.SamplingParams(

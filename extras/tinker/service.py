@@ -1,6 +1,7 @@
 """The connection to a server: every call ends after a limit, and errors become one sentence."""
 
 import asyncio
+import importlib
 import logging
 import os
 import threading
@@ -22,6 +23,11 @@ _LONGEST = 200
 """Characters of a server's message that are shown."""
 
 
+def package() -> Any:
+    """The official client, which is imported when it is used."""
+    return importlib.import_module("tinker")
+
+
 class NoAnswer(Died):
     """Raised when a server does not answer, or has lost a session."""
 
@@ -41,10 +47,9 @@ class Service:
         Raises:
             UserError: the server does not answer, or refuses the key.
         """
-        import tinker
-
+        tinker = package()
         self.url, self.limit_s = settings.url.rstrip("/"), settings.limit_s
-        self._tinker: Any = tinker
+        self._tinker = tinker
         # It reports every retry; this class reports the failures.
         logging.getLogger("tinker").setLevel(logging.CRITICAL)
         self.client: Any = self.run(
