@@ -17,6 +17,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any, Literal, TypeVar
 
 from coterie.datatypes import (
@@ -90,7 +91,7 @@ def open_source(
         return _open_hub(HUB_SETS[head], head, options, columns, purpose, choice_seed)
     if head.startswith(_HUB):
         repo = head[len(_HUB) :]
-        if not _REPO.fullmatch(repo) and not (repo and user_path(repo).is_dir()):
+        if not _REPO.fullmatch(repo) and not _is_folder(repo):
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
         return _open_hub(HubSet(repo), head, options, columns, purpose, choice_seed)
     if _looks_like_path(head):
@@ -109,6 +110,27 @@ def is_file(text: str) -> bool:
         return user_path(text).is_file()
     except UserError:
         return False
+
+
+def is_local(text: str) -> bool:
+    """Whether the whole text is the name of a file, or of a folder behind ``hub:``."""
+    return is_file(text) or (text.startswith(_HUB) and _is_folder(text[len(_HUB) :]))
+
+
+def has_suffix(text: str) -> bool:
+    """Whether ``text`` ends like the name of a file of problems."""
+    return PurePath(text).suffix.lower() in SUFFIXES
+
+
+def is_generator(head: str) -> bool:
+    """Whether a source without its options is a generator."""
+    return head in ("chains", "recall") or head.startswith(_GYM)
+
+
+def is_known(head: str) -> bool:
+    """Whether ``head`` is written like a source without options; a file need not exist."""
+    named = is_generator(head) or head in HUB_SETS or head in ELSEWHERE or head.startswith(_HUB)
+    return named or has_suffix(head) or is_file(head)
 
 
 def trains_on(text: str) -> bool:
@@ -231,6 +253,10 @@ def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
 def _refuse_columns(text: str, columns: Columns) -> None:
     if dataclasses.replace(columns, worked=False) != Columns():
         raise UserError(f"{text} generates its problems; leave out the options about columns")
+
+
+def _is_folder(text: str) -> bool:
+    return bool(text) and user_path(text).is_dir()
 
 
 def _looks_like_path(head: str) -> bool:

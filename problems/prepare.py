@@ -11,7 +11,7 @@ from coterie.datatypes import Problem, UserError, Validated
 from coterie.problems.curriculum import Order
 from coterie.problems.files import Columns
 from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
-from coterie.problems.mixture import read_mixture, short_names
+from coterie.problems.mixture import check_evaluation_sets, read_mixture, short_names
 from coterie.problems.opening import open_source
 from coterie.problems.source import ProblemSet, ProblemSource, with_distinct_ids
 from coterie.problems.split import contaminated_keys, hold_out, sample
@@ -64,6 +64,7 @@ class ProblemSettings(Validated):
 
     def check(self) -> None:
         read_mixture(self._texts)
+        check_evaluation_sets(self.eval)
 
     @property
     def sources(self) -> tuple[str, ...]:
