@@ -40,7 +40,7 @@ from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.means import mean_present
 from coterie.evaluation.run_table import HEADINGS, lines
 from coterie.evaluation.table import make_table
-from coterie.problems.prepare import PreparedProblems, prepare
+from coterie.problems.prepare import HeldOut, prepare_evaluation
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.model_defaults import fitted
 from coterie.training.config.preflight import check_environment, check_tools
@@ -91,14 +91,14 @@ def evaluate(argv: Sequence[str]) -> int:
     check_models(settings.agents)
     check_tools(settings.agents, settings.choice, settings.env)
     check_engines(how.engine, settings.vllm, settings.agents)
-    problems = prepare(settings.problems, how.seed)
-    check_graders(settings.scoring, problems.evaluation)
+    problems = prepare_evaluation(settings.problems, how.seed)
+    check_graders(settings.scoring, problems.problems)
     console = Console()
     for note in problems.notes:
         tell(console, note)
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
-    answers = how.samples * len(problems.evaluation) * each
+    answers = how.samples * len(problems.problems) * each
     # A display that refreshes itself would write over what a person types.
     people = has_human(settings.agents)
     with nullcontext() if people else stage(console, "evaluating", answers):
@@ -193,7 +193,7 @@ async def _examine(
     how: EvaluateSettings,
     run: Path,
     evaluation: Evaluation,
-    problems: PreparedProblems,
+    problems: HeldOut,
 ) -> tuple[list[Outcomes], list[AnswerCounts], int]:
     """(the outcomes of each sample, the counts of its answers, answers that failed)."""
     choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
@@ -220,8 +220,8 @@ async def _examine(
                 examiner = Examiner(
                     evaluation,
                     collector,
-                    problems.evaluation,
-                    set_of_problem=problems.set_of_problem,
+                    problems.problems,
+                    sets_of_problem=problems.sets_of_problem,
                     roles=choice.roles,
                     env_settings=settings.env,
                     settings=evaluation_settings,
