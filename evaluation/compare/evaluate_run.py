@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,6 +58,11 @@ from coterie.training.run.symptoms import AnswerCounts, count
 # Settings of a run that an evaluation takes as flags of its own.
 _SHARED = ("seed", "engine")
 _TRAINING = ("algo", "learner", "rollout")
+# Settings of other sections that only training reads.
+_IN_TRAINING = (
+    *("problems.limit", "problems.epoch-size", "problems.order", "problems.decontaminate"),
+    *("eval.enabled", "eval.every"),
+)
 
 
 @dataclass(frozen=True)
@@ -134,9 +139,9 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
         for field in dataclasses.fields(RunSettings)
         if field.name not in _SHARED
     }
-    training |= set(_TRAINING)
+    training |= {*_TRAINING}
     wrong = [f"--{name.replace('_', '-')}" for name in named]
-    wrong += sorted(f for f in flags if f.strip("-").removeprefix("no-").split(".")[0] in training)
+    wrong += sorted(flag for flag in flags if _trains(flag, training))
     if wrong:
         raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
     stored = read_run(run)
@@ -160,6 +165,12 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
     values = {name: getattr(parsed, name) for name in parts}
     values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
     return dataclasses.replace(settings, **values), parsed.again, run
+
+
+def _trains(flag: str, sections: Collection[str]) -> bool:
+    """Whether only training reads what a flag sets."""
+    name = flag.strip("-").replace("_", "-").removeprefix("no-").replace(".no-", ".")
+    return name.partition(".")[0] in sections or name in _IN_TRAINING
 
 
 def _players(

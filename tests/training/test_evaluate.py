@@ -71,6 +71,20 @@ def test_other_problems_settings_and_players(run: Path) -> None:
     assert silent["metrics"]["reward/team"]["value"] == 0
 
 
+def test_what_only_training_needs_is_not_checked(run: Path, tmp_path: Path) -> None:
+    """A run on a set that holds all of its training problems has nothing left to train on."""
+    config = json.loads((run / "config.json").read_text())
+    config["problems"] |= {"order": "adaptive", "limit": 4, "epoch_size": 2}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "final").symlink_to(run / "final")
+    train_file, larger = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    lines = [json.dumps({"question": f"{n} + 0 =", "answer": str(n)}) for n in range(9)]
+    train_file.write_text("\n".join(lines[:3]))
+    larger.write_text("\n".join(lines))
+    words = ("--problems.train", str(train_file), "--problems.eval", str(larger))
+    assert len(again(tmp_path, *words)["outcomes"][0]["problems"]) == 6  # --problems.held-out
+
+
 def test_another_environment(run: Path) -> None:
     result = again(run, "--env", "coterie.envs.solo:SoloEnv", "--problems.held-out", "4")
     assert "reward/solver" in result["metrics"]
@@ -84,6 +98,12 @@ def test_another_environment(run: Path) -> None:
         (["--steps", "3", "--learner.lr", "1"], "trains nothing; leave out --learner.lr --steps"),
         (["--no-episodes-log"], "leave out --no-episodes-log"),
         (["--algo", "grpo", "--train-role", "bob"], "leave out --algo --train-role"),
+        (["--problems.order", "adaptive"], "trains nothing; leave out --problems.order"),
+        (
+            ["--problems.epoch_size=3", "--problems.limit", "2", "--problems.no-decontaminate"],
+            "leave out --problems.epoch_size --problems.limit --problems.no-decontaminate",
+        ),
+        (["--eval.no-enabled", "--eval.every", "2"], "leave out --eval.every --eval.no-enabled"),
         (["--samples", "0"], "--samples is 0; it must be at least 1"),
         (["--problems.eval", "nope"], "unknown problems"),
         (["--engine", "local", "--env.rounds", "0"], "--env.rounds"),
