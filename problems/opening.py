@@ -32,8 +32,8 @@ from coterie.datatypes import (
 from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.files import SUFFIXES, Columns, load_file
 from coterie.problems.gym import GymSource
-from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub
-from coterie.problems.local_copies import load_known
+from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, split_of
+from coterie.problems.local_copies import find_copy, load_known
 from coterie.problems.recall import RecallSettings, RecallSource
 from coterie.problems.source import ProblemSource
 from coterie.problems.where import read_where
@@ -94,7 +94,7 @@ def open_source(
         if not _REPO.fullmatch(repo) and not _is_folder(repo):
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
         return _open_hub(HubSet(repo), head, options, columns, purpose, choice_seed)
-    if _looks_like_path(head):
+    if is_path(head):
         _known(text, options, _FILE_OPTIONS)
         return load_file(head, _columns(options, columns), choice_seed=choice_seed)
     names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
@@ -120,6 +120,12 @@ def is_local(text: str) -> bool:
 def has_suffix(text: str) -> bool:
     """Whether ``text`` ends like the name of a file of problems."""
     return PurePath(text).suffix.lower() in SUFFIXES
+
+
+def is_path(head: str) -> bool:
+    """Whether a source without its options is written like a path, or exists as one."""
+    path = user_path(head)
+    return has_suffix(head) or "/" in head or "\\" in head or path.exists()
 
 
 def is_generator(head: str) -> bool:
@@ -158,6 +164,23 @@ def check_source(text: str) -> None:
         open_source(text, purpose="eval")
 
 
+def is_here(text: str, purpose: Purpose) -> bool:
+    """Whether a source can be opened without a download and without a file that is elsewhere.
+
+    Raises:
+        UserError: a data set of the hub has no such option, or no split for the purpose.
+    """
+    head, options = (text, {}) if is_local(text) else read_options(text)
+    if is_local(head):
+        return True
+    if head not in HUB_SETS and not head.startswith(_HUB):
+        return not is_path(head) or user_path(head).exists()
+    _known(head, options, _HUB_OPTIONS)
+    hub_set = HUB_SETS.get(head, HubSet(""))
+    split = split_of(hub_set, head, purpose, options.get("split"))
+    return head in HUB_SETS and _may_be_copy(options) and bool(find_copy(hub_set, head, split))
+
+
 def _open_hub(
     hub_set: HubSet,
     name: str,
@@ -178,8 +201,7 @@ def _open_hub(
         order = "given"
     configs = (options["config"],) if options.get("config") else hub_set.configs
     revision = options.get("revision") or hub_set.revision
-    # A copy on this disk has neither configurations nor revisions.
-    known = name in HUB_SETS and not options.get("config") and not options.get("revision")
+    known = name in HUB_SETS and _may_be_copy(options)
     return (load_known if known else load_hub)(
         dataclasses.replace(hub_set, configs=configs, revision=revision),
         name,
@@ -189,6 +211,11 @@ def _open_hub(
         order=order,
         choice_seed=choice_seed,
     )
+
+
+def _may_be_copy(options: Mapping[str, str]) -> bool:
+    """Whether a copy on this disk serves, which has neither configurations nor revisions."""
+    return not options.get("config") and not options.get("revision")
 
 
 def _generator_settings(
@@ -257,8 +284,3 @@ def _refuse_columns(text: str, columns: Columns) -> None:
 
 def _is_folder(text: str) -> bool:
     return bool(text) and user_path(text).is_dir()
-
-
-def _looks_like_path(head: str) -> bool:
-    path = user_path(head)
-    return path.suffix.lower() in SUFFIXES or "/" in head or "\\" in head or path.exists()
