@@ -112,6 +112,11 @@ def is_file(text: str) -> bool:
         return False
 
 
+def names_file(text: str) -> bool:
+    """Whether ``text`` names a file, perhaps with options."""
+    return is_file(text) or is_file(text.partition("?")[0])
+
+
 def is_local(text: str) -> bool:
     """Whether the whole text is the name of a file, or of a folder behind ``hub:``."""
     return is_file(text) or (text.startswith(_HUB) and _is_folder(text[len(_HUB) :]))

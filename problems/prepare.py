@@ -273,11 +273,28 @@ def _open(
 def _fingerprints(
     purpose: Purpose, texts: Sequence[str], sources: Sequence[ProblemSource]
 ) -> dict[str, str]:
-    several = len(texts) > 1
     return {
-        f"{purpose} {text}" if several else purpose: source.fingerprint
+        _key(purpose, text, texts): source.fingerprint
         for text, source in zip(texts, sources, strict=True)
     }
+
+
+def fingerprint_of(
+    purpose: Purpose, text: str, texts: Sequence[str], fingerprints: Mapping[str, str]
+) -> str | None:
+    """Return the fingerprint of the source ``text``, one of ``texts``; None if it is not there.
+
+    Args:
+        purpose: what the source is for.
+        text: the source, as the settings name it.
+        texts: all sources for this purpose.
+        fingerprints: those of a run or of an evaluation.
+    """
+    return fingerprints.get(_key(purpose, text, texts)) if text in texts else None
+
+
+def _key(purpose: Purpose, text: str, texts: Sequence[str]) -> str:
+    return f"{purpose} {text}" if len(texts) > 1 else purpose
 
 
 def _check_different(flag: str, texts: Sequence[str], sources: Sequence[ProblemSource]) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -52,6 +53,7 @@ from coterie.training.run.conclusion import tell
 from coterie.training.run.cut_off import cut_off, limit_of
 from coterie.training.run.directory import RunDirectory
 from coterie.training.run.durable_files import write_or_keep
+from coterie.training.run.provenance import report_changed_problems
 from coterie.training.run.stage_progress import stage
 from coterie.training.run.symptoms import AnswerCounts, count
 
@@ -89,7 +91,7 @@ def evaluate(argv: Sequence[str]) -> int:
         UserError: a flag of training, a run that has not ended, a role that nobody plays, or
             whatever else is wrong before a model is loaded.
     """
-    settings, how, run = _parse(argv)
+    settings, how, run, before = _parse(argv)
     path = how.out or run / "evaluation" / "again.json"
     check_file(path, "--out")
     check_environment(settings.choice, settings.env, settings.run.group_by)
@@ -101,6 +103,13 @@ def evaluate(argv: Sequence[str]) -> int:
     console = Console()
     for note in problems.notes:
         tell(console, note)
+    report_changed_problems(
+        RunDirectory.reopen(run),
+        before.problems,
+        settings.problems,
+        problems.fingerprints,
+        partial(tell, console),
+    )
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
     answers = how.samples * len(problems.problems) * each
@@ -129,7 +138,8 @@ def evaluate(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
+def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path, TrainSettings]:
+    """(the settings of the evaluation, its own flags, the run, the run's settings)."""
     named, rest = choose(argv)
     run = user_path(str(named.pop("evaluate")))
     env = str(named.pop("env", ""))
@@ -164,7 +174,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
     parsed = parse_flags(kind, rest, prog=prog, description=EvaluateSettings.__doc__)
     values = {name: getattr(parsed, name) for name in parts}
     values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
-    return dataclasses.replace(settings, **values), parsed.again, run
+    return dataclasses.replace(settings, **values), parsed.again, run, stored
 
 
 def _trains(flag: str, sections: Collection[str]) -> bool:

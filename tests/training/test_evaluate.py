@@ -85,6 +85,61 @@ def test_what_only_training_needs_is_not_checked(run: Path, tmp_path: Path) -> N
     assert len(again(tmp_path, *words)["outcomes"][0]["problems"]) == 6  # --problems.held-out
 
 
+def save(path: Path, numbers: range, sign: str = "+") -> str:
+    rows = [{"question": f"{n} {sign} 0 =", "answer": str(n)} for n in numbers]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return str(path)
+
+
+@pytest.fixture
+def on_files(tmp_path: Path) -> tuple[Path, str, str]:
+    """A run, its file of training and its file of evaluation."""
+    path, mine = tmp_path / "run", save(tmp_path / "mine.jsonl", range(9))
+    yours = save(tmp_path / "yours.jsonl", range(9), "-")
+    words = ("--env", "solo", "--steps", "1", "--rollout.problems-per-step", "2", "--threads", "1")
+    words += ("--rollout.replicas", "2", "--eval.resamples", "5", "--run-dir", str(path))
+    words += ("--problems.held-out", "4")
+    assert train.main([*words, "--problems.train", mine, "--problems.eval", yours, "chains"]) == 0
+    return path, mine, yours
+
+
+def test_problems_that_have_changed_are_told(
+    on_files: tuple[Path, str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, mine, yours = on_files
+    changed = f"have changed since the run {run} began"
+
+    def said(*flags: str) -> str:
+        capsys.readouterr()
+        again(run, *flags)
+        return capsys.readouterr().out
+
+    # Other seeds of generators and other readings of columns are what the user asks for.
+    for flags in ((), ("--problems.eval", mine), ("--seed", "5"), ("--problems.eval", "recall")):
+        assert "changed" not in said(*flags)
+    save(Path(yours), range(9), "*")
+    sentence = f"the problems of {yours} {changed}: these figures are not comparable with its own"
+    assert sentence in said()
+    assert sentence in said("--seed", "5")
+    assert sentence in said("--problems.eval", yours)
+    assert "changed" not in said("--problems.eval", mine)
+    # The run learned from this file, so what is held out of it now may be what it learned.
+    save(Path(mine), range(1, 10))
+    sentence = (
+        f"the problems of {mine} {changed}, so that it may have trained on those held out now"
+    )
+    assert sentence in said("--problems.eval", mine)
+    reading = ("--problems.eval", yours, "--problems.answer-kind", "text")
+    assert "changed" not in said(*reading)
+    both = said("--problems.eval", mine, yours)
+    assert both.count("have changed since") == 2
+    for damage in ("", "[]", '{"problems": 3}'):
+        (run / "environment.json").write_text(damage)
+        assert "changed" not in said()
+    (run / "environment.json").unlink()
+    assert "changed" not in said()
+
+
 def test_another_environment(run: Path) -> None:
     result = again(run, "--env", "coterie.envs.solo:SoloEnv", "--problems.held-out", "4")
     assert "reward/solver" in result["metrics"]
