@@ -91,13 +91,20 @@ class ConfigFile:
                 values = _as_table(f"agents.{role}", values, is_yaml=self.is_yaml)
                 values = {name: v for name, v in values.items() if name not in FIELDS}
                 if isinstance(system := values.get("system"), str):
-                    values["system"] = _text_or_file(f"agents.{role}.system", system)
+                    values["system"] = self._text(f"agents.{role}.system", system)
                 agents[role] = override(agents[role], values, at=f"agents.{role}.")
             if default.env is None and parts.pop("env", {}):
                 raise UserError(f"{default.choice.env} has no settings: leave out env")
             if isinstance(run_dir := parts.get("run", {}).get("run_dir"), str):
                 parts["run"] = {**parts["run"], "run_dir": Path(run_dir)}
             return dataclasses.replace(override(default, parts), agents=agents)
+
+    def _text(self, name: str, word: str) -> str:
+        """The text of a setting; ``@FILE`` is relative to this file."""
+        try:
+            return text_or_file(word, self.path.parent)
+        except UserError as mistake:
+            raise UserError(f"{name}: {mistake}") from None
 
 
 def read_config(path: Path) -> ConfigFile:
@@ -184,13 +191,6 @@ def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
         way_out = f"a map, {name}: {{...}}" if is_yaml else f"a table, [{name}]"
         raise UserError(f"write {name} as {way_out}")
     return part
-
-
-def _text_or_file(name: str, word: str) -> str:
-    try:
-        return text_or_file(word)
-    except UserError as mistake:
-        raise UserError(f"{name}: {mistake}") from None
 
 
 def as_toml(settings: TrainSettings, default: TrainSettings) -> str:

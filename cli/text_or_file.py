@@ -1,5 +1,6 @@
 """Settings whose value is a text, or ``@FILE`` for the text in a file."""
 
+from pathlib import Path
 from typing import Annotated
 
 from tyro.constructors import PrimitiveConstructorSpec
@@ -9,9 +10,13 @@ from coterie.datatypes.errors import UserError, user_path
 MARK = "@"
 
 
-def text_or_file(word: str) -> str:
+def text_or_file(word: str, folder: Path = Path()) -> str:
     """Return ``word``, or the text of FILE if ``word`` is ``@FILE``; white space around it is
     removed.
+
+    Args:
+        word: a text, or ``@FILE``.
+        folder: what a relative FILE is relative to.
 
     Raises:
         UserError: the file cannot be read or holds no text; or its text begins with ``@`` itself,
@@ -19,10 +24,11 @@ def text_or_file(word: str) -> str:
     """
     if not word.startswith(MARK):
         return word.strip()
-    name = word.removeprefix(MARK)
+    path = folder / user_path(word.removeprefix(MARK))
+    name = str(path)
     way_out = f"write {MARK}FILE for a text file, or the text itself"
     try:
-        text = user_path(name).read_text(encoding="utf-8-sig").strip()
+        text = user_path(path).read_text(encoding="utf-8-sig").strip()
     except OSError as error:
         raise UserError(f"the file {name!r} cannot be read ({error.strerror}); {way_out}") from None
     except UnicodeDecodeError:

@@ -15,13 +15,27 @@ _INTRODUCTION = (
     'To call a tool write <tool_call>{"name": ..., "arguments": {...}}</tool_call>. The tools, as '
     "JSON schemas:"
 )
-_CALL_END = re.compile(r"\s*(?:</tool_call>|(?=<tool_call>)|\Z)")
-"""Models often leave out the closing tag before the next call and at the end of their turn."""
+_END = "</tool_call>"
+_CUT_OFF = "|".join(_END[:length] for length in range(len(_END), 0, -1))
+_CALL_END = re.compile(rf"\s*(?:{_END}|(?=<tool_call>)|(?:{_CUT_OFF})?\Z)")
+"""Models often leave out the closing tag before the next call and at the end of their turn, where
+it may also be cut off."""
 _CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type"})
 
 
 def _refuse_constant(word: str) -> Any:
     raise ValueError(word)
+
+
+class _Uncounted(str):
+    """A text whose lines an error of the decoder does not count, which would take quadratic time
+    for an answer of many broken calls."""
+
+    def count(self, *_: Any) -> int:
+        return 0
+
+    def rfind(self, *_: Any) -> int:
+        return 0
 
 
 _JSON = json.JSONDecoder(parse_constant=_refuse_constant)  # NaN and Infinity are not JSON
@@ -49,6 +63,7 @@ def find_calls(text: str, *, one: bool = False) -> list[FoundCall]:
         one: stop at the first call that is not malformed.
     """
     calls: list[FoundCall] = []
+    uncounted = _Uncounted(text)
     tag, position = leading_tag(text), 0
     marks, thinking = _marks(tag), bool(tag)
     while mark := marks.search(text, position):
@@ -59,7 +74,7 @@ def find_calls(text: str, *, one: bool = False) -> list[FoundCall]:
             # Everything before it was a thought, even without an opening tag.
             thinking, calls = False, []
         elif not thinking:
-            calls.append(_read_call(text, mark.start(), position))
+            calls.append(_read_call(uncounted, mark.start(), position))
             position = calls[-1].end
             if one and calls[-1].name:
                 break

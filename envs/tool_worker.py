@@ -6,12 +6,19 @@ process ends itself a little later where its parent is gone.
 """
 
 import json
+import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 from coterie.cli.plugins import load
-from coterie.rewards.grading.checker_worker import GRACE_S, describe, take_streams, why_not_loaded
+from coterie.rewards.grading.checker_worker import (
+    GRACE_S,
+    describe,
+    end_if_forked,
+    take_streams,
+    why_not_loaded,
+)
 
 
 def as_text(result: Any, characters: int) -> str:
@@ -33,6 +40,7 @@ def serve(
     deadline_s: float,
 ) -> None:
     """Answer questions until there are no more."""
+    own = os.getpid()
     print("ready", file=replies, flush=True)
     for line in questions:
         name, arguments = json.loads(line)
@@ -42,6 +50,7 @@ def serve(
         # A tool that exits (SystemExit) has failed, too.
         except BaseException as error:
             reply = {"fault": describe(error)}
+        end_if_forked(own)
         signal.setitimer(signal.ITIMER_REAL, 0)
         print(json.dumps(reply), file=replies, flush=True)
 

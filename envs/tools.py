@@ -14,8 +14,9 @@ from annotated_types import Ge, Gt
 
 from coterie.datatypes import UserError, Validated
 from coterie.datatypes.validation import describe, fits
+from coterie.envs.contract import as_unicode
 from coterie.envs.tool_calls import FoundCall
-from coterie.rewards.grading.answers.pool import Program, WorkerPool
+from coterie.rewards.grading.answers.pool import Program, WorkerPool, is_object
 
 _PLAIN = (str, int, float, bool, list, dict, type(None), Any)
 """What JSON can hold."""
@@ -102,7 +103,7 @@ class Tools(Validated):
             return _failed(name, arguments, why)
         if reply == "error":
             return _failed(name, arguments, f"{name} ended its process")
-        said = json.loads(reply)
+        said = as_unicode(json.loads(reply))
         if "fault" in said:
             return _failed(name, arguments, said["fault"])
         return ToolCall(name, arguments, said["result"])
@@ -126,7 +127,7 @@ def _pool(paths: tuple[str, ...], characters: int, deadline_s: float) -> WorkerP
     program = Program(
         f"the process of the tools {', '.join(paths)}",
         ("-P", "-W", "ignore", "-c", _START, *own),
-        lambda line: line.startswith("{"),
+        is_object,
         shows_errors=True,
     )
     return WorkerPool(1, deadline_s, program)
@@ -178,6 +179,8 @@ def _is_plain(hint: Any) -> bool:
     origin = get_origin(hint)
     if origin is Literal:
         return all(type(value) in _PLAIN for value in get_args(hint))
+    if origin is dict and get_args(hint)[:1] not in ((), (str,), (Any,)):
+        return False  # JSON has only text as keys
     if origin in (Union, types.UnionType, list, dict):
         return all(map(_is_plain, get_args(hint)))
     return any(hint is plain for plain in _PLAIN)

@@ -8,13 +8,15 @@ from typing import Any
 
 from coterie.evaluation.evaluation import SETS, Evaluation, Outcomes, Resampled
 
-SET_OF_PROBLEM = "set_of_problem"
-"""Key of outcomes: the set of each problem. Outcomes of a single set do not have it."""
+SETS_OF_PROBLEM = "sets_of_problem"
+"""Key of outcomes: the sets of each problem. Outcomes of a single set do not have it."""
 
 
-def with_sets(outcomes: Outcomes, set_of_problem: Sequence[str]) -> Outcomes:
-    """``outcomes`` with the set of each problem; an empty sequence: there is a single set."""
-    return {**outcomes, SET_OF_PROBLEM: list(set_of_problem)} if set_of_problem else outcomes
+def with_sets(outcomes: Outcomes, sets_of_problem: Sequence[Sequence[str]]) -> Outcomes:
+    """``outcomes`` with the sets of each problem; an empty sequence: there is a single set."""
+    if not sets_of_problem:
+        return outcomes
+    return {**outcomes, SETS_OF_PROBLEM: [[*names] for names in sets_of_problem]}
 
 
 def estimate(
@@ -29,9 +31,9 @@ def estimate(
         seed: of the bootstrap.
     """
     metrics = evaluation.estimate(outcomes, resamples, seed)
-    set_of_problem = outcomes.get(SET_OF_PROBLEM, [])
-    for name in dict.fromkeys(set_of_problem):
-        inside = [other == name for other in set_of_problem]
+    sets_of_problem = outcomes.get(SETS_OF_PROBLEM, [])
+    for name in dict.fromkeys(name for names in sets_of_problem for name in names):
+        inside = [name in names for names in sets_of_problem]
         measured = evaluation.estimate(_part(outcomes, inside), resamples, seed)
         metrics |= {f"{SETS}/{name}/{metric}": value for metric, value in measured.items()}
     return metrics
@@ -41,7 +43,7 @@ def _part(outcomes: Any, inside: Sequence[bool]) -> Any:
     """Outcomes of some problems: every list with an entry for each problem is cut."""
     if isinstance(outcomes, dict):
         return {
-            key: _part(value, inside) for key, value in outcomes.items() if key != SET_OF_PROBLEM
+            key: _part(value, inside) for key, value in outcomes.items() if key != SETS_OF_PROBLEM
         }
     if isinstance(outcomes, list) and len(outcomes) == len(inside):
         return [value for value, is_inside in zip(outcomes, inside) if is_inside]

@@ -93,8 +93,6 @@ class Evaluation:
     answers: Callable[[Sequence[str], Any], int] = lambda roles, settings: len(roles)
     """(roles, the environment's settings) -> approximate number of model answers to one held-out
     problem."""
-    divides_sets: bool = False
-    """Whether the rows have their own figures of each of several sets."""
     reading: Reading = field(default_factory=Reading)
     """Tags, marks and phases of its episodes in a report."""
 
@@ -107,7 +105,7 @@ class Evaluation:
         return [
             line
             for row in (*self.rows(roles), *self.further(whole))
-            for line in (row, *(() if self.divides_sets else _rows_of_sets(row, sets, metrics)))
+            for line in (row, *_rows_of_sets(row, sets, metrics))
             if not (line.rare and all(_is_zero(at.get(line.metric)) for at in measured))
         ]
 

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from coterie.datatypes import UserError
 from coterie.problems.files import SUFFIXES
-from coterie.problems.opening import is_file
+from coterie.problems.opening import has_suffix, is_file, is_generator, is_known, is_local
 
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _WEIGHTED = re.compile(rf"(.+)=({_NUMBER})", re.ASCII | re.DOTALL)
@@ -20,10 +20,12 @@ def split_weight(text: str) -> tuple[str, float | None]:
     belongs to the option: ``chains?max_length=4`` has no weight, ``chains?max_length=4=2`` has 2.
 
     Raises:
-        UserError: the weight is not above 0, or not finite.
+        UserError: the weight is no number above 0, or not finite.
     """
     match = _WEIGHTED.fullmatch(text)
-    if match is None or is_file(text):
+    if match is None or is_local(text):
+        if weighted_source(text) is not None:
+            raise _no_weight(text)
         return text, None
     source, number = match.groups()
     _, has_options, options = source.partition("?")
@@ -31,11 +33,28 @@ def split_weight(text: str) -> tuple[str, float | None]:
         return text, None
     weight = float(number)
     if not 0 < weight < math.inf:
-        raise UserError(
-            f"--problems.train {text}: a weight is a number above 0; leave the source out, or "
-            "write another number"
-        )
+        raise _no_weight(text)
     return source, weight
+
+
+def weighted_source(text: str) -> str | None:
+    """The source before ``=WEIGHT``, whatever the weight is; None where ``=`` can mean another
+    thing: a file's name, or the value of an option of a data set."""
+    source, equals, weight = text.rpartition("=")
+    if not equals or is_local(text) or has_suffix(weight):
+        return None
+    head, has_options, options = source.partition("?")
+    if has_options:
+        ends_option = "=" in options.rpartition("&")[2]
+        return source if ends_option and is_generator(head) else None
+    return source if is_known(source) else None
+
+
+def _no_weight(text: str) -> UserError:
+    return UserError(
+        f"--problems.train {text}: a weight is a number above 0; leave the source out, or write "
+        "another number"
+    )
 
 
 def read_mixture(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
@@ -49,6 +68,11 @@ def read_mixture(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[float, ..
     if not texts:
         raise UserError("--problems.train names no problems; try chains, gsm8k or a file")
     if len(texts) == 1:
+        if (source := weighted_source(texts[0])) is not None:
+            raise UserError(
+                f"--problems.train {texts[0]}: a weight is for one of several sources; write "
+                f"{source}, or name another source and its weight"
+            )
         return tuple(texts), None
     sources, weights = zip(*map(split_weight, texts), strict=True)
     for source, weight in zip(sources, weights):
@@ -63,6 +87,22 @@ def read_mixture(texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[float, ..
                 f"{source}=1, or leave out all weights"
             )
     return sources, weights if all(weights) else None
+
+
+def check_evaluation_sets(texts: Sequence[str]) -> None:
+    """Refuse names of ``--problems.eval`` that have weights, or that are named twice.
+
+    Raises:
+        UserError: names the set.
+    """
+    for text in texts:
+        if (source := weighted_source(text)) is not None:
+            raise UserError(
+                f"--problems.eval {text}: evaluation sets have no weights, as each is measured "
+                f"by itself; write {source}"
+            )
+        if texts.count(text) > 1:
+            raise UserError(f"--problems.eval names {text} twice; name each set once")
 
 
 def counts_of_epoch(weights: Sequence[float], size: int) -> list[int]:

@@ -17,6 +17,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any, Literal, TypeVar
 
 from coterie.datatypes import (
@@ -31,8 +32,8 @@ from coterie.datatypes import (
 from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.files import SUFFIXES, Columns, load_file
 from coterie.problems.gym import GymSource
-from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub
-from coterie.problems.local_copies import load_known
+from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, split_of
+from coterie.problems.local_copies import find_copy, load_known
 from coterie.problems.recall import RecallSettings, RecallSource
 from coterie.problems.source import ProblemSource
 from coterie.problems.where import read_where
@@ -90,10 +91,10 @@ def open_source(
         return _open_hub(HUB_SETS[head], head, options, columns, purpose, choice_seed)
     if head.startswith(_HUB):
         repo = head[len(_HUB) :]
-        if not _REPO.fullmatch(repo) and not (repo and user_path(repo).is_dir()):
+        if not _REPO.fullmatch(repo) and not _is_folder(repo):
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
         return _open_hub(HubSet(repo), head, options, columns, purpose, choice_seed)
-    if _looks_like_path(head):
+    if is_path(head):
         _known(text, options, _FILE_OPTIONS)
         return load_file(head, _columns(options, columns), choice_seed=choice_seed)
     names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
@@ -109,6 +110,38 @@ def is_file(text: str) -> bool:
         return user_path(text).is_file()
     except UserError:
         return False
+
+
+def names_file(text: str) -> bool:
+    """Whether ``text`` names a file, perhaps with options."""
+    return is_file(text) or is_file(text.partition("?")[0])
+
+
+def is_local(text: str) -> bool:
+    """Whether the whole text is the name of a file, or of a folder behind ``hub:``."""
+    return is_file(text) or (text.startswith(_HUB) and _is_folder(text[len(_HUB) :]))
+
+
+def has_suffix(text: str) -> bool:
+    """Whether ``text`` ends like the name of a file of problems."""
+    return PurePath(text).suffix.lower() in SUFFIXES
+
+
+def is_path(head: str) -> bool:
+    """Whether a source without its options is written like a path, or exists as one."""
+    path = user_path(head)
+    return has_suffix(head) or "/" in head or "\\" in head or path.exists()
+
+
+def is_generator(head: str) -> bool:
+    """Whether a source without its options is a generator."""
+    return head in ("chains", "recall") or head.startswith(_GYM)
+
+
+def is_known(head: str) -> bool:
+    """Whether ``head`` is written like a source without options; a file need not exist."""
+    named = is_generator(head) or head in HUB_SETS or head in ELSEWHERE or head.startswith(_HUB)
+    return named or has_suffix(head) or is_file(head)
 
 
 def trains_on(text: str) -> bool:
@@ -136,6 +169,23 @@ def check_source(text: str) -> None:
         open_source(text, purpose="eval")
 
 
+def is_here(text: str, purpose: Purpose) -> bool:
+    """Whether a source can be opened without a download and without a file that is elsewhere.
+
+    Raises:
+        UserError: a data set of the hub has no such option, or no split for the purpose.
+    """
+    head, options = (text, {}) if is_local(text) else read_options(text)
+    if is_local(head):
+        return True
+    if head not in HUB_SETS and not head.startswith(_HUB):
+        return not is_path(head) or user_path(head).exists()
+    _known(head, options, _HUB_OPTIONS)
+    hub_set = HUB_SETS.get(head, HubSet(""))
+    split = split_of(hub_set, head, purpose, options.get("split"))
+    return head in HUB_SETS and _may_be_copy(options) and bool(find_copy(hub_set, head, split))
+
+
 def _open_hub(
     hub_set: HubSet,
     name: str,
@@ -156,8 +206,7 @@ def _open_hub(
         order = "given"
     configs = (options["config"],) if options.get("config") else hub_set.configs
     revision = options.get("revision") or hub_set.revision
-    # A copy on this disk has neither configurations nor revisions.
-    known = name in HUB_SETS and not options.get("config") and not options.get("revision")
+    known = name in HUB_SETS and _may_be_copy(options)
     return (load_known if known else load_hub)(
         dataclasses.replace(hub_set, configs=configs, revision=revision),
         name,
@@ -167,6 +216,11 @@ def _open_hub(
         order=order,
         choice_seed=choice_seed,
     )
+
+
+def _may_be_copy(options: Mapping[str, str]) -> bool:
+    """Whether a copy on this disk serves, which has neither configurations nor revisions."""
+    return not options.get("config") and not options.get("revision")
 
 
 def _generator_settings(
@@ -233,6 +287,5 @@ def _refuse_columns(text: str, columns: Columns) -> None:
         raise UserError(f"{text} generates its problems; leave out the options about columns")
 
 
-def _looks_like_path(head: str) -> bool:
-    path = user_path(head)
-    return path.suffix.lower() in SUFFIXES or "/" in head or "\\" in head or path.exists()
+def _is_folder(text: str) -> bool:
+    return bool(text) and user_path(text).is_dir()

@@ -1,6 +1,6 @@
 """Prepares the problems of a run: a stream for training and a set for evaluation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -9,9 +9,10 @@ from annotated_types import Interval
 
 from coterie.datatypes import Problem, UserError, Validated
 from coterie.problems.curriculum import Order
+from coterie.problems.evaluation_sets import merge
 from coterie.problems.files import Columns
 from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
-from coterie.problems.mixture import read_mixture, short_names
+from coterie.problems.mixture import check_evaluation_sets, read_mixture, short_names
 from coterie.problems.opening import open_source
 from coterie.problems.source import ProblemSet, ProblemSource, with_distinct_ids
 from coterie.problems.split import contaminated_keys, hold_out, sample
@@ -64,6 +65,7 @@ class ProblemSettings(Validated):
 
     def check(self) -> None:
         read_mixture(self._texts)
+        check_evaluation_sets(self.eval)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -92,8 +94,8 @@ class PreparedProblems:
     train: ProblemStream
     """Starts at cursor 0."""
     evaluation: tuple[Problem, ...]
-    """Problems of all sets. Their canonical forms differ from all of ``train``, and within a
-    set."""
+    """Problems of all sets, a common one once. Their canonical forms differ from all of ``train``,
+    and within a set."""
     fingerprints: dict[str, str]
     """SHA-256 of the sources for the log, under ``train`` and ``eval`` (``train NAME`` and ``eval
     NAME`` where there are several) or under a flag."""
@@ -102,8 +104,8 @@ class PreparedProblems:
     generators."""
     worked: Mapping[str, ProblemStream] = field(default_factory=dict)
     """Role -> problems whose solutions it imitates before training; none is for evaluation."""
-    set_of_problem: tuple[str, ...] = ()
-    """The short name of the set of each problem in ``evaluation``; empty for a single set."""
+    sets_of_problem: tuple[tuple[str, ...], ...] = ()
+    """The short names of the sets of each problem in ``evaluation``; empty for a single set."""
     notes: tuple[str, ...] = ()
     """Sentences about interpretations of data sets that are not obvious."""
 
@@ -118,39 +120,10 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     Raises:
         UserError: a source cannot be read, or no problem is left.
     """
-    for text in settings.eval:
-        # Fail before any download.
-        if text in ELSEWHERE:
-            raise UserError(ELSEWHERE[text])
-    sources, evaluated = settings.sources, settings.evaluated
+    _check_fetched(settings)
     trains = open_training(settings, seed)
-    fingerprints = _fingerprints("train", sources, trains)
-    notes = dict.fromkeys(note for train in trains for note in _notes(train))
-    evaluation: dict[str, Problem] = {}
-    set_of: dict[str, str] = {}
-    exclude: frozenset[str] = frozenset()
-    names = short_names(evaluated)
-    sets = [_open(text, settings, "eval", seed) for text in evaluated]
-    for text, name, source in zip(
-        evaluated, names, sets if settings.eval else with_distinct_ids(sets, names), strict=True
-    ):
-        notes |= dict.fromkeys(_notes(source))
-        same = (train for train in trains if train.fingerprint == source.fingerprint)
-        problems, forms = hold_out(source, next(same, trains[0]), settings.held_out, seed)
-        exclude |= forms
-        for train_text, train in zip(sources, trains, strict=True):
-            # Related sets can state a common problem in different words.
-            if settings.decontaminate or known_overlap(train_text, text):
-                exclude |= contaminated_keys(train, problems)
-        for problem in problems:
-            if evaluation.get(problem.id, problem).question != problem.question:
-                raise UserError(
-                    f"--problems.eval: {text} and a set before it both call a problem "
-                    f"{problem.id!r}; rename one of the files"
-                )
-        evaluation |= {problem.id: problem for problem in problems}
-        set_of = {problem.id: name for problem in problems} | set_of
-    fingerprints |= _fingerprints("eval", evaluated, sets)
+    held_out = _hold_out(settings, trains, seed)
+    exclude = held_out.forms | _contaminated(settings, trains, held_out)
     rows = sum(train.size for train in trains if train.size is not None)
     full, few = None, trains
     if settings.limit is not None:
@@ -168,11 +141,89 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     available = (full or stream).available
     return PreparedProblems(
         stream,
-        tuple(evaluation.values()),
-        fingerprints,
+        held_out.problems,
+        _fingerprints("train", settings.sources, trains) | held_out.fingerprints,
         None if available is None else rows - available,
-        set_of_problem=tuple(set_of[id] for id in evaluation) if len(evaluated) > 1 else (),
-        notes=tuple(notes),
+        sets_of_problem=held_out.sets_of_problem,
+        notes=tuple(dict.fromkeys((*_notes(trains), *held_out.notes))),
+    )
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The problems of an evaluation."""
+
+    problems: tuple[Problem, ...]
+    """Those of all sets, a common one once."""
+    sets_of_problem: tuple[tuple[str, ...], ...]
+    """The short names of the sets of each problem; empty for a single set."""
+    fingerprints: dict[str, str]
+    """SHA-256 of the sets, under ``eval`` or ``eval NAME``."""
+    notes: tuple[str, ...]
+    """Sentences about interpretations of data sets that are not obvious."""
+    by_set: Mapping[str, tuple[Problem, ...]]
+    """Set, as the settings name it -> its problems."""
+    forms: frozenset[str]
+    """Canonical forms, which training excludes."""
+
+
+def prepare_evaluation(settings: ProblemSettings, seed: int = 0) -> HeldOut:
+    """The evaluation problems of :func:`prepare`, without what only training needs.
+
+    Args:
+        settings: the problem settings.
+        seed: seed of generators and of all choices of problems.
+
+    Raises:
+        UserError: a source cannot be read.
+    """
+    _check_fetched(settings)
+    return _hold_out(settings, open_training(settings, seed), seed)
+
+
+def _check_fetched(settings: ProblemSettings) -> None:
+    """Refuse sets that no loader may fetch, before any download."""
+    for text in settings.eval:
+        if text in ELSEWHERE:
+            raise UserError(ELSEWHERE[text])
+
+
+def _hold_out(settings: ProblemSettings, trains: Sequence[ProblemSource], seed: int) -> HeldOut:
+    evaluated = settings.evaluated
+    names = short_names(evaluated)
+    sets = [_open(text, settings, "eval", seed) for text in evaluated]
+    if settings.eval:
+        _check_different("--problems.eval", evaluated, sets)
+    else:
+        sets = with_distinct_ids(sets, names)
+    by_set: dict[str, tuple[Problem, ...]] = {}
+    forms: frozenset[str] = frozenset()
+    for text, source in zip(evaluated, sets, strict=True):
+        same = (train for train in trains if train.fingerprint == source.fingerprint)
+        by_set[text], own = hold_out(source, next(same, trains[0]), settings.held_out, seed)
+        forms |= own
+    merged = merge(names, [*by_set.values()])
+    return HeldOut(
+        merged.problems,
+        merged.sets_of_problem,
+        _fingerprints("eval", evaluated, sets),
+        tuple(_notes(sets)),
+        by_set,
+        forms,
+    )
+
+
+def _contaminated(
+    settings: ProblemSettings, trains: Sequence[ProblemSource], held_out: HeldOut
+) -> frozenset[str]:
+    """Canonical forms of training problems that state an evaluation problem in other words."""
+    return frozenset().union(
+        *(
+            contaminated_keys(train, problems)
+            for text, problems in held_out.by_set.items()
+            for train_text, train in zip(settings.sources, trains, strict=True)
+            if settings.decontaminate or known_overlap(train_text, text)
+        )
     )
 
 
@@ -190,6 +241,7 @@ def open_training(
         UserError: a source cannot be read.
     """
     opened = [_open(text, settings, "train", seed, worked=worked) for text in settings.sources]
+    _check_different("--problems.train", settings.sources, opened)
     return with_distinct_ids(opened, short_names(settings.sources))
 
 
@@ -205,9 +257,10 @@ def columns_of(settings: ProblemSettings, *, worked: bool = False) -> Columns:
     )
 
 
-def _notes(source: ProblemSource) -> list[str]:
-    notes = source.notes if isinstance(source, ProblemSet) else ()
-    return [f"{source.name}: {'; '.join(notes)}."] if notes else []
+def _notes(sources: Sequence[ProblemSource]) -> Iterator[str]:
+    for source in sources:
+        if isinstance(source, ProblemSet) and source.notes:
+            yield f"{source.name}: {'; '.join(source.notes)}."
 
 
 def _open(
@@ -220,11 +273,39 @@ def _open(
 def _fingerprints(
     purpose: Purpose, texts: Sequence[str], sources: Sequence[ProblemSource]
 ) -> dict[str, str]:
-    several = len(texts) > 1
     return {
-        f"{purpose} {text}" if several else purpose: source.fingerprint
+        _key(purpose, text, texts): source.fingerprint
         for text, source in zip(texts, sources, strict=True)
     }
+
+
+def fingerprint_of(
+    purpose: Purpose, text: str, texts: Sequence[str], fingerprints: Mapping[str, str]
+) -> str | None:
+    """Return the fingerprint of the source ``text``, one of ``texts``; None if it is not there.
+
+    Args:
+        purpose: what the source is for.
+        text: the source, as the settings name it.
+        texts: all sources for this purpose.
+        fingerprints: those of a run or of an evaluation.
+    """
+    return fingerprints.get(_key(purpose, text, texts)) if text in texts else None
+
+
+def _key(purpose: Purpose, text: str, texts: Sequence[str]) -> str:
+    return f"{purpose} {text}" if len(texts) > 1 else purpose
+
+
+def _check_different(flag: str, texts: Sequence[str], sources: Sequence[ProblemSource]) -> None:
+    """Refuse two names of the same problems, such as ``a.jsonl`` and ``./a.jsonl``."""
+    first_of: dict[str, str] = {}
+    for text, source in zip(texts, sources, strict=True):
+        first = first_of.setdefault(source.fingerprint, text)
+        if first != text:
+            raise UserError(
+                f"{flag} names the same problems as {first} and as {text}; leave out one of them"
+            )
 
 
 def _check_finite(sources: Sequence[ProblemSource], order: Order) -> None:

@@ -21,7 +21,7 @@ class Examiner:
         collector: Collector,
         held_out: Sequence[Problem],
         *,
-        set_of_problem: Sequence[str] = (),
+        sets_of_problem: Sequence[Sequence[str]] = (),
         roles: Sequence[str],
         env_settings: Any,
         settings: EvalSettings,
@@ -33,8 +33,8 @@ class Examiner:
         self._collector = collector
         self.problems = held_out
         """The evaluation's problems; empty: nothing is evaluated."""
-        self._set_of_problem = set_of_problem
-        """The set of each problem; empty for a single set."""
+        self._sets_of_problem = sets_of_problem
+        """The sets of each problem; empty for a single set."""
         self._env_settings = env_settings
         self._settings = settings
         self._seed = seed
@@ -84,7 +84,7 @@ class Examiner:
         outcomes = await self.evaluation.examine(
             play, self.problems, self.roles, self._env_settings
         )
-        return with_sets(outcomes, self._set_of_problem)
+        return with_sets(outcomes, self._sets_of_problem)
 
     def expected(self, name: str) -> int:
         """About how many answers the evaluation ``name`` takes; 0 if its outcomes are stored."""

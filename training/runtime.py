@@ -222,7 +222,7 @@ def _assemble(
         evaluation_of(envs.spec(choice.env)),
         collector(sampling=role_sampling(rollout, agents, evaluation)),
         problems.evaluation if evaluation.enabled else (),
-        set_of_problem=problems.set_of_problem,
+        sets_of_problem=problems.sets_of_problem,
         roles=choice.roles,
         env_settings=settings.env,
         settings=evaluation,

@@ -16,7 +16,7 @@ import numpy as np
 from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.eapo_consultation.outcome import PARADIGMS
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
-from coterie.evaluation.by_set import SET_OF_PROBLEM
+from coterie.evaluation.by_set import SETS_OF_PROBLEM
 from coterie.evaluation.evaluation import (
     Bars,
     Evaluation,
@@ -36,7 +36,6 @@ from coterie.evaluation.reading import Mark, Phase, Reading, Tag
 
 _MODES = {"alone": "eval", "assisted": "assisted"}
 _KS = (1, 2, 4, 8, 16, 32)
-_MOST_SETS = 32
 _COUNTED = ("consults", "calls", "accepted", "rounds", "errors", "expert_tokens")
 
 
@@ -103,20 +102,14 @@ def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
         name: (as_floats(outcomes[name]["correct"]), as_floats(outcomes[name]["f1"]))
         for name in _MODES
     }
-    # A problem's id has the form SET:INDEX; a generated one's is the question.
-    generated = outcomes.get(SET_OF_PROBLEM) or ["generated"] * len(outcomes["problems"])
-    sets = [
-        problem.rpartition(":")[0] or name for problem, name in zip(outcomes["problems"], generated)
-    ]
-    names = list(dict.fromkeys(sets))
-    if 1 < len(names) <= _MOST_SETS:
-        score_QN, f1_QN = parts["alone"]
-        for name in names:
-            inside = np.array([set_name == name for set_name in sets])[:, None]
-            parts[f"alone/{name}"] = (
-                np.where(inside, score_QN, np.nan),
-                np.where(inside, f1_QN, np.nan),
-            )
+    sets_of_problem = outcomes.get(SETS_OF_PROBLEM, [])
+    score_QN, f1_QN = parts["alone"]
+    for name in dict.fromkeys(name for names in sets_of_problem for name in names):
+        inside = np.array([name in names for names in sets_of_problem])[:, None]
+        parts[f"alone/{name}"] = (
+            np.where(inside, score_QN, np.nan),
+            np.where(inside, f1_QN, np.nan),
+        )
     return parts
 
 
@@ -179,13 +172,14 @@ def rows(roles: Sequence[str]) -> list[Row]:
 
 
 def further(metrics: Iterable[str]) -> list[Row]:
-    """Return rows for each of several data sets, and for their mean as in the paper."""
+    """Return rows for the mean of several data sets, as in the paper, and for the variance in
+    each."""
     labels = {"avg@n": ("avg@n", "higher"), "f1": ("F1", "higher")}
     labels["f1_var_between"] = ("F1, variance between", "neither")
     lines = []
     for metric in metrics:
         kind, _, part = metric.partition("/alone/")
-        if part and kind in labels:
+        if kind in labels and (part == "sets" or (part and kind == "f1_var_between")):
             label, better = labels[kind]
             title = "mean of the sets" if part == "sets" else part
             lines.append(Row(f"Alone, {label}, {title}", metric, better))
@@ -261,6 +255,5 @@ EVALUATION = Evaluation(
     pictures=pictures,
     further=further,
     answers=lambda roles, own: 2 * own.eval_samples,
-    divides_sets=True,
     reading=READING,
 )

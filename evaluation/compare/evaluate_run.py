@@ -3,9 +3,10 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -40,7 +41,7 @@ from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.means import mean_present
 from coterie.evaluation.run_table import HEADINGS, lines
 from coterie.evaluation.table import make_table
-from coterie.problems.prepare import PreparedProblems, prepare
+from coterie.problems.prepare import HeldOut, prepare_evaluation
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.model_defaults import fitted
 from coterie.training.config.preflight import check_environment, check_tools
@@ -52,12 +53,18 @@ from coterie.training.run.conclusion import tell
 from coterie.training.run.cut_off import cut_off, limit_of
 from coterie.training.run.directory import RunDirectory
 from coterie.training.run.durable_files import write_or_keep
+from coterie.training.run.provenance import report_changed_problems
 from coterie.training.run.stage_progress import stage
 from coterie.training.run.symptoms import AnswerCounts, count
 
 # Settings of a run that an evaluation takes as flags of its own.
 _SHARED = ("seed", "engine")
 _TRAINING = ("algo", "learner", "rollout")
+# Settings of other sections that only training reads.
+_IN_TRAINING = (
+    *("problems.limit", "problems.epoch-size", "problems.order", "problems.decontaminate"),
+    *("eval.enabled", "eval.every"),
+)
 
 
 @dataclass(frozen=True)
@@ -84,21 +91,28 @@ def evaluate(argv: Sequence[str]) -> int:
         UserError: a flag of training, a run that has not ended, a role that nobody plays, or
             whatever else is wrong before a model is loaded.
     """
-    settings, how, run = _parse(argv)
+    settings, how, run, before = _parse(argv)
     path = how.out or run / "evaluation" / "again.json"
     check_file(path, "--out")
     check_environment(settings.choice, settings.env, settings.run.group_by)
     check_models(settings.agents)
     check_tools(settings.agents, settings.choice, settings.env)
     check_engines(how.engine, settings.vllm, settings.agents)
-    problems = prepare(settings.problems, how.seed)
-    check_graders(settings.scoring, problems.evaluation)
+    problems = prepare_evaluation(settings.problems, how.seed)
+    check_graders(settings.scoring, problems.problems)
     console = Console()
     for note in problems.notes:
         tell(console, note)
+    report_changed_problems(
+        RunDirectory.reopen(run),
+        before.problems,
+        settings.problems,
+        problems.fingerprints,
+        partial(tell, console),
+    )
     evaluation = evaluation_of(envs.spec(settings.choice.env))
     each = evaluation.answers(settings.choice.roles, settings.env)
-    answers = how.samples * len(problems.evaluation) * each
+    answers = how.samples * len(problems.problems) * each
     # A display that refreshes itself would write over what a person types.
     people = has_human(settings.agents)
     with nullcontext() if people else stage(console, "evaluating", answers):
@@ -124,7 +138,8 @@ def evaluate(argv: Sequence[str]) -> int:
     return 0
 
 
-def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
+def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path, TrainSettings]:
+    """(the settings of the evaluation, its own flags, the run, the run's settings)."""
     named, rest = choose(argv)
     run = user_path(str(named.pop("evaluate")))
     env = str(named.pop("env", ""))
@@ -134,9 +149,9 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
         for field in dataclasses.fields(RunSettings)
         if field.name not in _SHARED
     }
-    training |= set(_TRAINING)
+    training |= {*_TRAINING}
     wrong = [f"--{name.replace('_', '-')}" for name in named]
-    wrong += sorted(f for f in flags if f.strip("-").removeprefix("no-").split(".")[0] in training)
+    wrong += sorted(flag for flag in flags if _trains(flag, training))
     if wrong:
         raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
     stored = read_run(run)
@@ -159,7 +174,13 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path]:
     parsed = parse_flags(kind, rest, prog=prog, description=EvaluateSettings.__doc__)
     values = {name: getattr(parsed, name) for name in parts}
     values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
-    return dataclasses.replace(settings, **values), parsed.again, run
+    return dataclasses.replace(settings, **values), parsed.again, run, stored
+
+
+def _trains(flag: str, sections: Collection[str]) -> bool:
+    """Whether only training reads what a flag sets."""
+    name = flag.strip("-").replace("_", "-").removeprefix("no-").replace(".no-", ".")
+    return name.partition(".")[0] in sections or name in _IN_TRAINING
 
 
 def _players(
@@ -193,7 +214,7 @@ async def _examine(
     how: EvaluateSettings,
     run: Path,
     evaluation: Evaluation,
-    problems: PreparedProblems,
+    problems: HeldOut,
 ) -> tuple[list[Outcomes], list[AnswerCounts], int]:
     """(the outcomes of each sample, the counts of its answers, answers that failed)."""
     choice, rollout, evaluation_settings = settings.choice, settings.rollout, settings.eval
@@ -220,8 +241,8 @@ async def _examine(
                 examiner = Examiner(
                     evaluation,
                     collector,
-                    problems.evaluation,
-                    set_of_problem=problems.set_of_problem,
+                    problems.problems,
+                    sets_of_problem=problems.sets_of_problem,
                     roles=choice.roles,
                     env_settings=settings.env,
                     settings=evaluation_settings,

@@ -126,13 +126,20 @@ class Plan:
         return all(device.fits for device in self.devices)
 
 
-def plan(settings: TrainSettings, card: float | None = None, prompt: int | None = None) -> Plan:
+def plan(
+    settings: TrainSettings,
+    card: float | None = None,
+    prompt: int | None = None,
+    *,
+    measured: int | None = None,
+) -> Plan:
     """Plan a run from its settings, and from this machine if ``card`` is None.
 
     Args:
         settings: as parsed by ``train.py`` (:func:`coterie.cli.command_line.parse`).
         card: GiB of every GPU; device ``auto`` then means a GPU. None: use this machine's devices.
         prompt: tokens of the longest prompt; None: the limit of the settings, or 512.
+        measured: number of evaluation problems, if they have been read.
 
     Raises:
         UserError: a ``config.json`` cannot be loaded, or transformers cannot build the model.
@@ -143,7 +150,8 @@ def plan(settings: TrainSettings, card: float | None = None, prompt: int | None 
     }
     devices = tuple(_devices(settings, roles, card))
     cards = {device.device: device.card for device in devices}
-    return Plan(devices, roles, hours(settings, roles, cards), evaluations(settings, roles, cards))
+    evaluation = evaluations(settings, roles, cards, measured)
+    return Plan(devices, roles, hours(settings, roles, cards), evaluation)
 
 
 def config_of(spec: ModelSpec) -> Any:

@@ -108,7 +108,10 @@ class EvaluationPlan:
 
 
 def evaluations(
-    settings: TrainSettings, roles: Mapping[str, RolePlan], cards: Mapping[str, int | None]
+    settings: TrainSettings,
+    roles: Mapping[str, RolePlan],
+    cards: Mapping[str, int | None],
+    problems: int | None = None,
 ) -> EvaluationPlan | None:
     """The evaluations of a run; None without any, or where only reading a set tells its size.
 
@@ -116,9 +119,11 @@ def evaluations(
         settings: settings of the run.
         roles: role -> its model's work per step; a role answers as many problems as any other.
         cards: device -> memory in bytes.
+        problems: number of evaluation problems, if they have been read.
     """
     spec = envs.spec(settings.choice.env)
-    problems = measured(settings.problems.evaluated, settings.problems.held_out)
+    if problems is None:
+        problems = measured(settings.problems.evaluated, settings.problems.held_out)
     if not settings.eval.enabled or problems is None or spec.evaluation is None:
         return None
     evaluation: Evaluation = load(spec.evaluation, f"env {spec.name!r}")

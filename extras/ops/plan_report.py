@@ -14,6 +14,7 @@ from coterie.datatypes import UserError
 from coterie.extras.ops.plan import GIB, DevicePlan, Plan, plan
 from coterie.extras.ops.plan_hours import RolePlan, card_name
 from coterie.problems.prepare import PreparedProblems
+from coterie.training.config.preflight import open_problems_here
 from coterie.training.config.train_settings import TrainSettings
 
 _WIDTH = 80
@@ -21,10 +22,11 @@ _MOMENTS = {"always": "", "sampling": "while sampling: ", "learning": "while lea
 
 
 def show_plan(settings: TrainSettings, _: Callable[[], PreparedProblems] | None = None) -> int:
-    """Print the plan without opening any problems. Returns the exit code: 0 if the run fits,
-    else 1."""
+    """Print the plan. Problems that are on this machine are read, so that their count is known and
+    a run cannot refuse them later. Returns the exit code: 0 if the run fits, else 1."""
     card = settings.run.card
-    run_plan = plan(settings, card)
+    problems = open_problems_here(settings)
+    run_plan = plan(settings, card, measured=len(problems.evaluation) if problems else None)
     print(describe(settings, run_plan))
     if not run_plan.fits:
         print(f"\n{why_not(settings, run_plan, card)}.")

@@ -93,6 +93,7 @@ def as_latex(gold: str) -> str:
 
 def serve(check: Check, questions: TextIO, replies: TextIO, deadline_s: float) -> None:
     """Answer questions until there are no more."""
+    own = os.getpid()
     print("ready", file=replies, flush=True)
     for line in questions:
         answer, fields = json.loads(line)
@@ -103,9 +104,21 @@ def serve(check: Check, questions: TextIO, replies: TextIO, deadline_s: float) -
         # A checker that exits (SystemExit), and math-verify's TimeoutException, are faults too.
         except BaseException as error:
             reply = {"fault": f"raised {describe(error)}"}
+        end_if_forked(own)
         signal.setitimer(signal.ITIMER_REAL, 0)
         short = {name: v[:MOST_SHOWN] if isinstance(v, str) else v for name, v in reply.items()}
         print(json.dumps(short), file=replies, flush=True)
+
+
+def end_if_forked(owner: int) -> None:
+    """End a child that code of others has forked and not ended: it must not reply in its parent's
+    place, nor read the next question.
+
+    Args:
+        owner: the number of the process that serves.
+    """
+    if os.getpid() != owner:
+        os._exit(0)
 
 
 def take_streams() -> tuple[TextIO, TextIO]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem, UserError, Verdict
 from coterie.rewards.grading.answers import after_thinking, extract
-from coterie.rewards.grading.answers.pool import Program, WorkerPool
+from coterie.rewards.grading.answers.pool import Program, WorkerPool, is_object
 
 DEFAULT, MATH_VERIFY = "default", "math-verify"
 MATHEMATICAL: tuple[AnswerKind, ...] = ("math", "number", "list")
@@ -79,7 +79,7 @@ class ProcessChecker:
         program = Program(
             self.title,
             ("-P", "-W", "ignore", "-c", _START, json.dumps(sys.path), name),
-            lambda line: line.startswith("{"),
+            is_object,
             shows_errors=is_function,
             way_out="" if is_function else "try `python -c 'import math_verify'`",
         )

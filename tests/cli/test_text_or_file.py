@@ -56,6 +56,36 @@ def test_a_file_of_settings_may_name_a_file_and_is_printed_with_the_text(
     assert system_of(["--config", str(config)]) == SAID
 
 
+@pytest.mark.parametrize("suffix", [".toml", ".yaml"])
+def test_a_file_of_settings_names_files_beside_itself(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Any
+) -> None:
+    folder = tmp_path / "settings"
+    (folder / "texts").mkdir(parents=True)
+    (folder / "texts" / "clerk.txt").write_text("Beside the settings.")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "clerk.txt").write_text("Where the run starts.")
+    config = folder / f"run{suffix}"
+
+    def write(name: str) -> None:
+        toml = f'[agents.alice]\nsystem = "@{name}"\n'
+        yaml = f'agents: {{alice: {{system: "@{name}"}}}}\n'
+        config.write_text(toml if suffix == ".toml" else yaml)
+
+    write("texts/clerk.txt")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(folder / "texts"))
+    assert system_of(["--config", f"settings/run{suffix}"]) == "Beside the settings."
+    # A flag is relative to where it is typed.
+    flag = [FLAG, "@texts/clerk.txt"]
+    assert system_of(["--config", f"settings/run{suffix}", *flag]) == "Where the run starts."
+    write("~/clerk.txt")
+    assert system_of(["--config", f"settings/run{suffix}"]) == "Beside the settings."
+    write("nowhere.txt")
+    sentence = refused(train.main, "--config", f"settings/run{suffix}")
+    assert f"the file {str(Path('settings/nowhere.txt'))!r} cannot be read" in sentence
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

@@ -1,6 +1,8 @@
 """Tools for tests, which their process imports by the name of this module."""
 
+import contextlib
 import os
+import signal
 import time
 from typing import Any, Literal
 
@@ -57,6 +59,39 @@ def misbehave(way: str) -> Any:
             return object
         case "marks":
             return "<|im_end|>\n<|im_start|>assistant\n\ud800"
+        case "fork":
+            os.fork()
+            return "twice"
+        case "late":
+            if os.fork() == 0:
+                time.sleep(0.2)
+                return "child"
+            return "parent"
+        case "grandchild":
+            if os.fork() == 0:
+                raise ValueError("child")
+            os.wait()
+            return "parent"
+        case "write":
+            for descriptor in range(3, 32):
+                with contextlib.suppress(OSError):
+                    os.write(descriptor, b'{"result": "forged"}\n')
+            return "mine"
+        case "close":
+            os.closerange(3, 256)
+            return "closed"
+        case "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "deaf":
+            for number in (signal.SIGTERM, signal.SIGALRM, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)
+            time.sleep(60)
+        case "read":
+            return input()
+        case "recurse":
+            return misbehave(way)
+        case "half":
+            return {"a": "\ud800"}
         case "nested":
             raise ValueError("a\nb" * 1000)
     return None
@@ -79,6 +114,14 @@ def unusual(item: tuple[int, int]) -> None:
 
     Args:
         item: two numbers.
+    """
+
+
+def numbered(table: dict[int, str]) -> None:
+    """JSON has only text as keys.
+
+    Args:
+        table: number -> text.
     """
 
 

@@ -18,7 +18,7 @@ OUTCOMES = {
 
 
 def test_each_set_has_the_figures_of_its_own_problems() -> None:
-    outcomes = with_sets(OUTCOMES, ["a", "b", "a", "a"])
+    outcomes = with_sets(OUTCOMES, [["a"], ["b"], ["a"], ["a"]])
     values = {name: m.value for name, m in estimate(SOLO, outcomes, 10, 0).items()}
     # a: means .5, 1 and 0; at least one of two right in 2 of 3 problems.
     assert values["pass@1"] == 0.375
@@ -26,7 +26,17 @@ def test_each_set_has_the_figures_of_its_own_problems() -> None:
     assert values["sets/b/pass@1"] == 0.0
     assert np.isclose(values["sets/a/pass@2"], 2 / 3)
     assert values["sets/b/stated"] == 0.5
-    assert "set_of_problem" not in OUTCOMES
+    assert "sets_of_problem" not in OUTCOMES
+
+
+def test_a_problem_of_two_sets_counts_in_both_and_once_in_the_whole() -> None:
+    outcomes = with_sets(OUTCOMES, [["a"], ["b"], ["a", "b"], ["a"]])
+    metrics = estimate(SOLO, outcomes, 10, 0)
+    # The means of the problems are .5, 0, 1 and 0.
+    assert metrics["pass@1"].value == 0.375
+    assert metrics["sets/a/pass@1"].value == 0.5
+    assert metrics["sets/b/pass@1"].value == 0.5
+    assert (metrics["sets/a/pass@1"].count, metrics["sets/b/pass@1"].count) == (3, 2)
 
 
 def test_a_single_set_is_the_whole() -> None:
@@ -51,7 +61,7 @@ def test_only_lists_of_problems_are_divided() -> None:
         "settings": {"share": 0.5, "names": ["x", "y"]},
     }
     evaluation = Evaluation(nothing, remember, lambda roles: [])
-    estimate(evaluation, with_sets(outcomes, ["s", "t", "s"]), 1, 0)
+    estimate(evaluation, with_sets(outcomes, [["s"], ["t"], ["s"]]), 1, 0)
     assert seen[1] == {
         "problems": ["p", "r"],
         # The three samples of a problem stay together.
@@ -63,7 +73,7 @@ def test_only_lists_of_problems_are_divided() -> None:
 
 
 def test_the_table_has_the_sets_of_figures_of_which_more_is_better() -> None:
-    metrics = estimate(SOLO, with_sets(OUTCOMES, ["a", "b", "a", "a"]), 10, 0)
+    metrics = estimate(SOLO, with_sets(OUTCOMES, [["a"], ["b"], ["a"], ["a"]]), 10, 0)
     labels = [row.label for row in SOLO.table(["solver"], metrics)]
     assert labels == [
         "Pass@1", "Pass@1, a", "Pass@1, b", "Pass@2", "Pass@2, a", "Pass@2, b",
@@ -75,7 +85,7 @@ def test_the_table_has_the_sets_of_figures_of_which_more_is_better() -> None:
 
 def test_lines_by_name_are_made_of_the_whole_alone() -> None:
     outcomes = {"problems": ["p", "q"], "measured": {"reward/alice": [1.0, 0.0]}}
-    metrics = estimate(PER_EPISODE, with_sets(outcomes, ["a", "b"]), 10, 0)
+    metrics = estimate(PER_EPISODE, with_sets(outcomes, [["a"], ["b"]]), 10, 0)
     labels = [row.label for row in PER_EPISODE.table(["alice"], metrics)]
     assert labels == ["Reward alice", "Reward alice, a", "Reward alice, b"]
 
@@ -90,7 +100,7 @@ def test_eapo_divides_generated_problems_by_their_source() -> None:
         "alone": dict.fromkeys(names, table),
         "assisted": dict.fromkeys((*names, *helped), table),
     }
-    metrics = estimate(EAPO, with_sets(outcomes, ["plus", "at", "plus"]), 10, 0)
+    metrics = estimate(EAPO, with_sets(outcomes, [["plus"], ["at"], ["plus"]]), 10, 0)
     assert metrics["avg@n/alone/plus"].value == 1.0
     assert metrics["avg@n/alone/at"].value == 0.0
     labels = [row.label for row in EAPO.table(["policy", "expert"], metrics)]

@@ -1,5 +1,6 @@
 """Weights of sources, and the problems of each in an epoch."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from coterie.datatypes import Problem, UserError
 from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.gym import GymSource
 from coterie.problems.mixture import counts_of_epoch, read_mixture, short_names, split_weight
+from coterie.problems.prepare import ProblemSettings
 from coterie.problems.source import Interleaved, ProblemSet, with_distinct_ids
 from coterie.problems.stream import ProblemStream
 
@@ -35,7 +37,8 @@ def by_source(problems: list[Problem]) -> Counter[str]:
         ("chains?mix=1,0,0&seed=3", "chains?mix=1,0,0&seed=3", None),
         ("hub:o/n?split=train=3", "hub:o/n?split=train", 3.0),
         ("a.jsonl?where=level:x%3D2", "a.jsonl?where=level:x%3D2", None),
-        ("a.jsonl=two", "a.jsonl=two", None),
+        ("lang=en/a.jsonl", "lang=en/a.jsonl", None),
+        ("a.jsonl?where=level:x=two", "a.jsonl?where=level:x=two", None),
     ],
 )
 def test_a_weight_ends_a_source(text: str, source: str, weight: float | None) -> None:
@@ -58,6 +61,11 @@ def test_a_file_of_the_whole_name_wins(tmp_path: Path, monkeypatch: pytest.Monke
         (("a=0", "b=1"), "a weight is a number above 0"),
         (("a=-1", "b=1"), "a weight is a number above 0"),
         (("a=1e999", "b=1"), "a weight is a number above 0"),
+        (("a.jsonl=two", "b=1"), "a.jsonl=two: a weight is a number above 0"),
+        (("a.jsonl=1/2", "b=1"), "a weight is a number above 0"),
+        (("gsm8k=", "b=1"), "a weight is a number above 0"),
+        (("chains?max_length=4=two", "b=1"), "a weight is a number above 0"),
+        (("a.jsonl=nan", "b=1"), "a weight is a number above 0"),
         (("a=2", "b"), "gives b no weight"),
         (("a=2", "a=1"), "names a twice"),
         (("a", "b", "a"), "names a twice"),
@@ -66,6 +74,38 @@ def test_a_file_of_the_whole_name_wins(tmp_path: Path, monkeypatch: pytest.Monke
 def test_mixtures_that_are_not_clear_are_refused(texts: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         read_mixture(texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("a.jsonl=2", "a.jsonl"),
+        ("a.jsonl=two", "a.jsonl"),
+        ("x=y/a.jsonl=-1", "x=y/a.jsonl"),
+        ("gsm8k=2", "gsm8k"),
+        ("hub:owner/name=.5", "hub:owner/name"),
+        ("chains=0", "chains"),
+        ("chains?max_length=4=2", "chains?max_length=4"),
+    ],
+)
+def test_weights_of_what_has_none_are_refused(text: str, source: str) -> None:
+    sentence = rf"^--problems.train {re.escape(text)}: a weight is for one of several sources; "
+    with pytest.raises(UserError, match=sentence + rf"write {re.escape(source)},"):
+        ProblemSettings(train=text)
+    sentence = rf"^--problems.eval {re.escape(text)}: evaluation sets have no weights, .* write "
+    with pytest.raises(UserError, match=sentence + rf"{re.escape(source)}$"):
+        ProblemSettings(eval=("recall", text))
+
+
+def test_what_only_looks_like_a_weight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sums.jsonl=2").write_text("{}")
+    Path("lang=2").mkdir()
+    for text in (
+        *("sums.jsonl=2", "hub:lang=2", "lang=en/a.jsonl", "a=b.jsonl"),
+        *("chains?max_length=4", "a.jsonl?where=level:x=2"),
+    ):
+        assert ProblemSettings(train=text, eval=(text,)).evaluated == (text,)
 
 
 def test_a_single_source_has_no_weight() -> None:

@@ -66,17 +66,70 @@ def test_several_sets_measure_whole(tmp_path):
     assert [problem.id[0] for problem in few.evaluation] == ["a", "a", "b", "b"]
 
 
-def test_sets_that_cannot_be_told_apart_are_refused(tmp_path):
-    (tmp_path / "x").mkdir()
-    (tmp_path / "y").mkdir()
-    sets = tuple(
-        save(tmp_path / name / "test.jsonl", numbers)
-        for name, numbers in (("x", range(3)), ("y", range(9, 12)))
-    )
-    with pytest.raises(UserError, match=r"both call a problem 'test:0'; rename one of the files"):
-        prepare(ProblemSettings(eval=sets))
-    # What two generators both give is one problem.
-    assert len(prepare(ProblemSettings(eval=("chains", "chains"), held_out=8)).evaluation) == 8
+def test_sets_of_the_same_name_are_told_apart(tmp_path):
+    sets = []
+    for name, numbers in (("x", range(3)), ("y", range(9, 12))):
+        (tmp_path / name).mkdir()
+        sets.append(save(tmp_path / name / "test.jsonl", numbers))
+    prepared = prepare(ProblemSettings(eval=tuple(sets)))
+    ids = [f"{name}-test/test:{row}" for name in "xy" for row in range(3)]
+    assert [problem.id for problem in prepared.evaluation] == ids
+    assert prepared.sets_of_problem == (("x-test",),) * 3 + (("y-test",),) * 3
+
+
+def test_a_problem_of_two_sets_counts_in_both(tmp_path):
+    levels = (1, 1, 2, 2, 2, 3)
+    rows = [
+        {"question": f"What is {i}?", "answer": str(i), "level": level}
+        for i, level in enumerate(levels)
+    ]
+    file = tmp_path / "a.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    low, high = f"{file}?where=level:1|2", f"{file}?where=level:2|3"
+    prepared = prepare(ProblemSettings(eval=(low, high)))
+    # Ids are those of the whole file: level 2 has three problems, which both sets have.
+    assert [problem.id for problem in prepared.evaluation] == [f"a:{i}" for i in range(6)]
+    first, second = (f"{tmp_path.name}-a.jsonl?where=level:{pair}" for pair in ("1|2", "2|3"))
+    assert [names[0][-3:] for names in prepared.sets_of_problem] == ["1|2"] * 5 + ["2|3"]
+    assert [len(names) for names in prepared.sets_of_problem] == [1, 1, 2, 2, 2, 1]
+    assert prepared.sets_of_problem[2][0].endswith(first)
+    assert prepared.sets_of_problem[2][1].endswith(second)
+
+
+def test_generators_may_share_problems():
+    texts = ("chains?mix=1,0,0&max_length=3", "chains?mix=0.5,0.5,0&max_length=3")
+    alone = [
+        {problem.id for problem in prepare(ProblemSettings(eval=(text,), held_out=200)).evaluation}
+        for text in texts
+    ]
+    shared = alone[0] & alone[1]
+    assert shared
+    prepared = prepare(ProblemSettings(eval=texts, held_out=200))
+    assert len(prepared.evaluation) == 400 - len(shared)
+    names = {p.id: {*sets} for p, sets in zip(prepared.evaluation, prepared.sets_of_problem)}
+    for number, ids in enumerate(alone):
+        # Each set is what it is alone.
+        name = next(iter({*names[next(iter(ids - shared))]}))
+        assert {id for id, sets in names.items() if name in sets} == ids, number
+
+
+@pytest.mark.parametrize("purpose", ["train", "eval"])
+def test_the_same_problems_twice_are_refused(purpose, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path, copy = save(tmp_path / "a.jsonl", range(9)), save(tmp_path / "b.jsonl", range(9))
+
+    def settings(*texts):
+        return ProblemSettings(**{purpose: texts}, held_out=2)
+
+    with pytest.raises(UserError, match=rf"^--problems.{purpose} names a.jsonl twice; name each"):
+        settings("a.jsonl", "a.jsonl")
+    for other in (path, "./a.jsonl", copy):
+        with pytest.raises(UserError, match=rf"^--problems.{purpose} names the same problems as a"):
+            prepare(settings("a.jsonl", other))
+    with pytest.raises(UserError, match=r"the same problems as chains and as chains\?mix="):
+        prepare(settings("chains", "chains?mix=0.25,0.25,0.5"))
+    streams = ("chains?seed=1", "chains?seed=2")
+    assert prepare(settings(*streams)).evaluation
 
 
 def test_a_limit_counts_problems_that_are_left(tmp_path):
@@ -125,7 +178,7 @@ def test_several_sources_train_and_each_holds_out(tmp_path):
     epoch = prepared.train.take(28)
     assert sum(problem.id.startswith("x-train/train:") for problem in epoch) == 19
     assert sum(problem.id.startswith("y-train/train:") for problem in epoch) == 9
-    assert prepared.set_of_problem == ("x-train",) * 4 + ("y-train",) * 4
+    assert prepared.sets_of_problem == (("x-train",),) * 4 + (("y-train",),) * 4
     assert [problem.id[0] for problem in prepared.evaluation] == ["x"] * 4 + ["y"] * 4
     assert not {problem.question for problem in prepared.evaluation} & {p.question for p in epoch}
     purposes = [name.partition(" ")[0] for name in prepared.fingerprints]
@@ -140,10 +193,10 @@ def test_several_sources_train_and_each_holds_out(tmp_path):
 def test_a_single_set_has_no_names(tmp_path):
     path = save(tmp_path / "a.jsonl", range(30))
     prepared = prepare(ProblemSettings(train=(path,), held_out=10))
-    assert prepared.set_of_problem == ()
+    assert prepared.sets_of_problem == ()
     assert prepared.evaluation == prepare(ProblemSettings(train=path, held_out=10)).evaluation
     several = prepare(ProblemSettings(train=path, eval=("chains", "recall"), held_out=1))
-    assert several.set_of_problem == ("chains", "recall")
+    assert several.sets_of_problem == (("chains",), ("recall",))
 
 
 def test_a_set_that_overlaps_with_one_source_leaves_all_of_them(tmp_path):

@@ -71,6 +71,75 @@ def test_other_problems_settings_and_players(run: Path) -> None:
     assert silent["metrics"]["reward/team"]["value"] == 0
 
 
+def test_what_only_training_needs_is_not_checked(run: Path, tmp_path: Path) -> None:
+    """A run on a set that holds all of its training problems has nothing left to train on."""
+    config = json.loads((run / "config.json").read_text())
+    config["problems"] |= {"order": "adaptive", "limit": 4, "epoch_size": 2}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "final").symlink_to(run / "final")
+    train_file, larger = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    lines = [json.dumps({"question": f"{n} + 0 =", "answer": str(n)}) for n in range(9)]
+    train_file.write_text("\n".join(lines[:3]))
+    larger.write_text("\n".join(lines))
+    words = ("--problems.train", str(train_file), "--problems.eval", str(larger))
+    assert len(again(tmp_path, *words)["outcomes"][0]["problems"]) == 6  # --problems.held-out
+
+
+def save(path: Path, numbers: range, sign: str = "+") -> str:
+    rows = [{"question": f"{n} {sign} 0 =", "answer": str(n)} for n in numbers]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return str(path)
+
+
+@pytest.fixture
+def on_files(tmp_path: Path) -> tuple[Path, str, str]:
+    """A run, its file of training and its file of evaluation."""
+    path, mine = tmp_path / "run", save(tmp_path / "mine.jsonl", range(9))
+    yours = save(tmp_path / "yours.jsonl", range(9), "-")
+    words = ("--env", "solo", "--steps", "1", "--rollout.problems-per-step", "2", "--threads", "1")
+    words += ("--rollout.replicas", "2", "--eval.resamples", "5", "--run-dir", str(path))
+    words += ("--problems.held-out", "4")
+    assert train.main([*words, "--problems.train", mine, "--problems.eval", yours, "chains"]) == 0
+    return path, mine, yours
+
+
+def test_problems_that_have_changed_are_told(
+    on_files: tuple[Path, str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, mine, yours = on_files
+    changed = f"have changed since the run {run} began"
+
+    def said(*flags: str) -> str:
+        capsys.readouterr()
+        again(run, *flags)
+        return capsys.readouterr().out
+
+    # Other seeds of generators and other readings of columns are what the user asks for.
+    for flags in ((), ("--problems.eval", mine), ("--seed", "5"), ("--problems.eval", "recall")):
+        assert "changed" not in said(*flags)
+    save(Path(yours), range(9), "*")
+    sentence = f"the problems of {yours} {changed}: these figures are not comparable with its own"
+    assert sentence in said()
+    assert sentence in said("--seed", "5")
+    assert sentence in said("--problems.eval", yours)
+    assert "changed" not in said("--problems.eval", mine)
+    # The run learned from this file, so what is held out of it now may be what it learned.
+    save(Path(mine), range(1, 10))
+    sentence = (
+        f"the problems of {mine} {changed}, so that it may have trained on those held out now"
+    )
+    assert sentence in said("--problems.eval", mine)
+    reading = ("--problems.eval", yours, "--problems.answer-kind", "text")
+    assert "changed" not in said(*reading)
+    both = said("--problems.eval", mine, yours)
+    assert both.count("have changed since") == 2
+    for damage in ("", "[]", '{"problems": 3}'):
+        (run / "environment.json").write_text(damage)
+        assert "changed" not in said()
+    (run / "environment.json").unlink()
+    assert "changed" not in said()
+
+
 def test_another_environment(run: Path) -> None:
     result = again(run, "--env", "coterie.envs.solo:SoloEnv", "--problems.held-out", "4")
     assert "reward/solver" in result["metrics"]
@@ -84,6 +153,12 @@ def test_another_environment(run: Path) -> None:
         (["--steps", "3", "--learner.lr", "1"], "trains nothing; leave out --learner.lr --steps"),
         (["--no-episodes-log"], "leave out --no-episodes-log"),
         (["--algo", "grpo", "--train-role", "bob"], "leave out --algo --train-role"),
+        (["--problems.order", "adaptive"], "trains nothing; leave out --problems.order"),
+        (
+            ["--problems.epoch_size=3", "--problems.limit", "2", "--problems.no-decontaminate"],
+            "leave out --problems.epoch_size --problems.limit --problems.no-decontaminate",
+        ),
+        (["--eval.no-enabled", "--eval.every", "2"], "leave out --eval.every --eval.no-enabled"),
         (["--samples", "0"], "--samples is 0; it must be at least 1"),
         (["--problems.eval", "nope"], "unknown problems"),
         (["--engine", "local", "--env.rounds", "0"], "--env.rounds"),

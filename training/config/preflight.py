@@ -28,6 +28,7 @@ from coterie.envs.registry import ask
 from coterie.envs.tools import offered_tools
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_human
+from coterie.problems.opening import is_here
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
@@ -129,6 +130,17 @@ def open_problems(settings: TrainSettings) -> PreparedProblems:
     )
     check_graders(settings.scoring, (*problems.evaluation, *training))
     return problems
+
+
+def open_problems_here(settings: TrainSettings) -> PreparedProblems | None:
+    """:func:`open_problems` if all sources are on this machine; else only check their names.
+
+    Raises:
+        UserError: as for :func:`open_problems`.
+    """
+    here = [is_here(text, "train") for text in settings.problems.sources]
+    here += [is_here(text, "eval") for text in settings.problems.evaluated]
+    return open_problems(settings) if all(here) else None
 
 
 def _check_folder(resume: Path | None, run: RunSettings) -> None:

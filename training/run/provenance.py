@@ -1,7 +1,8 @@
 """``environment.json``: where a run comes from, and whether that is still so when it is resumed.
 
 It holds time, command, commit, packages and machine, and checksums of models, problems and
-plug-ins. Models and problems must be the same on ``--resume``; changed plug-ins are reported.
+plug-ins. Models and problems must be the same on ``--resume``; changed plug-ins are reported, and
+so are changed problems by ``--evaluate``.
 """
 
 import importlib.util
@@ -24,6 +25,8 @@ from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.cli import plugins
 from coterie.datatypes import UserError, user_path
+from coterie.problems.opening import is_generator, names_file
+from coterie.problems.prepare import ProblemSettings, columns_of, fingerprint_of
 from coterie.training.run.directory import RunDirectory
 
 ENVIRONMENT = "environment.json"
@@ -84,6 +87,50 @@ def check_unchanged(
             f"{changed[0]} has changed since the run {run.path} began; restore it, or start a new "
             "run with another --run-dir"
         )
+
+
+def report_changed_problems(
+    run: RunDirectory,
+    before: ProblemSettings,
+    now: ProblemSettings,
+    digests: Mapping[str, str],
+    tell: Callable[[str], None],
+) -> None:
+    """Report evaluation sets whose problems are not those that the run began with.
+
+    Generators are left out, whose problems depend on the seed, and so are all sets if columns are
+    read in another way.
+
+    Args:
+        run: a finished run.
+        before: its settings.
+        now: the settings of an evaluation.
+        digests: its fingerprints, as :class:`coterie.problems.prepare.HeldOut` has them.
+        tell: shows a sentence.
+    """
+    if columns_of(before) != columns_of(now) or before.choice_seed != now.choice_seed:
+        return
+    stored = _stored_digests(run)
+    for text in now.evaluated:
+        digest = fingerprint_of("eval", text, now.evaluated, digests)
+        then = fingerprint_of("eval", text, before.evaluated, stored)
+        if then is None and names_file(text):
+            then = fingerprint_of("train", text, before.sources, stored)
+        if then in (None, digest) or is_generator(text.partition("?")[0]):
+            continue
+        follows = ": these figures are not comparable with its own"
+        if text in before.sources:
+            follows = ", so that it may have trained on those held out now"
+        tell(f"the problems of {text} have changed since the run {run.path} began{follows}")
+
+
+def _stored_digests(run: RunDirectory) -> Mapping[str, str]:
+    """Source -> its fingerprint when the run began; empty if it is not known."""
+    try:
+        before: Any = run.read_json(ENVIRONMENT)
+        return {str(name): str(digest) for name, digest in before["problems"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def report_changed_plugins(run: RunDirectory, tell: Callable[[str], None]) -> None:

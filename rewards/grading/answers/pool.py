@@ -50,6 +50,14 @@ class Program:
     """What to try where it does not start."""
 
 
+def is_object(line: str) -> bool:
+    """Whether a line is one JSON object."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
 FORMULAS = Program(
     "the worker for formulas",
     # -P keeps the modules beside the file, such as `values`, off its import path.
@@ -184,6 +192,11 @@ class WorkerPool:
                 selector.unregister(worker.replies)
                 self._workers.remove(worker)
                 worker.kill()
+
+            for selected, _ in selector.select(0):
+                # What an idle worker says answers no question, and must not answer the next one.
+                if cast(_Worker, selected.data).ready:
+                    replace(cast(_Worker, selected.data))
 
             while todo or any(worker.job is not None for worker in self._workers):
                 # A start costs as much as many comparisons: share the work only if there is enough.

@@ -9,7 +9,16 @@ from coterie import envs
 from coterie.datatypes import Episode, Problem, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.eapo_consultation import EapoConsultationSettings
-from coterie.envs.eapo_consultation.evaluation import estimate, examine, further, headline, rows
+from coterie.envs.eapo_consultation.evaluation import (
+    EVALUATION,
+    estimate,
+    examine,
+    further,
+    headline,
+    rows,
+)
+from coterie.evaluation import by_set
+from coterie.evaluation.by_set import with_sets
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, tasks_for
 
@@ -74,26 +83,52 @@ def test_each_of_several_sets_has_figures_of_its_own() -> None:
     measured = outcomes([[1, 1], [1, 0], [0, 0]], [[0, 0]] * 3, [[0, 0]] * 3)
     measured["alone"]["f1"] = [[1.0, 1.0], [0.5, 0.5], [0.0, 1.0]]
     assert not any("aime" in name for name in estimate(measured, 20, 0))
-    measured["problems"] = ["aime24-test:0", "aime24-test:1", "reference:0"]
+    measured = with_sets(measured, [["aime24"], ["aime24"], ["reference"]])
     metrics = estimate(measured, 200, 0)
     value = {name: metric.value for name, metric in metrics.items()}
     assert value["avg@n/alone"] == pytest.approx(0.5)
-    assert value["avg@n/alone/aime24-test"] == pytest.approx(0.75)
+    assert value["avg@n/alone/aime24"] == pytest.approx(0.75)
     assert value["avg@n/alone/reference"] == pytest.approx(0.0)
-    assert value["f1/alone/aime24-test"] == pytest.approx(0.75)
+    assert value["f1/alone/aime24"] == pytest.approx(0.75)
     assert value["f1/alone/reference"] == pytest.approx(0.5)
     # The paper's average is that of the sets: (.75 + .5) / 2.
     assert value["f1/alone/sets"] == pytest.approx(0.625)
     # Means of F1 are 1 and .5 in the one, and one in the other.
-    assert value["f1_var_between/alone/aime24-test"] == pytest.approx(0.0625)
+    assert value["f1_var_between/alone/aime24"] == pytest.approx(0.0625)
     assert value["f1_var_between/alone/reference"] == pytest.approx(0.0)
     # And so is its "Var": (.0625 + 0) / 2.
     assert value["f1_var_between/alone/sets"] == pytest.approx(0.03125)
-    assert metrics["f1/alone/aime24-test"].count == 2
+    assert metrics["f1/alone/aime24"].count == 2
     labels = {row.metric: row.label for row in further(metrics)}
-    assert labels["f1/alone/aime24-test"] == "Alone, F1, aime24-test"
+    assert labels["f1_var_between/alone/aime24"] == "Alone, F1, variance between, aime24"
     assert labels["f1/alone/sets"] == "Alone, F1, mean of the sets"
-    assert "avg@n/assisted/reference" not in labels
+
+
+def test_the_table_has_every_figure_of_which_more_is_better_for_each_set() -> None:
+    right = [[1.0] * 4, [1.0, 0.0, 0.0, 0.0], [0.0] * 4]
+    told = [[1.0] * 4, [1.0, 1.0, 0.0, 0.0], [0.0] * 4]
+    sets = [["a"], ["a", "b"], ["b"]]
+    metrics = by_set.estimate(EVALUATION, with_sets(outcomes(right, right, told), sets), 20, 0)
+    value = {name: metric.value for name, metric in metrics.items()}
+    # Means 1 and .25 in a, .25 and 0 in b.
+    assert value["sets/a/avg@n/alone"] == value["avg@n/alone/a"] == 0.625
+    assert value["sets/b/avg@n/alone"] == value["avg@n/alone/b"] == 0.125
+    assert value["sets/b/pass@4/alone"] == 0.5
+    # Told in six conversations of a, of which five are right; in two of b, of which one is.
+    assert value["sets/a/right_if_told"] == pytest.approx(5 / 6)
+    assert value["sets/b/right_if_told"] == pytest.approx(1 / 2)
+    labels = [row.label for row in EVALUATION.table(("policy", "expert"), metrics)]
+    assert len(labels) == len({*labels})
+    for title in (
+        "Alone, avg@n",
+        "Alone, Pass@4",
+        "Alone, F1",
+        "With experts, avg@n",
+        "Right, answer in a reply",
+        "Right, answer in no reply",
+    ):
+        place = labels.index(title)
+        assert labels[place : place + 3] == [title, f"{title}, a", f"{title}, b"]
 
 
 def test_coin_flips_vary_within_problems() -> None:

@@ -328,6 +328,50 @@ def test_mistakes(given: tuple[str, ...], said: str, capsys: pytest.CaptureFixtu
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("a.jsonl", "./a.jsonl"), "names the same problems as a.jsonl and as ./a.jsonl"),
+        (("a.jsonl=1000", "b.jsonl=1"), "has none of b.jsonl: raise its weight"),
+        (("a.jsonl", "chains", "--problems.order", "adaptive"), "chains generates new ones"),
+        (("a.jsonl", "math500"), "math500 has no split to train on"),
+        (("a.jsonl", "gsm8k?splitt=test"), "gsm8k has no option 'splitt'"),
+        (("a.jsonl", "gsm9k"), "did you mean 'gsm8k'?"),
+        (("a.jsonl", "--problems.held-out", "9"), "leaves none to train on"),
+        (("a.jsonl", "--problems.eval", "math500=2"), "evaluation sets have no weights"),
+    ],
+)
+def test_problems_that_a_run_refuses_have_no_plan(
+    given: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: Any, refused: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    for name, sign in (("a", "+"), ("b", "-")):
+        rows = [{"question": f"{n} {sign} 0 =", "answer": str(n)} for n in range(9)]
+        Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    held_out = () if "--problems.held-out" in given else ("--problems.held-out", "2")
+    assert said in refused(train.main, "--plan", "--problems.train", *given, *held_out)
+
+
+def test_problems_that_lie_elsewhere_are_planned_unread(
+    tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COTERIE_DATA", raising=False)
+    evaluations = "2 evaluations of {} problems"
+    unknown = "evaluations are not planned"
+    where = ("--problems.train", "chains", "--problems.eval", "a.jsonl", "gsm8k")
+    assert train.main(["--plan", *where, "--card", "24"]) == 0
+    assert unknown in capsys.readouterr().out
+    rows = [{"question": f"{n} + 0 =", "answer": str(n)} for n in range(9)]
+    Path("a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert train.main(["--plan", *where, "--card", "24"]) == 0
+    assert unknown in capsys.readouterr().out
+    # What is here is read, and counted.
+    assert train.main(["--plan", *where[:-1], "--card", "24"]) == 0
+    assert evaluations.format(9) in capsys.readouterr().out
+
+
 def test_a_configuration_that_means_nothing_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

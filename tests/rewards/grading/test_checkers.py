@@ -44,6 +44,12 @@ def array(answer, problem):
     import numpy
     return numpy.float32(0.25) if answer == "a" else numpy.bool_(True)
 
+def twins(answer, problem):
+    import os
+    if os.fork() == 0:
+        time.sleep(0.05)
+    return answer == problem.gold
+
 NUMBER = 3
 '''
 
@@ -95,6 +101,15 @@ def test_a_function_gets_the_response_after_its_thinking_and_the_whole_problem(
 def test_numbers_of_arrays_count(own: Callable[..., ProcessChecker]) -> None:
     verdicts = own("array")([(text, Problem("p", "?", "4")) for text in "ab"])
     assert [verdict.credit for verdict in verdicts] == [0.25, 1.0]
+
+
+def test_a_child_that_a_checker_forks_answers_no_question(
+    own: Callable[..., ProcessChecker],
+) -> None:
+    checker = own("twins", deadline_s=20.0)
+    for texts in ("abab", "bab", "a", "bba"):
+        verdicts = checker([(text, Problem("p", "?", "a", "text")) for text in texts])
+        assert [verdict.correct for verdict in verdicts] == [text == "a" for text in texts]
 
 
 def test_faults_are_wrong_answers_and_others_go_on(own: Callable[..., ProcessChecker]) -> None:
