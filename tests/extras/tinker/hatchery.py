@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -35,6 +36,8 @@ class Hatchery:
     """A server in a thread of this process, so that tests can look at its adapters."""
 
     models: list[str]
+    folder: Path | None = None
+    """Where it stores its states; None: in memory."""
     workers: list[Any] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     url: str = ""
@@ -88,6 +91,12 @@ class Hatchery:
         from hatchery.core.worker import GPUWorker
 
         config = _build_config(KEY)
+        if self.folder is not None:
+            from hatchery.core.backends.metadata.sqlite import SQLiteMetadataStore
+            from hatchery.core.backends.object_store.local import LocalObjectStore
+
+            config.objects = LocalObjectStore(str(self.folder / "objects"))
+            config.metadata = SQLiteMetadataStore(str(self.folder / "metadata.sqlite"))
         set_config(config)
         app = create_app(config=config)
         await config.metadata.initialize()
@@ -132,6 +141,7 @@ class Hatchery:
         await serving
         for task in tasks:
             task.cancel()
+        await config.metadata.close()
 
     def _with_faults(self, app: Any) -> Any:
         async def answer(scope: Any, receive: Any, send: Any) -> None:

@@ -3,6 +3,10 @@
 import json
 import random
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,7 +36,9 @@ SMALL = (
 
 @pytest.fixture
 def play(server: Hatchery, capfd: pytest.CaptureFixture[str]) -> Play:
-    def run(path: Path, *flags: str, env: str = "core-teaching") -> tuple[int, str]:
+    def run(
+        path: Path, *flags: str, env: str = "core-teaching", server: Hatchery = server
+    ) -> tuple[int, str]:
         """(exit code, what was shown) of a new run, or of one that goes on."""
         begin = ("--env", env, "--algo", "gspo", "--engine", "tinker", "--run-dir", str(path))
         begin = (*begin, "--tinker.url", server.url, *(SMALL if env == "core-teaching" else ()))
@@ -160,6 +166,44 @@ def test_a_server_that_stays_away_leaves_a_saved_state(
     code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "60")
     assert code == 0, shown
     assert [line["step"] for line in metrics(run)] == [1, 2]
+
+
+def test_a_killed_command_resumes(server, play, tmp_path) -> None:
+    run = tmp_path / "run"
+    begin = ["--env", "core-teaching", "--algo", "gspo", "--engine", "tinker", *SMALL]
+    begin += ["--tinker.url", server.url, "--run-dir", str(run), "--steps", "90"]
+    words = [sys.executable, "-m", "coterie.train", *begin, "--eval.no-enabled"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+        while command.poll() is None and not (run / "checkpoints/step-000002").is_dir():
+            time.sleep(0.1)
+        command.send_signal(signal.SIGKILL)
+    done = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
+    assert 2 <= done < 90
+    code, shown = play(run, "--resume", str(run), "--steps", str(done + 1))
+    assert code == 0, shown
+    assert [line["step"] for line in metrics(run)] == list(range(1, done + 2))
+    assert learned(run, done + 1)["bob"]["version"] == done + 1
+
+
+def test_a_server_that_starts_again_has_its_states(play, server, tmp_path) -> None:
+    run = tmp_path / "run"
+    first = Hatchery(server.models, tmp_path / "server").start()
+    url = ("--tinker.url", first.url)
+    try:
+        code, shown = play(run, "--steps", "2", "--eval.no-enabled", server=first)
+        assert code == 0, shown
+    finally:
+        first.stop()
+    code, shown = play(run, "--resume", str(run), "--steps", "3")
+    assert code == 2
+    assert "no server answers" in shown
+    again = Hatchery(server.models, tmp_path / "server").start(int(first.url.rpartition(":")[2]))
+    try:
+        code, shown = play(run, "--resume", str(run), "--steps", "3", *url)
+    finally:
+        again.stop()
+    assert code == 0, shown
+    assert learned(run, 3)["alice"]["version"] == 3
 
 
 def test_a_server_that_has_forgotten_its_states_is_named(play, server, tmp_path) -> None:
