@@ -115,6 +115,36 @@ def test_other_environments(env, flags, play, tmp_path) -> None:
     assert len(metrics(tmp_path / "run")) == 1
 
 
+PROGRAM = """
+import httpx2
+
+
+async def run(endpoints, problem):
+    headers = {"authorization": f"Bearer {endpoints.api_key}"}
+    async with httpx2.AsyncClient(base_url=endpoints.base_url, headers=headers) as client:
+        message = {"role": "user", "content": f"Question: {problem.question}\\nAnswer:"}
+        body = {"model": "alice", "messages": [message], "stop": ["="]}
+        reply = await client.post("/chat/completions", json=body)
+        return reply.json()["choices"][0]["message"]["content"]
+"""
+
+
+def test_a_program_behind_the_gateway(play, tmp_path, monkeypatch) -> None:
+    (tmp_path / "a_program_of_tinker.py").write_text(PROGRAM)
+    monkeypatch.syspath_prepend(tmp_path)
+    run = tmp_path / "run"
+    code, shown = play(
+        run,
+        *("--roles", "alice", "--env.max-new-tokens", "16", "--steps", "1"),
+        *("--rollout.problems-per-step", "2", "--eval.no-enabled"),
+        env="harness:a_program_of_tinker:run",
+    )
+    assert code == 0, shown
+    (episode, *_) = (json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines())
+    (row, *_) = episode["trajectories"]
+    assert row["finish"] in (["stop"], ["eos"])
+
+
 def test_the_next_step_is_sampled_meanwhile(play, tmp_path) -> None:
     run = tmp_path / "run"
     code, shown = play(run, "--steps", "3", "--rollout.overlap", "--eval.no-enabled")
