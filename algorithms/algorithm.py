@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Interval
 
 from coterie.cli.plugins import Plugins, load
-from coterie.datatypes import Trajectory, UserError, Validated, refuse
+from coterie.datatypes import Trajectory, UserError, Validated, refuse, unvalidated
 from coterie.datatypes.validation import Share
 
 
@@ -134,6 +134,12 @@ class Distillation(Validated):
                 "algo.distillation.no-rewards leaves nothing to learn from without "
                 "algo.distillation.beta, such as 1",
             ),
+            (
+                not self.rewards and 0 < self.fade < 1,
+                "algo.distillation.no-rewards leaves nothing to learn from once "
+                f"algo.distillation.fade {self.fade:g} has brought beta to 0; leave out one of the "
+                "two, or let beta fall over the whole run, algo.distillation.fade 1",
+            ),
         )
 
     @property
@@ -146,10 +152,11 @@ class Distillation(Validated):
         return self.beta > 0 and (bool(self.teacher) or row.reread_after is not None)
 
     def after(self, done: float) -> "Distillation":
-        """These settings, with ``beta`` as it is once the share ``done`` of the run is over; those
-        that are off once it is 0."""
+        """These settings, with ``beta`` as it is once the share ``done`` of the run is over."""
         left = max(0.0, 1 - done / self.fade) if self.fade else 1.0
-        return replace(self, beta=self.beta * left) if left else Distillation()
+        # check() refuses settings that never do anything; these did until beta fell to 0.
+        with unvalidated():
+            return replace(self, beta=self.beta * left)
 
 
 @dataclass(frozen=True)
