@@ -12,7 +12,7 @@ from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import shown_to_teacher, teacher_models, teacher_seats
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes import Policy, Reading, TokenCodec, Trajectory
+from coterie.datatypes import Policy, Reading, TokenCodec, Trajectory, named_below
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy, human
 from coterie.experts.naming import is_player
@@ -84,7 +84,9 @@ class Team:
                 settings.likeliest,
                 self.codecs[role].vocab_size,
             )
-            read = await self.backend.read(seat, list(shown.values()), request) if shown else []
+            own = f"--agents.{role}.algo." if role in self.learning.algorithms else "--algo."
+            with named_below(own):
+                read = await self.backend.read(seat, list(shown.values()), request) if shown else []
             pairs = zip(shown, read, strict=True)
             readings |= {index: reading for index, reading in pairs if reading is not None}
         return readings

@@ -124,8 +124,9 @@ class TrainSettings:
         algo = self.algo
         if self.choice.algo in ALGORITHMS and not algo.advantage:
             return ""
+        by_teacher = "distillation from a teacher" if algo.distillation.teacher else ""
         parts = {
-            "peer distillation": ("distillation.beta", algo.distillation.beta),
+            by_teacher or "peer distillation": ("distillation.beta", algo.distillation.beta),
             "a KL penalty": ("kl-coefficient", algo.kl_coefficient),
             "a KL penalty in the reward": ("kl-in-reward", algo.kl_in_reward),
             "an entropy bonus": ("entropy-coefficient", algo.entropy_coefficient),
