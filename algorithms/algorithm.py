@@ -143,9 +143,14 @@ class Distillation(Validated):
         )
 
     @property
+    def from_itself(self) -> bool:
+        """Whether the role's own weights read, after another context."""
+        return self.beta > 0 and not self.teacher
+
+    @property
     def averages(self) -> bool:
         """Whether the reader is a moving average of the role's weights."""
-        return self.beta > 0 and not self.teacher and self.reader == "average"
+        return self.from_itself and self.reader == "average"
 
     def reads(self, row: Trajectory) -> bool:
         """Whether the reader reads ``row``."""

@@ -9,6 +9,8 @@ from safetensors.numpy import load_file
 
 from coterie.agents.models.loading import load_team
 from coterie.agents.models.spec import ModelSpec
+from coterie.cli.command_line import parse
+from coterie.datatypes import UserError
 from coterie.train import main
 from coterie.training.config import preflight
 
@@ -81,6 +83,17 @@ def test_a_teacher_that_has_changed_is_not_resumed(
     (own / "config.json").write_text(text + "\n")
     assert main(["--resume", str(run), "--steps", "2"]) == 2
     assert "config.json of solver|teacher's model has changed" in capfd.readouterr().err
+
+
+def test_the_device_of_a_teacher_in_another_process_is_not_looked_for_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    flags = (*FLAGS, "--algo.distillation.teacher", "tiny:alice", "--agents.solver.device", "cuda")
+    preflight.preflight(parse([*flags, "--agents.solver.engine-replicas", "1"]))
+    with pytest.raises(UserError, match="there is no device 'cuda' here"):
+        preflight.preflight(parse(flags))
 
 
 @pytest.mark.parametrize(
