@@ -148,13 +148,18 @@ class Distillation(Validated):
         return self.beta > 0 and not self.teacher
 
     @property
+    def teaches(self) -> bool:
+        """Whether a teacher reads."""
+        return self.beta > 0 and bool(self.teacher)
+
+    @property
     def averages(self) -> bool:
         """Whether the reader is a moving average of the role's weights."""
         return self.from_itself and self.reader == "average"
 
     def reads(self, row: Trajectory) -> bool:
         """Whether the reader reads ``row``."""
-        return self.beta > 0 and (bool(self.teacher) or row.reread_after is not None)
+        return self.teaches or (self.from_itself and row.reread_after is not None)
 
     def after(self, done: float) -> "Distillation":
         """These settings, with ``beta`` as it is once the share ``done`` of the run is over."""
@@ -306,6 +311,12 @@ class Algorithm(Validated):
                 "algo.dynamic-sampling",
             ),
         ]
+
+    def after(self, done: float) -> "Algorithm":
+        """This algorithm once the share ``done`` of the run is over
+        (:meth:`Distillation.after`)."""
+        with unvalidated():
+            return replace(self, distillation=self.distillation.after(done))
 
     @property
     def needs_reference(self) -> bool:

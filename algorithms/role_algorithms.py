@@ -25,6 +25,11 @@ class RoleAlgorithms:
         """The algorithm of ``role``."""
         return self.by_role.get(role, self.usual)
 
+    def after(self, done: float) -> "RoleAlgorithms":
+        """These algorithms once the share ``done`` of the run is over."""
+        own = {role: algorithm.after(done) for role, algorithm in self.by_role.items()}
+        return RoleAlgorithms(self.usual.after(done), own)
+
     def at(self, role: str) -> str:
         """What the flags of the algorithm of ``role`` begin with."""
         return f"--agents.{role}.algo." if role in self.by_role else "--algo."
@@ -35,11 +40,6 @@ class RoleAlgorithms:
         value = attrgetter(setting.replace("-", "_"))
         at = self.at(role) if value(self.of(role)) != value(self.usual) else "--algo."
         return f"{at}{setting}"
-
-    @property
-    def distils(self) -> bool:
-        """Whether any of them distils, so that traces are read."""
-        return any(a.distillation.beta > 0 for a in (self.usual, *self.by_role.values()))
 
 
 def assign_credit_by_role(

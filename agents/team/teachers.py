@@ -113,7 +113,7 @@ def check_teachers(agents: Mapping[str, AgentSettings], algorithms: RoleAlgorith
         flag = f"{algorithms.flag(role, 'distillation.teacher')} {taught[role]}"
         if seat in models:
             _check_model(models[seat], flag)
-        _check_pair(role, agents[role], (agents | models)[seat], flag)
+        _check_pair(role, agents[role], {**agents, **models}[seat], flag)
 
 
 def _check_model(teacher: AgentSettings, flag: str) -> None:
@@ -149,7 +149,10 @@ def _check_pair(role: str, pupil: AgentSettings, teacher: AgentSettings, flag: s
 def shown_to_teacher(
     rows: Sequence[Trajectory], role: str, distillation: Distillation
 ) -> Iterator[tuple[int, Trajectory]]:
-    """Yield (index, row in the context in which the teacher reads it) for the rows of a role."""
+    """Yield (index, row in the context in which the teacher reads it) for the rows from which a
+    role learns."""
     for index, row in enumerate(rows):
         if row.role == role and row.trainable and distillation.reads(row):
-            yield index, row.as_learned().as_reread()
+            shown = row.as_learned().as_reread()
+            if shown.trainable:
+                yield index, shown

@@ -66,17 +66,18 @@ class Team:
         finally:
             await self.aclose()
 
-    async def read(self, rows: Sequence[Trajectory], step: int) -> dict[int, Reading]:
-        """Return index of a row -> the probabilities of its tokens by the teacher of its role.
+    async def read(self, rows: Sequence[Trajectory], step: int) -> dict[int, Reading | None]:
+        """Return index of a row -> the probabilities of its tokens by the teacher of its role; None
+        if the teacher cannot read the row. Rows that nobody should read are left out.
 
         Args:
             rows: of a step.
             step: its number; a teacher whose weight has faded to 0 reads nothing.
         """
-        readings: dict[int, Reading] = {}
+        readings: dict[int, Reading | None] = {}
         for role, seat in self.teachers.items():
             assert self.learning is not None, "only roles that learn have a teacher"
-            done = (step - 1) / self.learning.total_steps
+            done = self.learning.done_before(step)
             settings = self.learning.algorithm_of(role).distillation.after(done)
             shown = dict(shown_to_teacher(rows, role, settings))
             request = ReadRequest(
@@ -87,8 +88,7 @@ class Team:
             own = f"--agents.{role}.algo." if role in self.learning.algorithms else "--algo."
             with named_below(own):
                 read = await self.backend.read(seat, list(shown.values()), request) if shown else []
-            pairs = zip(shown, read, strict=True)
-            readings |= {index: reading for index, reading in pairs if reading is not None}
+            readings |= zip(shown, read, strict=True)
         return readings
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:

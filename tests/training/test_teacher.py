@@ -52,6 +52,31 @@ def test_the_role_comes_closer_to_its_teacher(teacher: str, tmp_path: Path) -> N
         assert step["learner/solver/distillation/rows"] == 1
 
 
+def test_a_teacher_of_one_role_leaves_the_other_its_steps(tmp_path: Path) -> None:
+    """DAPO, in which alice has a teacher in the first half of the run."""
+    flags = (
+        *("--env", "core-teaching", "--algo", "dapo", "--rollout.problems-per-step", "3"),
+        *("--problems.train", PROBLEMS, "--eval.no-enabled", "--env.k-hinted", "0"),
+        *("--env.reread", "none", "--algo.distillation.beta", "0", "--steps", "4"),
+    )
+    own = {"beta": "1", "teacher": "tiny:alice", "fade": "0.5"}
+    for name, value in own.items():
+        flags += (f"--agents.alice.algo.distillation.{name}", value)
+    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
+    for step in metrics(tmp_path / "run"):
+        rows = [step.get(f"learner/{role}/rows", 0) for role in ("alice", "bob")]
+        filled = step["rollout/rounds"] < 10
+        if step["step"] <= 2:
+            # Three problems, three traces of a role each.
+            assert rows[0] == 9
+            assert rows[1] == 9 or not filled
+            assert (step["credit/teacher_unread"], step["credit/teacher_tokens"] > 0) == (0, True)
+        else:
+            # A problem counts whichever role it informs.
+            assert 9 <= sum(rows) <= 18 or not filled
+            assert "credit/teacher_tokens" not in step
+
+
 def test_a_resumed_run_is_the_uninterrupted_one(teacher: str, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--algo.distillation.likeliest", "8")

@@ -159,25 +159,30 @@ async def test_readings_are_the_teachers_own_probabilities(likeliest: int, near)
         # Read after the context that the environment names, and only where something is learned.
         row([5, 6, 7, 8, 9], 2, reread_after=np.array([11, 12, 13]), untrained=((2, 3),)),
         row([5, 6, 7], 0),  # a first token cannot be scored
+        # Nobody learns from these.
         row([5, 6, 7], 1, status="failed"),
+        row([5, 6, 7], 1, untrained=((1, 3),)),
+        row([5] * 4097, 1),  # longer than the context
     ]
     readings = await team.read(rows, step=1)
-    assert sorted(readings) == [0, 1]
+    assert sorted(readings) == [0, 1, 2, 5]
+    assert readings[2] is readings[5] is None
     model = team.loaded["alice"].handle.module
     for index, tokens, first in ((0, [5, 6, 7, 8, 9], 2), (1, [11, 12, 13, 7, 8, 9], 4)):
         with torch.no_grad():
             logits = model(torch.tensor([tokens])).logits[0] / 0.5
         logp = logits.log_softmax(-1)[first - 1 : -1]
         expected = logp[torch.arange(len(tokens) - first), torch.tensor(tokens[first:])]
-        near(readings[index].logp_N, expected, passes=4)
+        reading = readings[index]
+        assert reading is not None
+        near(reading.logp_N, expected, passes=4)
         if likeliest:
             top = logp.topk(3)
-            ids_NK = readings[index].ids_NK
-            assert ids_NK is not None
-            assert ids_NK.tolist() == top.indices.tolist()
-            near(readings[index].logp_NK, top.values, passes=4)
+            assert reading.ids_NK is not None
+            assert reading.ids_NK.tolist() == top.indices.tolist()
+            near(reading.logp_NK, top.values, passes=4)
         else:
-            assert readings[index].ids_NK is None
+            assert reading.ids_NK is None
     await team.aclose()
 
 
