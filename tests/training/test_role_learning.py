@@ -260,3 +260,44 @@ def test_rereading_is_of_the_roles_that_learn_from_it() -> None:
         UserError, match=r"--env\.reread unsolved does nothing without --algo\.dist"
     ):
         preflight(parse([*off]))
+
+
+SOLO = ("--env", "solo", "--agents.solver.model", "tiny:alice", "--problems.train", "chains")
+OF_SOLVER = "--agents.solver.algo.distillation"
+
+
+@pytest.mark.parametrize(
+    ("flags", "flag"),
+    [
+        ((*SOLO, "--algo.distillation.fade", "0.5"), "--algo.distillation.fade"),
+        ((*SOLO, "--algo.distillation.likeliest", "8"), "--algo.distillation.likeliest"),
+        ((*SOLO, "--algo.distillation.bound", "3"), "--algo.distillation.bound"),
+        ((*SOLO, f"{OF_SOLVER}.fade", "0.5"), f"{OF_SOLVER}.fade"),
+        ((*SOLO, "--agents.solver.algo", "rloo", f"{OF_SOLVER}.bound", "3"), f"{OF_SOLVER}.bound"),
+        # The preset turns peer distillation off, and so does the flag; neither the fade.
+        (("--preset", "core-gated", "--algo.distillation.fade", "0.5"), "--algo.distillation.fade"),
+        (("--env.reread", "none", "--algo.distillation.beta", "0",
+          "--algo.distillation.likeliest", "8"), "--algo.distillation.likeliest"),
+    ],
+)  # fmt: skip
+def test_distillation_that_does_nothing_is_refused(flags: tuple[str, ...], flag: str) -> None:
+    beta = flag.rpartition(".")[0] + ".beta"
+    sentence = f"{flag} does nothing without {beta}, such as 1"
+    with pytest.raises(UserError, match=f"^{re.escape(sentence)}$"):
+        preflight(parse(flags))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        # Peer distillation with all of its settings is the default here.
+        ("--env.reread", "none", "--algo.distillation.beta", "0"),
+        ("--preset", "core-gated"),
+        ("--agents.bob.algo.distillation.beta", "0"),
+        ("--agents.bob.algo", "rloo", "--agents.bob.algo.distillation.beta", "0"),
+        # What the team says counts for the role that has a beta.
+        (*SOLO, "--algo.distillation.fade", "0.5", *TAUGHT, f"{OF_SOLVER}.beta", "1"),
+    ],
+)
+def test_defaults_and_what_a_role_uses_are_no_mistake(flags: tuple[str, ...]) -> None:
+    preflight(parse(flags))
