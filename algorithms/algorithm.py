@@ -114,6 +114,8 @@ class Distillation(Validated):
     teacher: str = ""
     """Model that reads in place of the role's own weights: a hub id, a checkpoint, a GGUF file or
     tiny:NAME. It needs the role's vocabulary."""
+    teacher_revision: str = ""
+    """The teacher's commit, tag or branch on the hub."""
     rewards: bool = True
     """Learn from rewards, too; without it only from what the reader adds."""
 
@@ -128,6 +130,11 @@ class Distillation(Validated):
                 bool(self.teacher) and own,
                 "algo.distillation.reader and decay are about the role's own weights; leave them "
                 "out, or algo.distillation.teacher",
+            ),
+            (
+                bool(self.teacher_revision) and not self.teacher,
+                "algo.distillation.teacher-revision is of no model; name it with "
+                "algo.distillation.teacher",
             ),
             (
                 not self.rewards and not self.beta,

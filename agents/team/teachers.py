@@ -3,12 +3,13 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from coterie.agents.models.context import context_of
 from coterie.agents.models.load_tokenizer import load_tokenizer
 from coterie.agents.models.locate import check_model
 from coterie.agents.models.number_format import number_format_of
-from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.model_specs import model_spec, pin_commits
 from coterie.agents.team.players import SEAT
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
@@ -31,30 +32,32 @@ def teacher_seats(
         algorithms: role -> its algorithm, for roles that learn.
     """
     seats: dict[str, str] = {}
-    apart: dict[str, str] = {}
+    apart: dict[tuple[str, str | None], str] = {}
     for role, algorithm in algorithms.items():
-        if teacher := algorithm.distillation.teacher:
-            pupil = agents[role]
-            played = (n for n, agent in agents.items() if _reads_as(agent, pupil, teacher))
-            seats[role] = next(played, "") or apart.setdefault(teacher, f"{role}{_TEACHER}")
+        if algorithm.distillation.teacher:
+            pupil, teacher = agents[role], _apart(agents[role], algorithm.distillation)
+            played = (name for name, agent in agents.items() if _reads_as(agent, teacher, pupil))
+            model = teacher.model, teacher.revision
+            seats[role] = next(played, "") or apart.setdefault(model, f"{role}{_TEACHER}")
     return seats
 
 
-def _reads_as(player: AgentSettings, pupil: AgentSettings, teacher: str) -> bool:
-    """Whether a role's model reads the rows of ``pupil`` as ``teacher`` does that plays no role.
+def _reads_as(player: AgentSettings, teacher: AgentSettings, pupil: AgentSettings) -> bool:
+    """Whether a role's model reads the rows of ``pupil`` as a ``teacher`` that plays no role.
 
     How the role is sampled, its chat template and its system message do not matter to a reader.
     """
-    if player.trained or player.model != teacher or player.revision is not None:
+    same_model = (player.model, player.revision) == (teacher.model, teacher.revision)
+    if player.trained or not same_model:
         return False
     whole = player.context is None or (pupil.context or math.inf) <= player.context
-    return whole and _computes_alike(player, _apart(pupil, teacher))
+    return whole and _computes_alike(player, teacher)
 
 
-def _computes_alike(player: AgentSettings, apart: AgentSettings) -> bool:
+def _computes_alike(player: AgentSettings, teacher: AgentSettings) -> bool:
     if player.dtype in ("auto", "nf4"):
-        return player.dtype == apart.dtype
-    formats = (number_format_of(model_spec(settings)).name for settings in (player, apart))
+        return player.dtype == teacher.dtype
+    formats = (number_format_of(model_spec(settings)).name for settings in (player, teacher))
     return next(formats) == next(formats)
 
 
@@ -73,16 +76,27 @@ def teacher_models(
     models: dict[str, AgentSettings] = {}
     for role, seat in teacher_seats(agents, algorithms).items():
         if seat not in agents:
-            teacher = algorithms[role].distillation.teacher
-            models.setdefault(seat, _apart(agents[role], teacher))
+            models.setdefault(seat, _apart(agents[role], algorithms[role].distillation))
     return models
 
 
-def _apart(pupil: AgentSettings, teacher: str) -> AgentSettings:
+def with_commit(algorithm: Algorithm) -> Algorithm:
+    """``algorithm``, whose teacher from the hub has its commit as revision, because branches
+    move."""
+    distillation = algorithm.distillation
+    if not distillation.teacher:
+        return algorithm
+    teacher = pin_commits({"": _apart(AgentSettings(""), distillation)})[""]
+    pinned = replace(distillation, teacher_revision=teacher.revision or "")
+    return replace(algorithm, distillation=pinned)
+
+
+def _apart(pupil: AgentSettings, distillation: Distillation) -> AgentSettings:
     """The settings of a teacher that plays no role. It reads tokens, so it needs no template."""
     return AgentSettings(
-        teacher,
+        distillation.teacher,
         trained=False,
+        revision=distillation.teacher_revision or None,
         chat="plain",
         device=pupil.device,
         engine_device=pupil.engine_device,

@@ -133,6 +133,8 @@ def test_two_roles_share_a_teacher() -> None:
     assert teacher_seats(agents, algorithms) == dict.fromkeys(agents, "alice|teacher")
     (teacher,) = teacher_models(agents, algorithms).values()
     assert (teacher.model, teacher.trained, teacher.device) == ("tiny:carol", False, "cpu")
+    algorithms["bob"] = taught_by("tiny:carol", teacher_revision="v1")
+    assert teacher_seats(agents, algorithms) == {role: f"{role}|teacher" for role in agents}
 
 
 @pytest.mark.parametrize(
