@@ -112,7 +112,9 @@ class TrainSettings:
     def headline(self) -> str:
         """The line that users see while torch is imported."""
         learners = [role for role, agent in self.agents.items() if agent.trained]
-        models = dict.fromkeys(agent.model for agent in self.agents.values())
+        taught_by = (algorithm.distillation.teacher for algorithm in self.learned_by.values())
+        played_by = (agent.model for agent in self.agents.values())
+        models = dict.fromkeys([*played_by, *filter(None, taught_by)])
         return (
             f"{self.choice.env} with {self.choice.algo}: training {', '.join(learners)}; "
             f"loading torch, then {', '.join(models)}"
