@@ -124,10 +124,10 @@ def check_teachers(agents: Mapping[str, AgentSettings], algorithms: RoleAlgorith
             )
     models = teacher_models(agents, learned)
     for role, seat in teacher_seats(agents, learned).items():
-        flag = f"{algorithms.flag(role, 'distillation.teacher')} {taught[role]}"
+        flag = algorithms.flag(role, "distillation.teacher")
         if seat in models:
             _check_model(models[seat], flag)
-        _check_pair(role, agents[role], {**agents, **models}[seat], flag)
+        _check_pair(role, agents[role], {**agents, **models}[seat], f"{flag} {taught[role]}")
 
 
 def _check_model(teacher: AgentSettings, flag: str) -> None:

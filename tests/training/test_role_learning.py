@@ -227,7 +227,7 @@ TAUGHT = ("--agents.solver.algo.distillation.teacher", "tiny:alice")
         (("--agents.solver.algo.distillation.teacher", "tiny:bob"),
          "--agents.solver.algo.distillation.teacher tiny:bob has another vocabulary"),
         (("--agents.solver.algo.distillation.teacher", "./nowhere"),
-         "--agents.solver.algo.distillation.teacher ./nowhere: no model folder"),
+         "--agents.solver.algo.distillation.teacher: no model folder './nowhere'"),
         ((*TAUGHT, "--agents.solver.algo.advantage", "no.module:f"),
          "--agents.solver.algo.advantage 'no.module:f'"),
         ((*TAUGHT, "--agents.solver.learner.moments", "8bit"),

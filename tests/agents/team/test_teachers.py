@@ -109,7 +109,9 @@ def test_a_run_is_no_teacher_but_its_models_are(tmp_path: Path) -> None:
     run = tmp_path / "run"
     (run / "final").mkdir(parents=True)
     (run / "config.json").write_text("{}")
-    with pytest.raises(UserError, match=rf"{run}: {run} is a run that has no model yet"):
+    with pytest.raises(
+        UserError, match=rf"^--algo.distillation.teacher: {run} is a run that has no model yet"
+    ):
         check_teachers({"alice": ALICE}, RoleAlgorithms(taught_by(str(run))))
     trained = copy_of_alice(run / "final" / "solver", 4096)
     with pytest.raises(UserError, match=f"is a run, which may have several models: name {trained}"):
