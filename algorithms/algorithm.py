@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Interval
 
 from coterie.cli.plugins import Plugins, load
-from coterie.datatypes import Trajectory, UserError, Validated, refuse
+from coterie.datatypes import Trajectory, UserError, Validated, refuse, unvalidated
 from coterie.datatypes.validation import Share
 
 
@@ -114,6 +114,8 @@ class Distillation(Validated):
     teacher: str = ""
     """Model that reads in place of the role's own weights: a hub id, a checkpoint, a GGUF file or
     tiny:NAME. It needs the role's vocabulary."""
+    teacher_revision: str = ""
+    """The teacher's commit, tag or branch on the hub."""
     rewards: bool = True
     """Learn from rewards, too; without it only from what the reader adds."""
 
@@ -130,26 +132,48 @@ class Distillation(Validated):
                 "out, or algo.distillation.teacher",
             ),
             (
+                bool(self.teacher_revision) and not self.teacher,
+                "algo.distillation.teacher-revision is of no model; name it with "
+                "algo.distillation.teacher",
+            ),
+            (
                 not self.rewards and not self.beta,
                 "algo.distillation.no-rewards leaves nothing to learn from without "
                 "algo.distillation.beta, such as 1",
             ),
+            (
+                not self.rewards and 0 < self.fade < 1,
+                "algo.distillation.no-rewards leaves nothing to learn from once "
+                f"algo.distillation.fade {self.fade:g} has brought beta to 0; leave out one of the "
+                "two, or let beta fall over the whole run, algo.distillation.fade 1",
+            ),
         )
+
+    @property
+    def from_itself(self) -> bool:
+        """Whether the role's own weights read, after another context."""
+        return self.beta > 0 and not self.teacher
+
+    @property
+    def teaches(self) -> bool:
+        """Whether a teacher reads."""
+        return self.beta > 0 and bool(self.teacher)
 
     @property
     def averages(self) -> bool:
         """Whether the reader is a moving average of the role's weights."""
-        return self.beta > 0 and not self.teacher and self.reader == "average"
+        return self.from_itself and self.reader == "average"
 
     def reads(self, row: Trajectory) -> bool:
         """Whether the reader reads ``row``."""
-        return self.beta > 0 and (bool(self.teacher) or row.reread_after is not None)
+        return self.teaches or (self.from_itself and row.reread_after is not None)
 
     def after(self, done: float) -> "Distillation":
-        """These settings, with ``beta`` as it is once the share ``done`` of the run is over; those
-        that are off once it is 0."""
+        """These settings, with ``beta`` as it is once the share ``done`` of the run is over."""
         left = max(0.0, 1 - done / self.fade) if self.fade else 1.0
-        return replace(self, beta=self.beta * left) if left else Distillation()
+        # check() refuses settings that never do anything; these did until beta fell to 0.
+        with unvalidated():
+            return replace(self, beta=self.beta * left)
 
 
 @dataclass(frozen=True)
@@ -294,6 +318,12 @@ class Algorithm(Validated):
                 "algo.dynamic-sampling",
             ),
         ]
+
+    def after(self, done: float) -> "Algorithm":
+        """This algorithm once the share ``done`` of the run is over
+        (:meth:`Distillation.after`)."""
+        with unvalidated():
+            return replace(self, distillation=self.distillation.after(done))
 
     @property
     def needs_reference(self) -> bool:

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from types import MappingProxyType
 
 import numpy as np
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.credit import Credit, assign_credit
-from coterie.datatypes import Trajectory
+from coterie.datatypes import Trajectory, named_below
 
 
 @dataclass(frozen=True)
@@ -24,17 +25,21 @@ class RoleAlgorithms:
         """The algorithm of ``role``."""
         return self.by_role.get(role, self.usual)
 
-    @property
-    def distils(self) -> bool:
-        """Whether any of them distils, so that traces are read."""
-        return any(a.distillation.beta > 0 for a in (self.usual, *self.by_role.values()))
+    def after(self, done: float) -> "RoleAlgorithms":
+        """These algorithms once the share ``done`` of the run is over."""
+        own = {role: algorithm.after(done) for role, algorithm in self.by_role.items()}
+        return RoleAlgorithms(self.usual.after(done), own)
 
-    @property
-    def self_distils(self) -> bool:
-        """Whether any of them distils without a teacher, so that traces are read again after
-        another context."""
-        settings = (a.distillation for a in (self.usual, *self.by_role.values()))
-        return any(each.beta > 0 and not each.teacher for each in settings)
+    def at(self, role: str) -> str:
+        """What the flags of the algorithm of ``role`` begin with."""
+        return f"--agents.{role}.algo." if role in self.by_role else "--algo."
+
+    def flag(self, role: str, setting: str) -> str:
+        """The flag that sets ``setting``, such as ``distillation.teacher``, for ``role``: the
+        team's, unless the role has another value."""
+        value = attrgetter(setting.replace("-", "_"))
+        at = self.at(role) if value(self.of(role)) != value(self.usual) else "--algo."
+        return f"{at}{setting}"
 
 
 def assign_credit_by_role(
@@ -51,12 +56,14 @@ def assign_credit_by_role(
     Arguments and errors as of :func:`coterie.algorithms.credit.assign_credit`.
     """
     if not algorithms.by_role:
-        return assign_credit(trajectories, key, algorithms.usual, averages)
+        with named_below("--algo."):
+            return assign_credit(trajectories, key, algorithms.usual, averages)
     role_B = [t.role for t in trajectories]
     advantage_B, stats, bonus = np.zeros(len(role_B)), dict[str, float](), {}
     averages_after = dict(averages)
     for role in dict.fromkeys(role_B):
-        credit = assign_credit(trajectories, key, algorithms.of(role), averages)
+        with named_below(algorithms.at(role)):
+            credit = assign_credit(trajectories, key, algorithms.of(role), averages)
         indices = [i for i, owner in enumerate(role_B) if owner == role]
         advantage_B[indices] = credit.advantage_B[indices]
         bonus |= {i: credit.turn_bonus[i] for i in indices if i in credit.turn_bonus}

@@ -28,7 +28,14 @@ from coterie.datatypes.policy import (
 )
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from coterie.datatypes.trajectory import Episode, Reading, Trajectory
-from coterie.datatypes.validation import Validated, check_fields, fits, unvalidated, validate
+from coterie.datatypes.validation import (
+    Validated,
+    check_fields,
+    fits,
+    named_below,
+    unvalidated,
+    validate,
+)
 
 __all__ = [
     "MOVES",
@@ -56,6 +63,7 @@ __all__ = [
     "join_or",
     "list_names",
     "listed_moves",
+    "named_below",
     "read_options",
     "reason_of",
     "refuse",

@@ -14,6 +14,7 @@ whole number below 2^31, which no run reaches; ``Le(math.inf)`` allows infinity.
 import dataclasses
 import math
 import operator
+import re
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ _WORDS = {
     NoneType: "null",
     Path: "a path",
 }
+_SECTION = re.compile(r"(--)?(agents\.\w+\.)?([a-z]+)?")
+"""The place of settings: whether they are flags, the role that they are of, their section."""
 _UNVALIDATED = ContextVar("unvalidated", default=False)
 
 
@@ -104,7 +107,42 @@ def validate(settings: Any, at: str = "") -> None:
             if dataclasses.is_dataclass(item) and not isinstance(item, type):
                 validate(item, path)
     if isinstance(settings, Validated):
-        settings.check()
+        with named_below(at):
+            settings.check()
+
+
+@contextmanager
+def named_below(at: str) -> Iterator[None]:
+    """Inside, errors name the settings of a section as they are written at ``at``.
+
+    A section's own sentences call its settings ``algo.scale``, and a role ROLE::
+
+        with named_below("--agents.bob.algo."):
+            raise UserError("set algo.scale")  # set --agents.bob.algo.scale
+
+    Args:
+        at: the section, as for :func:`validate`; without flags (``agents.bob.algo.``) names have no
+            ``--``.
+    """
+    try:
+        yield
+    except UserError as error:
+        sentence = _located(str(error), at)
+        if sentence == str(error):
+            raise
+        raise type(error)(sentence) from error.__cause__
+
+
+def _located(sentence: str, at: str) -> str:
+    match = _SECTION.match(at)
+    assert match is not None, "every part is optional"
+    dashes, role, section = match.groups(default="")
+    if role:
+        sentence = sentence.replace("agents.ROLE.", role)
+    if section:
+        own_name = rf"(?<![\w.-])(--)?{section}\.(?=[a-z])"
+        sentence = re.sub(own_name, f"{dashes}{role}{section}.", sentence)
+    return sentence
 
 
 def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None:

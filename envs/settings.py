@@ -32,15 +32,15 @@ def check_rereading(reread: str, run: Any, *, remedy: str) -> Iterator[tuple[boo
         run: all settings of a run.
         remedy: what has traces read again, as the message ends.
     """
-    distillation = run.algo.distillation
-    beta = distillation.beta
+    learned = {role: each.distillation for role, each in run.learned_by.items()}
+    idle = next((role for role, each in learned.items() if each.from_itself), "")
     yield (
-        reread == "none" and beta > 0 and not distillation.teacher,
-        "--algo.distillation.beta does nothing while no trace is read again; set it to 0, or "
-        f"{remedy}",
+        reread == "none" and bool(idle),
+        f"{run.algorithms.flag(idle, 'distillation.beta')} does nothing while no trace is read "
+        f"again; set it to 0, or {remedy}",
     )
     yield (
-        reread != "none" and beta == 0,
+        reread != "none" and not any(each.beta for each in learned.values()),
         f"--env.reread {reread} does nothing without --algo.distillation.beta, such as 1; without "
         "both: --env.reread none",
     )

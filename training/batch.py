@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.problems.curriculum import Played
+from coterie.training.dynamic_sampling import quotas
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,20 @@ class StepBatch:
     """The rows that are trained on: all trajectories, or those of informative groups."""
     rounds: int
     """Rounds of sampling: more than one only under dynamic sampling."""
-    readings: Mapping[int, Reading] = dataclasses.field(default_factory=dict)
-    """``id(row)`` -> the probabilities of its tokens by the teacher of its role."""
+    readings: Mapping[int, Reading | None] = dataclasses.field(default_factory=dict)
+    """``id(row)`` -> the probabilities of its tokens by the teacher of its role; None: it cannot
+    read the row."""
     stale: int = 0
     """Number of rows that were dropped because their weights were too old."""
+
+    @property
+    def readings_by_role(self) -> dict[str, list[Reading | None]]:
+        """Role -> what its teacher has read of each row that is trained on."""
+        by_role: dict[str, list[Reading | None]] = {}
+        for row in self.rows:
+            if id(row) in self.readings:
+                by_role.setdefault(row.role, []).append(self.readings[id(row)])
+        return by_role
 
     @property
     def played(self) -> list[Trajectory]:
@@ -42,53 +54,87 @@ class StepBatch:
         return [row for episode in self.episodes for row in episode.trajectories]
 
 
+Read = Callable[[Sequence[Trajectory]], Awaitable[Mapping[int, Reading | None]]]
+"""Rows -> index of a row -> the probabilities of its tokens by the teacher of its role
+(:meth:`coterie.agents.team.team.Team.read`)."""
+
+
 async def sample_batch(
     play: Callable[[int], Awaitable[list[Episode]]],
+    read: Read,
     algorithms: RoleAlgorithms,
     key: str,
     problems: int,
     learners: Collection[str],
 ) -> StepBatch:
-    """Play one step's problems; under dynamic sampling, until enough of them are informative.
+    """Play one step's problems, and have teachers read the rows; under dynamic sampling, until
+    enough problems are informative.
 
-    A group is informative if a role in it learns, and its rewards differ or a reader reads one of
-    its rows. Surplus problems are discarded, as are rows of frozen roles without a loss weight.
+    A group is informative if a role in it learns from rewards that differ, or from a row that a
+    reader reads. Roles that a teacher teaches and the others fill a step separately
+    (:func:`coterie.training.dynamic_sampling.quotas`). Surplus problems are discarded, as are rows
+    of frozen roles without a loss weight.
 
     Args:
         play: plays this number of the next problems.
-        algorithms: the usual one says whether sampling is dynamic, and how often it is repeated.
+        read: has teachers read rows.
+        algorithms: of this step; the usual one says whether sampling is dynamic, and how often it
+            is repeated.
         key: names the groups within which rewards are compared.
         problems: number of problems in a step.
         learners: roles that learn.
     """
-    algorithm = algorithms.usual
-    episodes: list[Episode] = []
-    rows: list[Trajectory] = []
-    step_problems: list[str] = []
+    algorithm, readings = algorithms.usual, dict[int, Reading | None]()
+    if not algorithm.dynamic_sampling:
+        episodes = [_penalise(episode, algorithms) for episode in await play(problems)]
+        rows = [row for _, row in _rows_to_compare(episodes, learners)]
+        await _read_into(readings, rows, read)
+        return StepBatch(episodes, rows, 1, readings)
+    episodes, rows = list[Episode](), list[Trajectory]()
+    taught, others = quotas(learners, algorithms, problems)
     rounds = 0
-    while rounds < (algorithm.max_generation_batches if algorithm.dynamic_sampling else 1):
+    while rounds < algorithm.max_generation_batches and (taught.left or others.left or not rounds):
         rounds += 1
         played = await play(algorithm.generation_batch or problems)
         penalised = [_penalise(episode, algorithms) for episode in played]
         episodes += penalised
         new = _rows_to_compare(penalised, learners)
-        if not algorithm.dynamic_sampling:
-            return StepBatch(episodes, [row for _, row in new], rounds)
         # Rewards before any penalty on length, as in DAPO's trainer.
-        informative = informative_groups(
-            [row for _, row in _rows_to_compare(played, learners)], key
-        )
-        informative |= {
-            row.groups[key] for _, row in new if algorithms.of(row.role).distillation.reads(row)
-        }
-        informative &= {row.groups[key] for _, row in new if row.trainable and row.role in learners}
-        chosen = [(problem, row) for problem, row in new if row.groups[key] in informative]
-        candidates = [*step_problems, *(problem for problem, _ in chosen)]
-        step_problems = list(dict.fromkeys(candidates))[:problems]
-        rows += [row for problem, row in chosen if problem in step_problems]
-        if len(step_problems) == problems:
-            break
-    return StepBatch(episodes, rows, rounds)
+        differ = informative_groups([row for _, row in _rows_to_compare(played, learners)], key)
+        informs = partial(_informs, algorithms, key, differ, readings)
+        groups = others.add(new, key, informs)
+        waiting = taught.of_interest(new)
+        while taught.left and waiting:
+            chosen, waiting = {*waiting[: taught.left]}, waiting[taught.left :]
+            part = [(problem, row) for problem, row in new if problem in chosen]
+            await _read_into(readings, [row for _, row in part], read)
+            groups |= taught.add(part, key, informs)
+        rows += [row for _, row in new if row.groups[key] in groups]
+    await _read_into(readings, rows, read)
+    return StepBatch(episodes, rows, rounds, readings)
+
+
+def _informs(
+    algorithms: RoleAlgorithms,
+    key: str,
+    differ: Collection[str],
+    readings: Mapping[int, Reading | None],
+    row: Trajectory,
+) -> bool:
+    """Whether its role learns something from ``row``; ``differ``: groups with different rewards."""
+    distillation = algorithms.of(row.role).distillation
+    if distillation.rewards and row.groups[key] in differ:
+        return True
+    return readings.get(id(row)) is not None if distillation.teaches else distillation.reads(row)
+
+
+async def _read_into(
+    readings: dict[int, Reading | None], rows: Sequence[Trajectory], read: Read
+) -> None:
+    """Add to ``readings``, by ``id(row)``, those of rows that nobody has read yet."""
+    new = [row for row in rows if id(row) not in readings]
+    found = await read(new)
+    readings.update({id(new[index]): reading for index, reading in found.items()})
 
 
 def _rows_to_compare(
@@ -189,8 +235,8 @@ def rows_of(
         if index in credit.turn_bonus
     }
     rows = [
-        dataclasses.replace(row, reading=batch.readings[id(row)])
-        if id(row) in batch.readings
+        dataclasses.replace(row, reading=reading)
+        if (reading := batch.readings.get(id(row))) is not None
         else row
         for row in (batch.rows[index] for index in indices)
     ]

@@ -15,6 +15,7 @@ from coterie.agents.models.threads import fix_threads
 from coterie.agents.team.backend import LearningSetup
 from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.model_specs import pin_commits
+from coterie.agents.team.teachers import with_commit
 from coterie.agents.team.team import Team, build_team
 from coterie.algorithms.imitation import Imitation
 from coterie.algorithms.role_algorithms import RoleAlgorithms
@@ -110,7 +111,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
             raise
         runtime = assemble(settings, problems, directory, settings.plain())
     else:
-        settings = replace(settings, agents=pin_commits(settings.agents))
+        settings = _at_commits(settings)
         path = settings.run.run_dir or default_path(choice.env, choice.algo)
         config = settings.plain()
         directory = RunDirectory.create(path, config)
@@ -121,6 +122,15 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
             raise
     write_environment(directory, settings.players, problems.fingerprints)
     return runtime
+
+
+def _at_commits(settings: TrainSettings) -> TrainSettings:
+    """``settings`` with the commit of every model from the hub, teachers included."""
+    agents = {
+        role: replace(agent, algo=with_commit(agent.algo)) if agent.algo else agent
+        for role, agent in settings.agents.items()
+    }
+    return replace(settings, algo=with_commit(settings.algo), agents=pin_commits(agents))
 
 
 def assemble(

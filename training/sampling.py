@@ -1,12 +1,11 @@
 """Plays the episodes of training steps; with ``--rollout.overlap`` a step ahead of the learner."""
 
 import asyncio
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 
 from coterie.agents.team.team import Team
 from coterie.algorithms.role_algorithms import RoleAlgorithms
-from coterie.datatypes import Episode, UserError, derive_seed
+from coterie.datatypes import Episode, Reading, Trajectory, UserError, derive_seed
 from coterie.problems.stream import Position, ProblemStream
 from coterie.rollouts import Collector, tasks_for
 from coterie.training.batch import StepBatch, measured, sample_batch, without_stale
@@ -101,11 +100,14 @@ class StepSampler:
             tasks = tasks_for(taken, seed=seed, step=step, epoch=epoch, replicas=self.replicas)
             return await self.collector.collect(tasks)
 
+        async def read(rows: Sequence[Trajectory]) -> Mapping[int, Reading | None]:
+            return await self._team.read(rows, step)
+
         learners, count = self._team.trained, self._settings.problems_per_step
-        batch = await sample_batch(play, self._algorithms, self.group_key, count, learners)
-        readings = await self._team.read(batch.rows, step)
-        by_row = {id(batch.rows[index]): reading for index, reading in readings.items()}
-        batch = replace(batch, readings=by_row)
+        learning = self._team.learning
+        done = learning.done_before(step) if learning else 0.0
+        algorithms = self._algorithms.after(done)
+        batch = await sample_batch(play, read, algorithms, self.group_key, count, learners)
         if step == 1:
             _check_learners_were_asked(batch.episodes, learners)
         return batch

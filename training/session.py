@@ -100,8 +100,9 @@ class Session(AbstractContextManager["Session"]):
             rows, stats = with_divergences(batch.rows, self.team.trained, algorithms)
         averages = self._progress.averages
         credit = assign_credit_by_role(rows, self.sampler.group_key, algorithms, averages)
-        if batch.readings:
-            stats["teacher_tokens"] = sum(len(r.logp_N) for r in batch.readings.values())
+        if read := [each for of_role in batch.readings_by_role.values() for each in of_role]:
+            stats["teacher_tokens"] = sum(len(reading.logp_N) for reading in read if reading)
+            stats["teacher_unread"] = sum(reading is None for reading in read)
         return replace(credit, stats={**credit.stats, **stats})
 
     def sample_ahead(self, step: int) -> None:

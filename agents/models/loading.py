@@ -8,6 +8,7 @@ import torch
 
 from coterie.agents.models.blocks import Recomputation, compute_in
 from coterie.agents.models.codec import HFCodec
+from coterie.agents.models.context import longest_context
 from coterie.agents.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.agents.models.family import cap_scores, pin_rope
 from coterie.agents.models.handle import ModelHandle, Switch
@@ -25,7 +26,6 @@ from coterie.agents.models.threads import ProcessorLoad, use_free_threads
 from coterie.cli.progress import LOADED
 from coterie.datatypes import UserError, derive_seed
 
-_NO_LIMIT = 1 << 20
 _SAME_DIRECTION = 0.99
 """Smallest cosine of two states that differ only by 16-bit rounding."""
 
@@ -110,7 +110,7 @@ def _role(role: str, base: _Base, spec: ModelSpec, trained: bool) -> LoadedRole:
         base.module,
         tokenizer=base.tokenizer,
         trained=trained,
-        context=_context(base.module.config, spec),
+        context=longest_context(base.module.config, spec),
         adapter=adapter,
         given=spec.lora is not None and spec.lora.adapter is not None,
         switch=base.switch,
@@ -166,7 +166,7 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     with quietly(bars=folder is None):
         with in_one_sentence(f"the config.json of {spec.model!r} cannot be used"):
             config: Any = AutoConfig.from_pretrained(name, **common)
-        context = _context(config, spec)
+        context = longest_context(config, spec)
         tokenizer = load_tokenizer(spec)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
             module, info, cut = _read(name, config, common, held_dtype)
@@ -285,13 +285,6 @@ def _eos_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:
     ):
         ids.update(value if isinstance(value, list | tuple) else () if value is None else (value,))
     return tuple(sorted(ids))
-
-
-def _context(config: Any, spec: ModelSpec) -> int:
-    most = getattr(config.get_text_config(), "max_position_embeddings", None) or _NO_LIMIT
-    if spec.context is not None and spec.context > most:
-        raise UserError(f"context {spec.context} is more than the {most} tokens of {spec.model!r}")
-    return spec.context or most
 
 
 def _device(spec: ModelSpec) -> torch.device:

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from coterie.agents.models.cache import converted_folder
 from coterie.agents.models.gguf import check_gguf, converted, gguf_file
 from coterie.agents.models.spec import ModelSpec
-from coterie.datatypes import UserError, suggest, user_path
+from coterie.datatypes import UserError, join_or, suggest, user_path
 
 TINY = Path(__file__).parent / "tiny"
 _HUB_ID = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
@@ -36,13 +36,16 @@ DESCRIBING = (*_OBJECTS, "vocab.json", "vocab.txt", "merges.txt", "*.model", "*.
 """The files that determine a model together with its weights."""
 
 
-def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -> None:
+def check_model(
+    spec: ModelSpec, *, role: str = "ROLE", trained: bool = False, trust: str = ""
+) -> None:
     """Refuse a model that cannot be loaded, without reading weights.
 
     Args:
         spec: the model.
         role: the role in the flags of error messages.
         trained: whether the role learns.
+        trust: what to do where the model comes with code; default: the role's flag.
 
     Raises:
         UserError: the model cannot be loaded.
@@ -75,7 +78,8 @@ def check_model(spec: ModelSpec, *, role: str = "ROLE", trained: bool = False) -
                 "the model from which it was made"
             )
         if not spec.trust_remote_code:
-            _check_code(config, spec.model, role)
+            trust = trust or f"read it, then say --agents.{role}.trust-remote-code"
+            _check_code(config, spec.model, trust)
 
 
 def _check_nf4(spec: ModelSpec, role: str, trained: bool) -> None:
@@ -110,7 +114,7 @@ def _check_context(config: Mapping[str, Any], spec: ModelSpec, role: str) -> Non
         )
 
 
-def _check_code(config: Mapping[str, Any], name: str, role: str) -> None:
+def _check_code(config: Mapping[str, Any], name: str, trust: str) -> None:
     """Refuse an architecture that needs the code beside its weights."""
     if "auto_map" not in config:
         return
@@ -118,8 +122,7 @@ def _check_code(config: Mapping[str, Any], name: str, role: str) -> None:
 
     if config.get("model_type") not in CONFIG_MAPPING:
         raise UserError(
-            f"{name} comes with code of its own, which runs only if you trust it: read it, then "
-            f"say --agents.{role}.trust-remote-code"
+            f"{name} comes with code of its own, which runs only if you trust it: {trust}"
         )
 
 
@@ -230,6 +233,7 @@ def _check_adapter(folder: Path) -> None:
 
 
 def _check_folder(folder: Path, name: str) -> None:
+    _check_no_run(folder, name)
     if not (folder / "config.json").is_file():
         extra = ""
         if (folder / "adapter_config.json").is_file():
@@ -254,6 +258,18 @@ def _check_folder(folder: Path, name: str) -> None:
         raise UserError(f"{name} has no weights: model.safetensors is missing")
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
         raise UserError(f"{name} has no tokenizer: tokenizer.json is missing")
+
+
+def _check_no_run(folder: Path, name: str) -> None:
+    """Refuse the folder of a run, which has a config.json as a model does."""
+    is_run = (folder / "metrics.jsonl").is_file() or (folder / "final").is_dir()
+    if not is_run or any(folder.glob("*.safetensors")):
+        return
+    models = sorted(path.name for path in (folder / "final").glob("*") if path.is_dir())
+    if not models:
+        raise UserError(f"{name} is a run that has no model yet; {name}/final will have them")
+    trained = join_or([f"{name.rstrip('/')}/final/{model}" for model in models])
+    raise UserError(f"{name} is a run, which may have several models: name {trained}")
 
 
 def _check_files(folder: Path) -> None:

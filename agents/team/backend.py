@@ -50,6 +50,10 @@ class LearningSetup:
         """The algorithm of ``role``."""
         return self.algorithms.get(role, self.algorithm)
 
+    def done_before(self, step: int) -> float:
+        """Share of the run that is over when ``step`` begins; steps count from 1."""
+        return (step - 1) / self.total_steps
+
     def temperature_of(self, role: str) -> float:
         """The temperature of the probabilities that the learner of ``role`` computes."""
         return self.temperatures.get(role, self.temperature) or 1.0

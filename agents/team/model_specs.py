@@ -10,7 +10,7 @@ from coterie.agents.models.system_message import check_system
 from coterie.agents.team.players import SEAT, check_players, local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings, check_engine
-from coterie.datatypes import UserError, refuse
+from coterie.datatypes import UserError, named_below, refuse
 from coterie.experts.naming import is_player
 
 
@@ -110,12 +110,14 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
     """
     check_players(agents)
     for role, settings in local_models(agents).items():
-        spec = model_spec(settings)
-        check_model(spec, role=role, trained=settings.trained)
-        # A hub id turns out to be an adapter only after the check has downloaded its description.
-        if (known := model_spec(settings)) != spec:
-            check_model(known, role=role, trained=settings.trained)
-        check_system(known, role.partition(SEAT)[0])
+        with named_below(f"--agents.{role.partition(SEAT)[0]}."):
+            spec = model_spec(settings)
+            check_model(spec, role=role, trained=settings.trained)
+            # A hub id turns out to be an adapter only after the check has downloaded its
+            # description.
+            if (known := model_spec(settings)) != spec:
+                check_model(known, role=role, trained=settings.trained)
+            check_system(known, role.partition(SEAT)[0])
 
 
 def check_tool_templates(

@@ -12,7 +12,7 @@ from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import shown_to_teacher, teacher_models, teacher_seats
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.datatypes import Policy, Reading, TokenCodec, Trajectory
+from coterie.datatypes import Policy, Reading, TokenCodec, Trajectory, named_below
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import TranslatedPolicy, human
 from coterie.experts.naming import is_player
@@ -66,17 +66,18 @@ class Team:
         finally:
             await self.aclose()
 
-    async def read(self, rows: Sequence[Trajectory], step: int) -> dict[int, Reading]:
-        """Return index of a row -> the probabilities of its tokens by the teacher of its role.
+    async def read(self, rows: Sequence[Trajectory], step: int) -> dict[int, Reading | None]:
+        """Return index of a row -> the probabilities of its tokens by the teacher of its role; None
+        if the teacher cannot read the row. Rows that nobody should read are left out.
 
         Args:
             rows: of a step.
             step: its number; a teacher whose weight has faded to 0 reads nothing.
         """
-        readings: dict[int, Reading] = {}
+        readings: dict[int, Reading | None] = {}
         for role, seat in self.teachers.items():
             assert self.learning is not None, "only roles that learn have a teacher"
-            done = (step - 1) / self.learning.total_steps
+            done = self.learning.done_before(step)
             settings = self.learning.algorithm_of(role).distillation.after(done)
             shown = dict(shown_to_teacher(rows, role, settings))
             request = ReadRequest(
@@ -84,9 +85,10 @@ class Team:
                 settings.likeliest,
                 self.codecs[role].vocab_size,
             )
-            read = await self.backend.read(seat, list(shown.values()), request) if shown else []
-            pairs = zip(shown, read, strict=True)
-            readings |= {index: reading for index, reading in pairs if reading is not None}
+            own = f"--agents.{role}.algo." if role in self.learning.algorithms else "--algo."
+            with named_below(own):
+                read = await self.backend.read(seat, list(shown.values()), request) if shown else []
+            readings |= zip(shown, read, strict=True)
         return readings
 
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:

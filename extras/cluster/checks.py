@@ -33,6 +33,7 @@ def check_cluster(
     for role, agent in agents.items():
         replicas = f"--agents.{role}.engine-replicas"
         shards = f"--agents.{role}.learner-devices"
+        own = f"--agents.{role}." if agent.learner else "--"
         refuse(
             (
                 agent.learner_devices > 1 and not agent.trained,
@@ -40,7 +41,7 @@ def check_cluster(
             ),
             (
                 agent.learner_devices > 1 and moments[role] != "float32",
-                f"--learner.moments {moments[role]} cannot be sharded: leave it at float32, or "
+                f"{own}learner.moments {moments[role]} cannot be sharded: leave it at float32, or "
                 f"{shards} at 1",
             ),
             (

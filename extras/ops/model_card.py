@@ -53,11 +53,12 @@ def model_card(
         (
             f"`{role}`",
             f"`{folder or '.'}`",
-            "LoRA adapter" if role in adapters else "whole model",
+            _kind(run.config["agents"][role], adapter=role in adapters),
             f"`{bases[role]}`",
         )
         for role, folder in folders.items()
     ]
+    taught = {role: own for role in folders if (own := _teacher(run, role))}
     return f"""\
 ---
 {front}
@@ -69,7 +70,7 @@ Trained with Coterie, in the environment `{choice["env"]}` with `{choice["algo"]
 
 {_table(("role", "folder", "what it is", "trained from"), models)}
 
-## Result
+{_lessons(taught)}## Result
 
 Before training, after it, and the change, on held-out problems with 95 % intervals.
 
@@ -91,9 +92,41 @@ All settings are in `run/config.json`, all results in `run/summary.json`.
 
 ## Licence
 
-{_licence(licence, bases)}
+{_licence(licence, bases)}{_terms(taught)}
 The problems that they learned from, `{", ".join(_sets(run, "train"))}`, have their own terms.
 """
+
+
+def _kind(agent: Mapping[str, Any], *, adapter: bool) -> str:
+    if not adapter:
+        return "whole model"
+    quantized = agent.get("dtype") == "nf4"
+    return "LoRA adapter, trained on a base in 4 bits (nf4)" if quantized else "LoRA adapter"
+
+
+def _teacher(run: RunData, role: str) -> Mapping[str, Any]:
+    """How ``role`` learned from a teacher; empty if it had none."""
+    algorithm = run.config["agents"][role].get("algo") or run.config["algo"]
+    distillation = algorithm.get("distillation", {})
+    taught = distillation.get("teacher") and distillation.get("beta")
+    return distillation if taught else {}
+
+
+def _lessons(taught: Mapping[str, Mapping[str, Any]]) -> str:
+    """A paragraph with the teacher of each role that had one."""
+    lines = []
+    for role, how in taught.items():
+        commit = how.get("teacher_revision")
+        named = f"`{name_of(how['teacher'])}`" + (f" at `{commit}`" if commit else "")
+        besides = "" if how.get("rewards", True) else ", and from nothing else"
+        lines.append(f"- `{role}` learned from the probabilities of {named}{besides}")
+    begin = "Teachers (on-policy distillation, arXiv:2306.13649):\n\n"
+    return f"{begin}{chr(10).join(lines)}\n\n" if lines else ""
+
+
+def _terms(taught: Mapping[str, Mapping[str, Any]]) -> str:
+    teachers = ", ".join(dict.fromkeys(f"`{name_of(how['teacher'])}`" for how in taught.values()))
+    return f"\nTeachers have their own terms: {teachers}." if teachers else ""
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -102,8 +102,18 @@ def test_without_rewards_there_is_no_advantage(make_rows) -> None:
         ({"teacher": "another", "beta": 1.0, "reader": "start"}, "reader"),
         ({"teacher": "another", "beta": 1.0, "decay": 0.5}, "decay"),
         ({"rewards": False}, "beta"),
+        ({"teacher_revision": "v1"}, "is of no model"),
+        ({"rewards": False, "beta": 1.0, "fade": 0.5}, "once algo.distillation.fade 0.5 has"),
     ],
 )
 def test_what_does_nothing_is_refused(settings: dict, why: str) -> None:
     with pytest.raises(UserError, match=why):
         Distillation(**settings)
+
+
+def test_only_beta_fades() -> None:
+    """At the end of the run, the role has still not learned from rewards."""
+    settings = dataclasses.replace(TAUGHT, fade=1.0)
+    assert settings.after(0.5) == dataclasses.replace(settings, beta=0.25)
+    ended = settings.after(1.0)
+    assert (ended.beta, ended.teacher, ended.rewards) == (0.0, "another", False)

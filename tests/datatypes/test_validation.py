@@ -9,7 +9,15 @@ from typing import Annotated, Any, Literal, Protocol
 import pytest
 from annotated_types import Ge, Gt, Interval, Le, MinLen
 
-from coterie.datatypes import UserError, Validated, check_fields, fits, unvalidated, validate
+from coterie.datatypes import (
+    UserError,
+    Validated,
+    check_fields,
+    fits,
+    named_below,
+    unvalidated,
+    validate,
+)
 
 INF, NAN = math.inf, math.nan
 
@@ -141,3 +149,60 @@ def test_values_that_are_not_yet_settings() -> None:
     check_fields(Lap, {"count": 2, "stranger": object()})
     with pytest.raises(UserError, match=r"^clock\.count is 0; it must be at least 1"):
         check_fields(Lap, {"count": 0}, at="clock.")
+
+
+@pytest.mark.parametrize(
+    ("at", "sentence"),
+    [
+        ("", "algo.scale none, or --algo.ddof 0, or --agents.ROLE.chat; not an.algo.x"),
+        ("algo.", "algo.scale none, or algo.ddof 0, or --agents.ROLE.chat; not an.algo.x"),
+        (
+            "--algo.",
+            "--algo.scale none, or --algo.ddof 0, or --agents.ROLE.chat; not an.algo.x",
+        ),
+        (
+            "--agents.bob.algo.distillation.",
+            "--agents.bob.algo.scale none, or --agents.bob.algo.ddof 0, or --agents.bob.chat; "
+            "not an.algo.x",
+        ),
+        (
+            "agents.bob.algo.",
+            "agents.bob.algo.scale none, or agents.bob.algo.ddof 0, or --agents.bob.chat; "
+            "not an.algo.x",
+        ),
+        (
+            "--agents.bob.",
+            "algo.scale none, or --algo.ddof 0, or --agents.bob.chat; not an.algo.x",
+        ),
+    ],
+)
+def test_a_sentence_names_settings_where_they_are_written(at: str, sentence: str) -> None:
+    written = "algo.scale none, or --algo.ddof 0, or --agents.ROLE.chat; not an.algo.x"
+    with pytest.raises(UserError) as refusal, named_below(at):
+        raise UserError(written)
+    assert str(refusal.value) == sentence
+
+
+def test_a_check_names_its_settings_where_they_are_written() -> None:
+    @dataclass(frozen=True)
+    class Clock(Validated):
+        ticks: int = 1
+
+        def check(self) -> None:
+            if self.ticks < 0:
+                raise UserError("set clock.ticks, with --agents.ROLE.clock.hand")
+
+    @dataclass(frozen=True)
+    class Role:
+        clock: Clock
+
+    @dataclass(frozen=True)
+    class Team:
+        agents: Mapping[str, Role]
+
+    with unvalidated():
+        team = Team({"bob": Role(Clock(-1))})
+    with pytest.raises(UserError, match=r"^set clock\.ticks, with --agents\.ROLE\.clock"):
+        validate(Clock(-1))
+    with pytest.raises(UserError, match=r"^set --agents\.bob\.clock\.ticks, with --agents\.bob"):
+        validate(team, "--")

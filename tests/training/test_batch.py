@@ -2,7 +2,7 @@
 
 import asyncio
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from coterie.algorithms import Algorithm, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.role_algorithms import RoleAlgorithms as team
-from coterie.datatypes import Episode, Trajectory
+from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.problems.curriculum import Played
 from coterie.training.batch import (
     StepBatch,
@@ -28,6 +28,11 @@ def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory
     groups = {"problem": problem, "problem+role": f"{problem}/{role}"}
     paid = {"reward": reward, "reward_terms": {"x": reward}}
     return rows.row(role, sampled, agent=agent, groups=groups, **paid)
+
+
+async def unread(rows: Sequence[Trajectory]) -> dict[int, Reading | None]:
+    """No role has a teacher."""
+    return {}
 
 
 def sampled(
@@ -48,7 +53,9 @@ def sampled(
             for place, name in enumerate(names)
         ]
 
-    batch = asyncio.run(sample_batch(play, team(algorithm), "problem+role", problems, learners))
+    batch = asyncio.run(
+        sample_batch(play, unread, team(algorithm), "problem+role", problems, learners)
+    )
     return batch, rounds
 
 
@@ -91,13 +98,128 @@ def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
             hinted = dataclasses.replace(row("alice_0", "p", 0.0), reread_after=np.arange(3))
             return [Episode("p", 0, 1, "train", (hinted, row("alice_1", "p", 0.0)))]
 
-        return len(
-            asyncio.run(sample_batch(play, team(algorithm), "problem+role", 1, ("alice",))).rows
-        )
+        batch = sample_batch(play, unread, team(algorithm), "problem+role", 1, ("alice",))
+        return len(asyncio.run(batch).rows)
 
     dapo = dataclasses.replace(get("dapo"), max_generation_batches=1)
     distilled = dataclasses.replace(dapo, distillation=Distillation(beta=1.0))
     assert [read_again(algorithm) for algorithm in (distilled, dapo)] == [2, 0]
+
+
+TAUGHT = Distillation(beta=1.0, fade=0.5, teacher="another")
+
+
+def taught(
+    algorithms: team,
+    rewards: Callable[[int], dict[str, float]],
+    problems: int = 3,
+    key: str = "problem+role",
+    longest: int = 3,
+) -> tuple[StepBatch, list[int]]:
+    """As :func:`sampled`, with alice and bob; teachers read rows of at most ``longest`` tokens. An
+    agent's name is followed by its number of sampled tokens: ``alice_0:2``."""
+    rounds: list[int] = []
+    shown: list[int] = []
+
+    async def play(count: int) -> list[Episode]:
+        rounds.append(count)
+        first = sum(rounds[:-1])
+        return [
+            Episode(
+                f"p{i}", 0, 1, "train", tuple(one(name, f"p{i}", r) for name, r in paid.items())
+            )
+            for i in range(first, first + count)
+            if (paid := rewards(i))
+        ]
+
+    def one(name: str, problem: str, reward: float) -> Trajectory:
+        agent, _, tokens = name.partition(":")
+        return row(agent, problem, reward, int(tokens or 2))
+
+    async def read(rows: Sequence[Trajectory]) -> dict[int, Reading | None]:
+        taught = {i: r for i, r in enumerate(rows) if algorithms.of(r.role).distillation.reads(r)}
+        assert not {*map(id, taught.values())} & {*shown}, "a row is read twice"
+        shown.extend(map(id, taught.values()))
+        reading = Reading(np.zeros(1, np.float32))
+        return {i: reading if len(r.tokens) <= longest else None for i, r in taught.items()}
+
+    learners = ("alice", "bob")
+    return asyncio.run(sample_batch(play, read, algorithms, key, problems, learners)), rounds
+
+
+def problems_of(batch: StepBatch, role: str) -> list[str]:
+    return list(dict.fromkeys(r.groups["problem"] for r in batch.rows if r.role == role))
+
+
+def every_third(place: int) -> dict[str, float]:
+    """Rewards of alice never differ, those of bob at every third problem."""
+    return {"alice_0": 0.0, "alice_1": 0.0, "bob_0": 0.0, "bob_1": float(place % 3 == 0)}
+
+
+DAPO = get("dapo")
+BY_TEACHER = dataclasses.replace(DAPO, distillation=TAUGHT)
+
+
+def test_a_role_with_a_teacher_does_not_fill_the_step_of_the_other() -> None:
+    batch, rounds = taught(team(DAPO, {"alice": BY_TEACHER}), every_third)
+    assert rounds == [3, 3, 3]
+    assert problems_of(batch, "alice") == ["p0", "p1", "p2"]
+    assert problems_of(batch, "bob") == ["p0", "p3", "p6"]
+    # Only what is trained on has been read.
+    assert {id(r) for r in batch.rows if r.role == "alice"} == batch.readings.keys()
+
+
+def test_rounds_end_where_the_other_role_has_too_little() -> None:
+    few = dataclasses.replace(DAPO, max_generation_batches=2)
+    by_teacher = dataclasses.replace(few, distillation=TAUGHT)
+    batch, rounds = taught(team(few, {"alice": by_teacher}), every_third)
+    assert rounds == [3, 3]
+    assert problems_of(batch, "alice") == ["p0", "p1", "p2"]
+    assert problems_of(batch, "bob") == ["p0", "p3"]
+
+
+def test_a_problem_fills_the_step_if_all_roles_have_a_teacher() -> None:
+    batch, rounds = taught(team(BY_TEACHER), every_third)
+    assert rounds == [3]
+    assert problems_of(batch, "alice") == problems_of(batch, "bob") == ["p0", "p1", "p2"]
+
+
+def test_dynamic_sampling_comes_back_when_the_teacher_has_faded() -> None:
+    batch, rounds = taught(team(BY_TEACHER).after(0.5), every_third)
+    assert rounds == [3, 3, 3]
+    assert problems_of(batch, "bob") == ["p0", "p3", "p6"]
+    assert not problems_of(batch, "alice")
+    assert not batch.readings
+    assert taught(team(BY_TEACHER).after(0.49), every_third)[1] == [3]
+
+
+def test_a_row_that_the_teacher_cannot_read_informs_nobody() -> None:
+    def long_but_last(place: int) -> dict[str, float]:
+        """alice's rows have 4 tokens with their prompt, of which the teacher reads 3; at p1 her
+        rewards differ, at p4 one row is short."""
+        tokens = 2 if place == 4 else 3
+        return {f"alice_0:{tokens}": 0.0, "alice_1:3": float(place == 1), "bob_0": 0.0}
+
+    few = dataclasses.replace(DAPO, max_generation_batches=2, distillation=TAUGHT)
+    batch, rounds = taught(team(few, {"bob": DAPO}), long_but_last)
+    assert rounds == [3, 3]
+    assert problems_of(batch, "alice") == ["p1", "p4"]
+    read = [batch.readings[id(r)] is not None for r in batch.rows if r.role == "alice"]
+    assert read == [False, False, True, False]
+    # Without rewards alice learns nothing from p1.
+    alone = dataclasses.replace(TAUGHT, fade=0.0, rewards=False)
+    few = dataclasses.replace(few, distillation=alone)
+    batch, _ = taught(team(few, {"bob": DAPO}), long_but_last)
+    assert problems_of(batch, "alice") == ["p4"]
+
+
+def test_roles_that_are_compared_with_each_other_are_trained_together() -> None:
+    batch, rounds = taught(team(DAPO, {"alice": BY_TEACHER}), every_third, key="problem")
+    assert rounds == [3, 3, 3]
+    assert problems_of(batch, "bob") == ["p0", "p1", "p2", "p3", "p6"]
+    # A group is whole, and all of its rows are read.
+    assert problems_of(batch, "alice") == problems_of(batch, "bob")
+    assert {id(r) for r in batch.rows if r.role == "alice"} == batch.readings.keys()
 
 
 def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
@@ -113,7 +235,7 @@ def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
             Episode(name, 0, 1, "train", r) for name, r in zip("ab", (lengths_differ, evened_out))
         ]
 
-    batch = asyncio.run(sample_batch(play, team(algorithm), "problem+role", 2, ("alice",)))
+    batch = asyncio.run(sample_batch(play, unread, team(algorithm), "problem+role", 2, ("alice",)))
     assert [(kept.groups["problem"], kept.reward) for kept in batch.rows] == [("b", 0.0)] * 2
     assert batch.rows[1].reward_terms == {"x": 1.0, "overlong": -1.0}
     # What is logged carries the penalty, too.

@@ -152,6 +152,34 @@ def test_a_model_of_the_hub_that_moves_on_is_held_at_its_commit(
         resume()
 
 
+def test_a_teacher_of_the_hub_is_held_at_its_commit_beside_the_role_that_plays_it(
+    base: Path, tmp_path: Path, resume: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    publish(cache, base, COMMITS[0])
+    taught = "--agents.alice.algo.distillation.teacher"
+    pupil = str(shutil.copytree(base, tmp_path / "pupil"))
+    flags = ("--agents.alice.model", pupil, "--agents.bob.model", "some/model")
+    flags += ("--train-role", "alice", "--agents.bob.chat", "plain", taught, "some/model")
+    first = resume(*flags)
+    config = RunDirectory.reopen(tmp_path / "run").config()
+    distillation = config["agents"]["alice"]["algo"]["distillation"]
+    assert distillation["teacher_revision"] == COMMITS[0]
+    # Both are of one commit, so that bob's model teaches.
+    assert first.team.teachers == {"alice": "bob"}
+    shake(base)
+    publish(cache, base, COMMITS[1])
+    again = resume()
+    assert again.team.teachers == {"alice": "bob"}
+    # A teacher of another commit is a model of its own.
+    other = [*flags, f"{taught}-revision", COMMITS[1], "--agents.bob.revision", COMMITS[0]]
+    other_run = opened(["--run-dir", str(tmp_path / "other"), *FLAGS, *other])
+    assert other_run.team.teachers == {"alice": "alice|teacher"}
+    other_run.__exit__()
+
+
 PLUGIN = """
 from dataclasses import dataclass
 from coterie.envs import ConversationEnv, Outcome

@@ -139,9 +139,37 @@ def test_refusals_of_a_file(tmp_path: Path, line: str, sentence: str) -> None:
         parse(["--config", str(file)])
 
 
+def test_the_line_is_in_words_of_flags() -> None:
+    taught = ("beta", "1"), ("teacher", "tiny:bob"), ("no-rewards",)
+    flags = [
+        *(word for name, *value in taught for word in (f"{DISTILLED}.{name}", *value)),
+        *("--agents.bob.learner.betas", "0.8", "0.9", "--agents.bob.algo.kl-importance"),
+        *("--agents.bob.algo.kl-coefficient", "0.1"),
+    ]
+    assert roles_line(parse(["--algo.distillation.teacher", "tiny:alice", *flags])) == (
+        "Roles that learn differently: bob (algo.kl-coefficient 0.1, algo.kl-importance, "
+        "algo.distillation.teacher tiny:bob, algo.distillation.no-rewards, learner.betas 0.8 0.9)"
+    )
+
+
+def test_a_flag_is_the_teams_unless_the_role_differs() -> None:
+    team = RoleAlgorithms(Algorithm(), {"bob": Algorithm(scale="none")})
+    assert team.flag("alice", "scale") == "--algo.scale"
+    assert team.flag("bob", "scale") == "--agents.bob.algo.scale"
+    assert team.flag("bob", "distillation.beta") == "--algo.distillation.beta"
+
+
+DISTILLED = "--agents.bob.algo.distillation"
+
+
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
+        ((f"{DISTILLED}.teacher", "tiny:bob", f"{DISTILLED}.beta", "0"),
+         f"{DISTILLED}.teacher does nothing without {DISTILLED}.beta, such as 1"),
+        (("--algo.kl-importance",), "--algo.kl-importance does nothing without a divergence; set "
+         "--algo.kl-coefficient"),
+        (("--agents.bob.temperature", "0"), "--agents.bob.temperature must be above 0"),
         (("--agents.bob.learner.lr", "-1"), "--agents.bob.learner.lr is -1.0; it must be above 0"),
         (("--agents.bob.learner.speed", "2"), "--agents.bob.learner.speed"),
         (("--agents.carol.learner.lr", "2"), "--agents.carol.learner.lr"),
@@ -178,3 +206,98 @@ def test_rates_fit_each_role(tmp_path: Path) -> None:
     assert {said.learner_of(role).lr for role in ("alice", "bob")} == {3e-5}
     # A tiny model beside a large one keeps its own.
     assert role_rates(parse(model[:2]))["bob"] == 1e-3
+
+
+def test_a_file_is_told_the_names_that_it_uses(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("[agents.bob.algo]\nkl_importance = true\n")
+    with pytest.raises(UserError, match=r"^agents\.bob\.algo\.kl-importance does nothing without"):
+        parse(["--config", str(file)])
+
+
+TAUGHT = ("--agents.solver.algo.distillation.teacher", "tiny:alice")
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        # In solo no trace is read again.
+        ((), "leave out --agents.solver.algo.distillation.beta, name a model that reads all traces "
+         "with --agents.solver.algo.distillation.teacher"),
+        (("--agents.solver.algo.distillation.teacher", "tiny:bob"),
+         "--agents.solver.algo.distillation.teacher tiny:bob has another vocabulary"),
+        (("--agents.solver.algo.distillation.teacher", "./nowhere"),
+         "--agents.solver.algo.distillation.teacher: no model folder './nowhere'"),
+        ((*TAUGHT, "--agents.solver.algo.advantage", "no.module:f"),
+         "--agents.solver.algo.advantage 'no.module:f'"),
+        ((*TAUGHT, "--agents.solver.learner.moments", "8bit"),
+         "--agents.solver.learner.moments 8bit needs"),
+    ],
+)  # fmt: skip
+def test_refusals_before_a_model_is_loaded(
+    flags: tuple[str, ...], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.algorithms.settings.find_spec", lambda name: None)
+    solo = ("--env", "solo", "--agents.solver.model", "tiny:alice", "--problems.train", "chains")
+    beta = ("--agents.solver.algo.distillation.beta", "1")
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        preflight(parse([*solo, *beta, *flags]))
+
+
+def test_a_team_flag_that_no_role_uses_is_no_mistake() -> None:
+    """The only role has a teacher of its own."""
+    solo = ("--env", "solo", "--agents.solver.model", "tiny:alice", "--problems.train", "chains")
+    preflight(parse([*solo, "--algo.distillation.beta", "1", *TAUGHT]))
+
+
+def test_rereading_is_of_the_roles_that_learn_from_it() -> None:
+    """In core-teaching wrong traces are read again, here for bob alone."""
+    off, own = ("--algo.distillation.beta", "0"), (f"{DISTILLED}.beta", "0.5")
+    preflight(parse([*off, *own]))
+    with pytest.raises(UserError, match=rf"^{DISTILLED}\.beta does nothing while no trace is read"):
+        preflight(parse([*off, *own, "--env.reread", "none"]))
+    with pytest.raises(
+        UserError, match=r"--env\.reread unsolved does nothing without --algo\.dist"
+    ):
+        preflight(parse([*off]))
+
+
+SOLO = ("--env", "solo", "--agents.solver.model", "tiny:alice", "--problems.train", "chains")
+OF_SOLVER = "--agents.solver.algo.distillation"
+
+
+@pytest.mark.parametrize(
+    ("flags", "flag"),
+    [
+        ((*SOLO, "--algo.distillation.fade", "0.5"), "--algo.distillation.fade"),
+        ((*SOLO, "--algo.distillation.likeliest", "8"), "--algo.distillation.likeliest"),
+        ((*SOLO, "--algo.distillation.bound", "3"), "--algo.distillation.bound"),
+        ((*SOLO, f"{OF_SOLVER}.fade", "0.5"), f"{OF_SOLVER}.fade"),
+        ((*SOLO, "--agents.solver.algo", "rloo", f"{OF_SOLVER}.bound", "3"), f"{OF_SOLVER}.bound"),
+        # The preset turns peer distillation off, and so does the flag; neither the fade.
+        (("--preset", "core-gated", "--algo.distillation.fade", "0.5"), "--algo.distillation.fade"),
+        (("--env.reread", "none", "--algo.distillation.beta", "0",
+          "--algo.distillation.likeliest", "8"), "--algo.distillation.likeliest"),
+    ],
+)  # fmt: skip
+def test_distillation_that_does_nothing_is_refused(flags: tuple[str, ...], flag: str) -> None:
+    beta = flag.rpartition(".")[0] + ".beta"
+    sentence = f"{flag} does nothing without {beta}, such as 1"
+    with pytest.raises(UserError, match=f"^{re.escape(sentence)}$"):
+        preflight(parse(flags))
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        # Peer distillation with all of its settings is the default here.
+        ("--env.reread", "none", "--algo.distillation.beta", "0"),
+        ("--preset", "core-gated"),
+        ("--agents.bob.algo.distillation.beta", "0"),
+        ("--agents.bob.algo", "rloo", "--agents.bob.algo.distillation.beta", "0"),
+        # What the team says counts for the role that has a beta.
+        (*SOLO, "--algo.distillation.fade", "0.5", *TAUGHT, f"{OF_SOLVER}.beta", "1"),
+    ],
+)
+def test_defaults_and_what_a_role_uses_are_no_mistake(flags: tuple[str, ...]) -> None:
+    preflight(parse(flags))

@@ -2,16 +2,17 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie import train
 from coterie.cli.command_line import parse
-from coterie.datatypes import Episode, Trajectory
+from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.training.run.symptoms import (
     PAGE,
     AnswerCounts,
@@ -145,6 +146,62 @@ def test_groups_of_which_traces_are_read_again_have_a_signal() -> None:
     assert symptoms(AnswerCounts(96, groups=32, all_right=10, all_wrong=22), usual) == {}
     # Nobody is right, so there is nothing to read them after.
     assert "alike" in symptoms(AnswerCounts(96, groups=32, all_wrong=32), usual)
+
+
+def test_groups_of_roles_that_a_teacher_teaches_need_no_different_answers() -> None:
+    def alike(number: int) -> Episode:
+        both = [row(f"p{number}", role, correct=False) for role in ("alice", "bob")]
+        return episode(f"p{number}", *both, *both)
+
+    played, learn = [alike(number) for number in range(8)], ["alice", "bob"]
+    assert count(played, learn, "problem+role").groups == 16
+    assert count(played, learn, "problem+role", ["alice"]) == AnswerCounts(
+        32, groups=8, all_wrong=8
+    )
+    # Compared with bob, alice counts.
+    together = [
+        dataclasses.replace(each, trajectories=tuple(in_one_group(each.trajectories)))
+        for each in played
+    ]
+    assert count(together, learn, "problem", ["alice"]) == AnswerCounts(32, groups=8, all_wrong=8)
+    assert count(together, learn, "problem", learn).groups == 0
+
+
+def in_one_group(trajectories: Sequence[Trajectory]) -> Iterator[Trajectory]:
+    for each in trajectories:
+        problem = each.groups["problem+role"].partition("/")[0]
+        yield dataclasses.replace(each, groups={"problem": problem})
+
+
+READ = Reading(np.zeros(2, np.float32))
+
+
+def test_a_step_without_signal_is_none_if_the_teacher_reads() -> None:
+    flags = ["--env", "solo", "--agents.solver.model", "tiny:alice", "--problems.train", "chains"]
+    by_teacher = ("--algo.distillation.beta", "1", "--algo.distillation.teacher", "tiny:alice")
+    settings = subject([*flags, *by_teacher])
+    assert (settings.distils, settings.taught) == (False, ["solver"])
+    sentences: list[str] = []
+    observer = Observer(settings, ["solver"], "problem+role", sentences.append)
+    wrong = [
+        episode(f"p{n}", *(row(f"p{n}", "solver", correct=False) for _ in range(2)))
+        for n in range(8)
+    ]
+    observer.look_at_evaluation(wrong, "evaluation before training: ")
+    # Of 16 rows a tenth is 1.6.
+    observer.look_at(wrong, "step 1: ", {"solver": [READ] * 15 + [None]})
+    assert sentences == []
+    observer.look_at(wrong, "step 2: ", {"solver": [READ] * 14 + [None] * 2})
+    assert sentences == [
+        "step 2: the teacher of solver cannot read 2 of 16 rows, mostly because they are too long "
+        "for it: lower --agents.solver.context, or take another teacher "
+        "(docs/algorithms.md#distillation-from-a-teacher)"
+    ]
+    # It reads nothing, and nothing once beta has faded: then rewards must differ.
+    observer.look_at(wrong, "step 3: ", {"solver": [None] * 16})
+    assert sentences[1].startswith(
+        "step 3: 8 of 8 groups have no signal (0 all right, 8 all wrong)"
+    )
 
 
 def test_a_style_that_asks_in_vain_is_answered_by_imitation() -> None:

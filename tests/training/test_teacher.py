@@ -9,6 +9,8 @@ from safetensors.numpy import load_file
 
 from coterie.agents.models.loading import load_team
 from coterie.agents.models.spec import ModelSpec
+from coterie.cli.command_line import parse
+from coterie.datatypes import UserError
 from coterie.train import main
 from coterie.training.config import preflight
 
@@ -50,6 +52,42 @@ def test_the_role_comes_closer_to_its_teacher(teacher: str, tmp_path: Path) -> N
         assert step["learner/solver/distillation/rows"] == 1
 
 
+def test_a_teacher_of_one_role_leaves_the_other_its_steps(tmp_path: Path) -> None:
+    """DAPO, in which alice has a teacher in the first half of the run."""
+    flags = (
+        *("--env", "core-teaching", "--algo", "dapo", "--rollout.problems-per-step", "3"),
+        *("--problems.train", PROBLEMS, "--eval.no-enabled", "--env.k-hinted", "0"),
+        *("--env.reread", "none", "--algo.distillation.beta", "0", "--steps", "4"),
+    )
+    own = {"beta": "1", "teacher": "tiny:alice", "fade": "0.5"}
+    for name, value in own.items():
+        flags += (f"--agents.alice.algo.distillation.{name}", value)
+    assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
+    for step in metrics(tmp_path / "run"):
+        rows = [step.get(f"learner/{role}/rows", 0) for role in ("alice", "bob")]
+        filled = step["rollout/rounds"] < 10
+        if step["step"] <= 2:
+            # Three problems, three traces of a role each.
+            assert rows[0] == 9
+            assert rows[1] == 9 or not filled
+            assert (step["credit/teacher_unread"], step["credit/teacher_tokens"] > 0) == (0, True)
+        else:
+            assert "credit/teacher_tokens" not in step
+            # A problem counts whichever role it informs.
+            assert len(problems_of(tmp_path / "run", step["step"])) == 3 or not filled
+
+
+def problems_of(run: Path, step: int) -> set[str]:
+    """The problems on which a step trained."""
+    episodes = map(json.loads, (run / "episodes.jsonl").read_text().splitlines())
+    return {
+        episode["problem"]
+        for episode in episodes
+        if episode["step"] == step
+        and any(row["advantage"] is not None for row in episode["trajectories"])
+    }
+
+
 def test_a_resumed_run_is_the_uninterrupted_one(teacher: str, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--algo.distillation.likeliest", "8")
@@ -81,6 +119,17 @@ def test_a_teacher_that_has_changed_is_not_resumed(
     (own / "config.json").write_text(text + "\n")
     assert main(["--resume", str(run), "--steps", "2"]) == 2
     assert "config.json of solver|teacher's model has changed" in capfd.readouterr().err
+
+
+def test_the_device_of_a_teacher_in_another_process_is_not_looked_for_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    flags = (*FLAGS, "--algo.distillation.teacher", "tiny:alice", "--agents.solver.device", "cuda")
+    preflight.preflight(parse([*flags, "--agents.solver.engine-replicas", "1"]))
+    with pytest.raises(UserError, match="there is no device 'cuda' here"):
+        preflight.preflight(parse(flags))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from coterie.cli.arguments import command
 from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
 from coterie.cli.plugins import load
-from coterie.datatypes import UserError, refuse, validate
+from coterie.datatypes import UserError, named_below, refuse, validate
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
@@ -30,6 +30,7 @@ from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_human
 from coterie.problems.opening import is_here
 from coterie.problems.prepare import PreparedProblems, prepare
+from coterie.training.config.idle_distillation import idle_distillation
 from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import (
@@ -86,31 +87,37 @@ def check_together(settings: TrainSettings) -> None:
         *_people(settings.agents),
         *_idle_learners(settings.choice.env, settings.env, settings.agents),
         *_not_for_this_environment(settings),
+        *idle_distillation(settings),
     )
     check_warmup(settings.warmup, settings.agents)
     check_readable(settings.choice, settings.env, settings.algo)
-    for algorithm in (settings.algo, *settings.algorithms.by_role.values()):
-        try_custom_parts(algorithm)
+    algorithms = settings.algorithms
+    for at, algorithm in {
+        "--algo.": algorithms.usual,
+        **{algorithms.at(role): own for role, own in algorithms.by_role.items()},
+    }.items():
+        with named_below(at):
+            try_custom_parts(algorithm)
     check_environment(settings.choice, settings.env, run.group_by)
     load_host(run.engine).check(settings)
     for role, agent in settings.agents.items():
         if agent.trained:
-            check_moments(settings.learner_of(role))
-    elsewhere = lives_elsewhere(settings)
-    check_models(
-        {role: replace(agent, device="auto") for role, agent in settings.agents.items()}
-        if elsewhere  # whose devices are not this process's
-        else settings.agents
-    )
+            with named_below(f"--agents.{role}.learner." if agent.learner else "--learner."):
+                check_moments(settings.learner_of(role))
+    elsewhere, agents = lives_elsewhere(settings), settings.agents
+    if elsewhere:  # whose devices are not this process's
+        agents = {role: replace(agent, device="auto") for role, agent in agents.items()}
+    check_models(agents)
     check_tools(settings.agents, settings.choice, settings.env)
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
-    check_teachers(settings.agents, settings.learned_by)
+    check_teachers(agents, algorithms)
     for role, algorithm in settings.learned_by.items():
         temperature = learner_temperature(rollout, settings.agents[role])
         if algorithm.distillation.teacher and run.engine == "vllm" and temperature not in (0, 1):
             raise UserError(
-                f"--algo.distillation.teacher: vLLM reads at temperature 1, and {role} learns at "
-                f"{temperature:g}: say --rollout.learner-temperature 1, or --engine local"
+                f"{algorithms.flag(role, 'distillation.teacher')}: vLLM reads at temperature 1, "
+                f"and {role} learns at {temperature:g}: say --rollout.learner-temperature 1, or "
+                "--engine local"
             )
     for path in CHECKS:
         load(path, "a check of settings")(settings)
@@ -215,14 +222,15 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
     ]
     if spec.check is not None:
         yield from ask(spec, "check", settings.env, settings)
-    yield (
-        settings.algorithms.self_distils
-        and spec.rereads is not None
-        and not ask(spec, "rereads", settings.env),
-        f"{settings.choice.env} has no traces of peers to learn from: leave out "
-        "--algo.distillation.beta, name a model that reads all traces with "
-        f"--algo.distillation.teacher, or take --env {' or '.join(others)}",
-    )
+    learned, flag = settings.learned_by, settings.algorithms.flag
+    itself = next((role for role in learned if learned[role].distillation.from_itself), None)
+    if itself and spec.rereads is not None and not ask(spec, "rereads", settings.env):
+        at = flag(itself, "distillation.beta").removesuffix("beta")
+        yield (
+            True,
+            f"{settings.choice.env} has no traces of peers to learn from: leave out {at}beta, name "
+            f"a model that reads all traces with {at}teacher, or take --env {' or '.join(others)}",
+        )
 
 
 def check_environment(choice: Choice, settings: Any, group_by: str | None) -> None:

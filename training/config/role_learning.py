@@ -153,13 +153,23 @@ def roles_line(settings: TrainSettings) -> str:
             base = usual | _values(algorithms.get(agent.algorithm), settings.learner)
         flags = [f"algo {agent.algorithm}"] if agent.algorithm else []
         flags += [
-            f"{name.replace('_', '-')} {value}"
+            _as_words(name, value)
             for name, value in own.items()
             if value not in (usual.get(name), base.get(name))
         ]
         if flags:
             parts.append(f"{role} ({', '.join(flags)})")
     return f"Roles that learn differently: {'; '.join(parts)}" if parts else ""
+
+
+def _as_words(name: str, value: Any) -> str:
+    """A setting as its flag and value, without the role in front."""
+    path = name.replace("_", "-")
+    if isinstance(value, bool):
+        section, _, switch = path.rpartition(".")
+        return path if value else f"{section}.no-{switch}"
+    words = value if isinstance(value, list) else [value]
+    return " ".join([path, *(str(word) if word != "" else "''" for word in words)])
 
 
 def _values(algo: Algorithm, learner: LearnerSettings) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from coterie.datatypes import UserError, check_fields
+from coterie.datatypes import UserError, check_fields, named_below
 
 T = TypeVar("T")
 
@@ -46,7 +46,8 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
         else:
             changes[name] = _typed_like(old, new)
     check_fields(type(default), changes, at=at)
-    return dataclasses.replace(default, **changes)  # type: ignore[type-var]
+    with named_below(at):
+        return dataclasses.replace(default, **changes)  # type: ignore[type-var]
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,9 @@ class TrainSettings:
     def headline(self) -> str:
         """The line that users see while torch is imported."""
         learners = [role for role, agent in self.agents.items() if agent.trained]
-        models = dict.fromkeys(agent.model for agent in self.agents.values())
+        taught_by = (algorithm.distillation.teacher for algorithm in self.learned_by.values())
+        played_by = (agent.model for agent in self.agents.values())
+        models = dict.fromkeys([*played_by, *filter(None, taught_by)])
         return (
             f"{self.choice.env} with {self.choice.algo}: training {', '.join(learners)}; "
             f"loading torch, then {', '.join(models)}"
@@ -124,8 +126,9 @@ class TrainSettings:
         algo = self.algo
         if self.choice.algo in ALGORITHMS and not algo.advantage:
             return ""
+        by_teacher = "distillation from a teacher" if algo.distillation.teacher else ""
         parts = {
-            "peer distillation": ("distillation.beta", algo.distillation.beta),
+            by_teacher or "peer distillation": ("distillation.beta", algo.distillation.beta),
             "a KL penalty": ("kl-coefficient", algo.kl_coefficient),
             "a KL penalty in the reward": ("kl-in-reward", algo.kl_in_reward),
             "an entropy bonus": ("entropy-coefficient", algo.entropy_coefficient),

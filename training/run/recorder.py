@@ -136,7 +136,7 @@ class StepRecorder:
         for role in sorted(sentences.keys() - self._reported):
             self._tell(f"step {step}: {role} {sentences[role]}")
         self._reported |= sentences.keys()
-        self._observer.look_at(batch.episodes, f"step {step}: ")
+        self._observer.look_at(batch.episodes, f"step {step}: ", batch.readings_by_role)
 
 
 def is_due(step: int, every: int) -> bool:

@@ -1,18 +1,20 @@
 """Symptoms in the answers of a model that does not learn, and the flags that help.
 
-The thresholds are here, and in cut_off.py. Each sentence links docs/my-model-does-not-learn.md.
+The thresholds are here, and in cut_off.py. Each sentence links docs/my-model-does-not-learn.md, or
+the page of what it is about.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from coterie.agents.models.number_format import native_bfloat16
 from coterie.agents.models.size import is_tiny
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import by_agent
-from coterie.datatypes import Episode, Trajectory
+from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.training.config.model_defaults import fitting, rate_of
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
@@ -25,6 +27,9 @@ ALIKE = 0.9
 """Smallest share of groups with equal answers that is reported."""
 UNREAD = 0.05
 """Share of right tries behind a hint below which the model does not read hints."""
+UNREADABLE = 0.1
+"""Smallest share of rows unreadable for their teacher that is reported."""
+TEACHERS = "docs/algorithms.md#distillation-from-a-teacher"
 TOO_FAST = 5.0
 """Multiple of the usual learning rate at which a model breaks."""
 
@@ -48,7 +53,12 @@ class AnswerCounts:
     """Those of them that are right."""
 
 
-def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -> AnswerCounts:
+def count(
+    episodes: Iterable[Episode],
+    roles: Collection[str],
+    group_key: str,
+    taught: Collection[str] = (),
+) -> AnswerCounts:
     """Count the answers of ``roles``. An agent has one answer, however many rows its contexts made.
 
     Args:
@@ -56,6 +66,8 @@ def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -
         roles: those that learn.
         group_key: key of ``row.groups`` that names the groups to compare; rows without it are
             grouped by problem and role.
+        taught: roles that learn from a teacher, too. Groups of theirs alone need no different
+            answers, and are not counted.
     """
     agents: list[tuple[str, list[Trajectory]]] = []
     for episode in episodes:
@@ -65,12 +77,14 @@ def count(episodes: Iterable[Episode], roles: Collection[str], group_key: str) -
         ]
     # Each row of an agent has all of its measurements.
     rows = [(problem, contexts[0]) for problem, contexts in agents]
-    groups: dict[Any, list[bool]] = defaultdict(list)
+    groups, untaught = defaultdict[Any, list[bool]](list), set[Any]()
     for problem, row in rows:
         if "correct" in row.info:
             group = row.groups.get(group_key, (problem, row.role))
             groups[group].append(bool(row.info["correct"]))
-    compared = [right for right in groups.values() if len(right) > 1]
+            if row.role not in taught:
+                untaught.add(group)
+    compared = [groups[group] for group in groups if group in untaught and len(groups[group]) > 1]
     return AnswerCounts(
         answers=len(rows),
         unstated=sum(_states_none(row) for _, row in rows),
@@ -101,19 +115,23 @@ class Subject:
     source: str
     """Name of the training problems."""
     distils: bool
-    """Whether the algorithm distils, so that traces are read again."""
+    """Whether a role learns from its own weights, which read traces again."""
+    taught: Collection[str]
+    """Roles that learn from a teacher."""
     large: bool
     """Whether a model is not tiny: has more than five million weights."""
 
     @classmethod
     def of(cls, settings: TrainSettings) -> "Subject":
         """The part of a run's settings that the sentences need."""
+        learned = {role: each.distillation for role, each in settings.learned_by.items()}
         return cls(
             settings.agents,
             {role: settings.learner_of(role).lr for role in settings.agents},
             settings.env,
             " ".join(settings.problems.sources),
-            settings.algorithms.distils,
+            any(each.from_itself for each in learned.values()),
+            [role for role, each in learned.items() if each.teaches],
             bool(fitting(settings, settings.agents)),
         )
 
@@ -141,7 +159,7 @@ def symptoms(counts: AnswerCounts, settings: Subject, *, evaluated: bool = False
             f"nothing: let half of the warm-up have hints ({PAGE}#hints)"
         )
     alike = counts.all_right + counts.all_wrong
-    # Distillation also learns from groups whose answers are all right.
+    # A role's own weights, after a right trace, also teach where all answers are right.
     if (
         counts.groups >= FEWEST_GROUPS
         and alike >= ALIKE * counts.groups
@@ -151,6 +169,24 @@ def symptoms(counts: AnswerCounts, settings: Subject, *, evaluated: bool = False
             f"{alike} of {counts.groups} groups have no signal ({counts.all_right} all right, "
             f"{counts.all_wrong} all wrong): {_level_advice(counts, settings)} ({PAGE}#signal)"
         )
+    return sentences
+
+
+def unreadable(readings: Mapping[str, Sequence[Reading | None]]) -> dict[str, str]:
+    """Symptom -> one sentence about a teacher that cannot read the rows of its pupil.
+
+    Args:
+        readings: role -> what its teacher has read of each row; None: it cannot read the row.
+    """
+    sentences: dict[str, str] = {}
+    for role, of_rows in readings.items():
+        unread = sum(reading is None for reading in of_rows)
+        if unread and unread >= UNREADABLE * len(of_rows):
+            sentences[f"unreadable {role}"] = (
+                f"the teacher of {role} cannot read {unread} of {len(of_rows)} rows, mostly "
+                f"because they are too long for it: lower --agents.{role}.context, or take another "
+                f"teacher ({TEACHERS})"
+            )
     return sentences
 
 
@@ -225,14 +261,26 @@ class Observer:
         """Report settings that keep models from learning, before anything is sampled."""
         self._report(at_start(self._settings), "")
 
-    def look_at(self, episodes: Iterable[Episode], where: str = "") -> None:
-        """Report symptoms in the episodes of a step; ``where`` begins each sentence."""
-        counts = count(episodes, self._roles, self._group_key)
-        self._report(symptoms(counts, self._settings), where)
+    def look_at(
+        self,
+        episodes: Iterable[Episode],
+        where: str = "",
+        readings: Mapping[str, Sequence[Reading | None]] = MappingProxyType({}),
+    ) -> None:
+        """Report symptoms in a step.
+
+        Args:
+            episodes: of the step.
+            where: begins each sentence.
+            readings: role -> what its teacher has read of each row; None: it cannot read the row.
+        """
+        taught = [role for role, each in readings.items() if any(each)]
+        counts = count(episodes, self._roles, self._group_key, taught)
+        self._report(symptoms(counts, self._settings) | unreadable(readings), where)
 
     def look_at_evaluation(self, episodes: Iterable[Episode], where: str) -> None:
         """Report symptoms in an evaluation; ``where`` begins each sentence."""
-        counts = count(episodes, self._roles, self._group_key)
+        counts = count(episodes, self._roles, self._group_key, self._settings.taught)
         sentences = symptoms(counts, self._settings, evaluated=True)
         # Answers that were cut off make the result of every evaluation worse, not only the first.
         self._reported.discard("broken off")

@@ -11,7 +11,7 @@ from coterie.agents.team.trained_role import TrainedRole
 from coterie.agents.team.vllm_backend import VllmBackend
 from coterie.agents.vllm.fleet import Fleet
 from coterie.algorithms.role_algorithms import assign_credit_by_role
-from coterie.datatypes import Policy, Problem, Sampling, UserError
+from coterie.datatypes import Policy, Problem, Reading, Sampling, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
 from coterie.extras.ops.doctor.finding import Finding, judge, table
@@ -21,7 +21,7 @@ from coterie.extras.ops.doctor.observe import Examined, Observed, observe
 from coterie.extras.ops.doctor.parity import check_neutrality, check_parity, tolerance
 from coterie.extras.ops.doctor.players import check_expert, is_served
 from coterie.extras.ops.doctor.rescore import TokenScores, rescore
-from coterie.extras.ops.doctor.signal import check_answers, check_signal
+from coterie.extras.ops.doctor.signal import check_answers, check_signal, check_teacher
 from coterie.extras.ops.doctor.texts import check_round_trip, check_stops, check_template
 from coterie.extras.ops.doctor.update import Moved, check_movement, learn, starting_weights
 from coterie.extras.ops.plan import plan
@@ -92,8 +92,15 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
                 silent.add(role)
 
     observed = session.ask(observe(session, problems, policies, name="before"))
+    readings = session.ask(team.read(observed.rows(), step=1))
     findings += _texts(session, observed)
     findings += _signals(session, observed, silent)
+    by_role: dict[str, list[Reading | None]] = {role: [] for role in team.teachers}
+    for index, row in enumerate(observed.rows()):
+        if index in readings:
+            by_role[row.role].append(readings[index])
+    findings += [check_teacher(role, of_rows) for role, of_rows in by_role.items()]
+    observed = observed.read(readings)
     scored = {role: _rescored(session, observed, role) for role in team.loaded}
     findings += [
         check_parity("parity", role, scores, _tolerance(session, role), way_out=_SAME_WEIGHTS)
@@ -160,7 +167,12 @@ def _signals(session: Examined, observed: Observed, silent: Collection[str]) -> 
         if role not in silent and (served or not is_player(agent.model)):
             findings.append(check_answers(observed, role, served=served))
         trained = role in session.team.trained
-        findings.append(check_signal(observed, role, session.group_key, trained=trained))
+        distillation = session.settings.algorithms.of(role).distillation
+        findings.append(
+            check_signal(
+                observed, role, session.group_key, trained=trained, distillation=distillation
+            )
+        )
     return findings
 
 

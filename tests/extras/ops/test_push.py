@@ -144,6 +144,31 @@ def test_the_card_names_the_system_messages_of_training(hub, tmp_path, monkeypat
     assert '`bob`: "' not in card
 
 
+def test_the_card_names_teachers_and_a_base_in_4_bits(hub, tmp_path):
+    beta = ("--algo.distillation.beta", "1")
+    taught = "--agents.alice.algo.distillation"
+    flags = (f"{taught}.teacher", "some/teacher", f"{taught}.teacher-revision", "v1")
+    flags += ("--agents.bob.algo.distillation.teacher", str(tmp_path / "home" / "runs" / "mine"))
+    alone = ("--agents.bob.algo.distillation.no-rewards",)
+    low = ("--agents.alice.tuning", "lora", "--agents.alice.dtype", "nf4")
+    run = ended(tmp_path / "run", *beta, *flags, *alone, *low, adapter=True)
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 0
+    card = (run / "hub" / "README.md").read_text(encoding="utf-8")
+    for part in (
+        "| `alice` | `alice` | LoRA adapter, trained on a base in 4 bits (nf4) | `tiny:alice` |",
+        "| `bob` | `bob` | LoRA adapter | `tiny:bob` |",
+        "- `alice` learned from the probabilities of `some/teacher` at `v1`\n",
+        "- `bob` learned from the probabilities of `mine`, and from nothing else\n\n## Result",
+        "Teachers have their own terms: `some/teacher`, `mine`.",
+    ):
+        assert part in card
+    assert str(tmp_path) not in card
+    # By default the team learns from itself.
+    run = ended(tmp_path / "plain")
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 0
+    assert "eacher" not in (run / "hub" / "README.md").read_text(encoding="utf-8")
+
+
 def test_a_dry_run_writes_the_folder_and_sends_nothing(hub, tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("HF_TOKEN")
     run = ended(tmp_path / "run", "--train-role", "bob")

@@ -121,6 +121,23 @@ def test_defaults_are_healthy_and_nothing_is_left(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_teacher_where_nobody_is_right(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    flags = ["--env", "solo", "--agents.solver.model", "tiny:alice", "--algo", "grpo"]
+    flags += ["--problems.train", "chains?min_length=40&max_length=40", "--problems.held-out", "4"]
+    flags += ["--rollout.problems-per-step", "2", "--algo.distillation.beta", "1"]
+    assert train.main([*flags, "--algo.distillation.teacher", "tiny:alice", "--doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "mean 0.000; 0 of 2 groups have a signal" in said
+    assert "nothing is learned from equal rewards" not in said
+    (row,) = (line for line in said.splitlines() if line.startswith("│ teacher"))
+    answers = next(line for line in said.splitlines() if line.startswith("│ answers"))
+    played = answers.split("│")[3].split()[2]
+    assert f"reads {played} of {played} rows" in row
+
+
 def test_an_expert_that_nobody_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

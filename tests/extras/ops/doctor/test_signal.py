@@ -4,9 +4,10 @@ import dataclasses
 
 import numpy as np
 
-from coterie.datatypes import Episode, Trajectory
+from coterie.algorithms.algorithm import Distillation
+from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.extras.ops.doctor.observe import Observed
-from coterie.extras.ops.doctor.signal import check_answers, check_signal
+from coterie.extras.ops.doctor.signal import check_answers, check_signal, check_teacher
 
 
 def row(agent: str, reward: float, problem: str, replica: int) -> Trajectory:
@@ -47,6 +48,46 @@ def test_equal_rewards_teach_nothing() -> None:
     assert (finding.verdict, "--rollout.temperature" in finding.way_out) == ("not measured", True)
     finding = check_signal(observed(*rows), "me", "problem+role", trained=False)
     assert finding.verdict == "ok"
+
+
+def test_a_teacher_teaches_where_rewards_are_equal() -> None:
+    rows = [row("me_0", 0.0, "p", 0), row("me_0", 0.0, "p", 1)]
+    taught = Distillation(beta=1.0, teacher="another")
+    told = {"trained": True, "distillation": taught}
+    finding = check_signal(observed(*rows), "me", "problem+role", **told)
+    assert (finding.verdict, finding.way_out) == ("ok", "")
+    assert finding.measured == "mean 0.000; 0 of 1 groups have a signal"
+
+
+def test_own_weights_teach_where_a_row_is_read_again() -> None:
+    rows = [row("me_0", 0.0, "p", 0), row("me_0", 1.0, "p", 1)]
+    alone = Distillation(beta=1.0, rewards=False)
+    finding = check_signal(observed(*rows), "me", "problem+role", trained=True, distillation=alone)
+    assert finding.verdict == "not measured"
+    assert finding.measured.endswith("1 of 1 groups have a signal; 0 rows are read again")
+    rows[0] = dataclasses.replace(rows[0], reread_after=np.array([3]))
+    finding = check_signal(observed(*rows), "me", "problem+role", trained=True, distillation=alone)
+    assert finding.verdict == "ok"
+    assert finding.measured.endswith("1 rows are read again")
+
+
+def test_what_a_teacher_can_read() -> None:
+    reading = Reading(np.zeros(1, np.float32))
+    found = [check_teacher("me", rows) for rows in ([reading] * 2, [reading, None], [None], [])]
+    assert [(finding.measured, finding.verdict) for finding in found] == [
+        ("reads 2 of 2 rows", "ok"),
+        ("reads 1 of 2 rows", "differs"),
+        ("reads 0 of 1 rows", "wrong"),
+        ("no rows to read", "not measured"),
+    ]
+    assert "--agents.me.context" in found[1].way_out
+
+
+def test_readings_are_those_of_their_rows() -> None:
+    rows = [row("me_0", 0.0, "p", 0), row("me_0", 0.0, "q", 0), row("me_0", 0.0, "r", 0)]
+    reading = Reading(np.zeros(1, np.float32))
+    read = observed(*rows).read({0: None, 2: reading}).rows()
+    assert [each.reading for each in read] == [None, None, reading]
 
 
 def test_a_role_that_is_never_asked() -> None:
