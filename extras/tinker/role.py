@@ -46,6 +46,10 @@ class ServerRole:
         self._weights, self._name_of = weights, name_of
         self._begun = ""
         """State at the start of training, after imitation; empty: the base model."""
+        self._at_start: ServerWeights | None = None
+        """The weights of that state, once they are read."""
+        self._states: list[str] = []
+        """States of checkpoints on the server."""
         self._base = start
         settings = learning.learners.get(role, learning.settings)
         self.learner = ServerLearner(
@@ -100,9 +104,12 @@ class ServerRole:
         that a resumed run also needs."""
         model = self._weights.model
         path = self._save(f"{model.version}{'i' if self.imitator else ''}")
-        self._write(Path(directory), path)
+        folder = Path(directory)
+        self._write(folder, path)
+        self._forget(folder.parent.parent, path)
         plain: dict[str, Any] = {
             "state": path,
+            "states": self._states,
             "begun": self._begun,
             "version": model.version,
             "tokens": model.tokens.plain(),
@@ -121,7 +128,7 @@ class ServerRole:
                 "it was trained in this process, not on a server: leave --engine as it was"
             )
         self._weights.client = self._load(plain["state"], moments=True)
-        self._begun = str(plain["begun"])
+        self._begun, self._states = str(plain["begun"]), list(plain["states"])
         self._weights.model.version = int(plain["version"])
         self._weights.model.tokens = Tokens(**plain["tokens"])
         self.learner.restore(plain)
@@ -142,15 +149,28 @@ class ServerRole:
         """Score rows with the weights before training."""
         if not self._begun:
             return self._base(rows)
-        service, model = self._weights.service, self._weights.model
-        client = self._load(self._begun, moments=False)
-        return ServerWeights(service, model, client, self._weights.budget).logprobs(rows)
+        if self._at_start is None:
+            service, model = self._weights.service, self._weights.model
+            client = self._load(self._begun, moments=False)
+            self._at_start = ServerWeights(service, model, client, self._weights.budget)
+        return self._at_start.logprobs(rows)
 
     def _save(self, which: str) -> str:
         """Save weights and moments on the server; return the path of the state."""
         service, role = self._weights.service, self._weights.model.role
         future = self._weights.client.save_state(self._name_of(f"{role}-{which}"))
         return str(service.wait(f"save the state of {role}", future).path)
+
+    def _forget(self, checkpoints: Path, newest: str) -> None:
+        """Delete the states of deleted checkpoints on the server, where it allows that."""
+        files = checkpoints.glob(f"*/{self._weights.model.role}/{STATE}")
+        named = {json.loads(file.read_text(encoding="utf-8"))["state"] for file in files}
+        for path in self._states:
+            if path not in named:
+                self._weights.service.delete(path)
+        self._states = [path for path in self._states if path in named]
+        if newest not in self._states:
+            self._states.append(newest)
 
     def _load(self, path: str, *, moments: bool) -> Any:
         """A training client with the state at ``path``.

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import httpx2
@@ -47,6 +48,8 @@ class Service:
         Raises:
             UserError: the server does not answer, or refuses the key.
         """
+        # It would send the server stack traces of this program.
+        os.environ.setdefault("TINKER_TELEMETRY", "0")
         tinker = package()
         self.url, self.limit_s = settings.url.rstrip("/"), settings.limit_s
         self._tinker = tinker
@@ -94,6 +97,12 @@ class Service:
                 base_model=name, rank=1, train_unembed=False
             ).save_weights_and_get_sampling_client(),
         )
+
+    def delete(self, path: str) -> None:
+        """Delete a state, if the server allows it."""
+        with suppress(Exception):  # the run goes on with a state too many
+            future = self.client.create_rest_client().delete_checkpoint_from_tinker_path(path)
+            future.result(timeout=self.limit_s)
 
     def wait(self, what: str, future: Any) -> Any:
         """Return the result of a future of the client; ``what`` as of :meth:`run`.

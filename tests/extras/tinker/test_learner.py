@@ -1,19 +1,23 @@
 """A learner on a server takes the steps of a learner in this process."""
 
 import dataclasses
+import shutil
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from coterie.agents.team.backend import LearningSetup
 from coterie.algorithms import ALGORITHMS, Learner, LearnerSettings, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.imitation import LIKELIHOOD, imitating
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import UserError
 from coterie.extras.tinker.learner import ServerLearner, ServerWeights
-from tests.extras.tinker.conftest import FakeClient, FakeService
+from coterie.extras.tinker.role import ServerRole
+from tests.extras.tinker.conftest import Done, FakeClient, FakeService
 
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])
 HINTED = np.array([7, 3, 11, 5, 2])
@@ -153,3 +157,26 @@ def test_losses_that_are_not_finite_change_nothing(tiny, server_model, make_rows
     for name, weight in pair.client.model.weights().items():
         assert torch.equal(weight, before[name])
     assert "optim_step" not in pair.client.calls
+
+
+def test_states_of_deleted_checkpoints_are_deleted(server_model, tmp_path) -> None:
+    learning = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=9)
+    deleted: list[str] = []
+
+    class Server(FakeService):
+        def delete(self, path: str) -> None:
+            deleted.append(path)
+
+    client: Any = SimpleNamespace(
+        save_state=lambda name: Done(SimpleNamespace(path=f"tinker://x/weights/{name}"))
+    )
+    weights = ServerWeights(Server(), server_model, client, 8192)  # type: ignore[arg-type]
+    role = ServerRole(weights, weights.logprobs, learning, "run-{}".format)
+    for step in range(1, 5):
+        server_model.version = step
+        folder = tmp_path / f"step-{step}" / "alice"
+        folder.mkdir(parents=True)
+        plain = role.save(folder)
+        shutil.rmtree(tmp_path / f"step-{step - 2}", ignore_errors=True)  # two are kept
+    assert deleted == ["tinker://x/weights/run-alice-1"]
+    assert plain["states"] == [f"tinker://x/weights/run-alice-{step}" for step in (2, 3, 4)]
