@@ -6,8 +6,8 @@ import tarfile
 from pathlib import Path
 
 import httpx2
+from safetensors import SafetensorError, safe_open
 
-from coterie.agents.models.locate import has_adapter_weights
 from coterie.datatypes import UserError
 from coterie.extras.tinker.service import Service
 
@@ -22,7 +22,9 @@ def fetch_adapter(service: Service, path: str, folder: Path) -> None:
     try:
         content = _archive(service, path)
         _unpack(content, folder)
-    except (UserError, httpx2.HTTPError, tarfile.TarError, OSError, ValueError) as error:
+    except (
+        *(UserError, httpx2.HTTPError, tarfile.TarError, OSError, ValueError, SafetensorError),
+    ) as error:
         (folder / NOTE).write_text(
             f"The server at {service.url} does not give out the adapter ({error}).\n"
             f"Its state there is {path}.\n",
@@ -47,14 +49,22 @@ def _archive(service: Service, path: str) -> bytes:
 
 def _unpack(content: bytes, folder: Path) -> None:
     """Write the two files of an adapter; nothing else of the archive is looked at."""
+    found: dict[str, bytes] = {}
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        found = {Path(entry.name).name: entry for entry in archive if entry.isfile()}
+        for entry in archive:
+            name = Path(entry.name).name
+            source = archive.extractfile(entry) if entry.isfile() and name in _FILES else None
+            if source is not None:
+                found[name] = source.read()
+    if missing := [name for name in _FILES if name not in found]:
+        raise ValueError(f"its archive has no {missing[0]}")
+    json.loads(found[_FILES[0]])
+    for name in _FILES:
+        (folder / name).write_bytes(found[name])
+    try:
+        with safe_open(folder / _FILES[1], "np"):
+            pass
+    except SafetensorError:
         for name in _FILES:
-            entry = found.get(name)
-            source = None if entry is None else archive.extractfile(entry)
-            if source is None:
-                raise ValueError(f"its archive has no {name}")
-            (folder / name).write_bytes(source.read())
-    json.loads((folder / _FILES[0]).read_text(encoding="utf-8"))
-    if not has_adapter_weights(folder):
-        raise ValueError("it is incomplete")
+            (folder / name).unlink()
+        raise

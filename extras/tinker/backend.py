@@ -6,23 +6,35 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from coterie.agents.team.backend import Learners, LearningSetup, Models, RestorePoint, RoleLearner
 from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
-from coterie.datatypes import Reading, Trajectory, derive_seed
+from coterie.datatypes import Reading, Trajectory, UserError, derive_seed
 from coterie.extras.tinker.learner import ServerWeights
 from coterie.extras.tinker.model import ServerModel, server_model
 from coterie.extras.tinker.policy import ServerPolicy
 from coterie.extras.tinker.role import ServerRole
-from coterie.extras.tinker.service import Service
+from coterie.extras.tinker.service import NoAnswer, Service
 from coterie.extras.tinker.settings import TinkerSettings
 
 T = TypeVar("T")
 
 _SEEDS = 1 << 31
+_PROBE = Trajectory(
+    agent="",
+    role="",
+    tokens=np.array([0, 1]),
+    mask=np.array([False, True]),
+    logprobs=np.zeros(2, np.float32),
+    reward=0.0,
+    reward_terms={},
+    groups={},
+)
+"""A row of two tokens that every vocabulary has."""
 _PARALLEL = 16
 """Requests for log-probabilities of base models in flight."""
 
@@ -80,8 +92,38 @@ class TinkerBackend:
             name_of = partial("{}-{}".format, self._run)
             self._weights[name] = weights
             self._learners[name] = ServerRole(weights, start, learning, name_of)
+        if learning is not None:
+            self._try_scores(learning)
         codecs = {name: model.codec for name, model in self._models.items()}
         return Models(self._policies, codecs, self._learners)
+
+    def _try_scores(self, learning: LearningSetup) -> None:
+        """Refuse a server that gives no log-probabilities of prompts, if a role needs them.
+
+        Raises:
+            UserError: names the role and the setting.
+        """
+        for role in self._learners:
+            algorithm = learning.algorithm_of(role)
+            distillation = algorithm.distillation
+            own = distillation.beta > 0 and distillation.reader == "start"
+            what = {
+                "--algo.distillation.teacher": bool(distillation.teacher),
+                "--algo.distillation.reader start": own and not distillation.teacher,
+                "--algo.kl-coefficient": algorithm.kl_coefficient > 0,
+                "--algo.kl-in-reward": algorithm.kl_in_reward > 0,
+            }
+            needs = [flag for flag, needed in what.items() if needed]
+            if not needs:
+                continue
+            model = self._models[role]
+            try:
+                self._score_with_base(model, [_PROBE])
+            except NoAnswer as error:
+                raise UserError(
+                    f"{needs[0]} needs log-probabilities of prompts: {error}; leave it out for "
+                    f"{role}, or take another server"
+                ) from None
 
     def _base(self, name: str) -> Any:
         """The sampling client of a base model, which its roles share."""

@@ -129,13 +129,19 @@ def _check_names(server: TinkerSettings, models: Mapping[str, AgentSettings]) ->
 def check_served(
     server: TinkerSettings, models: Mapping[str, AgentSettings], said: Mapping[str, Any]
 ) -> None:
-    """Refuse models that are not among those that the server says it serves.
+    """Refuse a server without the loss, and models that it does not say it serves.
 
     Args:
         server: the settings.
         models: name -> model.
         said: the server's capabilities. A list without names, as Hatchery's, says nothing.
     """
+    losses = said.get("supported_loss_fns")
+    if isinstance(losses, list) and "cross_entropy" not in losses:
+        raise UserError(
+            f"the server at {server.url} has no loss cross_entropy, by which every algorithm "
+            "learns here: take another server"
+        )
     listed = said.get("supported_models")
     entries = [entry for entry in listed if isinstance(entry, dict)] if listed else []
     served = {str(name) for entry in entries if (name := entry.get("model_name"))}

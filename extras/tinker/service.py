@@ -5,6 +5,7 @@ import importlib
 import logging
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 _API = "/api/v1"
 _LIMIT_OF_CHECK_S = 10.0
+_EARLY_S = 0.1
 _LONGEST = 200
 """Characters of a server's message that are shown."""
 
@@ -53,6 +55,8 @@ class Service:
         tinker = package()
         self.url, self.limit_s = settings.url.rstrip("/"), settings.limit_s
         self._tinker = tinker
+        self._latest = 0.0
+        """When the latest answer came."""
         # It reports every retry; this class reports the failures.
         logging.getLogger("tinker").setLevel(logging.CRITICAL)
         self.client: Any = self.run(
@@ -111,17 +115,41 @@ class Service:
             NoAnswer: the server does not answer in time, or has lost a session.
             UserError: it refuses the request.
         """
+        started = time.monotonic()
         try:
-            return future.result(timeout=self.limit_s)
+            while True:
+                since, left = time.monotonic(), max(0.0, self._left(started))
+                try:
+                    answer = future.result(timeout=left)
+                except TimeoutError:
+                    # An early one is the call's own.
+                    if time.monotonic() - since < left - _EARLY_S or self._left(started) <= 0:
+                        raise
+                else:
+                    self._latest = time.monotonic()
+                    return answer
         except Exception as error:
             raise self._sentence(what, error) from error
 
     async def reply(self, what: str, answer: Awaitable[T]) -> T:
         """Return what ``answer`` returns; arguments and errors as of :meth:`wait`."""
+        started, task = time.monotonic(), asyncio.ensure_future(answer)
         try:
-            return await asyncio.wait_for(answer, self.limit_s)
+            while not task.done():
+                await asyncio.wait({task}, timeout=max(0.0, self._left(started)))
+                if not task.done() and self._left(started) <= 0:
+                    raise TimeoutError
+            self._latest = time.monotonic()
+            return task.result()
         except Exception as error:
             raise self._sentence(what, error) from error
+        finally:
+            task.cancel()
+
+    def _left(self, started: float) -> float:
+        """Seconds until a request that was sent at ``started`` has failed: the limit counts from
+        the latest answer to any request, because a slow server answers one by one."""
+        return max(started, self._latest) + self.limit_s - time.monotonic()
 
     def close(self) -> None:
         """End the session."""
@@ -139,7 +167,8 @@ class Service:
         if isinstance(error, TimeoutError):
             hint = "; does it serve that model?" if what.startswith("open") else ""
             return NoAnswer(
-                f"{at} did not {what} within {self.limit_s:g} s (--tinker.limit-s){hint}"
+                f"{at} did not {what}, nor answer anything else, within "
+                f"{self.limit_s:g} s (--tinker.limit-s){hint}"
             )
         cause = error if isinstance(error, self._tinker.APIStatusError) else error.__cause__
         status = getattr(cause, "status_code", None)

@@ -35,7 +35,7 @@ class TinkerSettings(Validated):
     """MODEL=NAME: what the server calls a model, where that differs from --agents.ROLE.model. The
     tokenizer is still that of MODEL."""
     limit_s: Annotated[float, Gt(0), Le(86_400)] = 600.0
-    """Seconds that the server may take for one request, retries included; then the run stops, and
+    """Seconds without any answer of the server, retries included, after which the run stops;
     --resume continues it."""
     prices: tuple[str, ...] = ()
     """PREFILL,SAMPLE,TRAIN: price of a million tokens, or MODEL=PREFILL,SAMPLE,TRAIN for one base

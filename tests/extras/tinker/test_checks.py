@@ -134,6 +134,12 @@ def test_models_that_are_not_served(answering) -> None:
     )
 
 
+def test_a_server_without_the_loss(answering) -> None:
+    settings = answering(200, b'{"supported_loss_fns": ["ppo"]}')
+    with pytest.raises(UserError, match="has no loss cross_entropy"):
+        checks.check_served(settings, {}, capabilities(settings))
+
+
 def test_prices_and_names() -> None:
     settings = TinkerSettings(
         "http://x", names=("tiny:alice=/models/alice",), prices=("1,2,3", "B/b=0.5,4,6")

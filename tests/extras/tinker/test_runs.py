@@ -101,7 +101,8 @@ def test_a_run_resumes_from_named_states(play, server, tmp_path) -> None:
         ("solo", "--agents.solver.model tiny:alice --problems.train chains"),
         (
             "pettingzoo:classic/tictactoe_v3",
-            "--agents.player_1.model tiny:alice --agents.player_2.model tiny:bob",
+            "--agents.player_1.model tiny:alice --agents.player_2.model tiny:bob "
+            "--rollout.learner-temperature 1",
         ),
     ],
     ids=["corea", "eapo", "solo", "game"],
@@ -113,6 +114,17 @@ def test_other_environments(env, flags, play, tmp_path) -> None:
     code, shown = play(tmp_path / "run", *small, *flags.split(), env=env)
     assert code == 0, shown
     assert len(metrics(tmp_path / "run")) == 1
+
+
+def test_a_server_without_scores_of_prompts_is_refused(play, server, tmp_path) -> None:
+    def without(answer: Any) -> Any:
+        return {**answer, "prompt_logprobs": None}
+
+    server.faults.append(Fault("retrieve_future", 99, change=without))
+    code, shown = play(tmp_path / "run", "--steps", "1", "--algo.kl-coefficient", "0.1")
+    assert code == 2
+    assert "--algo.kl-coefficient needs log-probabilities of prompts: the server at" in shown
+    assert not (tmp_path / "run").exists()
 
 
 PROGRAM = """
