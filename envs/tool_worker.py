@@ -1,7 +1,8 @@
 """The process in which tools run: one JSON line in, one JSON line out.
 
-A question is ``[name of the tool, its arguments]``. The reply is ``{"result": text}``, or
-``{"fault": why}``. A tool may hang or crash: the parent kills the process at the deadline, and the
+A question is ``[a random number, name of the tool, its arguments]``. The reply is
+``{"number": that number, "result": text}``, or with ``"fault": why``: what a tool writes by itself
+answers no question. A tool may hang or crash: the parent kills the process at the deadline, and the
 process ends itself a little later where its parent is gone.
 """
 
@@ -43,7 +44,7 @@ def serve(
     own = os.getpid()
     print("ready", file=replies, flush=True)
     for line in questions:
-        name, arguments = json.loads(line)
+        number, name, arguments = json.loads(line)
         signal.setitimer(signal.ITIMER_REAL, deadline_s + GRACE_S)
         try:
             reply = {"result": as_text(tools[name](**arguments), characters)}
@@ -52,7 +53,7 @@ def serve(
             reply = {"fault": describe(error)}
         end_if_forked(own)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        print(json.dumps(reply), file=replies, flush=True)
+        print(json.dumps({"number": number, **reply}), file=replies, flush=True)
 
 
 def main(paths: Sequence[str], characters: int, deadline_s: float) -> None:

@@ -3,6 +3,7 @@
 import inspect
 import json
 import reprlib
+import secrets
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from coterie.datatypes import UserError, Validated
 from coterie.datatypes.validation import describe, fits
 from coterie.envs.contract import as_unicode
 from coterie.envs.tool_calls import FoundCall
-from coterie.rewards.grading.answers.pool import Program, WorkerPool, is_object
+from coterie.rewards.grading.answers.pool import Program, WorkerPool, has_number
 
 _PLAIN = (str, int, float, bool, list, dict, type(None), Any)
 """What JSON can hold."""
@@ -97,7 +98,8 @@ class Tools(Validated):
 
     def _result(self, name: str, arguments: Mapping[str, Any]) -> ToolCall:
         paths = tuple(f"{each.__module__}:{each.__name__}" for each in self.functions)
-        (reply,) = _pool(paths, self.characters, self.deadline_s).run([[name, arguments]])
+        question = [secrets.randbits(64), name, arguments]
+        (reply,) = _pool(paths, self.characters, self.deadline_s).run([question])
         if reply == "timeout":
             why = f"{name} took longer than {self.deadline_s:g} s"
             return _failed(name, arguments, why)
@@ -127,7 +129,8 @@ def _pool(paths: tuple[str, ...], characters: int, deadline_s: float) -> WorkerP
     program = Program(
         f"the process of the tools {', '.join(paths)}",
         ("-P", "-W", "ignore", "-c", _START, *own),
-        is_object,
+        has_number,
+        numbered=True,
         shows_errors=True,
     )
     return WorkerPool(1, deadline_s, program)

@@ -26,7 +26,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class TinkerSettings(Validated):
-    """A server with Tinker's API; these settings need --engine tinker."""
+    """A server with Tinker's API; these need --engine tinker."""
 
     url: str = ""
     """Address of the server, such as http://127.0.0.1:8420. Its key is read from the environment

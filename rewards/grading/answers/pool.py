@@ -42,15 +42,17 @@ class Program:
     """Its name in messages."""
     arguments: tuple[str, ...]
     """What Python is started with; the deadline in seconds is added."""
-    is_reply: Callable[[str], bool]
-    """Whether a line is a reply; a worker that writes another one is replaced."""
+    is_reply: Callable[[str, Any], bool]
+    """Whether a line is a reply to a question; a worker that writes another one is replaced."""
+    numbered: bool = False
+    """Whether replies say to which question they belong; other lines are then passed over."""
     shows_errors: bool = False
     """Whether its standard error is that of this process."""
     way_out: str = ""
     """What to try where it does not start."""
 
 
-def is_object(line: str) -> bool:
+def is_object(line: str, question: Any) -> bool:
     """Whether a line is one JSON object."""
     try:
         return isinstance(json.loads(line), dict)
@@ -58,11 +60,16 @@ def is_object(line: str) -> bool:
         return False
 
 
+def has_number(line: str, question: Any) -> bool:
+    """Whether a line is a JSON object with the number of the question, which is its first item."""
+    return is_object(line, question) and json.loads(line).get("number") == question[0]
+
+
 FORMULAS = Program(
     "the worker for formulas",
     # -P keeps the modules beside the file, such as `values`, off its import path.
     ("-P", "-W", "ignore", str(_WORKER)),
-    frozenset({"equal", "different", "error"}).__contains__,
+    lambda line, question: line in ("equal", "different", "error"),
     way_out="try `python -c 'import mpmath'`",
 )
 
@@ -95,16 +102,13 @@ class _Worker:
             self.questions.write(json.dumps(question, default=str).encode() + b"\n")
             self.questions.flush()
 
-    def receive(self) -> str | None:
-        """One whole line, empty at the end of the process, None while a line is incomplete."""
-        chunk = os.read(self.replies.fileno(), 4096)
+    def receive(self) -> list[str]:
+        """The whole lines that have come; an empty one at the end of the process."""
+        chunk = os.read(self.replies.fileno(), 1 << 16)
         if not chunk:
-            return ""
-        self.read += chunk
-        if not self.read.endswith(b"\n"):
-            return None
-        line, self.read = self.read.decode("ascii", "replace").strip(), b""
-        return line
+            return [""]
+        *lines, self.read = (self.read + chunk).split(b"\n")
+        return [line.decode("ascii", "replace").strip() for line in lines]
 
     def kill(self) -> None:
         """End the process, and what it has started, now; collect it."""
@@ -195,8 +199,9 @@ class WorkerPool:
 
             for selected, _ in selector.select(0):
                 # What an idle worker says answers no question, and must not answer the next one.
-                if cast(_Worker, selected.data).ready:
-                    replace(cast(_Worker, selected.data))
+                worker = cast(_Worker, selected.data)
+                if worker.ready and ("" in worker.receive() or not self.program.numbered):
+                    replace(worker)
 
             while todo or any(worker.job is not None for worker in self._workers):
                 # A start costs as much as many comparisons: share the work only if there is enough.
@@ -213,27 +218,30 @@ class WorkerPool:
                 pause = max(0.0, min(w.due for w in waiting) - time.monotonic())
                 for selected, _ in selector.select(pause):
                     worker = cast(_Worker, selected.data)
-                    line = worker.receive()
-                    if line is None:
-                        continue
-                    if not worker.ready:
-                        worker.ready = line == "ready"
+                    for line in worker.receive():
                         if not worker.ready:
+                            worker.ready = line == "ready"
+                            if not worker.ready:
+                                replace(worker)
+                                failed_starts += 1
+                                if line:
+                                    raise UserError(f"{title} {line}")
+                                if failed_starts > self.size:
+                                    way_out = self.program.way_out
+                                    raise UserError(
+                                        f"{title} does not start{'; ' if way_out else ''}{way_out}"
+                                    )
+                                break
+                        elif worker.job is not None and self.program.is_reply(
+                            line, questions[worker.job]
+                        ):
+                            outcomes[worker.job] = line
+                            worker.job = None
+                        elif not line or not self.program.numbered:
+                            # It died, or wrote what is no reply: the question stays an error.
+                            worker.job = None
                             replace(worker)
-                            failed_starts += 1
-                            if line:
-                                raise UserError(f"{title} {line}")
-                            if failed_starts > self.size:
-                                way_out = self.program.way_out
-                                raise UserError(
-                                    f"{title} does not start{'; ' if way_out else ''}{way_out}"
-                                )
-                    elif worker.job is not None and self.program.is_reply(line):
-                        outcomes[worker.job] = line
-                        worker.job = None
-                    else:  # it died, or wrote what is no reply: the question stays an error
-                        worker.job = None
-                        replace(worker)
+                            break
                 now = time.monotonic()
                 for worker in list(self._workers):
                     if worker.job is not None and now >= worker.due:

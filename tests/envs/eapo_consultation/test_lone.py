@@ -181,8 +181,9 @@ def test_the_default_is_the_arm_that_was_measured() -> None:
     own = ("lone", "group_size", "reread", "accept_span", "penalty_start")
     assert [default["env"][name] for name in own] == [1, 4, "wrong", 200, 200]
     distillation = {"beta": 1, "bound": 2, "likeliest": 64, "fade": 0, "decay": 0.95}
-    reader = {"reader": "average", "teacher": "", "rewards": True}
-    assert default["algo"]["distillation"] == {**distillation, **reader}
+    teacher = {"teacher": "", "teacher_revision": ""}
+    reader = {"reader": "average", "rewards": True}
+    assert default["algo"]["distillation"] == {**distillation, **teacher, **reader}
     # Ten runs took 158 to 171 steps for 1.2 million policy tokens.
     from coterie.cli.command_line import parse
 
