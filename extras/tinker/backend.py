@@ -123,9 +123,9 @@ class TinkerBackend:
         # A session that was loaded has another client at the same version.
         stamp = (weights.client, weights.model.version)
         if policy.stamp != stamp:
-            client = await self._service.reply(
+            client = await self._service.answer(
                 f"give out the weights of {name} for sampling",
-                weights.client.save_weights_and_get_sampling_client_async(),
+                weights.client.save_weights_and_get_sampling_client,
             )
             policy.use(client, weights.model.version, stamp)
 

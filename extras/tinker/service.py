@@ -66,16 +66,14 @@ class Service:
             what: what the server is asked to do, for errors.
             call: runs in a thread, which is abandoned after the limit.
         """
-        future: Future[T] = Future()
+        return self.wait(what, _in_thread(call))
 
-        def work() -> None:
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
+    async def answer(self, what: str, call: Callable[[], T]) -> T:
+        """Return the result of ``call`` while the event loop runs on; arguments as of :meth:`run`.
 
-        threading.Thread(target=work, name="tinker", daemon=True).start()
-        return self.wait(what, future)
+        It is for requests whose coroutines in the official client block.
+        """
+        return await self.reply(what, asyncio.wrap_future(_in_thread(call)))
 
     def base(self, name: str) -> Any:
         """Open a sampling session on the base model ``name``."""
@@ -143,6 +141,20 @@ class Service:
             return UserError(f"{at} refuses to {what}: {message}")
         kind = Unreadable if status is None and isinstance(error, ValueError) else NoAnswer
         return kind(f"{at} failed to {what}: {message}")
+
+
+def _in_thread(call: Callable[[], T]) -> Future[T]:
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # it cannot be cancelled, only left alone
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="tinker", daemon=True).start()
+    return future
 
 
 def one_line(message: str) -> str:
