@@ -66,14 +66,14 @@ class Service:
             what: what the server is asked to do, for errors.
             call: runs in a thread, which is abandoned after the limit.
         """
-        return self.wait(what, _in_thread(call))
+        return self.wait(what, in_thread(call))
 
     async def answer(self, what: str, call: Callable[[], T]) -> T:
         """Return the result of ``call`` while the event loop runs on; arguments as of :meth:`run`.
 
         It is for requests whose coroutines in the official client block.
         """
-        return await self.reply(what, asyncio.wrap_future(_in_thread(call)))
+        return await self.reply(what, asyncio.wrap_future(in_thread(call)))
 
     def base(self, name: str) -> Any:
         """Open a sampling session on the base model ``name``."""
@@ -143,7 +143,9 @@ class Service:
         return kind(f"{at} failed to {what}: {message}")
 
 
-def _in_thread(call: Callable[[], T]) -> Future[T]:
+def in_thread(call: Callable[[], T]) -> Future[T]:
+    """Begin ``call`` in a thread that neither an interruption nor the end of the process waits
+    for, as it would for those of a pool; a server may take long."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()  # it cannot be cancelled, only left alone
 

@@ -1,12 +1,15 @@
 """The backend waits for a server without stopping what else this process does."""
 
 import asyncio
+import os
+import signal
 import threading
 from types import SimpleNamespace as record
 from typing import Any
 
 import pytest
 
+from coterie.datatypes import UserError
 from coterie.extras.tinker.backend import TinkerBackend
 from coterie.extras.tinker.service import Service
 from coterie.extras.tinker.settings import TinkerSettings
@@ -54,3 +57,35 @@ def test_weights_are_given_out_while_the_event_loop_runs(backend, server_model) 
 
     asyncio.run(both())
     assert used == ["newest"]
+
+
+def test_an_interruption_does_not_wait_for_a_server(backend) -> None:
+    backend._learners |= {"alice": record(), "bob": record()}
+    answered, left = list[str](), threading.Event()
+
+    def work(name: str, _: Any) -> None:
+        if name == "bob":
+            os.kill(os.getpid(), signal.SIGINT)
+        left.wait(5)
+        answered.append(name)
+
+    with pytest.raises(KeyboardInterrupt):
+        backend.learn(work)
+    assert not answered
+    left.set()
+
+
+def test_all_roles_are_waited_for_before_an_error_is_raised(backend) -> None:
+    backend._learners |= {"alice": record(), "bob": record()}
+    failed, learned = threading.Event(), list[str]()
+
+    def work(name: str, _: Any) -> None:
+        if name == "alice":
+            failed.set()
+            raise UserError("the server is gone")
+        assert failed.wait(5)
+        learned.append(name)
+
+    with pytest.raises(UserError, match="the server is gone"):
+        backend.learn(work)
+    assert learned == ["bob"]
