@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import logging
 import os
+import re
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -19,6 +20,8 @@ T = TypeVar("T")
 
 _API = "/api/v1"
 _LIMIT_OF_CHECK_S = 10.0
+_A_KEY = re.compile(r"(tml-|eyJ)[!-~]+")
+"""What the official client takes: a key, or a JSON web token."""
 _LONGEST = 200
 """Characters of a server's message that are shown."""
 
@@ -174,6 +177,8 @@ def capabilities(settings: TinkerSettings) -> dict[str, Any]:
     url, key = settings.url.rstrip("/"), os.environ.get(KEY, "")
     if not key:
         raise UserError(f"--engine tinker reads the server's key from {KEY}, which is not set")
+    if not _A_KEY.fullmatch(key):
+        raise UserError(f"the key in {KEY} must begin with tml- and have no spaces or accents")
     headers = {"X-API-Key": key, "Authorization": f"Bearer {key}"}
     try:
         with httpx2.Client(timeout=_LIMIT_OF_CHECK_S, headers=headers) as client:
