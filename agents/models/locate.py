@@ -32,6 +32,8 @@ _OBJECTS = (
     "adapter_config.json",
     "model.safetensors.index.json",
 )
+ELSEWHERE = "weights-elsewhere.txt"
+"""File of a model's folder without weights: half a sentence that says where they are."""
 DESCRIBING = (*_OBJECTS, "vocab.json", "vocab.txt", "merges.txt", "*.model", "*.jinja", "*.py")
 """The files that determine a model together with its weights."""
 
@@ -239,6 +241,7 @@ def _check_folder(folder: Path, name: str) -> None:
         if (folder / "adapter_config.json").is_file():
             _check_adapter(folder)
             extra = " (it holds a LoRA adapter: name its base model and set lora.adapter)"
+        refuse_elsewhere(folder)
         raise UserError(f"{name} is not a checkpoint: it has no config.json{extra}")
     _check_files(folder)
     index = folder / "model.safetensors.index.json"
@@ -258,6 +261,17 @@ def _check_folder(folder: Path, name: str) -> None:
         raise UserError(f"{name} has no weights: model.safetensors is missing")
     if not any((folder / f).is_file() for f in ("tokenizer.json", "tokenizer_config.json")):
         raise UserError(f"{name} has no tokenizer: tokenizer.json is missing")
+
+
+def refuse_elsewhere(folder: Path) -> None:
+    """Refuse the folder of a model that is on a server.
+
+    Raises:
+        UserError: says where it is.
+    """
+    if (folder / ELSEWHERE).is_file() and not has_adapter_weights(folder):
+        where = " ".join((folder / ELSEWHERE).read_text(encoding="utf-8").split())
+        raise UserError(f"{folder} has no weights: {where}")
 
 
 def _check_no_run(folder: Path, name: str) -> None:

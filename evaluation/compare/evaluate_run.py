@@ -78,7 +78,7 @@ class EvaluateSettings(Validated):
     seed: Seed = 0
     """Seed of everything random; default: the run's."""
     engine: Literal["local", "vllm"] = "local"
-    """What samples from models; default: the run's."""
+    """What samples from models; default: the run's, or local after --engine tinker."""
 
 
 def evaluate(argv: Sequence[str]) -> int:
@@ -165,7 +165,9 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path, 
     )
     parts = {n: getattr(settings, n) for n in ("problems", "scoring", "vllm", "eval")}
     parts |= {"agents": roles()} | ({} if settings.env is None else {"env": settings.env})
-    base = EvaluateSettings(seed=stored.run.seed, engine=stored.run.engine)
+    # What learned on a server of others is evaluated here.
+    engine = "vllm" if stored.run.engine == "vllm" else "local"
+    base = EvaluateSettings(seed=stored.run.seed, engine=engine)
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
     # An empty name: its flags have no prefix.
     fields.append(("again", Annotated[EvaluateSettings, tyro.conf.arg(name="")], base))

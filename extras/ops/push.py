@@ -15,7 +15,7 @@ from typing import Annotated
 import tyro
 
 from coterie.agents.models.checksums import NAME, changed_files, write_checksums
-from coterie.agents.models.locate import DESCRIBING, hub_snapshot, local_folder
+from coterie.agents.models.locate import DESCRIBING, hub_snapshot, local_folder, refuse_elsewhere
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
 from coterie.cli.command_line import read_run as read_settings
@@ -98,6 +98,7 @@ def write_folder(run: RunData, repo: str, licence: str | None) -> Path:
         source = run.path / "final" / role
         if not source.is_dir() or run.summary is None:
             raise UserError(f"{run.path} has not ended: coterie train --resume {run.path}")
+        refuse_elsewhere(source)
         if changed := changed_files(source, new=False):
             raise UserError(f"{source / changed[0]} is not what its run wrote; nothing was sent")
     folder = run.path / _FOLDER

@@ -4,32 +4,49 @@ import io
 import json
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import httpx2
-from safetensors import SafetensorError, safe_open
 
+from coterie.agents.models.locate import ELSEWHERE, has_adapter_weights
 from coterie.datatypes import UserError
-from coterie.extras.tinker.service import Service
+from coterie.extras.tinker.learner import ServerWeights
+from coterie.extras.tinker.service import Service, one_line
 
 _MOST_BYTES = 8 << 30
-_FILES = ("adapter_config.json", "adapter_model.safetensors")
-NOTE = "adapter-not-given.txt"
+_CONFIG, _WEIGHTS = _FILES = ("adapter_config.json", "adapter_model.safetensors")
 
 
-def fetch_adapter(service: Service, path: str, folder: Path) -> None:
-    """Write the adapter of the state at ``path`` into ``folder``; a note, if the server does not
-    give it out."""
+def note_state(service: Service, path: str, folder: Path, why: str = "") -> None:
+    """Note in ``folder`` where its weights are, for whoever loads it as a model."""
+    (folder / ELSEWHERE).write_text(
+        f"they are the state {path} of the server at {service.url}{why}; put its {_CONFIG} and "
+        f"{_WEIGHTS} into this folder\n",
+        encoding="utf-8",
+    )
+
+
+def fetch_adapter(weights: ServerWeights, name: str, state: str, folder: Path) -> None:
+    """Write the adapter into ``folder``; a note, if the server does not give it out.
+
+    Args:
+        weights: of a role.
+        name: of the copy that is given out: servers do so with weights that sample, not with those
+            that learn.
+        state: path of the state with the same weights that learn.
+        folder: gets the two files.
+    """
+    service, model = weights.service, weights.model
     try:
-        content = _archive(service, path)
-        _unpack(content, folder)
-    except (
-        *(UserError, httpx2.HTTPError, tarfile.TarError, OSError, ValueError, SafetensorError),
-    ) as error:
-        (folder / NOTE).write_text(
-            f"The server at {service.url} does not give out the adapter ({error}).\n"
-            f"Its state there is {path}.\n",
-            encoding="utf-8",
-        )
+        saved = weights.client.save_weights_for_sampler(name)
+        path = service.wait(f"save the weights of {model.role}", saved).path
+        _unpack(_archive(service, path), folder, model.here)
+        (folder / ELSEWHERE).unlink(missing_ok=True)
+    except (UserError, httpx2.HTTPError, tarfile.TarError, OSError, ValueError) as error:
+        for file in _FILES:
+            (folder / file).unlink(missing_ok=True)
+        reason = one_line(str(error.__cause__ or "") or str(error))
+        note_state(service, state, folder, f", which does not give out the adapter ({reason})")
 
 
 def _archive(service: Service, path: str) -> bytes:
@@ -47,24 +64,22 @@ def _archive(service: Service, path: str) -> bytes:
     return b"".join(parts)
 
 
-def _unpack(content: bytes, folder: Path) -> None:
-    """Write the two files of an adapter; nothing else of the archive is looked at."""
-    found: dict[str, bytes] = {}
+def _unpack(content: bytes, folder: Path, base: str) -> None:
+    """Write the two files of an adapter of the model ``base``; nothing else of the archive is
+    looked at."""
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        for entry in archive:
-            name = Path(entry.name).name
-            source = archive.extractfile(entry) if entry.isfile() and name in _FILES else None
-            if source is not None:
-                found[name] = source.read()
-    if missing := [name for name in _FILES if name not in found]:
-        raise ValueError(f"its archive has no {missing[0]}")
-    json.loads(found[_FILES[0]])
-    for name in _FILES:
-        (folder / name).write_bytes(found[name])
-    try:
-        with safe_open(folder / _FILES[1], "np"):
-            pass
-    except SafetensorError:
+        found = {Path(entry.name).name: entry for entry in archive if entry.isfile()}
         for name in _FILES:
-            (folder / name).unlink()
-        raise
+            entry = found.get(name)
+            if entry is not None and entry.size > _MOST_BYTES:
+                raise ValueError(f"its {name} is larger than 8 GiB")
+            source = None if entry is None else archive.extractfile(entry)
+            if source is None:
+                raise ValueError(f"its archive has no {name}")
+            (folder / name).write_bytes(source.read())
+    config: Any = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
+    if not isinstance(config, dict) or not has_adapter_weights(folder):
+        raise ValueError("it is incomplete")
+    # The server's name of the model may say nothing here.
+    config["base_model_name_or_path"] = base
+    (folder / _CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait
 from functools import partial
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from coterie.extras.tinker.learner import ServerWeights
 from coterie.extras.tinker.model import ServerModel, server_model
 from coterie.extras.tinker.policy import ServerPolicy
 from coterie.extras.tinker.role import ServerRole
-from coterie.extras.tinker.service import NoAnswer, Service
+from coterie.extras.tinker.service import NoAnswer, Service, in_thread
 from coterie.extras.tinker.settings import TinkerSettings
 
 T = TypeVar("T")
@@ -147,8 +147,8 @@ class TinkerBackend:
 
             return await asyncio.gather(*map(one, rows))
 
-        with ThreadPoolExecutor(1) as thread:  # the caller may be in an event loop
-            scored = thread.submit(lambda: asyncio.run(score())).result()
+        # The caller may be in an event loop.
+        scored = in_thread(lambda: asyncio.run(score())).result()
         return [torch.tensor(logp_T[1:], dtype=torch.float32) for logp_T in scored]
 
     async def start(self) -> None:
@@ -165,9 +165,9 @@ class TinkerBackend:
         # A session that was loaded has another client at the same version.
         stamp = (weights.client, weights.model.version)
         if policy.stamp != stamp:
-            client = await self._service.reply(
+            client = await self._service.answer(
                 f"give out the weights of {name} for sampling",
-                weights.client.save_weights_and_get_sampling_client_async(),
+                weights.client.save_weights_and_get_sampling_client,
             )
             policy.use(client, weights.model.version, stamp)
 
@@ -183,9 +183,9 @@ class TinkerBackend:
     def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
         """See :meth:`coterie.agents.team.backend.Backend.learn`; the server computes for all roles
         at the same time."""
-        with ThreadPoolExecutor(max(1, len(self._learners))) as threads:
-            done = threads.map(lambda item: work(*item), self._learners.items())
-            return dict(zip(self._learners, done))
+        done = {n: in_thread(partial(work, n, learner)) for n, learner in self._learners.items()}
+        wait(done.values())
+        return {name: future.result() for name, future in done.items()}
 
     def save(self, write: Callable[[Learners], RestorePoint]) -> None:
         """See :meth:`coterie.agents.team.backend.Backend.save`."""

@@ -54,6 +54,8 @@ class ServerModel:
     prices: Prices | None
     marks: tuple[str, ...] = ()
     """The text of each of the codec's ``eos_ids``."""
+    here: str = ""
+    """What the base model is called on this machine."""
     version: int = 0
     tokens: Tokens = field(default_factory=Tokens)
 
@@ -99,13 +101,14 @@ def server_model(role: str, agent: AgentSettings, settings: TinkerSettings) -> S
         eos_ids=ends if isinstance(ends, list) else [] if ends is None else [ends],
         context=spec.context or most,
     )
-    on_server = settings.name_of(agent.model, [str(folder.resolve())] if folder else [])
+    path = [str(folder.resolve())] if folder else []
     return ServerModel(
         role,
-        on_server,
+        settings.name_of(agent.model, path),
         codec,
         spec.context or most,
         agent.lora_rank,
         settings.prices_of(agent.model),
         tuple(map(str, tokenizer.convert_ids_to_tokens(list(codec.eos_ids)))),
+        agent.model if agent.model.startswith("tiny:") else next(iter(path), agent.model),
     )

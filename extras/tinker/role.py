@@ -14,7 +14,7 @@ from coterie.agents.team.trained_role import OtherFormat
 from coterie.algorithms.imitation import LIKELIHOOD, describe_imitation
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Trajectory, UserError
-from coterie.extras.tinker.adapter import fetch_adapter
+from coterie.extras.tinker.adapter import fetch_adapter, note_state
 from coterie.extras.tinker.learner import Score, ServerLearner, ServerWeights
 from coterie.extras.tinker.model import Tokens
 
@@ -143,7 +143,9 @@ class ServerRole:
         folder = Path(directory)
         path = self._save("final")
         self._write(folder, path)
-        fetch_adapter(self._weights.service, path, folder)
+        fetch_adapter(
+            self._weights, self._name_of(f"{self._weights.model.role}-final"), path, folder
+        )
 
     def _start(self, rows: Sequence[Trajectory]) -> Any:
         """Score rows with the weights before training."""
@@ -195,3 +197,4 @@ class ServerRole:
         model = self._weights.model
         facts = {"state": path, "base_model": model.name, "rank": model.rank}
         (folder / STATE).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        note_state(self._weights.service, path, folder)

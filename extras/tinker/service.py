@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import logging
 import os
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,8 @@ T = TypeVar("T")
 _API = "/api/v1"
 _LIMIT_OF_CHECK_S = 10.0
 _EARLY_S = 0.1
+_A_KEY = re.compile(r"(tml-|eyJ)[!-~]+")
+"""What the official client takes: a key, or a JSON web token."""
 _LONGEST = 200
 """Characters of a server's message that are shown."""
 
@@ -73,16 +76,14 @@ class Service:
             what: what the server is asked to do, for errors.
             call: runs in a thread, which is abandoned after the limit.
         """
-        future: Future[T] = Future()
+        return self.wait(what, in_thread(call))
 
-        def work() -> None:
-            try:
-                future.set_result(call())
-            except BaseException as error:
-                future.set_exception(error)
+    async def answer(self, what: str, call: Callable[[], T]) -> T:
+        """Return the result of ``call`` while the event loop runs on; arguments as of :meth:`run`.
 
-        threading.Thread(target=work, name="tinker", daemon=True).start()
-        return self.wait(what, future)
+        It is for requests whose coroutines in the official client block.
+        """
+        return await self.reply(what, asyncio.wrap_future(in_thread(call)))
 
     def base(self, name: str) -> Any:
         """Open a sampling session on the base model ``name``."""
@@ -183,6 +184,22 @@ class Service:
         return kind(f"{at} failed to {what}: {message}")
 
 
+def in_thread(call: Callable[[], T]) -> Future[T]:
+    """Begin ``call`` in a thread that neither an interruption nor the end of the process waits
+    for, as it would for those of a pool; a server may take long."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # it cannot be cancelled, only left alone
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="tinker", daemon=True).start()
+    return future
+
+
 def one_line(message: str) -> str:
     """A server's message in one line of printable characters."""
     words = " ".join(message.split())
@@ -198,6 +215,8 @@ def capabilities(settings: TinkerSettings) -> dict[str, Any]:
     url, key = settings.url.rstrip("/"), os.environ.get(KEY, "")
     if not key:
         raise UserError(f"--engine tinker reads the server's key from {KEY}, which is not set")
+    if not _A_KEY.fullmatch(key):
+        raise UserError(f"the key in {KEY} must begin with tml- and have no spaces or accents")
     headers = {"X-API-Key": key, "Authorization": f"Bearer {key}"}
     try:
         with httpx2.Client(timeout=_LIMIT_OF_CHECK_S, headers=headers) as client:

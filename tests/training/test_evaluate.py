@@ -1,6 +1,7 @@
 """A run's evaluation once more: the same numbers, others where other things are asked for."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,15 @@ def test_by_itself_it_is_what_the_run_measured(
     assert "Reward alice" in capsys.readouterr().out
     assert train.main(["--evaluate", str(run)]) == 0
     assert (run / "evaluation" / "again.json").is_file()
+
+
+def test_a_run_on_a_server_of_others_is_evaluated_here(run: Path, tmp_path: Path) -> None:
+    there = shutil.copytree(run, tmp_path / "run")
+    config = json.loads((there / "config.json").read_text())
+    config["run"]["engine"], config["tinker"]["url"] = "tinker", "http://127.0.0.1:9"
+    (there / "config.json").write_text(json.dumps(config))
+    stored = json.loads((run / "evaluation" / "after.json").read_text())
+    assert again(there)["outcomes"] == [stored]
 
 
 def test_it_says_how_many_answers_were_cut_off(

@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.__main__ import main
 from coterie.agents.models.checksums import changed_files, write_checksums
-from coterie.agents.models.locate import TINY
+from coterie.agents.models.locate import ELSEWHERE, TINY
 from coterie.cli.command_line import parse
 
 WEIGHTS, COMMIT = b"weights of ", "0" * 40
@@ -108,6 +108,18 @@ def ended(path, *flags, adapter=False):
         json.dumps({"begun": begun, "packages": {"torch": "2.13"}, "problems": {"train": "f00"}})
     )
     return path
+
+
+def test_weights_that_are_elsewhere_cannot_be_sent(tmp_path, capsys):
+    run = ended(tmp_path / "run")
+    weights = run / "final" / "alice" / "model.safetensors"
+    weights.unlink()
+    (weights.parent / ELSEWHERE).write_text("they are on a server; put them here\n")
+    write_checksums(weights.parent)
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 2
+    said = capsys.readouterr().err
+    assert f"{weights.parent} has no weights: they are on a server; put them here" in said
+    assert not (run / "hub").exists()
 
 
 def test_models_card_and_settings_are_sent_to_a_private_repository(hub, tmp_path, capsys):

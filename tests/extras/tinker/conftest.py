@@ -149,7 +149,7 @@ def alice_codec() -> HFCodec:
 @pytest.fixture
 def server_model(alice_codec: HFCodec) -> ServerModel:
     marks = ("<|alice:end|>",)
-    return ServerModel("alice", "tiny", alice_codec, 64, 16, None, marks)
+    return ServerModel("alice", "tiny", alice_codec, 64, 16, None, marks, "tiny:alice")
 
 
 @pytest.fixture

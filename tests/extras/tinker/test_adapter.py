@@ -1,4 +1,4 @@
-"""The adapter of a trained role, from servers that give it out and from those that do not."""
+"""An adapter is taken over in peft's format, or a note says where it is."""
 
 import io
 import json
@@ -7,106 +7,103 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
-from types import SimpleNamespace
+from types import SimpleNamespace as record
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file, save
 
+from coterie.agents.models.locate import ELSEWHERE, check_model, named_adapter
+from coterie.agents.models.spec import ModelSpec
 from coterie.datatypes import UserError
-from coterie.extras.tinker.adapter import NOTE, fetch_adapter
+from coterie.extras.tinker.adapter import fetch_adapter
 from tests.extras.tinker.conftest import Done, FakeService
 
-CONFIG = json.dumps({"peft_type": "LORA", "r": 16}).encode()
-WEIGHTS = save({"base_model.model.q_proj.lora_A.weight": torch.ones(2, 3)})
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+OF_THE_SERVER = json.dumps({"base_model_name_or_path": "/models/on/server", "r": 16}).encode()
 
 
-def archive(**files: bytes) -> bytes:
-    """A tar file; ``__`` in names stands for a slash."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name.replace("__", "/").replace("_json", ".json"))
-            entry.name = entry.name.replace("_safetensors", ".safetensors")
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    return packed.getvalue()
+def archive(kind: str = "w", **files: bytes) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode=kind) as tar:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(f"some/folder/{name}")
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return content.getvalue()
 
 
 @pytest.fixture
-def served() -> Iterator[Callable[[bytes, int], Any]]:
-    """Starts a server with one file; returns a service whose archives it has."""
-    servers = []
+def fetch(server_model: Any, tmp_path: Path) -> Iterator[Callable[..., Path]]:
+    """Fetches what a server gives as an archive; returns the folder."""
+    given, servers = [b""], list[HTTPServer]()
 
-    def start(body: bytes, status: int = 200) -> Any:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/tinker://x/sampler_weights/run-final" else 404)
+            self.end_headers()
+            self.wfile.write(given[0])
 
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
+        def log_message(self, *_: Any) -> None:
+            pass
 
-        servers.append(server := HTTPServer(("127.0.0.1", 0), Handler))
-        Thread(target=server.serve_forever, daemon=True).start()
-        url = f"http://127.0.0.1:{server.server_port}/adapter.tar"
-        rest = SimpleNamespace(
-            get_checkpoint_archive_url_from_tinker_path=lambda path: Done(SimpleNamespace(url=url))
-        )
+    servers.append(server := HTTPServer(("127.0.0.1", 0), Handler))
+    Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}"
+
+    def url_of(path: str) -> Any:
+        return Done(record(url=f"{address}/{path}"))
+
+    def save(name: str) -> Any:
+        return Done(record(path=f"tinker://x/sampler_weights/{name}"))
+
+    def run(content: bytes) -> Path:
+        given[0] = content
         service: Any = FakeService()
-        service.url, service.limit_s = "http://the-server", 5.0
-        service.client = SimpleNamespace(create_rest_client=lambda: rest)
-        return service
+        service.url, service.limit_s = "http://there", 5.0
+        rest = record(get_checkpoint_archive_url_from_tinker_path=url_of)
+        service.client = record(create_rest_client=lambda: rest)
+        client = record(save_weights_for_sampler=save)
+        weights: Any = record(service=service, client=client, model=server_model)
+        fetch_adapter(weights, "run-final", "tinker://x/weights/run-final", tmp_path)
+        return tmp_path
 
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    yield run
+    server.shutdown()
+    server.server_close()
 
 
-def test_an_adapter_is_written_in_the_format_of_peft(served, tmp_path: Path) -> None:
-    packed = archive(
-        state__adapter_config_json=CONFIG,
-        state__adapter_model_safetensors=WEIGHTS,
-        README=b"not wanted",
-        up__passwd=b"not wanted either",
-    )
-    fetch_adapter(served(packed), "tinker://x/weights/final", tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "adapter_config.json",
-        "adapter_model.safetensors",
-    ]
-    (weight,) = load_file(tmp_path / "adapter_model.safetensors").values()
-    assert weight.shape == (2, 3)
+def test_the_adapter_belongs_to_the_model_as_it_is_called_here(fetch) -> None:
+    files = {CONFIG: OF_THE_SERVER, WEIGHTS: b"weights", "other": b"x"}
+    folder = fetch(archive("w:gz", **files))
+    assert {path.name for path in folder.iterdir()} == {CONFIG, WEIGHTS}
+    assert (folder / WEIGHTS).read_bytes() == b"weights"
+    config = json.loads((folder / CONFIG).read_text())
+    assert config == {"base_model_name_or_path": "tiny:alice", "r": 16}
+    adapter = named_adapter(str(folder))
+    assert adapter is not None
+    assert adapter.base == "tiny:alice"
 
 
 @pytest.mark.parametrize(
-    ("body", "status"),
+    ("content", "why"),
     [
-        (b"", 200),
-        (b"no archive", 200),
-        (archive(adapter_config_json=CONFIG), 200),
-        (archive(adapter_config_json=b"{", adapter_model_safetensors=WEIGHTS), 200),
-        (archive(adapter_config_json=CONFIG, adapter_model_safetensors=b"none"), 200),
-        (archive(adapter_config_json=CONFIG, adapter_model_safetensors=WEIGHTS), 404),
+        (b"no archive", "file could not be opened"),
+        (archive(**{CONFIG: OF_THE_SERVER}), f"its archive has no {WEIGHTS}"),
+        (archive(**{CONFIG: b"[]", WEIGHTS: b""}), "it is incomplete"),
+        (archive(**{CONFIG: b"{", WEIGHTS: b""}), "Expecting property name"),
+        (archive(**{CONFIG: b"\xff", WEIGHTS: b""}), "can't decode byte"),
     ],
-    ids=["nothing", "no archive", "no weights", "broken", "broken weights", "404"],
+    ids=["no-archive", "no-weights", "list", "no-json", "no-text"],
 )
-def test_a_note_says_why_there_is_none(body, status, served, tmp_path: Path) -> None:
-    fetch_adapter(served(body, status), "tinker://x/weights/final", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [NOTE]
-    note = (tmp_path / NOTE).read_text()
-    assert "The server at http://the-server does not give out the adapter" in note
-    assert "Its state there is tinker://x/weights/final." in note
-
-
-def test_a_server_that_refuses(served, tmp_path: Path) -> None:
-    service = served(b"")
-    refusal = UserError("the server refuses to give out the adapter: no such route")
-    rest = SimpleNamespace(get_checkpoint_archive_url_from_tinker_path=lambda path: Done(refusal))
-    service.client = SimpleNamespace(create_rest_client=lambda: rest)
-    fetch_adapter(service, "tinker://x/weights/final", tmp_path)
-    assert "no such route" in (tmp_path / NOTE).read_text()
+def test_a_folder_without_the_adapter_says_where_it_is(content, why, fetch) -> None:
+    folder = fetch(content)
+    assert [path.name for path in folder.iterdir()] == [ELSEWHERE]
+    with pytest.raises(UserError) as refused:
+        check_model(ModelSpec(str(folder)))
+    (said,) = str(refused.value).splitlines()
+    assert said.startswith(
+        f"{folder} has no weights: they are the state tinker://x/weights/run-final of the server "
+        "at http://there, which does not give out the adapter ("
+    )
+    assert why in said
+    assert said.endswith(f"put its {CONFIG} and {WEIGHTS} into this folder")

@@ -73,6 +73,14 @@ def test_without_the_package_or_the_key(monkeypatch, capsys) -> None:
     assert 'pip install -e ".[tinker]"' in said(CORE, capsys)
 
 
+@pytest.mark.parametrize("key", ["sk-other", "tml-kéy", "tml-key\n", "tml-a b"])
+def test_a_key_that_the_official_client_does_not_take(key, monkeypatch, capsys) -> None:
+    monkeypatch.setenv(KEY, key)
+    sentence = said(CORE, capsys)
+    assert f"the key in {KEY} must begin with tml- and have no spaces" in sentence
+    assert key not in sentence
+
+
 @pytest.fixture
 def answering() -> Iterator[Any]:
     """Starts a server that answers everything in one way; returns its settings."""

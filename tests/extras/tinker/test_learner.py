@@ -164,6 +164,8 @@ def test_states_of_deleted_checkpoints_are_deleted(server_model, tmp_path) -> No
     deleted: list[str] = []
 
     class Server(FakeService):
+        url = "http://the-server"
+
         def delete(self, path: str) -> None:
             deleted.append(path)
 
