@@ -189,7 +189,7 @@ def test_a_request_is_repeated(fault, play, server, tmp_path) -> None:
     ("fault", "sentence"),
     [
         (Fault("forward_backward", 99, 500), "did not train rows of"),
-        (Fault("asample", 999, hang_s=30), "did not sample for"),
+        (Fault("asample", 999, hang_s=60), "did not sample for"),
         (Fault("forward", 1, 404), "has lost what it needs to score rows of"),
     ],
     ids=["fails", "hangs", "lost"],
@@ -200,7 +200,7 @@ def test_a_server_that_stays_away_leaves_a_saved_state(
     run = tmp_path / "run"
     assert play(run, "--steps", "1", "--eval.no-enabled")[0] == 0
     server.faults.append(fault)
-    code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "3")
+    code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "10")
     assert code == 2
     assert sentence in shown
     assert f"--resume {run} continues from its last checkpoint" in shown
