@@ -1,15 +1,16 @@
 """Checks of a run on a server before it begins."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 from coterie.agents.models.locate import local_folder
 from coterie.agents.team.model_specs import model_spec
-from coterie.agents.team.players import local_models
+from coterie.agents.team.players import SEAT, local_models
 from coterie.agents.team.settings import AgentSettings
-from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.algorithms import Algorithm
 from coterie.datatypes import UserError, refuse
 from coterie.extras.tinker.service import capabilities
 from coterie.extras.tinker.settings import TinkerSettings
@@ -44,7 +45,7 @@ def check_run(server: TinkerSettings, settings: TrainSettings) -> None:
     Raises:
         UserError: one sentence that names the flag.
     """
-    models = local_models(settings.agents)
+    models = local_models(settings.players)
     refuse(
         (
             find_spec("tinker") is None,
@@ -58,11 +59,11 @@ def check_run(server: TinkerSettings, settings: TrainSettings) -> None:
             "--cluster.* places models on machines of yours: leave it out, or --engine tinker",
         ),
     )
-    for role, agent in models.items():
-        refuse(*_agent(role, agent))
+    for name, agent in models.items():
+        refuse(*_agent(name, agent))
     for role, algorithm in settings.learned_by.items():
-        refuse(*_algorithm(role, algorithm))
-        refuse(*_learner(settings.learner_of(role)))
+        refuse(*_algorithm(role, algorithm, partial(settings.algorithms.flag, role)))
+        refuse(_moments(role, settings))
         temperature = learner_temperature(settings.rollout, settings.agents[role])
         if temperature not in (0, 1):
             raise UserError(
@@ -73,11 +74,12 @@ def check_run(server: TinkerSettings, settings: TrainSettings) -> None:
     check_served(server, models, capabilities(server))
 
 
-def _agent(role: str, agent: AgentSettings) -> Refusals:
-    defaults = {field.name: field.default for field in fields(AgentSettings)}
-    for name, why in _OF_THE_SERVER.items():
-        flag = f"--agents.{role}.{name.replace('_', '-')}"
-        yield getattr(agent, name) != defaults[name], f"{why}: leave out {flag}"
+def _agent(name: str, agent: AgentSettings) -> Refusals:
+    role = name.partition(SEAT)[0]
+    defaults = {known.name: known.default for known in fields(AgentSettings)}
+    for field, why in _OF_THE_SERVER.items():
+        flag = f"--agents.{role}.{field.replace('_', '-')}"
+        yield getattr(agent, field) != defaults[field], f"{why}: leave out {flag}"
     yield (
         agent.trained and agent.tuning == "full",
         f"a Tinker server trains adapters only: leave out --agents.{role}.tuning full",
@@ -88,29 +90,27 @@ def _agent(role: str, agent: AgentSettings) -> Refusals:
     )
 
 
-def _algorithm(role: str, algorithm: Algorithm) -> Refusals:
-    distillation = algorithm.distillation
+def _algorithm(role: str, algorithm: Algorithm, flag: Callable[[str], str]) -> Refusals:
+    distillation, decay = algorithm.distillation, flag("distillation.decay")
     yield (
         algorithm.entropy_coefficient != 0,
-        "a Tinker server has no gradient of entropies: say --algo.entropy-coefficient 0",
+        f"a Tinker server has no gradient of entropies: say {flag('entropy-coefficient')} 0",
     )
     yield (
         distillation.beta > 0 and distillation.likeliest > 0,
-        "a Tinker server learns from sampled tokens only: say --algo.distillation.likeliest 0",
+        f"a Tinker server learns from sampled tokens only: say {flag('distillation.likeliest')} 0",
     )
     yield (
         distillation.averages and distillation.decay > 0,
-        f"a Tinker server keeps no moving average of the weights of {role}: say "
-        "--algo.distillation.decay 0, so that its newest weights read, or "
-        "--algo.distillation.reader start",
+        f"a Tinker server keeps no moving average of the weights of {role}: say {decay} 0, so that "
+        f"its newest weights read, or {decay.removesuffix('decay')}reader start",
     )
 
 
-def _learner(learner: LearnerSettings) -> Refusals:
-    yield (
-        learner.moments != "float32",
-        f"the server stores the moments: leave out --learner.moments {learner.moments}",
-    )
+def _moments(role: str, settings: TrainSettings) -> tuple[bool, str]:
+    moments, own = settings.learner_of(role).moments, settings.agents[role].learner is not None
+    at = f"--agents.{role}.learner" if own else "--learner"
+    return moments != "float32", f"the server stores the moments: leave out {at}.moments {moments}"
 
 
 def _check_names(server: TinkerSettings, models: Mapping[str, AgentSettings]) -> None:
@@ -145,13 +145,15 @@ def check_served(
     listed = said.get("supported_models")
     entries = [entry for entry in listed if isinstance(entry, dict)] if listed else []
     served = {str(name) for entry in entries if (name := entry.get("model_name"))}
-    for role, agent in models.items():
+    for player, agent in models.items():
         folder = local_folder(model_spec(agent))
         name = server.name_of(agent.model, [str(folder.resolve())] if folder else [])
         if served and name not in served:
             few = ", ".join(sorted(served)[:8])
+            role, _, seat = player.partition(SEAT)
+            whose = f"{role}'s teacher" if seat == "teacher" else role
             raise UserError(
-                f"the server at {server.url} does not serve {name!r}, the model of {role}; it "
-                f"serves {few}: choose one with --agents.{role}.model, or say what it is called "
-                f"there with --tinker.names {agent.model}=NAME"
+                f"the server at {server.url} does not serve {name!r}, the model of {whose}; it "
+                f"serves {few}: choose one of them, or say what it is called there with "
+                f"--tinker.names {agent.model}=NAME"
             )

@@ -1,6 +1,7 @@
 """What a server cannot do is refused before the run begins."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 
 from coterie import train
+from coterie.agents.models.locate import TINY
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.extras.tinker import checks
 from coterie.extras.tinker.service import capabilities, one_line
@@ -17,6 +20,12 @@ from coterie.extras.tinker.settings import KEY, Prices, TinkerSettings
 CORE = (
     "--env core-teaching --algo gspo --engine tinker --tinker.url http://127.0.0.1:9 "
     "--algo.distillation.decay 0 --algo.distillation.likeliest 0"
+)
+
+SOLO = (
+    "--env solo --algo gspo --agents.solver.model tiny:alice --problems.train chains "
+    "--engine tinker --algo.distillation.beta 1 --algo.distillation.likeliest 0 "
+    "--algo.distillation.teacher"
 )
 
 
@@ -46,6 +55,11 @@ def said(argv: str, capsys: pytest.CaptureFixture[str]) -> str:
          "--algo.distillation.likeliest 0", "--algo.distillation.reader start"),
         (f"{CORE} --tinker.url ftp://x", "is given twice"),
         (f"{CORE} --algo.entropy-coefficient 0.1", "no gradient of entropies"),
+        (f"{CORE} --agents.bob.algo dr-grpo", "say --agents.bob.algo.distillation.likeliest 0"),
+        (f"{CORE} --agents.bob.algo.entropy-coefficient 0.1",
+         "say --agents.bob.algo.entropy-coefficient 0"),
+        (f"{CORE} --agents.bob.learner.moments 8bit",
+         "leave out --agents.bob.learner.moments 8bit"),
         (f"{CORE} --rollout.temperature 0.7", "say --rollout.learner-temperature 1"),
         (f"{CORE} --agents.alice.tuning full", "leave out --agents.alice.tuning full"),
         (f"{CORE} --agents.bob.dtype bfloat16", "leave out --agents.bob.dtype"),
@@ -146,6 +160,23 @@ def test_a_server_without_the_loss(answering) -> None:
     settings = answering(200, b'{"supported_loss_fns": ["ppo"]}')
     with pytest.raises(UserError, match="has no loss cross_entropy"):
         checks.check_served(settings, {}, capabilities(settings))
+
+
+def test_a_teacher_is_served_and_named_like_a_role(answering, tmp_path, capsys) -> None:
+    teacher = shutil.copytree(TINY / "alice", tmp_path / "teacher")
+    served = [{"model_name": str((TINY / "alice").resolve())}, {"model_name": "the-teacher"}]
+    url = answering(200, json.dumps({"supported_models": served}).encode()).url
+    words = f"{SOLO} {teacher} --tinker.url {url}"
+    assert f"does not serve {str(teacher)!r}, the model of solver's teacher" in said(words, capsys)
+    settings = parse(f"{words} --tinker.names {teacher}=the-teacher".split())
+    checks.check_run(settings.section(TinkerSettings), settings)
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "tiny:alice"}')
+    (adapter / "adapter_model.safetensors").write_bytes(b"")
+    settings = parse(f"{SOLO} {adapter} --tinker.url {url}".split())
+    with pytest.raises(UserError, match="is an adapter, which cannot be sent to a server"):
+        checks.check_run(settings.section(TinkerSettings), settings)
 
 
 def test_prices_and_names() -> None:
