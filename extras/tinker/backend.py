@@ -1,6 +1,7 @@
 """The backend whose models are on a server with Tinker's API."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import wait
 from functools import partial
@@ -37,6 +38,18 @@ _PROBE = Trajectory(
 """A row of two tokens that every vocabulary has."""
 _PARALLEL = 16
 """Requests for log-probabilities of base models in flight."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def state_name(run: str, which: str) -> str:
+    """The name of a state of the run, of characters that servers take.
+
+    >>> state_name("my run", "alice-2")
+    'my-run-alice-2'
+    """
+    stem = _NOT_IN_NAMES.sub("-", run).strip(".-")[:60] or "run"
+    return f"{stem}-{_NOT_IN_NAMES.sub('-', which)}"
 
 
 class TinkerBackend:
@@ -89,7 +102,7 @@ class TinkerBackend:
             budget = learning.learners.get(name, learning.settings).micro_batch_tokens
             weights = ServerWeights(service, model, client, budget)
             start = partial(self._score_with_base, model)
-            name_of = partial("{}-{}".format, self._run)
+            name_of = partial(state_name, self._run)
             self._weights[name] = weights
             self._learners[name] = ServerRole(weights, start, learning, name_of)
         if learning is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.extras.tinker.backend import TinkerBackend
+from coterie.extras.tinker.backend import TinkerBackend, state_name
 from coterie.extras.tinker.service import Service
 from coterie.extras.tinker.settings import TinkerSettings
 
@@ -89,3 +89,10 @@ def test_all_roles_are_waited_for_before_an_error_is_raised(backend) -> None:
     with pytest.raises(UserError, match="the server is gone"):
         backend.learn(work)
     assert learned == ["bob"]
+
+
+def test_names_of_states_are_made_of_what_servers_take() -> None:
+    assert state_name("run", "alice-2") == "run-alice-2"
+    assert state_name("my run ä%2F", "alice-2") == "my-run-2F-alice-2"
+    assert state_name(".ä", "bob-final") == "run-bob-final"
+    assert state_name("x" * 300, "bob-final") == "x" * 60 + "-bob-final"
