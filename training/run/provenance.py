@@ -32,7 +32,7 @@ from coterie.training.run.directory import RunDirectory
 ENVIRONMENT = "environment.json"
 _PACKAGES = (
     "coterie", "torch", "transformers", "peft", "tokenizers", "numpy", "pettingzoo", "gymnasium",
-    "mpmath", "sentence-transformers", "reasoning-gym", "datasets",
+    "mpmath", "sentence-transformers", "reasoning-gym", "datasets", "tinker",
 )  # fmt: skip
 _QUIET: Any = {"capture_output": True, "text": True, "timeout": 10}
 

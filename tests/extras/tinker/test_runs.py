@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,8 @@ def test_a_run_resumes_from_named_states(play, server, tmp_path) -> None:
     run = tmp_path / "run"
     code, shown = play(run, "--steps", "2", "--tinker.prices", "1000,2000,3000")
     assert code == 0, shown
+    packages = json.loads((run / "environment.json").read_text())["packages"]
+    assert packages["tinker"] == version("tinker")
     first = learned(run, 2)
     assert first["alice"]["version"] == 2
     assert re.fullmatch(r"tinker://\w+/checkpoints/run-alice-2", first["alice"]["state"])
