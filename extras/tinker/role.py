@@ -17,6 +17,7 @@ from coterie.datatypes import Trajectory, UserError
 from coterie.extras.tinker.adapter import fetch_adapter, note_state
 from coterie.extras.tinker.learner import Score, ServerLearner, ServerWeights
 from coterie.extras.tinker.model import Tokens
+from coterie.extras.tinker.service import Lost, NoAnswer
 
 STATE = "tinker.json"
 """File of a checkpoint, or of a trained model, that names the state on the server."""
@@ -179,6 +180,7 @@ class ServerRole:
 
         Raises:
             OtherFormat: the server has it no longer.
+            NoAnswer: it does not answer.
         """
         service, role = self._weights.service, self._weights.model.role
         client = service.client
@@ -188,6 +190,8 @@ class ServerRole:
         try:
             return service.run(f"load the state of {role}", lambda: load(path))
         except UserError as error:
+            if isinstance(error, NoAnswer) and not isinstance(error, Lost):
+                raise
             raise OtherFormat(
                 f"its weights are the state {path} on a server, and {error}; start the server with "
                 "its stored states, or begin a new run"

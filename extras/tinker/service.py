@@ -40,6 +40,10 @@ class NoAnswer(Died):
     then = " once the server answers"
 
 
+class Lost(NoAnswer):
+    """Raised when a server no longer has what a request is about."""
+
+
 class Unreadable(NoAnswer):
     """Raised when an answer cannot be read."""
 
@@ -177,7 +181,7 @@ class Service:
         if status in (401, 403):
             return UserError(f"{at} refuses to {what}: {message}; is the key in {KEY} right?")
         if status in (404, 410):
-            return NoAnswer(f"{at} has lost what it needs to {what}: {message}")
+            return Lost(f"{at} has lost what it needs to {what}: {message}")
         if status in (400, 413, 422):
             return UserError(f"{at} refuses to {what}: {message}")
         kind = Unreadable if status is None and isinstance(error, ValueError) else NoAnswer

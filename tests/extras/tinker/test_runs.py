@@ -264,6 +264,17 @@ def test_a_server_that_has_forgotten_its_states_is_named(play, server, tmp_path)
     assert "start the server with its stored states, or begin a new run" in shown
 
 
+def test_a_server_that_is_slow_to_load_has_not_forgotten(play, server, tmp_path) -> None:
+    run = tmp_path / "run"
+    assert play(run, "--steps", "1", "--eval.no-enabled")[0] == 0
+    server.faults.append(Fault("load_weights", 99, 503))
+    code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "3")
+    assert code == 2
+    assert "did not load the state of alice within 3 s" in shown
+    assert f"--resume {run} continues from its last checkpoint" in shown
+    assert "new run" not in shown
+
+
 def hostile(random_: random.Random) -> Callable[[Any], Any]:
     """Turns samples into something that no server should say."""
     wrong: list[Any] = [
