@@ -48,6 +48,7 @@ from safetensors.torch import load_file
 
 from coterie.agents.models import checksums
 from coterie.agents.models.saving import store
+from coterie.agents.team.backend import Died
 from coterie.agents.team.trained_role import OtherFormat
 from coterie.datatypes import UserError, fits
 from coterie.problems.curriculum import Difficulty
@@ -197,6 +198,8 @@ def _refusing(path: Path) -> Iterator[None]:
     """Turn errors into a sentence about the checkpoint."""
     try:
         yield
+    except Died:
+        raise  # it says nothing about the files
     except OtherFormat as error:
         raise UserError(f"{path} cannot be resumed here: {error}") from None
     except UserError as error:

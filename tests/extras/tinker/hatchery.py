@@ -3,6 +3,7 @@ answers."""
 
 import asyncio
 import json
+import shutil
 import socket
 import threading
 from collections.abc import Callable
@@ -86,19 +87,22 @@ class Hatchery:
 
     async def _serve(self, port: int, ready: threading.Event) -> None:
         import uvicorn
-        from hatchery.core.gateway import create_app, set_config
+        from hatchery.core.gateway import create_app, get_config
         from hatchery.core.local_dev import _build_config
+        from hatchery.core.session_store import default_local_root
         from hatchery.core.worker import GPUWorker
 
         config = _build_config(KEY)
+        config.auth.add_key(KEY, "test", max_concurrent_sessions=10_000, max_rank=256)
         if self.folder is not None:
             from hatchery.core.backends.metadata.sqlite import SQLiteMetadataStore
             from hatchery.core.backends.object_store.local import LocalObjectStore
 
             config.objects = LocalObjectStore(str(self.folder / "objects"))
             config.metadata = SQLiteMetadataStore(str(self.folder / "metadata.sqlite"))
-        set_config(config)
-        app = create_app(config=config)
+        app = create_app()
+        # It has one configuration for a process; servers of this process have one each.
+        app.dependency_overrides[get_config] = lambda: config
         await config.metadata.initialize()
         await config.queue.initialize()
 
@@ -120,6 +124,8 @@ class Hatchery:
                 config=config,
                 device="cpu",
                 dtype=torch.float32,
+                # Hatchery 0.3 opens no session any more once it has evicted the active one.
+                max_lora_slots=10_000,
             )
             await worker.register()
             self.workers.append(worker)
@@ -142,6 +148,8 @@ class Hatchery:
         for task in tasks:
             task.cancel()
         await config.metadata.close()
+        for worker in self.workers:
+            shutil.rmtree(default_local_root(worker.worker_id), ignore_errors=True)
 
     def _with_faults(self, app: Any) -> Any:
         async def answer(scope: Any, receive: Any, send: Any) -> None:

@@ -201,7 +201,8 @@ def test_a_server_that_stays_away_leaves_a_saved_state(
     fault, sentence, play, server, tmp_path
 ) -> None:
     run = tmp_path / "run"
-    assert play(run, "--steps", "1", "--eval.no-enabled")[0] == 0
+    code, shown = play(run, "--steps", "1", "--eval.no-enabled")
+    assert code == 0, shown
     server.faults.append(fault)
     code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "10")
     assert code == 2
@@ -218,9 +219,10 @@ def test_a_killed_command_resumes(server, play, tmp_path) -> None:
     begin = ["--env", "core-teaching", "--algo", "gspo", "--engine", "tinker", *SMALL]
     begin += ["--tinker.url", server.url, "--run-dir", str(run), "--steps", "90"]
     words = [sys.executable, "-m", "coterie.train", *begin, "--eval.no-enabled"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as command:
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL) as command:
         while command.poll() is None and not (run / "checkpoints/step-000002").is_dir():
             time.sleep(0.1)
+        assert command.poll() is None
         command.send_signal(signal.SIGKILL)
     done = max(int(path.name[5:]) for path in (run / "checkpoints").glob("step-*"))
     assert 2 <= done < 90
@@ -253,7 +255,8 @@ def test_a_server_that_starts_again_has_its_states(play, server, tmp_path) -> No
 
 def test_a_server_that_has_forgotten_its_states_is_named(play, server, tmp_path) -> None:
     run = tmp_path / "run"
-    assert play(run, "--steps", "1", "--eval.no-enabled")[0] == 0
+    code, shown = play(run, "--steps", "1", "--eval.no-enabled")
+    assert code == 0, shown
     other = Hatchery(server.models).start()
     try:
         code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.url", other.url)
@@ -266,12 +269,13 @@ def test_a_server_that_has_forgotten_its_states_is_named(play, server, tmp_path)
 
 def test_a_server_that_is_slow_to_load_has_not_forgotten(play, server, tmp_path) -> None:
     run = tmp_path / "run"
-    assert play(run, "--steps", "1", "--eval.no-enabled")[0] == 0
+    code, shown = play(run, "--steps", "1", "--eval.no-enabled")
+    assert code == 0, shown
     server.faults.append(Fault("load_weights", 99, 503))
     code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "3")
     assert code == 2
-    assert "did not load the state of alice within 3 s" in shown
-    assert f"--resume {run} continues from its last checkpoint" in shown
+    assert "did not load the state of alice, nor answer anything else, within 3 s" in shown
+    assert "nothing is lost: give the same command again once the server answers" in shown
     assert "new run" not in shown
 
 
