@@ -19,7 +19,7 @@ def check(settings: TrainSettings) -> None:
         UserError: a check fails; the message names the flag.
     """
     check_trackers(settings.run.track)
-    here = {} if lives_elsewhere(settings) else local_models(settings.agents)
+    here = {} if lives_elsewhere(settings) else local_models(settings.players)
     if not all(_is_small(model_spec(agent)) for agent in here.values()):
         # This imports torch, which is slow, so it comes last.
         from coterie.extras.ops.plan_report import check_plan

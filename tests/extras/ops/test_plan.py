@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from coterie.agents.models.number_format import native_bfloat16
 from coterie.agents.models.papers import CONFIGS
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.cli.command_line import parse
+from coterie.extras.ops import checks
 from coterie.extras.ops import plan as planning
 from coterie.extras.ops.footprint import Load, footprint, measure, with_layers
 from coterie.extras.ops.plan import GIB, plan
@@ -177,6 +179,24 @@ def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
     )
     assert "GiB on cpu, which has 0.5 GiB, and no flag" in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
+
+
+def test_a_large_teacher_of_a_small_role_is_planned_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr("coterie.extras.ops.plan_report.check_plan", seen.append)
+    weights = (TINY / "model.safetensors").stat().st_size
+    monkeypatch.setattr("coterie.extras.ops.checks._SMALL", weights + 1)
+    teacher = shutil.copytree(TINY, tmp_path / "teacher")
+    solo = "--env solo --algo gspo --agents.solver.model tiny:alice --problems.train chains"
+    taught = f"--algo.distillation.beta 1 --algo.distillation.teacher {teacher}"
+    settings = parse(f"{solo} {taught}".split())
+    checks.check(settings)
+    assert not seen
+    (teacher / "model-2.safetensors").write_bytes(b"..")
+    checks.check(settings)
+    assert seen == [settings]
 
 
 def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
