@@ -175,10 +175,16 @@ def prepare_evaluation(settings: ProblemSettings, seed: int = 0) -> HeldOut:
         seed: seed of generators and of all choices of problems.
 
     Raises:
-        UserError: a source cannot be read.
+        UserError: a source cannot be read; a training set only where problems of it are held out.
     """
     _check_fetched(settings)
-    return _hold_out(settings, open_training(settings, seed), seed)
+    try:
+        trains = open_training(settings, seed)
+    except UserError:
+        if not settings.eval or set(settings.eval) & set(settings.sources):
+            raise
+        trains = ()
+    return _hold_out(settings, trains, seed)
 
 
 def _check_fetched(settings: ProblemSettings) -> None:
@@ -200,7 +206,7 @@ def _hold_out(settings: ProblemSettings, trains: Sequence[ProblemSource], seed: 
     forms: frozenset[str] = frozenset()
     for text, source in zip(evaluated, sets, strict=True):
         same = (train for train in trains if train.fingerprint == source.fingerprint)
-        by_set[text], own = hold_out(source, next(same, trains[0]), settings.held_out, seed)
+        by_set[text], own = hold_out(source, next(same, None), settings.held_out, seed)
         forms |= own
     merged = merge(names, [*by_set.values()])
     return HeldOut(

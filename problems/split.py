@@ -85,7 +85,7 @@ _MOST_DRAWN = 100_000
 
 def hold_out(
     evaluation: ProblemSource,
-    training: ProblemSource,
+    training: ProblemSource | None,
     n: int | None = None,
     seed: int = 0,
 ) -> tuple[tuple[Problem, ...], frozenset[str]]:
@@ -96,7 +96,7 @@ def hold_out(
     Args:
         evaluation: the source. A generator gives its first problems, a finite set a seeded choice,
             or all problems if it has fewer.
-        training: the training source, possibly the same set.
+        training: the training source, if it may be the same set.
         n: number of different problems; None: all of a finite set other than the training set, or
             :data:`HELD_OUT`.
         seed: seed of the choice.
@@ -108,7 +108,7 @@ def hold_out(
     if evaluation.size is None:
         chosen = _draw(evaluation, n or HELD_OUT)
         return tuple(chosen.values()), frozenset(chosen)
-    shared = training.fingerprint == evaluation.fingerprint
+    shared = training is not None and training.fingerprint == evaluation.fingerprint
     n = n or (HELD_OUT if shared else evaluation.size)
     chosen = _choose(evaluation, n, seed)
     if shared and n >= len(set(keys_of(evaluation))):

@@ -24,14 +24,10 @@ from coterie.evaluation.compare.responses import (
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source, trains_on
-from coterie.problems.source import ProblemSet
 from coterie.problems.split import hold_out, sample
 from coterie.rewards.grading.checkers import DEFAULT
 from coterie.training.config.serialize import to_plain
 from coterie.training.run.cut_off import cut_off, limit_of
-
-# Nothing trains here, so no problem has to be kept for training.
-_NO_TRAINING = ProblemSet("nobody trains", ())
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ def open_questions(names: Sequence[str], settings: ComparisonSettings) -> list[Q
             count = settings.held_out
         if source.size is not None:
             count = min(count or source.size, source.size)
-        problems, _ = hold_out(source, _NO_TRAINING, count or None, settings.seed)
+        problems, _ = hold_out(source, None, count or None, settings.seed)
         opened.append(Questions(name, problems, source.fingerprint))
     return opened
 
@@ -100,7 +96,7 @@ def further_questions(
         else:
             # A generator goes on after the questions that are scored.
             used = len(scored[index].problems)
-            problems = hold_out(opened, _NO_TRAINING, used + wanted, settings.seed)[0][used:]
+            problems = hold_out(opened, None, used + wanted, settings.seed)[0][used:]
         drawn_by_key |= {problem_key(problem): problem for problem in problems}
     fingerprint = hashlib.sha256("\n".join(drawn_by_key).encode()).hexdigest()
     return (

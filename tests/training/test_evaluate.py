@@ -150,6 +150,18 @@ def test_problems_that_have_changed_are_told(
     assert "changed" not in said()
 
 
+def test_a_training_file_that_is_gone_matters_for_its_own_problems_only(
+    on_files: tuple[Path, str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, mine, yours = on_files
+    Path(mine).unlink()
+    assert len(again(run)["outcomes"][0]["problems"]) == 8
+    assert len(again(run, "--problems.eval", yours)["outcomes"][0]["problems"]) == 4
+    for flags in (("--problems.eval", mine), ("--problems.eval", yours, mine)):
+        assert train.main(["--evaluate", str(run), *flags]) == 2
+        assert f"there is no problem file {mine}" in capsys.readouterr().err
+
+
 def test_another_environment(run: Path) -> None:
     result = again(run, "--env", "coterie.envs.solo:SoloEnv", "--problems.held-out", "4")
     assert "reward/solver" in result["metrics"]
