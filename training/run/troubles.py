@@ -63,7 +63,7 @@ def why_no_signal(rows: Sequence[Trajectory], roles: Iterable[str]) -> dict[str,
 def not_finite(run: RunDirectory, role: str, step: int, error: NotFinite) -> UserError:
     """The error that ends a run in which a role cannot learn; stores the row that caused it, if one
     did, in ``not-finite.jsonl``."""
-    way_out = "start a new run with a lower --learner.lr"
+    way_out = f"start a new run with a lower --agents.{role}.learner.lr"
     if error.row is None:
         return UserError(f"{role} cannot learn in step {step}: {error}; {way_out}")
     record = row_record(error.row, error.advantage)

@@ -244,7 +244,7 @@ def _after_update(
     if not moved.mean >= _CLEARLY * limit:
         measured = f"{said} moved log-probabilities by {moved.mean:.1e} only"
         verdict = "wrong" if np.isnan(moved.mean) else "not measured"
-        way_out = "choose another --learner.lr"
+        way_out = f"choose another --agents.{role}.learner.lr"
         return [*findings, Finding(_UPDATED, role, measured, verdict, way_out)]
     if observed is None:
         why = "another role cannot answer"

@@ -182,5 +182,5 @@ def check_movement(role: str, movement: Movement) -> Finding:
         measured,
         wrong=movement.share < LEAST,
         way_out="updates are rounded away: hold these weights in float32, train an adapter "
-        f"(--agents.{role}.tuning lora), or choose a higher --learner.lr",
+        f"(--agents.{role}.tuning lora), or choose a higher --agents.{role}.learner.lr",
     )
