@@ -175,7 +175,7 @@ def prepare_evaluation(settings: ProblemSettings, seed: int = 0) -> HeldOut:
         seed: seed of generators and of all choices of problems.
 
     Raises:
-        UserError: a source cannot be read; a training set only where problems of it are held out.
+        UserError: a source cannot be read. A training set may be gone, unless it is evaluated.
     """
     _check_fetched(settings)
     try:

@@ -89,6 +89,10 @@ class AgentSettings(Validated):
     learner: tyro.conf.Fixed[LearnerSettings | None] = None
     """Settings of its learner (--agents.ROLE.learner.*) if they differ from --learner.*."""
 
+    def learner_at(self, role: str) -> str:
+        """What the flags of the learner of ``role``, whose settings these are, begin with."""
+        return f"--agents.{role}.learner." if self.learner else "--learner."
+
     def check(self) -> None:
         given = self.temperature is not None or self.top_p is not None
         refuse(

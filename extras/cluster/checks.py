@@ -33,7 +33,6 @@ def check_cluster(
     for role, agent in agents.items():
         replicas = f"--agents.{role}.engine-replicas"
         shards = f"--agents.{role}.learner-devices"
-        own = f"--agents.{role}." if agent.learner else "--"
         refuse(
             (
                 agent.learner_devices > 1 and not agent.trained,
@@ -41,8 +40,8 @@ def check_cluster(
             ),
             (
                 agent.learner_devices > 1 and moments[role] != "float32",
-                f"{own}learner.moments {moments[role]} cannot be sharded: leave it at float32, or "
-                f"{shards} at 1",
+                f"{agent.learner_at(role)}moments {moments[role]} cannot be sharded: leave it at "
+                f"float32, or {shards} at 1",
             ),
             (
                 agent.learner_devices > 1 and agent.dtype == "nf4",

@@ -10,6 +10,7 @@ from coterie.agents.models.locate import local_folder
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import SEAT, local_models
 from coterie.agents.team.settings import AgentSettings
+from coterie.agents.team.teachers import only_teaches
 from coterie.algorithms import Algorithm
 from coterie.datatypes import UserError, refuse
 from coterie.extras.tinker.service import capabilities
@@ -91,7 +92,7 @@ def _agent(name: str, agent: AgentSettings) -> Refusals:
 
 
 def _algorithm(role: str, algorithm: Algorithm, flag: Callable[[str], str]) -> Refusals:
-    distillation, decay = algorithm.distillation, flag("distillation.decay")
+    distillation = algorithm.distillation
     yield (
         algorithm.entropy_coefficient != 0,
         f"a Tinker server has no gradient of entropies: say {flag('entropy-coefficient')} 0",
@@ -102,15 +103,15 @@ def _algorithm(role: str, algorithm: Algorithm, flag: Callable[[str], str]) -> R
     )
     yield (
         distillation.averages and distillation.decay > 0,
-        f"a Tinker server keeps no moving average of the weights of {role}: say {decay} 0, so that "
-        f"its newest weights read, or {decay.removesuffix('decay')}reader start",
+        f"a Tinker server keeps no moving average of the weights of {role}: say "
+        f"{flag('distillation.decay')} 0, so that its newest weights read, or "
+        f"{flag('distillation.reader')} start",
     )
 
 
 def _moments(role: str, settings: TrainSettings) -> tuple[bool, str]:
-    moments, own = settings.learner_of(role).moments, settings.agents[role].learner is not None
-    at = f"--agents.{role}.learner" if own else "--learner"
-    return moments != "float32", f"the server stores the moments: leave out {at}.moments {moments}"
+    moments, at = settings.learner_of(role).moments, settings.agents[role].learner_at(role)
+    return moments != "float32", f"the server stores the moments: leave out {at}moments {moments}"
 
 
 def _check_names(server: TinkerSettings, models: Mapping[str, AgentSettings]) -> None:
@@ -150,8 +151,8 @@ def check_served(
         name = server.name_of(agent.model, [str(folder.resolve())] if folder else [])
         if served and name not in served:
             few = ", ".join(sorted(served)[:8])
-            role, _, seat = player.partition(SEAT)
-            whose = f"{role}'s teacher" if seat == "teacher" else role
+            role = player.partition(SEAT)[0]
+            whose = f"{role}'s teacher" if only_teaches(player) else role
             raise UserError(
                 f"the server at {server.url} does not serve {name!r}, the model of {whose}; it "
                 f"serves {few}: choose one of them, or say what it is called there with "

@@ -170,7 +170,7 @@ class Service:
             return error
         at = f"the server at {self.url}"
         if isinstance(error, TimeoutError):
-            hint = ", perhaps as it does not serve that model" if what.startswith("open") else ""
+            hint = "; perhaps it does not serve that model" if what.startswith("open") else ""
             return NoAnswer(
                 f"{at} did not {what}, nor answer anything else, within "
                 f"{self.limit_s:g} s (--tinker.limit-s){hint}"

@@ -102,7 +102,7 @@ def check_together(settings: TrainSettings) -> None:
     load_host(run.engine).check(settings)
     for role, agent in settings.agents.items():
         if agent.trained:
-            with named_below(f"--agents.{role}.learner." if agent.learner else "--learner."):
+            with named_below(agent.learner_at(role)):
                 check_moments(settings.learner_of(role))
     elsewhere, agents = lives_elsewhere(settings), settings.agents
     if elsewhere:  # whose devices are not this process's

@@ -201,10 +201,9 @@ def at_start(settings: Subject) -> dict[str, str]:
             continue
         usual, rate = rate_of([agent]), settings.rates[role]
         if rate > TOO_FAST * usual:
-            at = f"--agents.{role}." if agent.learner else "--"
             sentences["rate"] = (
-                f"{at}learner.lr is {rate:g}, which breaks models of this size: {usual:g} is usual "
-                f"({PAGE}#learning-rate)"
+                f"{agent.learner_at(role)}lr is {rate:g}, which breaks models of this size: "
+                f"{usual:g} is usual ({PAGE}#learning-rate)"
             )
     slow = [
         role

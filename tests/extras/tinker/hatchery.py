@@ -101,7 +101,7 @@ class Hatchery:
             config.objects = LocalObjectStore(str(self.folder / "objects"))
             config.metadata = SQLiteMetadataStore(str(self.folder / "metadata.sqlite"))
         app = create_app()
-        # It has one configuration for a process; servers of this process have one each.
+        # Hatchery keeps one configuration a process; here each server has its own.
         app.dependency_overrides[get_config] = lambda: config
         await config.metadata.initialize()
         await config.queue.initialize()
@@ -124,7 +124,7 @@ class Hatchery:
                 config=config,
                 device="cpu",
                 dtype=torch.float32,
-                # Hatchery 0.3 opens no session any more once it has evicted the active one.
+                # Once Hatchery 0.3 has evicted the active session, it opens no other.
                 max_lora_slots=10_000,
             )
             await worker.register()
