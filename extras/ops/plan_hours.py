@@ -28,7 +28,10 @@ CARDS = (
 )
 """(maximum GiB, name, bfloat16 operations per second, bytes per second), from the makers' data
 sheets, without sparsity."""
-_CPU = ("two CPU cores", 1e11, 2e10)
+_CPU, _CPU_BANDWIDTH = "two CPU cores", 2e10
+_CPU_PEAK = {2: 8e11, 4: 2e11}
+"""Operations per second by bytes per number: large matrix products of two EPYC cores, measured in
+bfloat16 with ``avx512_bf16`` and in float32 with AVX2."""
 _OF_PEAK, _OF_BANDWIDTH = 0.4, 0.6
 """Shares of these peaks that a learner and a decoder reach."""
 
@@ -71,7 +74,7 @@ def hours(
     """
     sampling = learning = imitating = 0.0
     for role, model in roles.items():
-        _, peak, _ = _speeds(model.device, cards.get(model.device))
+        _, peak, _ = _speeds(model.device, cards.get(model.device), model.itemsize)
         memory = model.memory
         if not model.rows:
             continue
@@ -89,7 +92,7 @@ def hours(
         sampling += _sampling_s(settings, model, cards)
     for role, seat in teacher_seats(settings.agents, settings.learned_by).items():
         teacher, pupil = roles[seat], roles[role]
-        _, peak, _ = _speeds(teacher.device, cards.get(teacher.device))
+        _, peak, _ = _speeds(teacher.device, cards.get(teacher.device), teacher.itemsize)
         work = pupil.rows * pupil.longest * 2 * teacher.memory.parameters
         learning += work / (_OF_PEAK * peak)
     seconds = settings.run.steps * (sampling + learning) + settings.warmup.steps * imitating
@@ -142,15 +145,16 @@ def evaluations(
 
 def _sampling_s(settings: TrainSettings, model: RolePlan, cards: Mapping[str, int | None]) -> float:
     """Seconds to sample the rows of a model at their longest."""
-    _, peak, bandwidth = _speeds(model.device, cards.get(model.device))
+    _, peak, bandwidth = _speeds(model.device, cards.get(model.device), model.itemsize)
     memory = model.memory
+    token = 2 * memory.parameters / (_OF_PEAK * peak)
     side = min(model.rows, settings.vllm.max_sequences)
-    # Each decoding step reads the weights once for all rows, and the cache of each row.
-    read = memory.parameters * (4 if model.device == "cpu" else 2)
+    # Each decoding step reads the weights once for all rows, and the cache of each row. With many
+    # rows a CPU takes longer to multiply than to read.
+    read = memory.parameters * (model.itemsize if model.device == "cpu" else 2)
     read += side * model.longest / 2 * memory.cache_per_token
-    passes = math.ceil(model.rows / side) * model.answer
-    prefill = model.rows * model.prompt * 2 * memory.parameters / (_OF_PEAK * peak)
-    return passes * read / (_OF_BANDWIDTH * bandwidth) + prefill
+    step = max(read / (_OF_BANDWIDTH * bandwidth), side * token)
+    return math.ceil(model.rows / side) * model.answer * step + model.rows * model.prompt * token
 
 
 def _readings(learner: LearnerSettings, algo: Algorithm) -> float:
@@ -165,12 +169,12 @@ def _readings(learner: LearnerSettings, algo: Algorithm) -> float:
 
 def card_name(device: str, card: int | None) -> str:
     """Name of the card whose speed stands for a device with ``card`` bytes."""
-    return _speeds(device, card)[0]
+    return _speeds(device, card, 2)[0]
 
 
-def _speeds(device: str, card: int | None) -> tuple[str, float, float]:
+def _speeds(device: str, card: int | None, itemsize: int) -> tuple[str, float, float]:
     if device == "cpu":
-        return _CPU
+        return _CPU, _CPU_PEAK[itemsize], _CPU_BANDWIDTH
     size = (card or 0) / 2**30
     return next(tuple(rest) for most, *rest in CARDS if size <= most)  # type: ignore[return-value]
 

@@ -295,6 +295,23 @@ def test_a_warm_up_takes_its_time(tuning: str, each: int, tmp_path: Path) -> Non
     assert "imitation" not in describe(parse(common), plain)
 
 
+@pytest.mark.parametrize(("dtype", "peak"), [("float32", 2e11), ("bfloat16", 8e11)])
+def test_a_cpu_multiplies_longer_than_it_reads_and_longest_in_float32(
+    dtype: str, peak: float, tmp_path: Path
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    cpu = ("--agents.alice.device", "cpu", "--agents.alice.dtype", dtype)
+    cpu = (*cpu, "--rollout.problems-per-step", "32", "--rollout.max-prompt-tokens", "16")
+    hours = [plan(parse([*flags(folder, *cpu, "--steps", str(n))]), None).hours for n in (1, 2)]
+    role = plan(parse([*flags(folder, *cpu)]), None).roles["alice"]
+    # A weight and token: twice to sample it, twice forward and twice backward without gradients of
+    # the frozen base, and twice to recompute; each by 40 % of the products of two cores.
+    learned = (4 + 2 * role.memory.recomputes) * role.longest
+    sampled = 2 * (role.prompt + role.answer)
+    work = role.rows * (learned + sampled) * role.memory.parameters
+    assert hours[1] - hours[0] == pytest.approx(work / (0.4 * peak) / 3600)
+
+
 def test_of_a_given_adapter_what_it_was_before_training_is_kept(tmp_path: Path) -> None:
     base = model_folder(tmp_path / "model", weights=False)
     layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
