@@ -28,6 +28,11 @@ ANSWERS = "held-out/answers.json"
 THRESHOLDS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.05)
 """At which deferral, accuracy and cost are stored."""
 
+_ANSWERS_ARE = re.compile(
+    r"measured/\w+/(correct|stated|confidence|consulted|accepted)|learner/\w+/(entropy|rows|tokens)"
+)
+"""What tells how the answers of training change: right, certain, long."""
+
 
 def by_program(training: Callable[[Path], dict[str, Any]]) -> Callable[[Run, Path], dict[str, Any]]:
     """Return what reads any command of a study: its comparisons, or a ``training``."""
@@ -179,6 +184,28 @@ def real(run: Run, folder: Path) -> dict[str, Any]:
     return {**_trained(folder), **stored, "after": rates}
 
 
+def reasoning(run: Run, folder: Path) -> dict[str, Any]:
+    """Return the figures of a run of models that reason, and how its answers changed on the way."""
+    if run.words[0] == "corea":
+        results = _json(folder / run.done)
+        sets = {**results["sets"], **results["averages"]}
+        of_set = {name: cascades({"systems": one, "curves": {}}) for name, one in sets.items()}
+        return {**cascades(results), "sets": {name: one["after"] for name, one in of_set.items()}}
+    if run.asked:
+        metrics = _json(folder / ANSWERS)["metrics"]
+        after = {name: metric["value"] for name, metric in metrics.items()}
+        return {"after": after, **_json(folder / "distillation.json")}
+    summary, steps = _json(folder / "summary.json"), _steps(folder)
+    names = sorted({name for step in steps for name in step if _ANSWERS_ARE.fullmatch(name)})
+    blocks = [steps[start : start + 5] for start in range(0, len(steps), 5)]
+    return {
+        **{when: summary.get(when) for when in _WHEN},
+        "steps": len(steps),
+        **tokens_of(folder),
+        "curve": {name: [_known_mean(block, name) for block in blocks] for name in names},
+    }
+
+
 def rate_of_kind(row: Row, role: str, kind: str, problem_set: str = "") -> float:
     """Return Pass@1 of a role on the held-out problems of a kind, of both sets or of one."""
     digits = [
@@ -264,6 +291,11 @@ def _mean(steps: Sequence[Mapping[str, float]], key: str) -> float:
     return round(float(np.mean([step[key] for step in steps if key in step])), 4)
 
 
+def _known_mean(steps: Sequence[Mapping[str, float]], key: str) -> float | None:
+    """The mean over the steps that measured it; None without one, as where nothing was updated."""
+    return _mean(steps, key) if any(key in step for step in steps) else None
+
+
 def _steps(folder: Path) -> Sequence[Mapping[str, Any]]:
     return RunDirectory.reopen(folder).read_log(METRICS)
 
@@ -281,5 +313,6 @@ MEASURES: Mapping[str, Callable[[Run, Path], dict[str, Any]]] = {
     "published": published,
     "eapo-published": eapo_published,
     "real": real,
+    "reasoning": reasoning,
 }
 """Of a study -> what reads a finished run of it in its folder."""

@@ -17,7 +17,7 @@ RESULTS = ROOT / "docs/evidence"
 PROBLEMS = "real-problems"
 """Folder of the problems for real models, beside the runs."""
 LOOP = "research/evidence/other_hints.py"
-_PLACE = re.compile(r"<(?:([\w-]+):)?([\w-]+)>")
+_PLACE = re.compile(r"<(?:([\w-]+):)?([\w.-]+)>")
 _DONE = {"distill": "distillation.json", "suite": "results.json", "corea": "results.json"}
 """Comparison -> the file that it ends with."""
 

@@ -146,6 +146,46 @@ def test_a_run_of_real_models_on_tiny_ones(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("arm", "models"),
+    [("solo-taught", ("alice", "alice")), ("consult-imitated", ("policy", "expert"))],
+)
+def test_a_run_of_models_that_reason_on_tiny_ones(
+    arm: str,
+    models: tuple[str, str],
+    word_problems: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tiny models in place of the real ones, after the arms that they need."""
+    monkeypatch.setattr(runner, "weights_folder", lambda: TINY)
+    for size, tiny in zip(("0.5b", "1.5b"), models, strict=True):
+        name = f"qwen2.5-coder-{size}"
+        monkeypatch.setitem(runner.WEIGHTS, name, replace(runner.WEIGHTS[name], file=tiny))
+    short = "--problems.held-out 2 --rollout.problems-per-step 2 --steps 2 --env.max-new-tokens 16"
+    asks = f"{short} --env.expert-max-new-tokens 16 --env.reply-tokens 8"
+    of_part = {"solo": short, "consult": asks}
+    study = studies()["reason"]
+    arms = {
+        name: replace(known, flags=f"{known.flags} {of_part.get(name.partition('-')[0], '')}")
+        for name, known in study.arms.items()
+    }
+    imitated = arms["consult-imitated"]
+    few = "--questions 2 --max-new-tokens 16 --steps 2"
+    flags = f"{imitated.flags.removesuffix(asks)} {few}"
+    arms["consult-imitated"] = replace(imitated, flags=flags)
+    run = replace(named(f"reason-{arm}-90"), study=replace(study, arms=arms))
+    line = runner.result(run, tmp_path)
+    if arm == "solo-taught":
+        assert {"pass@1", "stated"} <= line["before"].keys() & line["after"].keys()
+        assert {len(blocks) for blocks in line["curve"].values()} == {1}
+        assert line["expert-tokens"] == 0 < line["tokens"]
+    else:
+        assert line["steps"] == 2
+        assert "avg@n/alone" in line["after"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("name", "own"),
     [
         ("control-recall-other-same-330-60", {}),

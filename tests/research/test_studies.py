@@ -38,15 +38,16 @@ def settings(name: str) -> Any:
 
 def test_a_run_is_planned_once_after_those_that_it_needs() -> None:
     runs = [run for study in studies().values() for run in study.planned()]
-    assert len(PLANNED) == len(runs) == 579
+    assert len(PLANNED) == len(runs) == 579 + 15 + 3 * 16
     done: set[str] = set()
     for run in runs:
         assert {needed.name for needed in run.needs()} <= done
         done.add(run.name)
 
 
-def test_every_run_is_stored() -> None:
-    assert [run.name for study in studies().values() for run in study.missing()] == []
+def test_every_run_is_stored_but_those_of_models_that_reason() -> None:
+    missing = {study.key for study in studies().values() if study.missing()}
+    assert missing == {"reason"}
     names = {name for study in studies().values() for name in study.stored()}
     # Rounds that failed are stored and in no plan, as is an arm that was cut.
     assert "real-teach-taught-70" in names - PLANNED.keys()
@@ -80,6 +81,8 @@ def test_every_command_is_one(run: Run) -> None:
 @pytest.mark.parametrize("run", one_of_each(), ids=lambda run: run.name)
 def test_what_is_stored_was_run_with_these_flags(run: Run) -> None:
     """But for folders, for numbers of tokens, and for choices that were defaults at the time."""
+    if run.name not in run.study.stored():
+        pytest.skip("this run has not been made")
     free = {"--env", "--algo", "--preset", "--run-dir", "--out", "--tokens", "--expert-tokens"}
     program, *then = shlex.split(run.study.stored()[run.name]["command"])[1:]
     now = by_flag(run.arguments(fill(run), OUT))

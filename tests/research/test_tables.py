@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evidence import measures, pages, tables
-from evidence.pages import consult, contests, controls, peer_hints, real_models
+from evidence.pages import consult, contests, controls, peer_hints, real_models, reasoning
 from evidence.tables import change, each, fell, over_problems, plus_minus, put, select, signed
 
 
@@ -30,6 +30,39 @@ def test_a_page_says_what_is_stored(
 
 def test_what_is_stored_beside_a_run_of_the_defaults() -> None:
     assert json.loads(pages.BASELINE.read_text(encoding="utf-8")) == peer_hints.baseline()
+
+
+def test_tables_of_models_that_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two seeds of two arms; a comparison with one question set; what is missing, by arm."""
+    monkeypatch.setattr("evidence.studies.RESULTS", tmp_path)
+
+    def line(arm: str, seed: int, **more: Any) -> dict[str, Any]:
+        return {"contest": "reason", "arm": arm, "seed": seed, "cpu_s": 9.0, "commit": "c", **more}
+
+    def solo(arm: str, seed: int, right: float) -> dict[str, Any]:
+        return line(arm, seed, after={"pass@1": right, "stated": 1.0}, tokens=1000 * seed)
+
+    system = {"accuracy": 0.5, "ece": 0.1}
+    untrained = {"pass@1/alice": 0.25, "pass@1/bob": 0.5, "team_pass@1": 0.6}
+    rows = [
+        solo("solo-rewards", 91, 0.4),
+        solo("solo-rewards", 92, 0.5),
+        solo("solo-taught", 91, 0.5),
+        solo("solo-taught", 92, 0.7),
+        line("defer-compared", 91, after={}, sets={"svamp": {"corea": system}}),
+        line("pair-sizes", 90, before=untrained),
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "models-that-reason.jsonl").write_text(text, encoding="utf-8")
+    written = [*reasoning.lines(), *pages.missing("models-that-reason.jsonl")]
+    assert "| rewards | **.450** (.400 .500) | **1.000** (1.000 1.000) |  | 91,500 |" in written
+    # By seed .1 and .2: mean .15, t(.975, 1) = 12.706 times .0707 / sqrt 2 = .635.
+    taught = "| taught | **.600** (.500 .700) | **1.000** (1.000 1.000) "
+    assert f"{taught}| +.150 [−.485, +.785] | 91,500 |" in written
+    assert "| corea | .500 | .100 |  |  |  |  |  |" in written
+    assert "| sizes | **.250** (.250) | **.500** (.500) | **.600** (.600) |" in written
+    assert "| solo-taught | 2 | 9 | c |" in written
+    assert "- reason-solo-rewards: 90, 93" in written
 
 
 def test_lines_are_put_into_their_place(tmp_path: Path) -> None:

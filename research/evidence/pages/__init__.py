@@ -3,7 +3,15 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 
-from evidence.pages import consult, contests, controls, peer_hints, published, real_models
+from evidence.pages import (
+    consult,
+    contests,
+    controls,
+    peer_hints,
+    published,
+    real_models,
+    reasoning,
+)
 from evidence.studies import ROOT, studies
 from evidence.tables import put
 
@@ -21,10 +29,13 @@ def write() -> None:
 def missing(results: str) -> list[str]:
     """Return a page's text about missing runs."""
     of_page = [study for study in studies().values() if study.results == results]
-    names = [run.name for study in of_page for run in study.missing()]
-    if not names:
+    seeds: dict[str, list[str]] = {}
+    for run in (run for study in of_page for run in study.missing()):
+        seeds.setdefault(run.name.removesuffix(f"-{run.seed}"), []).append(str(run.seed))
+    if not seeds:
         return ["", "Every run of the protocol is made."]
-    return ["", "### Missing", "", *(f"- {name}" for name in names)]
+    lines = (f"- {name}: {', '.join(of_run)}" for name, of_run in seeds.items())
+    return ["", "### Missing", "", "Runs, and their seeds:", "", *lines]
 
 
 PAGES: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
@@ -33,6 +44,7 @@ PAGES: Mapping[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "controls": ("controls.jsonl", controls.lines),
     "consult-and-reread": ("consulting.jsonl", consult.lines),
     "real-models": ("real-models.jsonl", real_models.lines),
+    "models-that-reason": ("models-that-reason.jsonl", reasoning.lines),
     "core-as-published": ("published.jsonl", published.core_lines),
     "eapo-as-published": ("eapo-published.jsonl", published.eapo_lines),
 }

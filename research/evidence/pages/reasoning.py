@@ -1,0 +1,86 @@
+"""Tables of research/2026-11-models-that-reason.md."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from evidence.studies import Row, studies
+from evidence.tables import Rows, change, cpu, each, plus_minus, select, table
+
+_PARTS: Mapping[str, tuple[str, str, Sequence[str]]] = {
+    "solo": ("Rewards alone, and a teacher", "rewards", ("pass@1", "stated")),
+    "consult": ("Consult", "alone", ("avg@n/alone", "avg@n/assisted", "consult_rate")),
+    "teach": (
+        "Cross-teaching",
+        "alone",
+        ("pass@1/alice", "pass@1/bob", "pass@2/alice", "pass@2/bob", "team_pass@2"),
+    ),
+    "pair": ("Pairs, before training", "", ("pass@1/alice", "pass@1/bob", "team_pass@1")),
+}
+"""First word of an arm -> title, the arm that the others are compared with, figures."""
+_CASCADE = ("accuracy", "ece", "auroc", "deferred", "random_gain", "saving", "loss")
+
+
+def lines() -> Iterator[str]:
+    """Yield a table for each part that has a run, deferral by problem set, and the cost."""
+    rows = [*studies()["reason"].stored().values()]
+    of_arm = select(rows)
+    for part, (title, baseline, names) in _PARTS.items():
+        arms = {
+            arm.removeprefix(f"{part}-"): of_seed
+            for arm, of_seed in of_arm.items()
+            if arm.startswith(f"{part}-")
+        }
+        if arms:
+            when = "after" if baseline else "before"
+            cells = [_cells(arm, arms, baseline, names, when) for arm in arms]
+            head = ("arm", *names, *([f"{names[0]} − {baseline}", "tokens"] if baseline else []))
+            yield from ("", f"### {title}", "", *table(head, cells))
+    if compared := of_arm.get("defer-compared"):
+        yield from _deferral(compared)
+    if rows:
+        spent = [
+            [arm, str(len(own)), cpu(own.values()), ", ".join(sorted(_commits(own)))]
+            for arm, own in of_arm.items()
+        ]
+        yield from ("", "### Cost", "", *table(("arm", "runs", "CPU seconds", "commits"), spent))
+
+
+def _cells(
+    arm: str, arms: Mapping[str, Rows], baseline: str, names: Sequence[str], when: str
+) -> list[str]:
+    rows = arms[arm]
+    cells = [arm, *(_figure(rows, name, when) for name in names)]
+    if baseline:
+        than = arms.get(baseline, {}) if arm != baseline else {}
+        seeds = sorted(rows.keys() & than.keys())
+        first = names[0]
+        gaps = [rows[seed][when][first] - than[seed][when][first] for seed in seeds]
+        tokens = [row["tokens"] for row in rows.values() if "tokens" in row]
+        cells += [change(gaps), f"{sum(tokens) / len(tokens):,.0f}" if tokens else ""]
+    return cells
+
+
+def _figure(rows: Rows, name: str, when: str) -> str:
+    known = [row[when][name] for row in rows.values() if row[when].get(name) is not None]
+    return each(known) if known else ""
+
+
+def _deferral(rows: Rows) -> Iterator[str]:
+    """A table for each problem set: seeds are runs of training, questions are the same."""
+    yield from ("", "### Answer or defer")
+    first: Row = next(iter(rows.values()))
+    for name, systems in first["sets"].items():
+        cells = [
+            [
+                system,
+                *(
+                    plus_minus([row["sets"][name][system].get(key) for row in rows.values()])
+                    for key in _CASCADE
+                ),
+            ]
+            for system in systems
+        ]
+        yield from ("", f"*{name}*", "", *table(("system", *_CASCADE), cells))
+
+
+def _commits(rows: Rows) -> set[str]:
+    return {row["commit"] for row in rows.values()}
