@@ -88,6 +88,7 @@ def hold_out(
     training: ProblemSource | None,
     n: int | None = None,
     seed: int = 0,
+    way_out: str = "lower --problems.held-out or name another source with --problems.eval",
 ) -> tuple[tuple[Problem, ...], frozenset[str]]:
     """Choose evaluation problems; return them and the canonical forms that training must exclude.
 
@@ -100,6 +101,7 @@ def hold_out(
         n: number of different problems; None: all of a finite set other than the training set, or
             :data:`HELD_OUT`.
         seed: seed of the choice.
+        way_out: what to do where too many are asked for, for the message.
 
     Raises:
         UserError: a generator has fewer than ``n`` different problems, or a set for both purposes
@@ -114,8 +116,7 @@ def hold_out(
     if shared and n >= len(set(keys_of(evaluation))):
         raise UserError(
             f"{evaluation.name} has {len(chosen)} different problems, so holding out {n} for "
-            "evaluation leaves none to train on; lower --problems.held-out or name another source "
-            "with --problems.eval"
+            f"evaluation leaves none to train on; {way_out}"
         )
     return tuple(chosen.values()), frozenset(chosen)
 

@@ -245,8 +245,10 @@ def as_trace(solution: str) -> str:
 def _stream(settings: DistillSettings) -> ProblemStream:
     """Training problems without those on which ``benchmark.py eapo`` scores."""
     scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
-    _, exclude = hold_out(scored, scored, settings.questions, settings.seed)
     source = open_source(settings.problems, seed=settings.seed)
+    _, exclude = hold_out(
+        scored, source, settings.questions, settings.seed, way_out="lower --questions"
+    )
     if settings.only_right:
         check_graders(settings.scoring, [source[0]])
     return ProblemStream(source, settings.seed, exclude)

@@ -162,3 +162,24 @@ def test_all_of_aime(run: Any) -> None:
         out="corea",
     )
     assert "llm" in results["systems"]
+
+
+def test_distillation_keeps_a_small_test_split_whole_and_a_small_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {"Body": f"Ann has {n} pens and buys one", "Question": "How many?", "Answer": n + 1.0}
+        for n in range(10)
+    ]
+    text = "".join(json.dumps({**line, "Equation": "( 1.0 )"}) + "\n" for line in lines)
+    (tmp_path / "svamp.jsonl").write_text(text)
+    monkeypatch.setenv("COTERIE_DATA", str(tmp_path))
+    short = ("--steps", "1", "--problems-per-step", "2", "--solutions", "1")
+    distill = ("distill", *short, "--max-new-tokens", "4", "--questions", "9")
+    # Two of ten are its test split; eight are left to train on.
+    assert benchmark.main([*distill, "--problems", "svamp", "--out", str(tmp_path / "a")]) == 0
+    path = write(tmp_path / "three.jsonl", 3)
+    assert benchmark.main([*distill, "--problems", path, "--out", str(tmp_path / "b")]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "3 different problems, so holding out 9" in said
+    assert said.endswith("leaves none to train on; lower --questions")
