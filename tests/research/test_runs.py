@@ -134,7 +134,7 @@ def test_a_run_of_real_models_on_tiny_ones(
     for name, tiny in (("smollm2", "gina"), ("gemma3", "hugo")):
         monkeypatch.setitem(runner.WEIGHTS, name, replace(runner.WEIGHTS[name], file=tiny))
     study = shortened(studies()["real"], consult_imitated="--steps 1")
-    for arm in ("read-other", "pair-alone", "defer-corea", "consult-imitated"):
+    for arm in ("pair-alone", "defer-corea", "consult-imitated"):
         run = replace(named(f"real-{arm}-70"), study=study)
         line = runner.result(run, tmp_path)
         assert {len(digits) for digits in line["right"].values()} == {8}
