@@ -2,9 +2,10 @@
 
 import asyncio
 import dataclasses
+import gc
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -67,20 +68,34 @@ def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Cons
     scorer, graders = build_scorer(settings.scoring)
     try:
         for (_, together), group in groups.items():
-            needed = {n: policy for job in group for n, policy in job.lineup.needed.items()}
-            models = [policy.model for policy in needed.values()]
-            with loading(console, models, lines=not are_tiny(models)):
-                team = build_team(
-                    {name: policy.settings for name, policy in needed.items()},
-                    vllm=settings.vllm if settings.engine == "vllm" else None,
-                    seed=settings.seed,
-                    together=together,
-                )
-            # One event loop for the whole group: server connections belong to their loop.
-            asyncio.run(_sample_team(team, group, settings, scorer, console))
+            _sample_group(group, settings, scorer, console, together=together)
+            # Models have reference cycles, and those of the next group need their memory.
+            gc.collect()
     finally:
         scorer.close()
         graders.close()
+
+
+def _sample_group(
+    jobs: Sequence[Job],
+    settings: ComparisonSettings,
+    scorer: AnswerScorer,
+    console: Console,
+    *,
+    together: bool,
+) -> None:
+    """Load the models of the jobs, sample, and let go of the models."""
+    needed = {name: policy for job in jobs for name, policy in job.lineup.needed.items()}
+    models = [policy.model for policy in needed.values()]
+    with loading(console, models, lines=not are_tiny(models)):
+        team = build_team(
+            {name: policy.settings for name, policy in needed.items()},
+            vllm=settings.vllm if settings.engine == "vllm" else None,
+            seed=settings.seed,
+            together=together,
+        )
+    # One event loop for the whole group: server connections belong to their loop.
+    asyncio.run(_sample_team(team, jobs, settings, scorer, console))
 
 
 async def _sample_team(
@@ -142,21 +157,25 @@ async def sample(
     # A person plays one episode after the other, and an interruption loses only the last one.
     people = any(is_human(policy.model) for policy in lineup.needed.values())
     batch = 1 if people else settings.batch
-    collector = Collector(
-        lambda: envs.make(  # type: ignore[arg-type,return-value]
+
+    def make() -> Any:
+        return envs.make(
             lineup.env,
             settings=env_settings,
             codecs=codecs,
             scorer=scorer,
             roles=lineup.roles or None,
-        ),
+        )
+
+    collector = Collector(
+        make,
         {**others, **timed},
         sampling=Sampling(longest, settings.temperature, settings.top_p),
         scorer=scorer,
         concurrency=batch,
     )
     failure: str | None = None
-    answers = len(wanted) * lineup.answers
+    answers = len(wanted) * (_players(make, lineup) if lineup.team else lineup.answers)
     # Tiny models answer too fast to need a progress display.
     slow = not are_tiny([policy.model for policy in lineup.needed.values()])
     # A display that refreshes itself would write over what the person types.
@@ -190,6 +209,15 @@ async def sample(
                         failure = row.status.removeprefix("failed: ")
             job.stored.append(records)
     return failure
+
+
+def _players(make: Callable[[], Any], lineup: Lineup) -> int:
+    """Number of agents in an episode that the team's policies play."""
+    env = make()
+    try:
+        return sum(role_of(agent) in lineup.policies for agent in env.possible_agents)
+    finally:
+        env.close()
 
 
 class _Nobody:

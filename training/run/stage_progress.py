@@ -110,8 +110,8 @@ def _bar(console: Console, title: str, total: float, pulses: Sequence[Pulse]) ->
         task = bar.add_task(title, total=total or None)
 
         def show(done: float, seconds: float) -> None:
-            # The total is an estimate: a stage that exceeds it stays at the end of the bar.
-            bar.update(task, completed=min(done, total) if total else done)
+            # The total is an estimate: what exceeds it is the total from then on.
+            bar.update(task, total=max(done, total) or None, completed=done)
 
         with _watching(show, pulses):
             yield
@@ -124,7 +124,7 @@ def _in_bar(
     what = title.rpartition(": ")[2]
 
     def show(done: float, seconds: float) -> None:
-        bar(f"{what} {min(done, total):.0f}/{total:.0f}" if total else what)
+        bar(f"{what} {done:.0f}/{max(done, total):.0f}" if total else what)
 
     try:
         with _watching(show, pulses):
@@ -193,9 +193,12 @@ class Lines:
         if not due and self._clock() - Lines.last_line < SILENCE_S:
             return
         self._tenth = max(tenth, self._tenth)
-        count = f"{min(done, self._total):.0f}/{self._total:.0f} {self._unit}  "
-        left = f", {seconds * max(0.0, self._total / done - 1):.0f} s left" if done else ""
-        counted = f"{count}{seconds:.0f} s{left}" if self._total else f"{seconds:.0f} s"
+        left = f", {seconds * (self._total / done - 1):.0f} s left" if done else ""
+        counted = f"{done:.0f}/{self._total:.0f} {self._unit}  {seconds:.0f} s{left}"
+        if not self._total:
+            counted = f"{seconds:.0f} s"
+        elif done > self._total:  # which is an estimate
+            counted = f"{done:.0f} {self._unit}  {seconds:.0f} s"
         self._write(f"{self._title}: {counted}")
 
     def _write(self, line: str) -> None:

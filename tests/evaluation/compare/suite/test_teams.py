@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import pytest
 
 from coterie.agents.models.locate import TINY
 from coterie.datatypes import UserError
+from coterie.evaluation.compare import sample_responses
 from coterie.evaluation.compare.cross_play import seats_of
 from coterie.evaluation.compare.cross_play_scores import Seats, points_of
 from coterie.evaluation.compare.policies import NamedTeam, find_policy, read_prices, read_teams
@@ -82,6 +84,33 @@ def wires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "coterie.evaluation.compare.pictures.draw_matrix", lambda cells, seats, path, _: path
     )
+
+
+def test_models_of_one_team_are_gone_before_those_of_the_next_are_loaded(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And progress counts the answers of all roles: six problems, two roles, three traces each."""
+    alive: list[int] = []
+    known: list[weakref.ref[Any]] = []
+    totals: list[float] = []
+    build, stage = sample_responses.build_team, sample_responses.stage
+
+    def built(*args: Any, **options: Any) -> Any:
+        alive.append(sum(team() is not None for team in known))
+        team = build(*args, **options)
+        known.append(weakref.ref(team))
+        return team
+
+    def counted(console: Any, title: str, total: float, **options: Any) -> Any:
+        totals.append(total)
+        return stage(console, title, total, **options)
+
+    monkeypatch.setattr(sample_responses, "build_team", built)
+    monkeypatch.setattr(sample_responses, "stage", counted)
+    teams = ("--teams", "a=tiny:alice", "b=tiny:bob", "--suite", "core-teaching")
+    run(*teams, *CHAINS, "--samples", "1")
+    assert alive == [0, 0]
+    assert totals == [36, 36]
 
 
 def test_a_team_is_what_its_roles_earn(run: Any) -> None:
