@@ -176,7 +176,7 @@ class ModelHandle:
             ids_BT: (B, T) rows, padded on the right.
             mask_BT: (B, T - 1), true where the token after a position is scored.
         """
-        if self.tree_forward is not None and self.tree_forward.fits(ids_BT):
+        if self.tree_forward is not None and self.takes_tree(ids_BT):
             with self._own_turn():
                 return self.tree_forward(ids_BT, mask_BT)
         if self.packs:
@@ -184,6 +184,11 @@ class ModelHandle:
         positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
         with self.backward_pass(ids_BT.numel()):
             return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
+
+    def takes_tree(self, ids_BT: Tensor) -> bool:
+        """Whether :class:`TreeForward`, which keeps all activations, computes this batch."""
+        tree = self.tree_forward
+        return tree is not None and tree.fits(ids_BT) and not self.recomputes(ids_BT.numel())
 
     def _packed_states(self, rows: Packed) -> Tensor:
         ids_1S, position_1S, scored_N = (

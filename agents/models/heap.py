@@ -34,10 +34,10 @@ def keep_freed_memory() -> None:
 
 def return_freed_memory() -> None:
     """Return freed memory to the system if there is much of it. Call it between sampling and
-    learning.
+    learning, and between blocks whose activations are recomputed.
 
     They use tensors of different sizes, so the fragments that one leaves do not fit the other.
-    Without this call the process grows with every step.
+    Without this call the process grows with every step, and with every block.
     """
     libc = _libc()
     # musl has neither, glibc before 2.33 has no mallinfo2.

@@ -258,7 +258,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
     starts = [int(row * load.starts) for row in range(load.rows)]
     ids_BT[:, : load.prompt] = ids_BT[[starts.index(start) for start in starts], : load.prompt]
     answer = min(load.answer, load.longest - 1)
-    if handle.packs and not (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
+    if handle.packs and not handle.takes_tree(ids_BT):
         # Packed rows take what two long ones take, which are faster to measure.
         several_rows = 2 if load.rows % 2 == 0 else 1
         ids_BT = torch.from_numpy(
@@ -270,7 +270,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
     living = _Living([*handle.module.parameters(), *handle.module.buffers()])
     living.ignore(p.grad for p in own if p.grad is not None)
     with _attention_without_scores(), handle.active(), living:
-        if handle.packs or (handle.tree_forward and handle.tree_forward.fits(ids_BT)):
+        if handle.packs or handle.takes_tree(ids_BT):
             hidden_NH = handle.scored_states(ids_BT, mask_BT)
         else:
             hidden_NH = _padded_states(handle, ids_BT, mask_BT)

@@ -141,6 +141,27 @@ def test_a_gradient_is_the_same_where_activations_are_computed_twice(load_role, 
         assert torch.equal(grad, again[key])
 
 
+def test_rows_that_would_fit_a_tree_are_recomputed_where_that_is_asked_for(load_role) -> None:
+    for recompute, tree in (("never", True), ("auto", True), ("always", False)):
+        assert load_role("qwen3", recompute=recompute).handle.takes_tree(IDS) == tree
+
+
+@pytest.mark.parametrize(("recompute", "times"), [("never", 0), ("always", 2)])
+def test_freed_memory_goes_back_before_each_block_that_is_recomputed(
+    load_role, recompute, times, monkeypatch
+) -> None:
+    calls: list[None] = []
+    monkeypatch.setattr(
+        "coterie.agents.models.blocks.return_freed_memory", lambda: calls.append(None)
+    )
+    handle = load_role("qwen3", recompute=recompute).handle
+    with handle.active():
+        states = handle.scored_states(IDS, SCORED)
+        handle.head(states).sum().backward()
+    # Its two blocks, forward and once more backward.
+    assert len(calls) == 2 * times
+
+
 @pytest.mark.parametrize(("tokens", "twice"), [(262_143, False), (262_145, True)])
 def test_activations_are_computed_twice_where_they_would_take_much(load_role, tokens, twice):
     # 32 * 4 bytes * 2 layers * width 32 = 8,192 bytes a token: 2 GiB are 262,144 of them.
