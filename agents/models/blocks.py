@@ -54,9 +54,10 @@ class Recomputation:
             block.forward = self._optional(block.forward)
 
     def _optional(self, plain: Callable[..., Any]) -> Callable[..., Any]:
-        def compute(*args: Any, **kwargs: Any) -> Any:
-            return_freed_memory()
-            return plain(*args, **kwargs)
+        def compute(states: Tensor, *args: Any, **kwargs: Any) -> Any:
+            if states.device.type == "cpu":
+                return_freed_memory()
+            return plain(states, *args, **kwargs)
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             if not (self.on and torch.is_grad_enabled()):
