@@ -9,7 +9,7 @@ import pytest
 from coterie.agents.models.locate import TINY
 from evidence import runner
 from evidence.commands import locked, start
-from evidence.measures import answered, peer_only, scores
+from evidence.measures import answered, peer_only, scores, tokens_of
 from evidence.studies import Run, Study, studies
 
 
@@ -180,7 +180,9 @@ def test_a_run_of_models_that_reason_on_tiny_ones(
         assert {len(blocks) for blocks in line["curve"].values()} == {1}
         assert line["expert-tokens"] == 0 < line["tokens"]
     else:
-        assert line["steps"] == 2
+        # As many of the expert's tokens as the arm before it took, which the processor decides.
+        budget = tokens_of(tmp_path / "reason-consult-reread-90")["expert-tokens"]
+        assert line["steps"] == 2 or line["expert_tokens"] >= budget > 0
         assert "avg@n/alone" in line["after"]
 
 
