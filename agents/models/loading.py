@@ -1,4 +1,5 @@
-"""Loads models by their specs; roles with adapters on the same model share a base."""
+"""Loads models by their specs; roles on the same model share a base, but for full weights that
+learn."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -46,8 +47,9 @@ def load_team(
 ) -> dict[str, LoadedRole]:
     """Load every role's model, after a check of all specs.
 
-    Roles with LoRA on the same model share one base in memory; with full weights each role has its
-    own copy. A process that is one of several ranks keeps a shard of everything.
+    Roles with LoRA on the same model share one base in memory, and so do frozen roles without an
+    adapter. A role that learns full weights has its own copy. A process that is one of several
+    ranks keeps a shard of everything.
 
     Args:
         specs: role -> its model.
@@ -70,13 +72,12 @@ def load_team(
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
     for role, spec in specs.items():
-        if spec.lora is None:
-            base = _load_base(spec, learns=role in trained)
-        else:
-            key = base_key(spec)
-            if key not in bases:
-                bases[key] = _load_base(spec)
-            base = bases[key]
+        learns_all = spec.lora is None and role in trained
+        key = (role,) if learns_all else (spec.lora is None, *base_key(spec))
+        if key not in bases:
+            bases[key] = _load_base(spec, learns=learns_all)
+        base = bases[key]
+        if spec.lora is not None:
             name = _adapter_name(role)
             base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
         roles[role] = base, spec
@@ -140,7 +141,7 @@ def _adapter_name(role: str) -> str:
 
 
 def base_key(spec: ModelSpec) -> tuple[Any, ...]:
-    """Return a key that is equal for adapters that share a base."""
+    """Return a key that is equal for specs of one base: the same weights, read in the same way."""
     folder = local_folder(spec)
     name = spec.model if folder is None else str(folder.resolve())
     return (

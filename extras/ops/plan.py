@@ -286,7 +286,8 @@ def _learned(settings: TrainSettings, here: Mapping[str, RolePlan]) -> Iterator[
         memory, lora, shards = model.memory, model.spec.lora, model.shards
         if settings.run.engine == "vllm" and not model.trained:
             continue  # Only its engine holds the weights.
-        base = (model.spec.model, model.spec.revision, model.spec.dtype) if lora else role
+        same = (lora is None, model.spec.model, model.spec.revision, model.spec.dtype)
+        base = role if lora is None and model.trained else same
         if base not in bases:
             size = memory.weights // shards
             yield MemoryPart("weights", role, size, loaded=size)

@@ -1,5 +1,6 @@
 """Sharing, freezing, saving and restoring; what cannot be loaded is told in one sentence."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,20 @@ def test_lora_roles_share_one_base(lora_pair, load_role) -> None:
     # 2 layers x 7 projections x (A, B), and 2 x 2 x 2.
     assert (len(alice.parameters()), len(bob.parameters())) == (28, 8)
     assert not any("alice" in name for name in alice.parameters())
+
+
+def test_frozen_roles_share_one_base(checkpoint) -> None:
+    spec = ModelSpec(str(checkpoint("qwen3")), device="cpu")
+    other = replace(spec, dtype="bfloat16")
+    specs = {"first": spec, "second": spec, "learner": spec, "other": other}
+    team = load_team(specs, {"learner"})
+    modules = {role: role_.handle.module for role, role_ in team.items()}
+    assert modules["first"] is modules["second"]
+    assert len({id(module) for module in modules.values()}) == 3
+    # The learner moves neither.
+    assert team["learner"].handle.parameters()
+    assert not team["first"].handle.parameters()
+    torch.testing.assert_close(logits(team["first"].handle), logits(team["second"].handle))
 
 
 def test_every_saved_adapter_names_its_base(checkpoint, lora_pair, tmp_path: Path) -> None:

@@ -237,6 +237,18 @@ def test_four_bits_a_weight_help_lora(tmp_path: Path) -> None:
     assert not any("nf4" in way for way, _ in ways_out(settings))
 
 
+def test_frozen_roles_of_one_model_count_its_weights_once(tmp_path: Path) -> None:
+    folder = str(model_folder(tmp_path / "model", weights=False))
+    roles = ("alice", "bob", "carol")
+    words = ["--env", "sd-e2", "--algo", "grpo", "--roles", *roles, "--agents.alice.tuning", "full"]
+    for role in roles:
+        words += [f"--agents.{role}.model", folder]
+    words += ["--agents.bob.no-trained", "--agents.carol.no-trained"]
+    (device,) = plan(parse(words), 24).devices
+    held = [part.what for part in device.parts if part.kind == "weights"]
+    assert held == ["weights, alice", "weights, bob"]
+
+
 def test_shards_take_their_part_of_weights_gradients_and_moments(tmp_path: Path) -> None:
     full = flags(model_folder(tmp_path / "model", weights=False), "--agents.alice.tuning", "full")
     (alone,) = plan(parse(full), 80).devices
