@@ -11,6 +11,7 @@ from torch import Tensor
 from coterie.algorithms.batching import Batch, capped_budget, micro_batches, pad, scored_tokens
 from coterie.algorithms.distillation import TokenSignal
 from coterie.algorithms.logprobs import TrainableModel, batch_likeliest, batch_logprobs
+from coterie.cli.progress import Pulse
 from coterie.datatypes import Trajectory
 
 # N sampled tokens of a row, T tokens, K likeliest tokens
@@ -24,6 +25,8 @@ class BatchedModel:
     budget: int
     """Tokens of a micro-batch."""
     temperature: float
+    pulse: Pulse | None = None
+    """Counts rows whose probabilities are computed."""
 
     def micro_batches(self, rows: Sequence[Trajectory], use: Sequence[int]) -> list[list[int]]:
         """Divide the row indices ``use`` into micro-batches that fit the budget."""
@@ -68,6 +71,7 @@ class BatchedModel:
             logp_BT, _, _ = batch_logprobs(self.model, batch, temperature=self.temperature)
             for i, row in zip(chosen if counts else (), logp_BT):
                 out[i] = row[: len(rows[i].tokens) - 1].clone()
+            self._count(chosen, counts)
         return self.model.ranks.exchange(out)
 
     @torch.no_grad()
@@ -88,11 +92,16 @@ class BatchedModel:
             )
             parts = zip(*(tensor.split([sizes[i] for i in chosen]) for tensor in top))
             by_index |= dict(zip(chosen if counts else (), parts))
+            self._count(chosen, counts)
         # Rows of other ranks are 0 until the exchange below.
         for i in set(range(len(rows))) - by_index.keys():
             by_index[i] = [tensor.new_zeros(sizes[i], *tensor.shape[1:]) for tensor in top]
         columns = zip(*(by_index[i] for i in range(len(rows))))
         return list(zip(*(self.model.ranks.exchange(list(column)) for column in columns)))
+
+    def _count(self, chosen: Sequence[int], counts: bool) -> None:
+        if self.pulse is not None and counts:
+            self.pulse.add(len(chosen))
 
     def _shares(self, rows: Sequence[Trajectory]) -> list[tuple[list[int], bool]]:
         """This rank's micro-batches, and whether each one counts."""

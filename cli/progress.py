@@ -12,6 +12,18 @@ class Pulse:
         self.done += amount
 
 
+class Sum:
+    """Pulses that count together."""
+
+    def __init__(self, *pulses: Pulse) -> None:
+        self._pulses = pulses
+
+    @property
+    def done(self) -> float:
+        """Their sum."""
+        return sum(pulse.done for pulse in self._pulses)
+
+
 class Share:
     """The progress of a piece of work, which counts in parts."""
 
@@ -31,6 +43,8 @@ ANSWERED = Pulse()
 """Answers that models of this process have sampled; unfinished answers count in part."""
 ENDED = Pulse()
 """Answers in episodes that this process has played to the end, from any kind of policy."""
+READ = Pulse()
+"""Rows of learners that their teachers have read."""
 LOADED = Pulse()
 """Models that this process has loaded."""
 LEARNED = Pulse()

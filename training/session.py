@@ -11,6 +11,7 @@ from coterie.agents.team.backend import Died, RoleLearner
 from coterie.algorithms import Credit
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.algorithms.role_algorithms import assign_credit_by_role
+from coterie.cli.progress import ANSWERED, ENDED, READ, Pulse, Sum
 from coterie.datatypes import UserError
 from coterie.evaluation.evaluation import Outcomes
 from coterie.problems.prepare import PreparedProblems
@@ -89,7 +90,10 @@ class Session(AbstractContextManager["Session"]):
 
     def sample(self, step: int) -> StepBatch:
         """The episodes of a step, played now with the newest weights or taken from ahead."""
-        with self._timed("sample"), self._part(f"step {step}", "sampling", self.sampler.answers):
+        answers, taught = self.sampler.answers, len(self.team.teachers)
+        what, read = ("sampling and reading", (READ,)) if taught else ("sampling", ())
+        total = answers * (1 + taught / len(self.team.policies))
+        with self._timed("sample"), self._part(f"step {step}", what, total, read):
             batch, self._position = self.run_async(self.sampler.batch(step))
         return batch
 
@@ -255,10 +259,16 @@ class Session(AbstractContextManager["Session"]):
     def _is_last(self, step: int) -> bool:
         return step == self._settings.steps or self._sampled_enough
 
-    def _part(self, step: str, what: str, answers: float = 0) -> AbstractContextManager[None]:
-        """Show the progress of a part of a step, if the models are slow."""
+    def _part(
+        self, step: str, what: str, answers: float = 0, read: tuple[Pulse, ...] = ()
+    ) -> AbstractContextManager[None]:
+        """Show the progress of a part of a step, if the models are slow; ``read`` counts beside the
+        answers."""
         title, lines = f"{step}: {what}", self.runtime.slow
-        return stage_of_step(self.console, title, answers, lines=lines, bar=self._bar)
+        pulses = Sum(ANSWERED, *read), Sum(ENDED, *read)
+        return stage_of_step(
+            self.console, title, answers, lines=lines, bar=self._bar, pulses=pulses
+        )
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:

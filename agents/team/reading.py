@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from coterie.cli.progress import READ
 from coterie.datatypes import Reading, Trajectory
 
 if TYPE_CHECKING:  # scripts and servers do without torch
@@ -35,7 +36,8 @@ def read_rows(
 
     use = [i for i, r in enumerate(rows) if r.is_readable(handle.context, handle.vocab_size)]
     read, readings = [rows[i] for i in use], list[Reading | None]([None] * len(rows))
-    batched = BatchedModel(handle, LearnerSettings().micro_batch_tokens, request.temperature)
+    tokens = LearnerSettings().micro_batch_tokens
+    batched = BatchedModel(handle, tokens, request.temperature, READ)
     with handle.active():
         if request.likeliest:
             likeliest = batched.likeliest(read, request.likeliest, width=request.width)

@@ -16,6 +16,7 @@ from coterie.agents.vllm.engine import Engine
 from coterie.agents.vllm.spec import sampling_params
 from coterie.agents.vllm.turns import Turns
 from coterie.agents.vllm.weight_updates import Versions
+from coterie.cli.progress import READ
 from coterie.datatypes import (
     Completion,
     FinishReason,
@@ -103,6 +104,7 @@ class VllmPolicy:
             return None
         async with self._versions.request() as adapter, self._turn():
             found = await self.engine.logprobs(row.tokens.tolist(), likeliest, adapter)
+        READ.add(1)
         places = np.flatnonzero(row.mask).tolist()
         logp_N = np.array([found[t][int(row.tokens[t])].logprob for t in places], np.float32)
         if not likeliest:

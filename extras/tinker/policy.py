@@ -10,6 +10,7 @@ import numpy as np
 
 from coterie.agents.sampling.policy import fit_context
 from coterie.agents.sampling.stops import StopFinder
+from coterie.cli.progress import READ
 from coterie.datatypes import (
     Completion,
     FinishReason,
@@ -85,6 +86,7 @@ class ServerPolicy:
         if not row.is_readable(self.model.context - 1, self.model.vocab_size):
             return None
         logp_T = await self.score(row.tokens.tolist())
+        READ.add(1)
         return Reading(np.asarray(logp_T, np.float32)[row.mask])
 
     async def score(self, tokens: Sequence[int]) -> list[float]:

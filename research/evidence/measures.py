@@ -12,7 +12,7 @@ from coterie.evaluation.cascade import Cascade, scored_responses
 from coterie.evaluation.metrics.calibration import brier, expected_calibration_error
 from coterie.evaluation.metrics.deferral import area_over_random
 from coterie.evaluation.metrics.discrimination import auroc
-from coterie.training.run.directory import METRICS, RunDirectory
+from coterie.training.run.directory import EVALUATIONS, METRICS, RunDirectory
 from evidence.commands import start
 from evidence.real_problems import HELD_OUT, KINDS, PARTS
 from evidence.studies import Row, Run
@@ -203,6 +203,26 @@ def reasoning(run: Run, folder: Path) -> dict[str, Any]:
         "steps": len(steps),
         **tokens_of(folder),
         "curve": {name: [_known_mean(block, name) for block in blocks] for name in names},
+        **(_held_out(folder, summary) if run.words[:2] == ["--env", "solo"] else {}),
+    }
+
+
+def _held_out(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Right answers to each held-out problem before and after, one digit a problem; and Pass@1 by
+    tokens sampled in training, with the evaluations between."""
+    correct = {when: _json(folder / f"evaluation/{when}.json")["correct"] for when in _WHEN}
+    tokens = [step["rollout/learner_tokens_total"] for step in _steps(folder)]
+    between = RunDirectory.reopen(folder).read_log(EVALUATIONS)
+    return {
+        "right": {
+            when: "".join(str(int(sum(filter(None, answers)))) for answers in rows)
+            for when, rows in correct.items()
+        },
+        "held-out": [
+            [0, summary["before"]["pass@1"]],
+            *([int(tokens[row["step"] - 1]), row["eval/pass@1"]] for row in between),
+            [int(tokens[-1]), summary["after"]["pass@1"]],
+        ],
     }
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
-from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, Pulse, Share
+from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, READ, Pulse, Share, Sum
 from coterie.training.run.stage_progress import (
     Lines,
     checking,
@@ -125,6 +125,19 @@ def test_parts_of_steps_have_a_line_a_minute_whatever_their_tenths() -> None:
         watch(f"step {number}", said, clock, 15.0, part=True)
     # 150 seconds in all: the third minute is not over.
     assert [line.partition(":")[0] for line in said] == ["step 3", "step 7"]
+
+
+def test_what_a_teacher_reads_counts_beside_the_answers() -> None:
+    out = io.StringIO()
+    pulses = Sum(ANSWERED, READ), Sum(ENDED, READ)
+    with stage(Console(file=out, width=200), "sampling and reading", 200, pulses=pulses):
+        for pulse in (ANSWERED, READ):
+            for _ in range(10):
+                pulse.add(10)
+                time.sleep(0.02)
+    done = [int(found) for found in re.findall(r": (\d+)/200 answers", out.getvalue())]
+    assert any(0 < count < 100 for count in done)
+    assert any(100 < count < 200 for count in done)
 
 
 def test_more_than_was_expected_is_counted_without_an_end() -> None:

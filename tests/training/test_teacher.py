@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 from coterie.agents.models.loading import load_team
 from coterie.agents.models.spec import ModelSpec
 from coterie.cli.command_line import parse
+from coterie.cli.progress import READ
 from coterie.datatypes import UserError
 from coterie.train import main
 from coterie.training.config import preflight
@@ -41,8 +42,9 @@ def metrics(run: Path) -> list[dict]:
 
 def test_the_role_comes_closer_to_its_teacher(teacher: str, tmp_path: Path) -> None:
     flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--algo.distillation.bound", "20")
-    run = tmp_path / "run"
+    run, already = tmp_path / "run", READ.done
     assert main([*flags, "--steps", "12", "--run-dir", str(run)]) == 0
+    assert READ.done - already == 12 * 4 * 8
     steps = metrics(run)
     # The mean of log teacher - log pi over sampled tokens, an estimate of - KL(pi || teacher).
     far = [-step["learner/solver/distillation/mean"] for step in steps]

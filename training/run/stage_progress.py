@@ -14,7 +14,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, Pulse
+from coterie.cli.progress import ANSWERED, ENDED, LEARNED, LOADED, Pulse, Sum
+
+Count = Pulse | Sum
 
 PERIOD_S = 0.25
 """Seconds between two readings of the count."""
@@ -29,7 +31,7 @@ def stage(
     total: float,
     *,
     lines: bool = True,
-    pulses: Sequence[Pulse] = (ANSWERED, ENDED),
+    pulses: Sequence[Count] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> Iterator[None]:
     """Show the progress of the work inside.
@@ -59,7 +61,7 @@ def stage_of_step(
     *,
     lines: bool,
     bar: Callable[[str], None] | None = None,
-    pulses: Sequence[Pulse] = (ANSWERED, ENDED),
+    pulses: Sequence[Count] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> AbstractContextManager[None]:
     """Show a part of a step after a minute of silence, or at once by ``bar`` on a terminal.
@@ -96,7 +98,7 @@ def loading(
 
 
 @contextmanager
-def _bar(console: Console, title: str, total: float, pulses: Sequence[Pulse]) -> Iterator[None]:
+def _bar(console: Console, title: str, total: float, pulses: Sequence[Count]) -> Iterator[None]:
     columns = (BarColumn(bar_width=24), TextColumn("{task.completed:.0f}/{task.total:.0f}"))
     left = (TextColumn("+"), TimeRemainingColumn(compact=True), TextColumn("left"))
     with Progress(
@@ -119,7 +121,7 @@ def _bar(console: Console, title: str, total: float, pulses: Sequence[Pulse]) ->
 
 @contextmanager
 def _in_bar(
-    bar: Callable[[str], None], title: str, total: float, pulses: Sequence[Pulse]
+    bar: Callable[[str], None], title: str, total: float, pulses: Sequence[Count]
 ) -> Iterator[None]:
     what = title.rpartition(": ")[2]
 
@@ -138,7 +140,7 @@ def _lines(
     console: Console,
     title: str,
     total: float,
-    pulses: Sequence[Pulse],
+    pulses: Sequence[Count],
     unit: str,
     *,
     part: bool = False,
@@ -207,7 +209,7 @@ class Lines:
 
 
 @contextmanager
-def _watching(show: Callable[[float, float], None], pulses: Sequence[Pulse]) -> Iterator[None]:
+def _watching(show: Callable[[float, float], None], pulses: Sequence[Count]) -> Iterator[None]:
     """Call ``show`` every ``PERIOD_S`` with the units and the seconds since the start."""
     before = [pulse.done for pulse in pulses]
     start, over = time.perf_counter(), threading.Event()
