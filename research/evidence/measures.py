@@ -208,8 +208,9 @@ def reasoning(run: Run, folder: Path) -> dict[str, Any]:
 
 
 def _held_out(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Right answers to each held-out problem before and after, one digit a problem; and Pass@1 by
-    tokens sampled in training, with the evaluations between."""
+    """Right answers to each held-out problem before and after, one digit a problem; and, at each
+    evaluation, tokens sampled in training, Pass@1 and the share of stated answers."""
+    names = ("pass@1", "stated")
     correct = {when: _json(folder / f"evaluation/{when}.json")["correct"] for when in _WHEN}
     tokens = [step["rollout/learner_tokens_total"] for step in _steps(folder)]
     between = RunDirectory.reopen(folder).read_log(EVALUATIONS)
@@ -219,9 +220,12 @@ def _held_out(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
             for when, rows in correct.items()
         },
         "held-out": [
-            [0, summary["before"]["pass@1"]],
-            *([int(tokens[row["step"] - 1]), row["eval/pass@1"]] for row in between),
-            [int(tokens[-1]), summary["after"]["pass@1"]],
+            [0, *(summary["before"][name] for name in names)],
+            *(
+                [int(tokens[row["step"] - 1]), *(row[f"eval/{name}"] for name in names)]
+                for row in between
+            ),
+            [int(tokens[-1]), *(summary["after"][name] for name in names)],
         ],
     }
 
