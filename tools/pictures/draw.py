@@ -13,6 +13,7 @@ if __name__ == "__main__":
 from pictures.curve import learning_curve
 from pictures.first_model import first_real_model
 from pictures.house import house
+from pictures.larger_teacher import larger_teacher
 from pictures.protocols import DRAWINGS
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
@@ -25,6 +26,7 @@ def drawn() -> dict[str, str]:
         "learning-curve": learning_curve,
         "first-real-model": first_real_model,
         "house": house,
+        "larger-teacher": larger_teacher,
     }
     return {f"{name}.svg": draw().svg() for name, draw in pictures.items()}
 

@@ -17,7 +17,8 @@ def larger_teacher() -> Picture:
     """Draw held-out Pass@1 by sampled tokens for both arms; beside it, stated answers."""
     runs = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
     draw = Picture("Taught by a larger model, or by rewards", 640, 402)
-    draw.words(24, 62, "Qwen2.5-Coder 0.5B on SVAMP: held-out answers by thousand sampled tokens", "soft", 14)
+    words = "Qwen2.5-Coder 0.5B on SVAMP: held-out answers by thousand sampled tokens"
+    draw.words(24, 62, words, "soft", 14)
     for left, column, title, highest in _PANELS:
         _panel(draw, runs, left, column, title, highest)
     seeds = {run["seed"] for run in runs if run["arm"] == _ARMS[0][0]}

@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from coterie.evaluation.metrics.intervals import bootstrap
+from evidence.measures import SAMPLES
 from evidence.studies import Row, studies
-from evidence.tables import Rows, change, cpu, each, plus_minus, select, table
+from evidence.tables import Rows, change, cpu, each, plus_minus, select, signed, table
 
 _PARTS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "solo": ("Rewards alone, and a teacher", "rewards", ("pass@1", "stated")),
+    "brief": ("The same at half the size", "rewards", ("pass@1", "stated")),
     "consult": ("Consult", "alone", ("avg@n/alone", "avg@n/assisted", "consult_rate")),
     "teach": (
         "Cross-teaching",
@@ -55,8 +60,22 @@ def _cells(
         first = names[0]
         gaps = [rows[seed][when][first] - than[seed][when][first] for seed in seeds]
         tokens = [row["tokens"] for row in rows.values() if "tokens" in row]
-        cells += [change(gaps), f"{sum(tokens) / len(tokens):,.0f}" if tokens else ""]
+        over = _over_problems(rows, than, seeds) if seeds else ""
+        cells += [change(gaps) + over, f"{sum(tokens) / len(tokens):,.0f}" if tokens else ""]
     return cells
+
+
+def _over_problems(ours: Rows, theirs: Rows, seeds: Sequence[int]) -> str:
+    """The 95 % interval of the difference over held-out problems, where answers are stored."""
+    if not all("right" in row for rows in (ours, theirs) for row in rows.values()):
+        return ""
+    right = [
+        [int(digit) for seed in seeds for digit in rows[seed]["right"]["after"]]
+        for rows in (ours, theirs)
+    ]
+    gap_Q = (np.array(right[0]) - np.array(right[1])) / SAMPLES
+    over = bootstrap(gap_Q[:, None], lambda mean: mean[..., 0], resamples=2000)
+    return f"; ({signed(over.low)}, {signed(over.high)})"
 
 
 def _figure(rows: Rows, name: str, when: str) -> str:
