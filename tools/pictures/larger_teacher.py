@@ -45,9 +45,8 @@ def _panel(
     highest = max(chosen, key=lambda arm: chosen[arm][0][-1][column])
     for arm, label, tone in _ARMS:
         for held in chosen[arm]:
-            points = [place(point[0], point[column]) for point in held]
-            draw.line(points, f"s-{tone}", 3.4, tone)
-        x, y = points[-1]
+            draw.line([place(point[0], point[column]) for point in held], f"s-{tone}", 3.4, tone)
+        x, y = place(chosen[arm][-1][-1][0], chosen[arm][-1][-1][column])
         words = f"{label} .{1000 * chosen[arm][-1][-1][column]:03.0f}"
         draw.words(
             x + 20, y - 12 if arm == highest else y + 34, words, f"end bold f-{tone} halo", 14
