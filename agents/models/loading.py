@@ -1,5 +1,5 @@
-"""Loads models by their specs; roles on the same model share a base, but for full weights that
-learn."""
+"""Loads models by their specs; roles on the same model share a base, unless they learn full
+weights."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass

@@ -61,7 +61,7 @@ def test_frozen_roles_share_one_base(checkpoint) -> None:
     modules = {role: role_.handle.module for role, role_ in team.items()}
     assert modules["first"] is modules["second"]
     assert len({id(module) for module in modules.values()}) == 3
-    # The learner moves neither.
+    # The learner has weights of its own.
     assert team["learner"].handle.parameters()
     assert not team["first"].handle.parameters()
     torch.testing.assert_close(logits(team["first"].handle), logits(team["second"].handle))
