@@ -28,6 +28,16 @@ def gguf_file(name: str) -> Path | None:
     return path if path.suffix.lower() == ".gguf" and path.is_file() else None
 
 
+@lru_cache
+def is_quantized(path: Path) -> bool:
+    """Whether a GGUF file's weights are rounded in blocks.
+
+    Raises:
+        UserError: the file has no header that can be read.
+    """
+    return read_header(path).quantized
+
+
 def check_gguf(path: Path) -> GgufHeader:
     """Check the header of a GGUF file without reading weights.
 

@@ -25,9 +25,6 @@ from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.saving import disk_errors
 from coterie.datatypes import UserError
 
-_PLAIN = {gguf.GGMLQuantizationType[name].value for name in ("F64", "F32", "F16", "BF16")}
-"""ggml's types without blocks, which store each number separately."""
-
 
 def convert(path: Path, header: GgufHeader, folder: Path) -> None:
     """Write a GGUF file's model and tokenizer into ``folder``, and announce it on stderr.
@@ -42,10 +39,9 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
         OSError: the folder cannot be written.
     """
     weights = sum(tensor.elements for tensor in header.tensors)
-    quantized = any(tensor.kind not in _PLAIN for tensor in header.tensors)
     print(
         f"{path}: converting it, once, into {folder.parent} "
-        f"({weights * (2 if quantized else 4) / 1e6:,.0f} MB)",
+        f"({weights * (2 if header.quantized else 4) / 1e6:,.0f} MB)",
         file=sys.stderr,
         flush=True,
     )
@@ -63,7 +59,7 @@ def convert(path: Path, header: GgufHeader, folder: Path) -> None:
     if hasattr(module.config, "quantization_config"):
         del module.config.quantization_config
     module.hf_quantizer, module.is_quantized = None, False
-    _round_matrices(module, quantized=quantized)
+    _round_matrices(module, quantized=header.quantized)
     with quietly(), disk_errors(folder):
         module.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

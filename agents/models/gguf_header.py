@@ -17,6 +17,8 @@ _VERSIONS = (2, 3)
 _STRING, _ARRAY = 8, 9
 # Number of a type -> its code for struct.
 _PLAIN = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_NUMBERS = (0, 1, 28, 30)
+"""ggml's types F32, F16, F64 and BF16, which store each number separately."""
 _MOST_DIMENSIONS = 8
 WAY_OUT = "take that checkpoint as safetensors"
 """The last clause of errors about unsupported files."""
@@ -45,6 +47,11 @@ class GgufHeader:
     """Bytes before the data."""
     size: int
     """Bytes of the file."""
+
+    @property
+    def quantized(self) -> bool:
+        """Whether a tensor is stored in blocks with common scales."""
+        return any(tensor.kind not in _NUMBERS for tensor in self.tensors)
 
 
 def read_header(path: Path) -> GgufHeader:

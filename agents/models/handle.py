@@ -19,8 +19,8 @@ from coterie.agents.models.forward.packed import (
     pack,
     packed_attention,
 )
-from coterie.agents.models.nf4 import count, plain_state
 from coterie.agents.models.process import few_threads, quietly
+from coterie.agents.models.quantized import count, plain_state
 from coterie.agents.models.saving import CheckpointWriter, round_checkpoint, store
 from coterie.agents.models.shards import Ranks, gather, shard_as
 from coterie.datatypes import UserError
@@ -114,9 +114,18 @@ class ModelHandle:
 
     @property
     def copy_bytes(self) -> int:
-        """Bytes of a copy of the weights without adapters, in the format of the computation."""
-        own = (p for name, p in self.module.named_parameters() if ".lora_" not in name)
-        return sum(map(count, own)) * self.dtype.itemsize
+        """Bytes of the sampler's copy of the weights: codes of 8 bits are copied as they are, all
+        others in the format of the computation."""
+        sizes = (p.itemsize if p.dtype == torch.int8 else self.dtype.itemsize for p in self._base())
+        return sum(count(p) * size for p, size in zip(self._base(), sizes))
+
+    @property
+    def plain_bytes(self) -> int:
+        """Bytes of the weights without adapters, dequantized, in the format of the computation."""
+        return sum(map(count, self._base())) * self.dtype.itemsize
+
+    def _base(self) -> Iterator[nn.Parameter]:
+        return (p for name, p in self.module.named_parameters() if ".lora_" not in name)
 
     @property
     def shares_from(self) -> int | None:

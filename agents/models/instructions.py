@@ -42,6 +42,12 @@ def use_fastest() -> None:
         os.environ.pop(name, None)
 
 
+def are_limited() -> bool:
+    """Whether the user keeps oneDNN from using all of the processor's instructions."""
+    name = "ONEDNN_MAX_CPU_ISA"
+    return name in os.environ and name not in os.environ.get(_OURS, "").split()
+
+
 def fit_instructions(specs: "Iterable[ModelSpec]") -> None:
     """Use the processor's fastest instructions unless all models are tiny. Call it before anything
     is computed; later it has no effect."""

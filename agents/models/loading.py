@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from coterie.agents.models import int8, nf4
 from coterie.agents.models.blocks import Recomputation, compute_in
 from coterie.agents.models.codec import HFCodec
 from coterie.agents.models.context import longest_context
@@ -17,7 +18,6 @@ from coterie.agents.models.instructions import fit_instructions
 from coterie.agents.models.load_tokenizer import load_tokenizer, source_of
 from coterie.agents.models.locate import check_model, local_folder
 from coterie.agents.models.lora import add_adapter, linear_layers
-from coterie.agents.models.nf4 import check_kernel, quantize
 from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly
 from coterie.agents.models.shards import Ranks, joined
@@ -65,17 +65,17 @@ def load_team(
     for role, spec in specs.items():
         check_model(spec, role=role, trained=role in trained)
         check_system(spec, role)
-    for device, dtype in {(_device(s), compute_dtype(s)) for s in specs.values() if s.quantized}:
-        check_kernel(device, dtype)
+    full = {role for role, spec in specs.items() if spec.lora is None and role in trained}
     fit_instructions(specs.values())
+    for role, spec in specs.items():
+        _check_kernel(spec, learns=role in full)
     load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
     for role, spec in specs.items():
-        learns_all = spec.lora is None and role in trained
-        key = (role,) if learns_all else (spec.lora is None, *base_key(spec))
+        key = (role,) if role in full else (spec.lora is None, *base_key(spec))
         if key not in bases:
-            bases[key] = _load_base(spec, learns=learns_all)
+            bases[key] = _load_base(spec, learns=role in full)
         base = bases[key]
         if spec.lora is not None:
             name = _adapter_name(role)
@@ -142,24 +142,33 @@ def _adapter_name(role: str) -> str:
 
 def base_key(spec: ModelSpec) -> tuple[Any, ...]:
     """Return a key that is equal for specs of one base: the same weights, read in the same way."""
-    folder = local_folder(spec)
+    folder, chosen = local_folder(spec), number_format_of(spec)
     name = spec.model if folder is None else str(folder.resolve())
     return (
         name,
         spec.revision,
-        compute_dtype(spec),
-        spec.quantized,
+        chosen.name,
+        chosen.codes,
         _device(spec),
         spec.trust_remote_code,
         spec.context,
     )
 
 
+def _check_kernel(spec: ModelSpec, *, learns: bool) -> None:
+    chosen = number_format_of(spec, full=learns)
+    if chosen.codes == "nf4":
+        nf4.check_kernel(_device(spec), chosen.dtype)
+    elif chosen.codes == "int8":
+        int8.check_kernel(_device(spec))
+
+
 def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: whether its full weights are trained."""
     from transformers import AutoConfig
 
-    dtype, folder = compute_dtype(spec), local_folder(spec)
+    chosen, folder = number_format_of(spec, full=learns), local_folder(spec)
+    dtype = chosen.dtype
     held_dtype = torch.float32 if learns else dtype
     name, common = source_of(spec, folder)
     if folder is not None:
@@ -173,8 +182,10 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
             module, info, cut = _read(name, config, common, held_dtype)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
-    if spec.quantized:
-        quantize(module, linear_layers(module), _device(spec))
+    if chosen.codes == "nf4":
+        nf4.quantize(module, linear_layers(module), _device(spec))
+    elif chosen.codes == "int8":
+        int8.quantize(module, linear_layers(module))
     if not joined():  # with several ranks, each block moves separately, in shards
         module = module.to(_device(spec))  # type: ignore[arg-type]
     module.eval()
@@ -292,8 +303,3 @@ def _device(spec: ModelSpec) -> torch.device:
     if spec.device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return torch.device(spec.device)
-
-
-def compute_dtype(spec: ModelSpec) -> torch.dtype:
-    """Return the number format in which ``spec`` computes."""
-    return getattr(torch, number_format_of(spec).name)

@@ -58,8 +58,8 @@ def check_model(
             "full weights do not learn in float16, whose smallest gradients are 0: say "
             f"--agents.{role}.dtype bfloat16"
         )
-    if spec.quantized:
-        _check_nf4(spec, role, trained)
+    if spec.dtype in ("int8", "nf4"):
+        _check_codes(spec, role, trained)
     if spec.lora is not None and spec.lora.adapter is not None:
         _check_adapter(user_path(spec.lora.adapter))
     if (file := gguf_file(spec.model)) is not None:
@@ -74,9 +74,9 @@ def check_model(
     if here is not None and (here / "config.json").is_file():
         config = _read_json(here / "config.json")
         _check_context(config, spec, role)
-        if spec.quantized and "quantization_config" in config:
+        if spec.dtype in ("int8", "nf4") and "quantization_config" in config:
             raise UserError(
-                f"{spec.model} is quantized already: leave out --agents.{role}.dtype nf4, or name "
+                f"{spec.model} is quantized already: leave out --agents.{role}.dtype, or name "
                 "the model from which it was made"
             )
         if not spec.trust_remote_code:
@@ -84,9 +84,9 @@ def check_model(
             _check_code(config, spec.model, trust)
 
 
-def _check_nf4(spec: ModelSpec, role: str, trained: bool) -> None:
+def _check_codes(spec: ModelSpec, role: str, trained: bool) -> None:
     """Refuse a model whose weights cannot be quantized, or need not be."""
-    flag = f"--agents.{role}.dtype nf4"
+    flag = f"--agents.{role}.dtype {spec.dtype}"
     if trained and spec.lora is None:
         raise UserError(
             f"{flag} freezes the weights, so they cannot learn: say --agents.{role}.tuning lora, "
@@ -94,6 +94,12 @@ def _check_nf4(spec: ModelSpec, role: str, trained: bool) -> None:
         )
     if spec.model.startswith("tiny:"):
         raise UserError(f"{flag} saves nothing with {spec.model}, which is tiny: leave it out")
+    if spec.dtype == "int8":
+        if spec.device.startswith("cuda"):
+            raise UserError(
+                f"{flag} is for processors: leave it out, or say --agents.{role}.dtype nf4"
+            )
+        return
     if gguf_file(spec.model) is not None:
         raise UserError(
             f"{flag} would round the weights of {spec.model} a second time: leave it out, or name "

@@ -9,6 +9,7 @@ from transformers.pytorch_utils import Conv1D
 
 from coterie.agents.models.damage import check_sums, in_one_sentence
 from coterie.agents.models.handle import load_adapter
+from coterie.agents.models.int8 import Int8Linear
 from coterie.agents.models.spec import ALL_LINEAR, LoraSpec
 from coterie.datatypes import UserError, user_path
 
@@ -137,12 +138,14 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
 
 
 def compute_in_one_format(module: nn.Module) -> None:
-    """Make plain adapted layers of ``module`` compute in the format of their input.
+    """Make plain adapted layers of ``module`` compute in the format of their input, with few memory
+    passes.
 
     With 16-bit input, peft casts it to the adapter's float32, multiplies, and scales, adds and
     casts full-width results: six memory passes for a product of rank 16. Here the adapter is
     rounded to the input's format, as in automatic mixed precision, and added within a matrix
-    product. Adapter weights and their gradients stay in float32.
+    product. Adapter weights and their gradients stay in float32. With float32 input only layers in
+    8 bits compute in this way; for all others peft's passes cost little beside the product.
     """
     from peft.tuners.lora.layer import Linear
 
@@ -156,7 +159,8 @@ def _forward(layer: Any, plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def forward(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         active = layer.active_adapters
         special = args or kwargs or layer.disable_adapters or layer.merged or len(active) != 1
-        if special or x.dtype == torch.float32 or not _is_plain(layer, active[0]):
+        slow = x.dtype == torch.float32 and not isinstance(layer.base_layer, Int8Linear)
+        if special or slow or not _is_plain(layer, active[0]):
             return plain(x, *args, **kwargs)
         down_RI, up_OR = (part[active[0]].weight for part in (layer.lora_A, layer.lora_B))
         y = layer.base_layer(x)

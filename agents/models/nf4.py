@@ -7,7 +7,6 @@ format of the computation, so adapters on it learn as on any base.
 
 import logging
 from collections.abc import Iterable, Iterator
-from math import prod
 from typing import Any
 
 import torch
@@ -89,46 +88,6 @@ def quantizable(module: nn.Module, names: Iterable[str]) -> Iterator[tuple[str, 
 def stored_bytes(weights: int) -> int:
     """Return the bytes of a matrix of this many weights: 4.127 bits for each."""
     return weights // 2 + weights // BLOCK + 4 * weights // (BLOCK * _OUTER)
-
-
-def count(weight: Tensor) -> int:
-    """Return the number of weights in a parameter, which may be quantized."""
-    state = getattr(weight, "quant_state", None)
-    return weight.numel() if state is None else prod(state.shape)
-
-
-def dequantized(weight: Tensor) -> Tensor:
-    """Return a quantized weight in the format that it had before; any other weight unchanged."""
-    state = getattr(weight, "quant_state", None)
-    if state is None:
-        return weight
-    from bitsandbytes.functional import dequantize_4bit  # pyright: ignore[reportMissingImports]
-
-    return dequantize_4bit(weight.data, state)
-
-
-def plain_state(module: nn.Module) -> dict[str, Tensor]:
-    """Return the state of ``module`` with dequantized weights instead of codes and scales."""
-    state = module.state_dict()
-    for name, part in module.named_modules():
-        weight = getattr(part, "weight", None)
-        # A layer with adapters shows the weight of its base layer as its own.
-        if getattr(weight, "quant_state", None) is not None and f"{name}.weight" in state:
-            state = {key: t for key, t in state.items() if not key.startswith(f"{name}.weight.")}
-            state[f"{name}.weight"] = dequantized(weight)  # type: ignore[arg-type]
-    return state
-
-
-def free(module: nn.Module) -> None:
-    """Free all weights of ``module``, which may be quantized: they keep their shapes only."""
-    layers: Iterator[Any] = module.modules()
-    for layer in layers:
-        weight = layer._parameters.get("weight")
-        if getattr(weight, "quant_state", None) is not None:
-            # torch cannot make a parameter of this class on the meta device.
-            layer.weight = nn.Parameter(weight.data.to("meta"), requires_grad=False)
-            layer.quant_state = None
-    module.to("meta")
 
 
 def _quantized(layer: nn.Linear, device: torch.device) -> nn.Module:

@@ -8,7 +8,7 @@ from annotated_types import Ge, Interval
 from coterie.datatypes import UserError, Validated
 
 ChatMode = Literal["auto", "template", "plain"]
-DtypeName = Literal["auto", "float32", "bfloat16", "float16", "nf4"]
+DtypeName = Literal["auto", "float32", "bfloat16", "float16", "int8", "nf4"]
 
 ALL_LINEAR = "all-linear"
 TINY_BYTES = 8 << 20
@@ -64,7 +64,7 @@ class ModelSpec(Validated):
     dtype: DtypeName = "auto"
     """What is computed in; auto: bfloat16 on a GPU and on a processor that multiplies in it,
     float32 on others and for tiny models. Weights are held in it too; full weights that learn, in
-    float32. nf4: as auto, and frozen linear layers hold 4 bits a weight."""
+    float32. int8, nf4: frozen linear layers hold 8 or 4 bits a weight (:mod:`..number_format`)."""
     device: str = "auto"
     """``cpu``, ``cuda``, ``cuda:1``; auto: a GPU if there is one."""
     recompute: Literal["auto", "always", "never"] = "auto"
@@ -76,8 +76,3 @@ class ModelSpec(Validated):
     """Run modelling code that comes with the checkpoint."""
     revision: str | None = None
     """Branch, tag or commit on the hub."""
-
-    @property
-    def quantized(self) -> bool:
-        """Whether linear layers hold 4 bits a weight."""
-        return self.dtype == "nf4"

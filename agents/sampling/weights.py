@@ -1,34 +1,63 @@
 """Fused copies of a Llama-like decoder's weights, for sampling."""
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from coterie.agents.models.family import window
-from coterie.agents.models.nf4 import dequantized
+from coterie.agents.models.int8 import Int8Linear, multiply
+from coterie.agents.models.quantized import dequantized
 
 # D model width, H query heads, J key-value heads, E head width, R rotary width, F feed-forward
 
 
 @dataclass
+class Int8Matrix:
+    """Linear layers in 8 bits on one input, with their adapters beside them."""
+
+    codes_OI: Tensor
+    scale_O: Tensor
+    adapter: tuple[Tensor, Tensor] | None = None
+    """(I, R) and (R, O), whose product is added to the weights; R: the ranks of all layers."""
+
+    def multiply(self, x_NI: Tensor) -> Tensor:
+        """Return the product (N, O)."""
+        y_NO = multiply(x_NI, self.codes_OI, self.scale_O)
+        if self.adapter is not None:
+            down_IR, up_RO = self.adapter
+            y_NO.addmm_(x_NI @ down_IR, up_RO)
+        return y_NO
+
+    def __getitem__(self, order: Tensor) -> "Int8Matrix":
+        """Return the matrix with its outputs in this order."""
+        adapter = self.adapter and (self.adapter[0], self.adapter[1][:, order].contiguous())
+        return Int8Matrix(self.codes_OI[order], self.scale_O[order], adapter)
+
+
+Matrix = Tensor | Int8Matrix
+"""A tensor is (in, out): rows of activations multiply from the left."""
+
+
+@dataclass
 class LayerWeights:
-    """A decoder layer. Matrices are (in, out): rows of activations multiply from the left."""
+    """A decoder layer."""
 
     input_norm_D: Tensor
-    qkv: Tensor
+    qkv: Matrix
     """(D, (H + 2J) E); within each query and key head, rotary pairs are adjacent."""
     qkv_bias: Tensor | None
     qk_norm: Tensor | None
     """(H + J, E) weights of the query and key norms."""
-    out: Tensor
+    out: Matrix
     out_bias: Tensor | None
     post_norm_D: Tensor
-    gate_up: Tensor
+    gate_up: Matrix
     """(D, 2F)"""
     gate_up_bias: Tensor | None
-    down: Tensor
+    down: Matrix
     down_bias: Tensor | None
     window: int | None
     """Number of latest positions that a token attends to, itself included."""
@@ -47,7 +76,11 @@ class FusedWeights:
         self.norm_D = model.model.norm.weight.detach().to(dtype, copy=True)
         self.eps: float = model.model.norm.variance_epsilon
         self.eps_tensor = torch.tensor(self.eps, device=self.norm_D.device)
-        self.head = model.lm_head.weight.detach().to(dtype).t()
+        self.head: Matrix
+        if isinstance(model.lm_head, Int8Linear):
+            self.head = Int8Matrix(model.lm_head.weight, model.lm_head.scale_O)
+        else:
+            self.head = model.lm_head.weight.detach().to(dtype).t()
         bias = model.lm_head.bias
         self.head_bias = None if bias is None else bias.detach().to(dtype)
         self.act = model.model.layers[0].mlp
@@ -84,7 +117,8 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
     out, out_bias = _dense([attention.o_proj], adapter, dtype)
     down, down_bias = _dense([mlp.down_proj], adapter, dtype)
 
-    order = _pair_order(config, qkv.shape[1], qkv.device)
+    outputs = qkv.shape[1] if isinstance(qkv, Tensor) else len(qkv.scale_O)
+    order = _pair_order(config, outputs, layer.input_layernorm.weight.device)
     qk_norm = None
     if hasattr(attention, "q_norm"):
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
@@ -94,7 +128,7 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
         qk_norm = qk_norm.view(len(rows), attention.head_dim)
     return LayerWeights(
         input_norm_D=layer.input_layernorm.weight.detach().to(dtype, copy=True),
-        qkv=qkv[:, order].contiguous(),
+        qkv=qkv[:, order].contiguous() if isinstance(qkv, Tensor) else qkv[order],
         qkv_bias=None if qkv_bias is None else qkv_bias[order],
         qk_norm=qk_norm,
         out=out,
@@ -110,19 +144,40 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
 
 def _dense(
     linears: list[Any], adapter: str | None, dtype: torch.dtype
-) -> tuple[Tensor, Tensor | None]:
+) -> tuple[Matrix, Tensor | None]:
     """Concatenated weights (in, sum of out) and bias of several linear layers."""
-    weights, biases = [], []
+    biases = [linear.bias for linear in linears]
+    bias = None
+    if not any(b is None for b in biases):
+        bias = torch.cat([b.detach().to(dtype) for b in biases])
+    if all(isinstance(getattr(linear, "base_layer", linear), Int8Linear) for linear in linears):
+        return _in_codes(linears, adapter), bias
+    weights = []
     for linear in linears:
-        weight, bias = dequantized(linear.weight), linear.bias
+        weight = dequantized(linear)
         if adapter is not None and adapter in getattr(linear, "lora_A", {}):
             weight = weight + linear.get_delta_weight(adapter).to(weight.dtype)
-        weights.append(weight)
-        biases.append(bias)
-    fused = torch.cat([w.detach().to(dtype) for w in weights]).t().contiguous()
-    if all(b is None for b in biases):
-        return fused, None
-    return fused, torch.cat([b.detach().to(dtype) for b in biases])
+        weights.append(weight.detach().to(dtype))
+    return torch.cat(weights).t().contiguous(), bias
+
+
+def _in_codes(linears: list[Any], adapter: str | None) -> Int8Matrix:
+    """The codes of several linear layers, which a merged adapter would round away."""
+    bases = [getattr(linear, "base_layer", linear) for linear in linears]
+    codes = torch.cat([base.weight for base in bases])
+    scale = torch.cat([base.scale_O for base in bases])
+    adapted = [n for n, linear in enumerate(linears) if adapter in getattr(linear, "lora_A", {})]
+    if not adapted:
+        return Int8Matrix(codes, scale)
+    downs = [linears[n].lora_A[adapter].weight.detach() for n in adapted]
+    up = torch.zeros(sum(map(len, downs)), len(scale))
+    first = [0, *accumulate(base.out_features for base in bases)]
+    rank = 0
+    for n, down in zip(adapted, downs, strict=True):
+        own = linears[n].lora_B[adapter].weight.detach() * linears[n].scaling[adapter]
+        up[rank : rank + len(down), first[n] : first[n + 1]] = own.t()
+        rank += len(down)
+    return Int8Matrix(codes, scale, (torch.cat(downs).t().contiguous(), up))
 
 
 def _pair_order(config: Any, columns: int, device: torch.device) -> Tensor:

@@ -52,11 +52,13 @@ class AgentSettings(Validated):
     """System message at the beginning of every context of this role: a text, or @FILE for a text
     file; none: what the chat template writes without one. Needs a template with a system role; a
     role that server:... plays sends it along."""
-    dtype: Literal["auto", "float32", "bfloat16", "nf4"] = "auto"
+    dtype: Literal["auto", "float32", "bfloat16", "int8", "nf4"] = "auto"
     """Number format of the computation; auto: bfloat16 on a GPU, and on a CPU that multiplies in it
     for weights above 8 MiB, else float32. Full weights that learn are always stored in float32,
-    since bfloat16 would round their updates away. nf4: as auto, and the base of LoRA, or a frozen
-    model, stores 4 bits a weight (QLoRA, arXiv:2305.14314); pip install -e ".[nf4]"."""
+    since bfloat16 would round their updates away. int8: the base of LoRA, or a frozen model, stores
+    and multiplies 8 bits a weight, on a CPU; auto does so with a quantized GGUF file if the CPU has
+    avx512_vnni or avx_vnni but no bfloat16. nf4: as auto, with 4 bits a weight (QLoRA,
+    arXiv:2305.14314); pip install -e ".[nf4]"."""
     recompute: Literal["auto", "always", "never"] = "auto"
     """Recompute activations in the backward pass to save memory (activation checkpointing); auto:
     where those of a micro-batch would exceed 2 GiB. On a CPU auto makes micro-batches smaller

@@ -57,8 +57,8 @@ def _reads_as(player: AgentSettings, teacher: AgentSettings, pupil: AgentSetting
 def _computes_alike(player: AgentSettings, teacher: AgentSettings) -> bool:
     if player.dtype in ("auto", "nf4"):
         return player.dtype == teacher.dtype
-    formats = (number_format_of(model_spec(settings)).name for settings in (player, teacher))
-    return next(formats) == next(formats)
+    own, other = (number_format_of(model_spec(settings)) for settings in (player, teacher))
+    return (own.name, own.codes) == (other.name, other.codes)
 
 
 def only_teaches(name: str) -> bool:

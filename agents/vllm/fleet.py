@@ -19,7 +19,8 @@ import torch
 
 from coterie.agents.models.loading import LoadedRole
 from coterie.agents.models.locate import local_folder
-from coterie.agents.models.nf4 import free
+from coterie.agents.models.number_format import number_format_of
+from coterie.agents.models.quantized import free
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.vllm.engine import Adapter, Engine
 from coterie.agents.vllm.export import cpu_width, export_checkpoint
@@ -265,7 +266,7 @@ def _writes_base(seat: Seat) -> bool:
     """Whether the engine gets a copy of the base: the files contain more than the text decoder,
     which the adapters belong to, or other weights than the quantized ones, which the adapters learn
     on."""
-    return seat.loaded.cut or seat.spec.quantized
+    return seat.loaded.cut or number_format_of(seat.spec, full=_full(seat)).codes is not None
 
 
 def _device(seat: Seat) -> str:
@@ -344,4 +345,4 @@ def _written_bytes(seat: Seat, settings: VllmSettings) -> int:
     handle = seat.loaded.handle
     if _full(seat) and transfer_of(seat, settings) is None:
         return 2 * handle.weight_bytes
-    return handle.copy_bytes if _writes_base(seat) else 0
+    return handle.plain_bytes if _writes_base(seat) else 0

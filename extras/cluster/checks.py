@@ -44,13 +44,14 @@ def check_cluster(
                 f"float32, or {shards} at 1",
             ),
             (
-                agent.learner_devices > 1 and agent.dtype == "nf4",
-                f"--agents.{role}.dtype nf4 cannot be sharded: leave it out, or {shards} at 1",
+                agent.learner_devices > 1 and agent.dtype in ("int8", "nf4"),
+                f"--agents.{role}.dtype {agent.dtype} cannot be sharded: leave it out, or {shards} "
+                "at 1",
             ),
             (
-                agent.engine_replicas > 0 and agent.dtype == "nf4" and vllm is not None,
-                f"--agents.{role}.dtype nf4 has its vLLM engine beside its learner: leave it out, "
-                f"or {replicas} at 0",
+                agent.engine_replicas > 0 and agent.dtype in ("int8", "nf4") and vllm is not None,
+                f"--agents.{role}.dtype {agent.dtype} has its vLLM engine beside its learner: "
+                f"leave it out, or {replicas} at 0",
             ),
             (
                 agent.engine_replicas > 0 and not local_models({role: agent}),

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from coterie.agents.models import int8, nf4
 from coterie.agents.models.blocks import compute_in
 from coterie.agents.models.damage import in_one_sentence
 from coterie.agents.models.family import (
@@ -30,7 +31,7 @@ from coterie.agents.models.family import (
 )
 from coterie.agents.models.handle import ModelHandle
 from coterie.agents.models.lora import add_adapter, linear_layers
-from coterie.agents.models.nf4 import quantizable, stored_bytes
+from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.algorithms.logprobs import positions_at_once, score
@@ -88,7 +89,8 @@ class Footprint:
     layers: int
     """The part of them in decoder blocks, before they are quantized."""
     copied: int
-    """Decoder blocks in the format of the computation."""
+    """Decoder blocks as the sampler copies them: in the format of the computation, or in codes of 8
+    bits."""
     trained: int
     """The weights that learn: all of them, or an adapter; 0 for a frozen role. Their gradients take
     as much again."""
@@ -154,12 +156,19 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
     layers = sum(p.nbytes for name, p in parameters if ".layers." in name)
     numbers = sum(p.numel() for p in base.values())
     copied = layers * (numbers * dtype.itemsize) // weights
-    if spec.quantized:
-        lm = handle.causal_lm
-        matrices = [layer.weight for _, layer in quantizable(lm, linear_layers(lm))]
-        weights += sum(stored_bytes(matrix.numel()) - matrix.nbytes for matrix in matrices)
+    lm, full = handle.causal_lm, load is not None and spec.lora is None
+    codes = number_format_of(spec, full=full).codes
+    if codes == "nf4":
+        matrices = [layer.weight for _, layer in nf4.quantizable(lm, linear_layers(lm))]
+        weights += sum(nf4.stored_bytes(matrix.numel()) - matrix.nbytes for matrix in matrices)
         # One matrix at a time is restored.
         activations += max((matrix.nbytes for matrix in matrices), default=0)
+    elif codes == "int8":
+        matrices = [layer.weight for _, layer in int8.quantizable(lm, linear_layers(lm))]
+        copied = sum(map(int8.stored_bytes, matrices))
+        head, table = lm.get_output_embeddings().weight, lm.get_input_embeddings().weight
+        weights += copied - sum(matrix.nbytes for matrix in matrices)
+        weights += int8.stored_bytes(head) - (0 if head is table else head.nbytes)
     return Footprint(
         parameters=numbers,
         weights=weights,

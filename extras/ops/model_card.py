@@ -100,8 +100,8 @@ The problems that they learned from, `{", ".join(_sets(run, "train"))}`, have th
 def _kind(agent: Mapping[str, Any], *, adapter: bool) -> str:
     if not adapter:
         return "whole model"
-    quantized = agent.get("dtype") == "nf4"
-    return "LoRA adapter, trained on a base in 4 bits (nf4)" if quantized else "LoRA adapter"
+    bits = {"int8": " in 8 bits (int8)", "nf4": " in 4 bits (nf4)"}.get(str(agent.get("dtype")))
+    return f"LoRA adapter, trained on a base{bits}" if bits else "LoRA adapter"
 
 
 def _teacher(run: RunData, role: str) -> Mapping[str, Any]:

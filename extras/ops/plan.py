@@ -178,13 +178,13 @@ def config_of(spec: ModelSpec) -> Any:
 def _role(
     settings: TrainSettings, role: str, agent: AgentSettings, card: float | None, prompt: int | None
 ) -> RolePlan:
-    import torch
 
     spec = model_spec(agent)
     device = _resolve(agent.device, card)
     cpu = device == "cpu"
     shards = 1 if cpu else agent.learner_devices  # on a CPU, all shards are in the same memory
-    dtype = getattr(torch, number_format_of(dataclasses.replace(spec, device=device)).name)
+    placed = dataclasses.replace(spec, device=device)
+    dtype = number_format_of(placed).dtype
     config = config_of(spec)
     text = config.get_text_config()
     prompt = prompt or settings.rollout.max_prompt_tokens or PROMPT
@@ -207,7 +207,7 @@ def _role(
             prompt=min(prompt, longest - 1),
             starts=starts,
         )
-    memory = footprint(config, spec, load, dtype)
+    memory = footprint(config, placed, load, dtype)
     if cpu:
         gaps = _GAPS["an adapter"] * (spec.lora is not None)
         gaps += _GAPS["16 bits"] * (dtype.itemsize == 2)

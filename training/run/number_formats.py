@@ -30,7 +30,8 @@ def tell_computing(
             continue
         if loaded.handle.weight_bytes <= TINY_BYTES:
             continue
-        chosen = number_format_of(model_spec(agent))
+        spec = model_spec(agent)
+        chosen = number_format_of(spec, full=agent.trained and spec.lora is None)
         roles_by_format[f"{chosen.name} ({chosen.why})"].append(role)
     threads = torch.get_num_threads()
     for number_format, roles in roles_by_format.items():

@@ -19,6 +19,8 @@ from coterie.agents.models.gguf import gguf_file
 from coterie.agents.models.handle import ModelHandle
 from coterie.agents.models.loading import base_key, load_team
 from coterie.agents.models.locate import check_model
+from coterie.agents.models.number_format import NumberFormat
+from coterie.agents.models.quantized import plain_state
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.sampling.policy import LocalPolicy
 from coterie.agents.sampling.sample import Sampler
@@ -79,7 +81,7 @@ def learner(handle: ModelHandle) -> Learner:
 
 def test_linear_layers_become_codes_and_nothing_else_changes(folder: Path) -> None:
     plain = load_file(folder / "model.safetensors")
-    state = nf4.plain_state(load(folder).causal_lm)
+    state = plain_state(load(folder).causal_lm)
     changed = set()
     for name, tensor in state.items():
         if ".lora_" in name:
@@ -101,8 +103,12 @@ def test_a_model_in_codes_computes_as_one_that_has_their_values(
     folder: Path, tmp_path: Path, near: Callable[..., None], monkeypatch: Any, dtype: torch.dtype
 ) -> None:
     kind = str(dtype).rpartition(".")[2]
-    monkeypatch.setattr("coterie.agents.models.loading.compute_dtype", lambda spec: dtype)
-    ours = load(folder)
+    with monkeypatch.context() as patch:
+        chosen = NumberFormat(kind, "", "nf4")
+        patch.setattr(
+            "coterie.agents.models.loading.number_format_of", lambda spec, full=False: chosen
+        )
+        ours = load(folder)
     ours.save_base(tmp_path / "plain")
     load_tokenizer(folder, tmp_path / "plain")
     theirs = load(tmp_path / "plain", kind)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from coterie.agents.models import number_format
-from coterie.agents.models.number_format import NumberFormat, native_bfloat16, number_format_of
+from coterie.agents.models.number_format import NumberFormat, number_format_of
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
 
 
@@ -31,10 +31,10 @@ def flags(tmp_path: Path, monkeypatch):
         if names is not None:
             cpuinfo.write_text(f"processor\t: 0\nflags\t\t: fpu {names} avx\n\nprocessor\t: 1\n")
         monkeypatch.setattr(number_format, "_CPUINFO", cpuinfo)
-        native_bfloat16.cache_clear()
+        number_format._flags.cache_clear()
 
     yield of
-    native_bfloat16.cache_clear()
+    number_format._flags.cache_clear()
 
 
 @pytest.mark.parametrize(
