@@ -120,6 +120,11 @@ class ModelHandle:
         return sum(count(p) * size for p, size in zip(self._base(), sizes))
 
     @property
+    def in_8_bits(self) -> bool:
+        """Whether layers multiply in 8 bits."""
+        return any(p.dtype == torch.int8 for p in self._base())
+
+    @property
     def plain_bytes(self) -> int:
         """Bytes of the weights without adapters, dequantized, in the format of the computation."""
         return sum(map(count, self._base())) * self.dtype.itemsize

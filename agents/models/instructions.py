@@ -45,7 +45,8 @@ def use_fastest() -> None:
 def are_limited() -> bool:
     """Whether the user keeps oneDNN from using all of the processor's instructions."""
     name = "ONEDNN_MAX_CPU_ISA"
-    return name in os.environ and name not in os.environ.get(_OURS, "").split()
+    ours = name in os.environ.get(_OURS, "").split()
+    return not ours and os.environ.get(name, "DEFAULT").upper() not in ("ALL", "DEFAULT")
 
 
 def fit_instructions(specs: "Iterable[ModelSpec]") -> None:

@@ -97,7 +97,7 @@ def _check_codes(spec: ModelSpec, role: str, trained: bool) -> None:
     if spec.dtype == "int8":
         if spec.device.startswith("cuda"):
             raise UserError(
-                f"{flag} is for processors: leave it out, or say --agents.{role}.dtype nf4"
+                f"{flag} computes on a CPU only: leave it out, or say --agents.{role}.dtype nf4"
             )
         return
     if gguf_file(spec.model) is not None:

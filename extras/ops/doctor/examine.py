@@ -268,5 +268,6 @@ def _after_update(
 def _tolerance(session: Examined, role: str) -> float:
     """The tolerance of the coarser number format, of learner and sampler."""
     fleet = _engines(session.team)
-    own = session.team.loaded[role].handle.dtype
-    return max(tolerance(own), tolerance(own if fleet is None else fleet.dtype_of(role)))
+    handle = session.team.loaded[role].handle
+    own = tolerance(handle.dtype, int8=handle.in_8_bits)
+    return own if fleet is None else max(own, tolerance(fleet.dtype_of(role)))

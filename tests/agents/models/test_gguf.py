@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
-from coterie.agents.models.gguf import converted
+from coterie.agents.models.gguf import converted, is_quantized
 from coterie.agents.models.gguf_tokenizer_repair import check_tokenizer
 from coterie.agents.models.loading import load_team
 from coterie.agents.models.locate import check_model, local_folder
@@ -280,3 +280,8 @@ def test_a_full_disk_is_reported(small_gguf, monkeypatch) -> None:
     monkeypatch.setattr("coterie.agents.models.gguf_convert.convert", full)
     with pytest.raises(UserError, match=r"No space left on device.*XDG_CACHE_HOME"):
         converted(path)
+
+
+@pytest.mark.parametrize("quantized", [True, False])
+def test_the_header_says_whether_weights_are_rounded(small_gguf, quantized: bool) -> None:
+    assert is_quantized(small_gguf.gemma(quantized=quantized)[0]) == quantized

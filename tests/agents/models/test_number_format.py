@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coterie.agents.models import number_format
+from coterie.agents.models import instructions, number_format
 from coterie.agents.models.number_format import NumberFormat, number_format_of
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
 
@@ -62,5 +62,50 @@ def test_what_is_asked_for_holds(flags, model) -> None:
 
 def test_a_quantized_model_computes_as_another(flags, model) -> None:
     flags("avx512_bf16")
-    wanted = NumberFormat("bfloat16", "the processor has avx512_bf16; 4 bits a weight")
+    wanted = NumberFormat("bfloat16", "the processor has avx512_bf16; 4 bits a weight", "nf4")
     assert number_format_of(model(TINY_BYTES + 1, dtype="nf4")) == wanted
+
+
+WHY = "the processor has no amx_bf16 or avx512_bf16"
+
+
+@pytest.mark.parametrize(
+    ("names", "quantized", "full", "limit", "wanted"),
+    [
+        ("avx512_vnni", True, False, "ALL", f"{WHY} but avx512_vnni: 8 bits a frozen weight"),
+        ("avx_vnni", True, False, None, f"{WHY} but avx_vnni: 8 bits a frozen weight"),
+        ("avx512_vnni", True, True, "ALL", WHY),
+        ("avx512_vnni", False, False, "ALL", WHY),
+        ("avx512f", True, False, "ALL", WHY),
+        ("avx512_vnni", True, False, "AVX2", WHY),
+    ],
+)
+def test_a_quantized_file_is_held_in_8_bits_where_that_is_fast(
+    flags, tmp_path, monkeypatch, names, quantized, full, limit, wanted
+) -> None:
+    flags(names)
+    monkeypatch.setattr(number_format, "is_tiny", lambda spec: False)
+    monkeypatch.setattr(number_format, "is_quantized", lambda file: quantized)
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA")
+    if limit is not None:
+        monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
+    file = tmp_path / "model.gguf"
+    file.touch()
+    codes = "int8" if "8 bits" in wanted else None
+    chosen = number_format_of(ModelSpec(str(file), device="cpu"), full=full)
+    assert chosen == NumberFormat("float32", wanted, codes)
+    flags(f"{names} amx_bf16")
+    assert number_format_of(ModelSpec(str(file), device="cpu")).name == "bfloat16"
+
+
+def test_8_bits_that_are_asked_for_need_no_flag(flags, model) -> None:
+    flags("avx512_bf16")
+    chosen = number_format_of(model(1 << 30, dtype="int8"))
+    assert (chosen.name, chosen.codes) == ("float32", "int8")
+
+
+def test_a_limit_that_is_ours_is_none(monkeypatch) -> None:
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+    assert instructions.are_limited()
+    monkeypatch.setenv("COTERIE_INSTRUCTIONS", "ONEDNN_MAX_CPU_ISA")
+    assert not instructions.are_limited()

@@ -1,4 +1,4 @@
-"""A run on a base in 4 bits: killed and taken up again it ends as if nothing had happened."""
+"""A run on a base in 4 or 8 bits: killed and taken up again it ends as if nothing had happened."""
 
 import signal
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2
 
 from coterie import train
 from coterie.agents.models.locate import TINY
+from coterie.agents.models.number_format import native_int8
 
 from .test_resume import start, wait_for_step, without_timings
 
@@ -33,11 +34,19 @@ class Talk(ConversationEnv):
 STEPS = 5
 
 
+@pytest.fixture(params=["nf4", "int8"])
+def dtype(request: pytest.FixtureRequest) -> str:
+    if request.param == "nf4":
+        pytest.importorskip("bitsandbytes", reason="not run: bitsandbytes is not installed")
+    elif native_int8() is None:
+        pytest.skip("not run: no avx512_vnni or avx_vnni")
+    return request.param
+
+
 @pytest.fixture
-def flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dtype: str) -> list[str]:
     """Two roles on one small Qwen2 of random weights."""
-    pytest.importorskip("bitsandbytes", reason="not run: bitsandbytes is not installed")
-    (tmp_path / "talk_in_4_bits.py").write_text(ENVIRONMENT)
+    (tmp_path / "talk_in_codes.py").write_text(ENVIRONMENT)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     tokenizer = AutoTokenizer.from_pretrained(TINY / "alice")
@@ -56,20 +65,20 @@ def flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         )
         Qwen2ForCausalLM(config).save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")
-    flags = ["--env", "talk_in_4_bits:Talk", "--steps", str(STEPS), "--threads", "1"]
+    flags = ["--env", "talk_in_codes:Talk", "--steps", str(STEPS), "--threads", "1"]
     flags += ["--rollout.problems-per-step", "4", "--eval.no-enabled"]
     for role in ("alice", "bob"):
         flags += [f"--agents.{role}.model", str(tmp_path / "model"), f"--agents.{role}.tuning"]
-        flags += ["lora", f"--agents.{role}.dtype", "nf4"]
+        flags += ["lora", f"--agents.{role}.dtype", dtype]
     return flags
 
 
 def test_full_weights_are_refused_with_a_sentence(
-    flags: list[str], refused: Callable[..., str], tmp_path: Path
+    flags: list[str], refused: Callable[..., str], tmp_path: Path, dtype: str
 ) -> None:
     full = [word if word != "lora" else "full" for word in flags]
     sentence = refused(train.main, *full, "--run-dir", tmp_path / "run")
-    assert "--agents.alice.dtype nf4 freezes the weights" in sentence
+    assert f"--agents.alice.dtype {dtype} freezes the weights" in sentence
     assert not (tmp_path / "run").exists()
 
 

@@ -1,0 +1,387 @@
+"""A base in 8 bits: what its weights become, what a product is, that adapters learn on it, and what
+is refused."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from coterie.agents.models import int8
+from coterie.agents.models.handle import ModelHandle
+from coterie.agents.models.int8 import Int8Linear
+from coterie.agents.models.loading import base_key, load_team
+from coterie.agents.models.locate import check_model
+from coterie.agents.models.number_format import native_int8
+from coterie.agents.models.quantized import plain_state
+from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.sampling.policy import LocalPolicy
+from coterie.agents.sampling.sample import Sampler
+from coterie.algorithms import Learner, LearnerSettings, get
+from coterie.datatypes import Prompt, Sampling, Trajectory, UserError
+from coterie.extras.ops.footprint import footprint
+
+LORA = LoraSpec(rank=4)
+PROMPT = np.arange(10, 30)
+FLIPPED = 0.03
+"""What one code more or less changes: 1/127 of a row's largest number, through a few layers."""
+
+
+def exact(a_NK: torch.Tensor, b_KM: torch.Tensor) -> torch.Tensor:
+    """The product of integers on any processor: float64 holds each sum."""
+    return (a_NK.double() @ b_KM.double()).to(torch.int32)
+
+
+@pytest.fixture(autouse=True)
+def any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces the kernel on processors on which it is refused."""
+    try:
+        int8.check_kernel(torch.device("cpu"))
+    except UserError:
+        monkeypatch.setattr(torch, "_int_mm", exact)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, write_shaped: Callable[..., Path]) -> Path:
+    """A Llama with biases, whose head is its embedding."""
+    target = tmp_path_factory.mktemp("int8") / "llama"
+    write_shaped(target, "llama", spread=0.1, hidden_size=64, intermediate_size=128)
+    module = AutoModelForCausalLM.from_pretrained(target)
+    module.config.tie_word_embeddings = True
+    module.tie_weights()
+    module.save_pretrained(target)
+    assert "lm_head.weight" not in load_file(target / "model.safetensors")
+    return target
+
+
+def load(folder: Path, dtype: str = "int8", **settings: Any) -> ModelHandle:
+    spec = ModelSpec(str(folder), **{"lora": LORA, "device": "cpu", "dtype": dtype} | settings)
+    return load_team({"a": spec}, {"a"})["a"].handle
+
+
+def row(handle: ModelHandle, seed: int) -> Trajectory:
+    random = np.random.default_rng(seed)
+    tokens = random.integers(3, handle.vocab_size, 20)
+    mask, logprobs = np.arange(20) >= 8, np.full(20, -4.0, np.float32)
+    return Trajectory("a_0", "a", tokens, mask, logprobs, 0.0, {}, {})
+
+
+def learn(learner: Learner, steps: range) -> dict[str, float]:
+    for step in steps:
+        rows = [row(learner.model, 10 * step + i) for i in range(4)]
+        metrics = learner.update(rows, np.linspace(-1, 1, 4))
+    return metrics
+
+
+def learner(handle: ModelHandle) -> Learner:
+    return Learner(handle, get("grpo"), LearnerSettings(lr=3e-3, importance_correction="none"))
+
+
+def random_matrix(*shape: int, seed: int = 0) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_a_row_is_rounded_by_its_largest_number() -> None:
+    x = torch.tensor([[1.0, -2.0, 0.5, 0.003], [0.0, 0.0, 0.0, 0.0], [-1e-20, 0.0, 0.0, 0.0]])
+    codes, scale = int8.round_rows(x)
+    # 127 stands for 2; half of that is 63.5, which rounds to the even 64.
+    assert codes.tolist() == [[64, -127, 32, 0], [0, 0, 0, 0], [-127, 0, 0, 0]]
+    assert scale[0].item() == pytest.approx(2 / 127)
+    wide = random_matrix(50, 300)
+    codes, scale = int8.round_rows(wide)
+    assert ((codes * scale - wide).abs() <= 0.5001 * scale).all()
+
+
+def test_a_product_is_that_of_the_rounded_numbers() -> None:
+    x, weight = random_matrix(9, 48), random_matrix(20, 48, seed=1)
+    bias = random_matrix(20, seed=2)
+    layer = Int8Linear(weight, bias)
+    a, b = (m.double() for m in (x, weight))
+    a = torch.round(a / a.abs().amax(1, keepdim=True) * 127) * a.abs().amax(1, keepdim=True) / 127
+    b = torch.round(b / b.abs().amax(1, keepdim=True) * 127) * b.abs().amax(1, keepdim=True) / 127
+    torch.testing.assert_close(layer(x).double(), a @ b.t() + bias, rtol=1e-5, atol=1e-5)
+    assert (layer(x) - (x @ weight.t() + bias)).norm() < 0.02 * layer(x).norm()
+    torch.testing.assert_close(layer.float_weight().double(), b, rtol=1e-6, atol=1e-7)
+    assert layer(x.view(3, 3, 48)).shape == (3, 3, 20)
+    assert layer(x[:0]).shape == (0, 20)
+
+
+def test_a_row_does_not_depend_on_those_beside_it() -> None:
+    layer = Int8Linear(random_matrix(20, 48), None)
+    x = random_matrix(33, 48, seed=1)
+    x[5] *= 1e4
+    together = layer(x)
+    assert all(torch.equal(layer(x[i : i + 1])[0], together[i]) for i in range(33))
+
+
+def test_a_gradient_is_multiplied_by_the_same_codes() -> None:
+    layer, grad = Int8Linear(random_matrix(20, 48), None), random_matrix(9, 20, seed=3)
+    x = random_matrix(9, 48, seed=1).requires_grad_()
+    layer(x).backward(grad)
+    assert x.grad is not None
+    expected = grad @ layer.float_weight()
+    assert (x.grad - expected).norm() < 0.02 * expected.norm()
+    scaled = grad * layer.scale_O
+    step = scaled.abs().amax(1, keepdim=True) / 127
+    exactly = (torch.round(scaled / step) * step) @ layer.weight.float()
+    torch.testing.assert_close(x.grad, exactly, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_what_is_not_finite_stays_so(bad: float) -> None:
+    x = random_matrix(3, 48)
+    x[1, 7] = bad
+    finite = Int8Linear(random_matrix(20, 48), None)(x).isfinite().all(1)
+    assert finite.tolist() == [True, False, True]
+
+
+def test_linear_layers_and_head_become_codes_and_nothing_else_changes(folder: Path) -> None:
+    plain = load_file(folder / "model.safetensors")
+    module = load(folder).causal_lm
+    state = plain_state(module)
+    changed = set()
+    for name, tensor in state.items():
+        if ".lora_" in name:
+            continue
+        name = name.replace(".base_layer.", ".")
+        if torch.equal(tensor, plain[name]):
+            continue
+        changed.add(name)
+        step = plain[name].abs().amax(1, keepdim=True) / 127
+        assert ((tensor - plain[name]).abs() <= 0.501 * step).all()
+    attention = [f"self_attn.{x}_proj.weight" for x in "qkvo"]
+    layers = [*attention, *(f"mlp.{x}_proj.weight" for x in ("gate", "up", "down"))]
+    assert changed == {f"model.layers.{n}.{layer}" for n in range(2) for layer in layers}
+    head, table = module.lm_head, module.get_input_embeddings().weight
+    assert isinstance(head, Int8Linear)
+    assert ((head.float_weight() - table).abs() <= 0.501 * head.scale_O[:, None]).all()
+    assert torch.equal(table, plain["model.embed_tokens.weight"])
+
+
+def test_a_written_base_loads_elsewhere(folder: Path, tmp_path: Path) -> None:
+    handle = load(folder)
+    handle.save_base(tmp_path)
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path)
+    assert theirs.lm_head.weight is theirs.model.embed_tokens.weight
+    ids = torch.from_numpy(row(handle, 1).tokens)[None]
+    with torch.no_grad(), handle.active():
+        ours = handle.backbone(ids, None, None)
+        states = theirs.model(input_ids=ids).last_hidden_state
+    assert torch.cosine_similarity(ours, states, dim=-1).min() > 0.99
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("targets", [(), ("q_proj", "v_proj", "down_proj")])
+async def test_the_sampler_knows_the_probabilities_of_the_learner(
+    folder: Path, shake: Callable[..., None], fused: bool, targets: tuple[str, ...]
+) -> None:
+    spec = ModelSpec(str(folder), LoraSpec(4, targets=targets), device="cpu", dtype="int8")
+    role = load_team({"a": spec}, {"a"})["a"]
+    policy = LocalPolicy(role.handle, role.codec)
+
+    async def logprobs() -> tuple[torch.Tensor, torch.Tensor]:
+        policy.sampler = Sampler(role.handle, role.codec.decode, (), fused=fused)
+        assert policy.sampler.fused == fused
+        answer = await policy(Prompt(PROMPT, "", "a_0", 7), Sampling(12))
+        ids = torch.from_numpy(np.concatenate([PROMPT, answer.tokens]))[None]
+        with torch.no_grad(), role.handle.active():
+            logits = role.handle.head(role.handle.backbone(ids, None, None))[0]
+        logp = logits[len(PROMPT) - 1 : -1].log_softmax(-1)
+        return torch.from_numpy(np.array(answer.logprobs)), logp.gather(
+            1, ids[0, len(PROMPT) :, None]
+        )[:, 0]
+
+    before = await logprobs()
+    torch.testing.assert_close(*before, rtol=0, atol=FLIPPED)
+    shake(role.handle)
+    after = await logprobs()
+    torch.testing.assert_close(*after, rtol=0, atol=FLIPPED)
+    assert (before[1] - after[1]).abs().max() > 10 * FLIPPED
+
+
+def test_roles_share_a_base_in_codes_but_not_with_one_in_full(folder: Path) -> None:
+    spec = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="int8")
+    full = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="float32")
+    team = load_team({"a": spec, "b": spec, "c": full}, {"a", "b", "c"})
+    assert team["a"].handle.module is team["b"].handle.module
+    assert team["a"].handle.module is not team["c"].handle.module
+    assert base_key(spec) != base_key(full)
+    before = [p.clone() for p in team["b"].handle.parameters().values()]
+    learn(learner(team["a"].handle), range(1))
+    assert all(map(torch.equal, before, team["b"].handle.parameters().values()))
+
+
+def test_a_frozen_role_may_be_in_codes(folder: Path) -> None:
+    spec = ModelSpec(str(folder), device="cpu", dtype="int8")
+    handle = load_team({"a": spec}, set())["a"].handle
+    assert not handle.parameters()
+    assert sum(p.dtype == torch.int8 for p in handle.module.parameters()) == 15
+
+
+def test_an_adapter_learns_as_on_the_values_of_the_codes(folder: Path, tmp_path: Path) -> None:
+    """The gradient of the first update has the direction of one in float32."""
+    ours = load(folder)
+    ours.save_base(tmp_path)
+    for file in folder.glob("tokenizer*"):
+        shutil.copy(file, tmp_path)
+    theirs, gradients = load(tmp_path, "float32"), []
+    for handle in (ours, theirs):
+        ids = torch.from_numpy(row(ours, 1).tokens)[None]
+        for number, p in enumerate(handle.parameters().values()):
+            p.data = 0.1 * random_matrix(*p.shape, seed=number)
+        with handle.active():
+            logits = handle.head(handle.backbone(ids, None, None))
+            logits.log_softmax(-1)[0, :, 5].sum().backward()
+        grads = [p.grad for p in handle.parameters().values() if p.grad is not None]
+        assert len(grads) == 28
+        gradients.append(torch.cat([grad.flatten() for grad in grads]))
+    assert torch.cosine_similarity(*gradients, dim=0) > 0.99
+    assert float(gradients[0].norm() / gradients[1].norm()) == pytest.approx(1, abs=0.05)
+
+
+def test_an_adapter_learns_and_a_checkpoint_goes_on_bit_for_bit(
+    folder: Path, tmp_path: Path
+) -> None:
+    whole, broken = learner(load(folder)), learner(load(folder))
+    codes = [p.clone() for p in whole.model.module.parameters() if p.dtype == torch.int8]
+    learn(whole, range(2))
+    metrics = learn(broken, range(2))
+    assert metrics["grad_norm"] > 0
+    tensors, plain = broken.state_dict()
+    broken.model.save(tmp_path)
+    tensors, plain = {n: t.clone() for n, t in tensors.items()}, json.loads(json.dumps(plain))
+    again = learner(load(folder))
+    again.model.load_weights(tmp_path)
+    again.load_state_dict(tensors, plain)
+    assert learn(whole, range(2, 4)) == learn(again, range(2, 4))
+    for name, weight in whole.model.parameters().items():
+        assert torch.equal(weight, again.model.parameters()[name])
+        assert weight.dtype == torch.float32
+    held = [p for p in whole.model.module.parameters() if p.dtype == torch.int8]
+    assert all(map(torch.equal, codes, held))
+
+
+def test_the_reference_is_the_base_in_codes(folder: Path, shake: Callable[..., None]) -> None:
+    handle = load(folder)
+    ids = torch.from_numpy(row(handle, 1).tokens)[None]
+
+    def states() -> torch.Tensor:
+        return handle.backbone(ids, None, None)
+
+    with torch.no_grad(), handle.active():
+        start = states()
+    shake(handle)
+    with torch.no_grad(), handle.reference():
+        assert torch.equal(states(), start)
+    with torch.no_grad(), handle.active():
+        assert not torch.equal(states(), start)
+
+
+def test_a_saved_adapter_fits_the_model_in_full(
+    folder: Path, tmp_path: Path, shake: Callable[..., None]
+) -> None:
+    handle = load(folder)
+    shake(handle)
+    handle.save(tmp_path)
+    stored = load_file(tmp_path / "adapter_model.safetensors")
+    assert all(t.dtype == torch.float32 and ".lora_" in name for name, t in stored.items())
+    plain = AutoModelForCausalLM.from_pretrained(folder)
+    theirs = PeftModel.from_pretrained(plain, str(tmp_path)).state_dict()
+    for name, weight in handle.parameters().items():
+        assert torch.equal(weight, theirs[name.replace(".weight", ".default.weight")])
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_plan_counts_the_bytes_that_are_there(
+    folder: Path, checkpoint: Callable[[str], Path], tied: bool
+) -> None:
+    handle = load(folder if tied else checkpoint("llama"))
+    assert handle.causal_lm.config.tie_word_embeddings == tied
+    spec = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="int8")
+    planned = footprint(handle.causal_lm.config, spec, None, torch.float32)
+    base = {name: p for name, p in handle.module.named_parameters() if ".lora_" not in name}
+    scales = sum(b.nbytes for name, b in handle.module.named_buffers() if "scale_O" in name)
+    assert planned.weights == sum(p.nbytes for p in base.values()) + scales
+    layers = [p for name, p in base.items() if p.dtype == torch.int8 and ".layers." in name]
+    assert planned.copied == sum(p.nbytes + 4 * len(p) for p in layers)
+    assert planned.copied < handle.copy_bytes < handle.plain_bytes
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({}, r"--agents\.a\.dtype int8 freezes the weights, .* --agents\.a\.tuning lora"),
+        ({"model": "tiny:alice", "lora": LORA}, "tiny:alice, which is tiny: leave it out"),
+    ],
+)
+def test_what_has_no_use_is_refused(folder: Path, settings: Any, sentence: str) -> None:
+    spec = ModelSpec(**{"model": str(folder), "dtype": "int8"} | settings)
+    with pytest.raises(UserError, match=sentence):
+        check_model(spec, role="a", trained=True)
+
+
+def test_weights_that_are_quantized_already_are_refused(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "quantized")
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | {"quantization_config": {}}))
+    with pytest.raises(UserError, match="is quantized already"):
+        check_model(ModelSpec(str(copy), lora=LORA, dtype="int8"))
+
+
+def test_a_model_without_a_layer_that_fits_is_refused(checkpoint: Callable[[str], Path]) -> None:
+    # GPT-2 has no nn.Linear but its head.
+    with pytest.raises(UserError, match="GPT2LMHeadModel has no linear layer that int8 can hold"):
+        load(checkpoint("gpt2"))
+
+
+def test_a_device_without_an_exact_kernel_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def saturated(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return exact(a, b).clamp(-(2**15), 2**15 - 1)
+
+    def missing(*_: object) -> None:
+        raise RuntimeError("not implemented")
+
+    sentence = "no 8-bit kernel that works on {}: say --agents.ROLE.dtype float32"
+    for kernel in (saturated, missing):
+        with monkeypatch.context() as patch:
+            patch.setattr(torch, "_int_mm", kernel)
+            with pytest.raises(UserError, match=sentence.format("cpu")):
+                load(folder)
+    with pytest.raises(UserError, match=sentence.format("cuda:0")):
+        int8.check_kernel(torch.device("cuda:0"))
+    monkeypatch.setattr("coterie.agents.models.locate._check_device", lambda device: None)
+    with pytest.raises(UserError, match=r"computes on a CPU only: .* --agents\.b\.dtype nf4"):
+        check_model(ModelSpec(str(folder), lora=LORA, dtype="int8", device="cuda:0"), role="b")
+
+
+@pytest.mark.skipif(native_int8() is None, reason="not run: no avx512_vnni or avx_vnni")
+@pytest.mark.parametrize("instructions", ["ALL", "AVX2"])
+def test_the_kernel_is_exact_where_the_flags_say_so(instructions: str) -> None:
+    """Without the instructions it is not, which the check finds."""
+    code = """
+import torch
+from coterie.agents.models.int8 import check_kernel
+check_kernel(torch.device("cpu"))
+a = torch.randint(-127, 128, (300, 900), dtype=torch.int8)
+b = torch.randint(-127, 128, (900, 70), dtype=torch.int8)
+assert torch.equal(torch._int_mm(a, b).double(), a.double() @ b.double())
+"""
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if instructions == "ALL":
+        assert done.returncode == 0, done.stderr
+    else:
+        assert "no 8-bit kernel that works" in done.stderr
