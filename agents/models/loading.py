@@ -13,13 +13,14 @@ from coterie.agents.models.codec import HFCodec
 from coterie.agents.models.context import longest_context
 from coterie.agents.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.agents.models.family import cap_scores, pin_rope
+from coterie.agents.models.gguf import gguf_file, is_quantized
 from coterie.agents.models.handle import ModelHandle, Switch
 from coterie.agents.models.instructions import fit_instructions
 from coterie.agents.models.load_tokenizer import load_tokenizer, source_of
 from coterie.agents.models.locate import check_model, local_folder
 from coterie.agents.models.lora import add_adapter, linear_layers
 from coterie.agents.models.number_format import number_format_of
-from coterie.agents.models.process import quietly
+from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.shards import Ranks, joined
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
 from coterie.agents.models.system_message import check_system
@@ -179,13 +180,17 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
         context = longest_context(config, spec)
         tokenizer = load_tokenizer(spec)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
-            module, info, cut = _read(name, config, common, held_dtype)
+            if chosen.codes == "int8" and _is_rounded(spec):
+                module, info, cut = _read_as_stored(name, config, common)
+            else:
+                module, info, cut = _read(name, config, common, held_dtype)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
     if chosen.codes == "nf4":
         nf4.quantize(module, linear_layers(module), _device(spec))
     elif chosen.codes == "int8":
         int8.quantize(module, linear_layers(module))
+        module.float()
     if not joined():  # with several ranks, each block moves separately, in shards
         module = module.to(_device(spec))  # type: ignore[arg-type]
     module.eval()
@@ -195,6 +200,24 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
         compute_in(module, dtype)
     eos_ids = _eos_ids(module, tokenizer)
     return _Base(module, tokenizer, Switch(), eos_ids, dtype, Recomputation(module), cut)
+
+
+def _is_rounded(spec: ModelSpec) -> bool:
+    file = gguf_file(spec.model)
+    return file is not None and is_quantized(file)
+
+
+def _read_as_stored(name: str, config: Any, common: Mapping[str, Any]) -> tuple[Any, Any, bool]:
+    """Read a converted file of rounded weights like :func:`_read`, its matrices in bfloat16 and all else in
+    float32, as they are stored. So no copy of the matrices is made before they are quantized."""
+    from transformers import PreTrainedModel
+
+    with replaced(PreTrainedModel, "_keep_in_fp32_modules_strict", {"norm", "bias"}):
+        module, info, cut = _read(name, config, common, torch.bfloat16)
+    if any(p.dim() == 1 and p.dtype != torch.float32 for p in module.parameters()):
+        return _read(name, config, common, torch.float32)  # some are called otherwise
+    module.config.dtype = torch.float32
+    return module, info, cut
 
 
 def _shard(base: _Base, spec: ModelSpec, handles: Sequence[ModelHandle]) -> None:

@@ -17,7 +17,7 @@ from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from coterie.agents.models import int8
+from coterie.agents.models import int8, loading
 from coterie.agents.models.handle import ModelHandle
 from coterie.agents.models.int8 import Int8Linear
 from coterie.agents.models.loading import base_key, load_team
@@ -178,6 +178,31 @@ def test_a_written_base_loads_elsewhere(folder: Path, tmp_path: Path) -> None:
         ours = handle.backbone(ids, None, None)
         states = theirs.model(input_ids=ids).last_hidden_state
     assert torch.cosine_similarity(ours, states, dim=-1).min() > 0.99
+
+
+@pytest.mark.parametrize("rounded", [True, False])
+def test_a_gguf_file_is_read_as_it_is_stored(
+    small_gguf: Any, rounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its codes are those of a model that was read in float32, which takes twice the memory."""
+    path, _ = small_gguf.gemma(quantized=rounded)
+    read, formats = loading._read, []
+
+    def noted(name: str, config: Any, common: Any, dtype: torch.dtype) -> Any:
+        formats.append(dtype)
+        return read(name, config, common, dtype)
+
+    monkeypatch.setattr(loading, "_read", noted)
+    ours = load(path)
+    monkeypatch.setattr(loading, "gguf_file", lambda name: None)
+    theirs = load(path)
+    assert formats == [torch.bfloat16 if rounded else torch.float32, torch.float32]
+    assert ours.module.config.dtype == torch.float32
+    state, other = ours.module.state_dict(), theirs.module.state_dict()
+    assert state.keys() == other.keys()
+    for name, tensor in state.items():
+        assert tensor.dtype == other[name].dtype
+        assert torch.equal(tensor, other[name]), name
 
 
 @pytest.mark.parametrize("fused", [True, False])
