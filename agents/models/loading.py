@@ -168,7 +168,9 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: whether its full weights are trained."""
     from transformers import AutoConfig
 
-    chosen, folder = number_format_of(spec, full=learns), local_folder(spec)
+    # Shards of codes are not supported, so only a format that was asked for is refused.
+    split = joined() and spec.dtype == "auto"
+    chosen, folder = number_format_of(spec, full=learns or split), local_folder(spec)
     dtype = chosen.dtype
     held_dtype = torch.float32 if learns else dtype
     name, common = source_of(spec, folder)
@@ -208,8 +210,8 @@ def _is_rounded(spec: ModelSpec) -> bool:
 
 
 def _read_as_stored(name: str, config: Any, common: Mapping[str, Any]) -> tuple[Any, Any, bool]:
-    """Read a converted file of rounded weights like :func:`_read`, its matrices in bfloat16 and all else in
-    float32, as they are stored. So no copy of the matrices is made before they are quantized."""
+    """Read a converted file of rounded weights as it is stored: matrices in bfloat16, all else in
+    float32. So no copy of the matrices is made before they are quantized."""
     from transformers import PreTrainedModel
 
     with replaced(PreTrainedModel, "_keep_in_fp32_modules_strict", {"norm", "bias"}):
