@@ -254,8 +254,20 @@ def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> N
     )
     forced = subject([*real, "--agents.bob.dtype", "float32"])
     assert "--agents.bob.dtype auto" in at_start(forced)["float32"]
-    monkeypatch.setattr("coterie.training.run.symptoms.native_bfloat16", lambda: None)
+    number_format = "coterie.agents.models.number_format"
+    for module in (number_format, "coterie.training.run.symptoms"):
+        monkeypatch.setattr(f"{module}.native_bfloat16", lambda: None)
+        monkeypatch.setattr(f"{module}.native_int8", lambda: None)
     assert at_start(forced) == {}
+    for module in (number_format, "coterie.training.run.symptoms"):
+        monkeypatch.setattr(f"{module}.native_int8", lambda: "avx512_vnni")
+    assert at_start(forced) == {
+        "int8": "alice computes in float32 on a processor that is faster in 8 bits: "
+        "--agents.alice.dtype int8 (docs/my-model-does-not-learn.md#speed)"
+    }
+    full = subject([*real, "--agents.alice.tuning", "full", "--agents.bob.dtype", "int8"])
+    assert at_start(full) == {}
+    assert at_start(subject([])) == {}  # tiny
 
 
 def test_every_sentence_links_a_section_that_there_is() -> None:
@@ -282,7 +294,7 @@ def test_a_run_of_random_weights_says_each_of_them(
     output = capsys.readouterr().out
     for sentence in (
         "--learner.lr is 0.01, which breaks models of this size",
-        "alice compute in float32 on a processor that is faster in bfloat16",
+        "alice computes in float32 on a processor that is faster in bfloat16",
         "answers state none that the checker reads: --env.prompt-style is plain",
         "groups have no signal (0 all right, ",
     ):

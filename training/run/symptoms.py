@@ -5,13 +5,15 @@ the page of what it is about.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from coterie.agents.models.number_format import native_bfloat16
+from coterie.agents.models.number_format import native_bfloat16, native_int8, number_format_of
 from coterie.agents.models.size import is_tiny
+from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Reading, Trajectory
@@ -213,10 +215,37 @@ def at_start(settings: Subject) -> dict[str, str]:
     if slow:
         flags = " ".join(f"--agents.{role}.dtype auto" for role in slow)
         sentences["float32"] = (
-            f"{' and '.join(slow)} compute in float32 on a processor that is faster in bfloat16: "
+            f"{_compute(slow)} in float32 on a processor that is faster in bfloat16: "
             f"{flags} ({PAGE}#speed)"
         )
+    if slow := [*_faster_in_int8(settings.agents)]:
+        flags = " ".join(f"--agents.{role}.dtype int8" for role in slow)
+        sentences["int8"] = (
+            f"{_compute(slow)} in float32 on a processor that is faster in 8 bits: {flags} "
+            f"({PAGE}#speed)"
+        )
     return sentences
+
+
+def _compute(roles: Sequence[str]) -> str:
+    return f"{' and '.join(roles)} compute{'s' * (len(roles) == 1)}"
+
+
+def _faster_in_int8(agents: Mapping[str, AgentSettings]) -> Iterator[str]:
+    """Roles whose frozen weights would be multiplied faster in 8 bits."""
+    if native_bfloat16() or not native_int8():
+        return
+    for role, agent in local_models(agents).items():
+        spec = model_spec(agent)
+        full = agent.trained and spec.lora is None
+        chosen = number_format_of(spec, full=full)
+        tiny = is_tiny(agent.model, agent.revision)
+        if (
+            agent.dtype == "auto"
+            and chosen.name == "float32"
+            and not (chosen.codes or full or tiny)
+        ):
+            yield role
 
 
 def _form_advice(settings: Subject) -> str:
