@@ -102,6 +102,8 @@ class Footprint:
     """Keys and values of one token, in this process's sampler or in an engine."""
     fused: bool
     """Whether this process samples from a fused copy of the weights."""
+    int8: bool = False
+    """Whether matrices are multiplied in 8 bits."""
 
     @property
     def learning(self) -> int:
@@ -179,6 +181,7 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
         recomputes=recomputes,
         cache_per_token=text.num_hidden_layers * cache_width(text) * dtype.itemsize,
         fused=is_llama_like(handle.causal_lm),
+        int8=codes == "int8",
     )
 
 

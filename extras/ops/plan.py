@@ -337,7 +337,7 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
     batches: dict[str, int] = {}
     for role, model in here.items():
         memory, config = model.memory, model.config
-        copy = memory.parameters * model.itemsize
+        copy = memory.weights if memory.int8 else memory.parameters * model.itemsize
         if model.rows and memory.fused and copies(copy, None if model.device == "cpu" else card):
             # Learning makes the copy of a role that learns stale, and gets its memory.
             when: When = "sampling" if model.trained else "always"

@@ -29,9 +29,10 @@ CARDS = (
 """(maximum GiB, name, bfloat16 operations per second, bytes per second), from the makers' data
 sheets, without sparsity."""
 _CPU, _CPU_BANDWIDTH = "two CPU cores", 2e10
-_CPU_PEAK = {2: 8e11, 4: 2e11}
+_CPU_PEAK = {1: 4e11, 2: 8e11, 4: 2e11}
 """Operations per second by bytes per number: large matrix products of two EPYC cores, measured in
-bfloat16 with ``avx512_bf16`` and in float32 with AVX2."""
+bfloat16 with ``avx512_bf16`` and in float32 with AVX2; in 8 bits of two Xeon cores with
+``avx512_vnni``, rounding included."""
 _OF_PEAK, _OF_BANDWIDTH = 0.4, 0.6
 """Shares of these peaks that a learner and a decoder reach."""
 
@@ -58,8 +59,14 @@ class RolePlan:
     """GPUs over which its learner is sharded."""
     itemsize: int
     """Bytes per number in its computations."""
+
     imitated: int
     """Worked solutions per warm-up step."""
+
+    @property
+    def multiplied(self) -> int:
+        """Bytes per number in its matrix products."""
+        return 1 if self.memory.int8 else self.itemsize
 
 
 def hours(
@@ -74,7 +81,7 @@ def hours(
     """
     sampling = learning = imitating = 0.0
     for role, model in roles.items():
-        _, peak, _ = _speeds(model.device, cards.get(model.device), model.itemsize)
+        _, peak, _ = _speeds(model.device, cards.get(model.device), model.multiplied)
         memory = model.memory
         if not model.rows:
             continue
@@ -92,7 +99,7 @@ def hours(
         sampling += _sampling_s(settings, model, cards)
     for role, seat in teacher_seats(settings.agents, settings.learned_by).items():
         teacher, pupil = roles[seat], roles[role]
-        _, peak, _ = _speeds(teacher.device, cards.get(teacher.device), teacher.itemsize)
+        _, peak, _ = _speeds(teacher.device, cards.get(teacher.device), teacher.multiplied)
         work = pupil.rows * pupil.longest * 2 * teacher.memory.parameters
         learning += work / (_OF_PEAK * peak)
     seconds = settings.run.steps * (sampling + learning) + settings.warmup.steps * imitating
@@ -145,13 +152,13 @@ def evaluations(
 
 def _sampling_s(settings: TrainSettings, model: RolePlan, cards: Mapping[str, int | None]) -> float:
     """Seconds to sample the rows of a model at their longest."""
-    _, peak, bandwidth = _speeds(model.device, cards.get(model.device), model.itemsize)
+    _, peak, bandwidth = _speeds(model.device, cards.get(model.device), model.multiplied)
     memory = model.memory
     token = 2 * memory.parameters / (_OF_PEAK * peak)
     side = min(model.rows, settings.vllm.max_sequences)
     # Each decoding step reads the weights once for all rows, and the cache of each row. With many
     # rows a CPU takes longer to multiply than to read.
-    read = memory.parameters * (model.itemsize if model.device == "cpu" else 2)
+    read = memory.parameters * (model.multiplied if model.device == "cpu" else 2)
     read += side * model.longest / 2 * memory.cache_per_token
     step = max(read / (_OF_BANDWIDTH * bandwidth), side * token)
     return math.ceil(model.rows / side) * model.answer * step + model.rows * model.prompt * token

@@ -340,6 +340,9 @@ def test_a_plan_counts_the_bytes_that_are_there(
     layers = [p for name, p in base.items() if p.dtype == torch.int8 and ".layers." in name]
     assert planned.copied == sum(p.nbytes + 4 * len(p) for p in layers)
     assert planned.copied < handle.copy_bytes < handle.plain_bytes
+    assert planned.int8
+    # The sampler decides by this number whether it makes a copy.
+    assert handle.copy_bytes == planned.weights - scales
 
 
 @pytest.mark.parametrize(
