@@ -338,7 +338,9 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
     for role, model in here.items():
         memory, config = model.memory, model.config
         copy = memory.weights if memory.int8 else memory.parameters * model.itemsize
-        if model.rows and memory.fused and copies(copy, None if model.device == "cpu" else card):
+        # Experts and large models have no rows in a step, but are sampled.
+        plays = memory.fused and not only_teaches(role)
+        if plays and copies(copy, None if model.device == "cpu" else card):
             # Learning makes the copy of a role that learns stale, and gets its memory.
             when: When = "sampling" if model.trained else "always"
             yield MemoryPart("sampler's weights", role, memory.copied, when)
