@@ -22,6 +22,11 @@ _SMALLEST = 1e-30
 """Scale of a row of zeros, which cannot be divided by 0."""
 
 
+def integer_product(a_NK: Tensor, b_KM: Tensor) -> Tensor:
+    """Return the product (N, M) of codes, in int32."""
+    return torch.ops.aten._int_mm(a_NK, b_KM)
+
+
 def round_rows(x_NI: Tensor) -> tuple[Tensor, Tensor]:
     """Return codes (N, I) in int8 and scales (N, 1) in float32; their products approximate
     ``x_NI``, each row within half of its scale."""
@@ -35,7 +40,7 @@ def multiply(x_NI: Tensor, codes_OI: Tensor, scale_O: Tensor) -> Tensor:
     """Return the product (N, O) of the rounded ``x_NI`` and the weights, in float32."""
     rounded_NI, scale_N1 = round_rows(x_NI)
     # Five times as fast as a product of integers and floats.
-    return torch._int_mm(rounded_NI, codes_OI.t()).float().mul_(scale_N1).mul_(scale_O)
+    return integer_product(rounded_NI, codes_OI.t()).float().mul_(scale_N1).mul_(scale_O)
 
 
 class _Product(torch.autograd.Function):
@@ -49,7 +54,7 @@ class _Product(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # pyright: ignore
         codes_OI, scale_O = ctx.weight
         rounded_NO, scale_N1 = round_rows(grad.flatten(0, -2) * scale_O)
-        grad_x = torch._int_mm(rounded_NO, codes_OI).float().mul_(scale_N1)
+        grad_x = integer_product(rounded_NO, codes_OI).float().mul_(scale_N1)
         return grad_x.view(*grad.shape[:-1], codes_OI.shape[1]), None, None
 
 
@@ -87,7 +92,7 @@ def check_kernel(device: torch.device) -> None:
     codes[::2] = -_LARGEST
     exact = codes.long() @ codes.long().t()
     try:
-        product = torch._int_mm(codes, codes.t())
+        product = integer_product(codes, codes.t())
     except (RuntimeError, NotImplementedError, AttributeError):
         product = torch.zeros(1)
     if device.type != "cpu" or not torch.equal(product.long(), exact):
@@ -107,7 +112,7 @@ def quantize(module: nn.Module, names: Iterable[str]) -> None:
     Raises:
         UserError: there is no such layer.
     """
-    chosen = [*quantizable(module, names)]
+    chosen: list[tuple[str, Any]] = [*quantizable(module, names)]
     if not chosen:
         raise UserError(
             f"{type(module).__name__} has no linear layer that int8 can hold: say "

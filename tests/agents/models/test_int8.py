@@ -48,7 +48,7 @@ def any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         int8.check_kernel(torch.device("cpu"))
     except UserError:
-        monkeypatch.setattr(torch, "_int_mm", exact)
+        monkeypatch.setattr(int8, "integer_product", exact)
 
 
 @pytest.fixture(scope="module")
@@ -384,7 +384,7 @@ def test_a_device_without_an_exact_kernel_is_refused(
     sentence = "no 8-bit kernel that works on {}: say --agents.ROLE.dtype float32"
     for kernel in (saturated, missing):
         with monkeypatch.context() as patch:
-            patch.setattr(torch, "_int_mm", kernel)
+            patch.setattr(int8, "integer_product", kernel)
             with pytest.raises(UserError, match=sentence.format("cpu")):
                 load(folder)
     with pytest.raises(UserError, match=sentence.format("cuda:0")):
@@ -400,11 +400,11 @@ def test_the_kernel_is_exact_where_the_flags_say_so(instructions: str) -> None:
     """Without the instructions it is not, which the check finds."""
     code = """
 import torch
-from coterie.agents.models.int8 import check_kernel
+from coterie.agents.models.int8 import check_kernel, integer_product
 check_kernel(torch.device("cpu"))
 a = torch.randint(-127, 128, (300, 900), dtype=torch.int8)
 b = torch.randint(-127, 128, (900, 70), dtype=torch.int8)
-assert torch.equal(torch._int_mm(a, b).double(), a.double() @ b.double())
+assert torch.equal(integer_product(a, b).double(), a.double() @ b.double())
 """
     environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
     command = [sys.executable, "-c", code]
