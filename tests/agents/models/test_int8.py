@@ -397,7 +397,7 @@ def test_a_device_without_an_exact_kernel_is_refused(
 @pytest.mark.skipif(native_int8() is None, reason="not run: no avx512_vnni or avx_vnni")
 @pytest.mark.parametrize("instructions", ["ALL", "AVX2"])
 def test_the_kernel_is_exact_where_the_flags_say_so(instructions: str) -> None:
-    """Without the instructions it is not, which the check finds."""
+    """Without the instructions it may not be, which the check finds."""
     code = """
 import torch
 from coterie.agents.models.int8 import check_kernel, integer_product
@@ -409,7 +409,5 @@ assert torch.equal(integer_product(a, b).double(), a.double() @ b.double())
     environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": instructions}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if instructions == "ALL":
-        assert done.returncode == 0, done.stderr
-    else:
-        assert "no 8-bit kernel that works" in done.stderr
+    refused = instructions != "ALL" and "no 8-bit kernel that works" in done.stderr
+    assert done.returncode == 0 or refused, done.stderr
