@@ -148,7 +148,7 @@ def _dense(
     """Concatenated weights (in, sum of out) and bias of several linear layers."""
     biases = [linear.bias for linear in linears]
     bias = None
-    if not any(b is None for b in biases):
+    if any(b is not None for b in biases):
         bias = torch.cat([b.detach().to(dtype) for b in biases])
     if all(isinstance(getattr(linear, "base_layer", linear), Int8Linear) for linear in linears):
         return _in_codes(linears, adapter), bias
