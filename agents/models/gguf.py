@@ -28,13 +28,18 @@ def gguf_file(name: str) -> Path | None:
     return path if path.suffix.lower() == ".gguf" and path.is_file() else None
 
 
-@lru_cache
-def is_quantized(path: Path) -> bool:
-    """Whether a GGUF file's weights are rounded in blocks.
+def is_quantized(name: str) -> bool:
+    """Whether ``name`` is a GGUF file whose weights are rounded in blocks.
 
     Raises:
         UserError: the file has no header that can be read.
     """
+    path = gguf_file(name)
+    return path is not None and _is_rounded(path)
+
+
+@lru_cache
+def _is_rounded(path: Path) -> bool:
     return read_header(path).quantized
 
 

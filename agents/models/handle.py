@@ -116,8 +116,8 @@ class ModelHandle:
     def copy_bytes(self) -> int:
         """Bytes of the sampler's copy of the weights: codes of 8 bits are copied as they are, all
         others in the format of the computation."""
-        sizes = (p.itemsize if p.dtype == torch.int8 else self.dtype.itemsize for p in self._base())
-        return sum(count(p) * size for p, size in zip(self._base(), sizes))
+        in_8_bits = sum(p.numel() for p in self._base() if p.dtype == torch.int8)
+        return self.plain_bytes - in_8_bits * (self.dtype.itemsize - 1)
 
     @property
     def in_8_bits(self) -> bool:

@@ -1,12 +1,12 @@
 """Frozen weights in 8 bits, for processors that multiply small integers faster than float32.
 
 Each output of a layer has a row of codes of 8 bits and a scale. A row of activations is rounded
-alike when it is multiplied (vector-wise quantization, arXiv:2208.07339), and so is a gradient in
-the backward pass (SwitchBack, arXiv:2304.13013). Products of codes add up to exact integers, so the
-result of a row does not depend on the rows beside it. Adapters stay in float32.
+in the same way before it is multiplied (vector-wise quantization, arXiv:2208.07339), and so is a
+gradient in the backward pass (SwitchBack, arXiv:2304.13013). Sums of products of codes are exact
+integers, so the result of a row does not depend on the rows beside it. Adapters stay in float32.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -93,7 +93,7 @@ def check_kernel(device: torch.device) -> None:
     exact = codes.long() @ codes.long().t()
     try:
         product = integer_product(codes, codes.t())
-    except (RuntimeError, NotImplementedError, AttributeError):
+    except (RuntimeError, AttributeError):
         product = torch.zeros(1)
     if device.type != "cpu" or not torch.equal(product.long(), exact):
         raise UserError(
@@ -101,18 +101,18 @@ def check_kernel(device: torch.device) -> None:
         )
 
 
-def quantize(module: nn.Module, names: Iterable[str]) -> None:
+def quantize(module: nn.Module, layers: Iterable[tuple[str, nn.Linear]]) -> None:
     """Replace linear layers of ``module`` and its head by layers in 8 bits. The embedding stays as
     it is, even if the head was tied to it.
 
     Args:
         module: a transformers model.
-        names: names of the layers besides the head.
+        layers: (name, layer) of all but the head.
 
     Raises:
         UserError: there is no such layer.
     """
-    chosen: list[tuple[str, Any]] = [*quantizable(module, names)]
+    chosen: list[tuple[str, Any]] = [*layers]
     if not chosen:
         raise UserError(
             f"{type(module).__name__} has no linear layer that int8 can hold: say "
@@ -122,16 +122,6 @@ def quantize(module: nn.Module, names: Iterable[str]) -> None:
     chosen += [(name, part) for name, part in module.named_modules() if part is head]
     for name, layer in chosen:
         module.set_submodule(name, Int8Linear(layer.weight, layer.bias).train(layer.training))
-
-
-def quantizable(module: nn.Module, names: Iterable[str]) -> Iterator[tuple[str, nn.Linear]]:
-    """Yield (name, layer) of the layers called ``names`` that :func:`quantize` changes. A layer may
-    have adapters."""
-    for name in names:
-        part: Any = module.get_submodule(name)
-        part = getattr(part, "base_layer", part)
-        if type(part) is nn.Linear:
-            yield name, part
 
 
 def stored_bytes(weight_OI: Tensor) -> int:

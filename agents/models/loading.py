@@ -2,7 +2,7 @@
 weights."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,12 +13,12 @@ from coterie.agents.models.codec import HFCodec
 from coterie.agents.models.context import longest_context
 from coterie.agents.models.damage import check_complete, check_finite, check_sums, in_one_sentence
 from coterie.agents.models.family import cap_scores, pin_rope
-from coterie.agents.models.gguf import gguf_file, is_quantized
+from coterie.agents.models.gguf import is_quantized
 from coterie.agents.models.handle import ModelHandle, Switch
 from coterie.agents.models.instructions import fit_instructions
 from coterie.agents.models.load_tokenizer import load_tokenizer, source_of
 from coterie.agents.models.locate import check_model, local_folder
-from coterie.agents.models.lora import add_adapter, linear_layers
+from coterie.agents.models.lora import add_adapter, plain_layers
 from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.shards import Ranks, joined
@@ -69,7 +69,7 @@ def load_team(
     full = {role for role, spec in specs.items() if spec.lora is None and role in trained}
     fit_instructions(specs.values())
     for role, spec in specs.items():
-        _check_kernel(spec, learns=role in full)
+        _check_kernel(spec, trained=role in trained)
     load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
     roles: dict[str, tuple[_Base, ModelSpec]] = {}
@@ -156,8 +156,8 @@ def base_key(spec: ModelSpec) -> tuple[Any, ...]:
     )
 
 
-def _check_kernel(spec: ModelSpec, *, learns: bool) -> None:
-    chosen = number_format_of(spec, full=learns)
+def _check_kernel(spec: ModelSpec, *, trained: bool) -> None:
+    chosen = number_format_of(spec, trained=trained)
     if chosen.codes == "nf4":
         nf4.check_kernel(_device(spec), chosen.dtype)
     elif chosen.codes == "int8":
@@ -168,9 +168,9 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
     """``learns``: whether its full weights are trained."""
     from transformers import AutoConfig
 
-    # Shards of codes are not supported, so only a format that was asked for is refused.
-    split = joined() and spec.dtype == "auto"
-    chosen, folder = number_format_of(spec, full=learns or split), local_folder(spec)
+    chosen, folder = number_format_of(spec, trained=learns), local_folder(spec)
+    if joined() and spec.dtype == "auto":
+        chosen = replace(chosen, codes=None)  # there are no shards of codes
     dtype = chosen.dtype
     held_dtype = torch.float32 if learns else dtype
     name, common = source_of(spec, folder)
@@ -182,16 +182,16 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
         context = longest_context(config, spec)
         tokenizer = load_tokenizer(spec)
         with in_one_sentence(f"the model {spec.model!r} cannot be loaded"):
-            if chosen.codes == "int8" and _is_rounded(spec):
+            if chosen.codes == "int8" and is_quantized(spec.model):
                 module, info, cut = _read_as_stored(name, config, common)
             else:
                 module, info, cut = _read(name, config, common, held_dtype)
     check_complete(info, spec.model, folder)
     check_finite(dict(module.named_parameters()), spec.model, folder)
     if chosen.codes == "nf4":
-        nf4.quantize(module, linear_layers(module), _device(spec))
+        nf4.quantize(module, plain_layers(module), _device(spec))
     elif chosen.codes == "int8":
-        int8.quantize(module, linear_layers(module))
+        int8.quantize(module, plain_layers(module))
         module.float()
     if not joined():  # with several ranks, each block moves separately, in shards
         module = module.to(_device(spec))  # type: ignore[arg-type]
@@ -202,11 +202,6 @@ def _load_base(spec: ModelSpec, *, learns: bool = False) -> _Base:
         compute_in(module, dtype)
     eos_ids = _eos_ids(module, tokenizer)
     return _Base(module, tokenizer, Switch(), eos_ids, dtype, Recomputation(module), cut)
-
-
-def _is_rounded(spec: ModelSpec) -> bool:
-    file = gguf_file(spec.model)
-    return file is not None and is_quantized(file)
 
 
 def _read_as_stored(name: str, config: Any, common: Mapping[str, Any]) -> tuple[Any, Any, bool]:

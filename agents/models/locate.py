@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 
 from coterie.agents.models.cache import converted_folder
 from coterie.agents.models.gguf import check_gguf, converted, gguf_file
-from coterie.agents.models.spec import ModelSpec
+from coterie.agents.models.spec import IN_CODES, ModelSpec
 from coterie.datatypes import UserError, join_or, suggest, user_path
 
 TINY = Path(__file__).parent / "tiny"
@@ -58,7 +58,7 @@ def check_model(
             "full weights do not learn in float16, whose smallest gradients are 0: say "
             f"--agents.{role}.dtype bfloat16"
         )
-    if spec.dtype in ("int8", "nf4"):
+    if spec.dtype in IN_CODES:
         _check_codes(spec, role, trained)
     if spec.lora is not None and spec.lora.adapter is not None:
         _check_adapter(user_path(spec.lora.adapter))
@@ -74,7 +74,7 @@ def check_model(
     if here is not None and (here / "config.json").is_file():
         config = _read_json(here / "config.json")
         _check_context(config, spec, role)
-        if spec.dtype in ("int8", "nf4") and "quantization_config" in config:
+        if spec.dtype in IN_CODES and "quantization_config" in config:
             raise UserError(
                 f"{spec.model} is quantized already: leave out --agents.{role}.dtype, or name "
                 "the model from which it was made"

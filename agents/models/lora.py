@@ -68,6 +68,16 @@ def linear_layers(module: nn.Module) -> Iterator[str]:
             yield name
 
 
+def plain_layers(module: nn.Module) -> Iterator[tuple[str, nn.Linear]]:
+    """Yield (name, layer) of those :func:`linear_layers` that are plain ``nn.Linear``, without
+    their adapters."""
+    for name in linear_layers(module):
+        part: Any = module.get_submodule(name)
+        part = getattr(part, "base_layer", part)
+        if type(part) is nn.Linear:
+            yield name, part
+
+
 def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], set[str]]:
     """The names of ``wanted`` layers, with fused layers for their parts; and the missing names."""
     names = [t for t in wanted if t in linear]

@@ -51,7 +51,9 @@ def check_kernel(device: torch.device, dtype: torch.dtype) -> None:
         )
 
 
-def quantize(module: nn.Module, names: Iterable[str], device: torch.device) -> None:
+def quantize(
+    module: nn.Module, layers: Iterable[tuple[str, nn.Linear]], device: torch.device
+) -> None:
     """Quantize linear layers of ``module``, and move these to ``device``.
 
     A layer whose inputs are no multiple of 64 stays as it is: its blocks would span two rows, which
@@ -59,13 +61,13 @@ def quantize(module: nn.Module, names: Iterable[str], device: torch.device) -> N
 
     Args:
         module: a transformers model.
-        names: names of the layers.
+        layers: (name, layer) of the layers.
         device: where its weights will be.
 
     Raises:
         UserError: there is no layer that can be quantized.
     """
-    chosen = [*quantizable(module, names)]
+    chosen = [*quantizable(layers)]
     if not chosen:
         kind = type(module).__name__
         raise UserError(
@@ -75,14 +77,11 @@ def quantize(module: nn.Module, names: Iterable[str], device: torch.device) -> N
         module.set_submodule(name, _quantized(layer, device))
 
 
-def quantizable(module: nn.Module, names: Iterable[str]) -> Iterator[tuple[str, nn.Linear]]:
-    """Yield (name, layer) of the layers called ``names`` that :func:`quantize` changes. A layer may
-    have adapters."""
-    for name in names:
-        part: Any = module.get_submodule(name)
-        part = getattr(part, "base_layer", part)
-        if type(part) is nn.Linear and part.in_features % BLOCK == 0:
-            yield name, part
+def quantizable(
+    layers: Iterable[tuple[str, nn.Linear]],
+) -> Iterator[tuple[str, nn.Linear]]:
+    """Yield those of ``layers``, (name, layer), that :func:`quantize` changes."""
+    return ((name, layer) for name, layer in layers if layer.in_features % BLOCK == 0)
 
 
 def stored_bytes(weights: int) -> int:

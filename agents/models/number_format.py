@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from coterie.agents.models.gguf import gguf_file, is_quantized
+from coterie.agents.models.gguf import is_quantized
 from coterie.agents.models.instructions import are_limited
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
@@ -35,13 +35,13 @@ class NumberFormat:
         return getattr(torch, self.name)
 
 
-def number_format_of(spec: ModelSpec, *, full: bool = False) -> NumberFormat:
+def number_format_of(spec: ModelSpec, *, trained: bool = False) -> NumberFormat:
     """Return the format in which ``spec`` computes, and the reason; imports torch only to look for
     a GPU.
 
     Args:
         spec: the model.
-        full: whether its full weights learn.
+        trained: whether the role learns; full weights that learn are not held in codes.
     """
     if spec.dtype == "nf4":
         chosen = number_format_of(replace(spec, dtype="auto"))
@@ -57,9 +57,9 @@ def number_format_of(spec: ModelSpec, *, full: bool = False) -> NumberFormat:
     if (flag := native_bfloat16()) is not None:
         return NumberFormat("bfloat16", f"the processor has {flag}")
     why = "the processor has no " + " or ".join(_NATIVE)
-    file = gguf_file(spec.model)
-    # Codes of 8 bits change weights that were rounded to 4 or 6 bits less than that has.
-    if full or file is None or not is_quantized(file) or (flag := native_int8()) is None:
+    full = trained and spec.lora is None
+    # 8 bits change weights less than the rounding to 4 or 6 bits that they have been through.
+    if full or not is_quantized(spec.model) or (flag := native_int8()) is None:
         return NumberFormat("float32", why)
     return NumberFormat("float32", f"{why} but {flag}: 8 bits a frozen weight", "int8")
 

@@ -9,6 +9,8 @@ from coterie.datatypes import UserError, Validated
 
 ChatMode = Literal["auto", "template", "plain"]
 DtypeName = Literal["auto", "float32", "bfloat16", "float16", "int8", "nf4"]
+IN_CODES = ("int8", "nf4")
+"""Those in which frozen linear layers hold codes of 8 or 4 bits."""
 
 ALL_LINEAR = "all-linear"
 TINY_BYTES = 8 << 20

@@ -266,7 +266,7 @@ def _writes_base(seat: Seat) -> bool:
     """Whether the engine gets a copy of the base: the files contain more than the text decoder,
     which the adapters belong to, or other weights than the quantized ones, which the adapters learn
     on."""
-    return seat.loaded.cut or number_format_of(seat.spec, full=_full(seat)).codes is not None
+    return seat.loaded.cut or number_format_of(seat.spec, trained=seat.trained).codes is not None
 
 
 def _device(seat: Seat) -> str:

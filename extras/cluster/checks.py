@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from importlib.util import find_spec
 
+from coterie.agents.models.spec import IN_CODES
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
@@ -44,12 +45,12 @@ def check_cluster(
                 f"float32, or {shards} at 1",
             ),
             (
-                agent.learner_devices > 1 and agent.dtype in ("int8", "nf4"),
+                agent.learner_devices > 1 and agent.dtype in IN_CODES,
                 f"--agents.{role}.dtype {agent.dtype} cannot be sharded: leave it out, or {shards} "
                 "at 1",
             ),
             (
-                agent.engine_replicas > 0 and agent.dtype in ("int8", "nf4") and vllm is not None,
+                agent.engine_replicas > 0 and agent.dtype in IN_CODES and vllm is not None,
                 f"--agents.{role}.dtype {agent.dtype} has its vLLM engine beside its learner: "
                 f"leave it out, or {replicas} at 0",
             ),

@@ -30,7 +30,7 @@ from coterie.agents.models.family import (
     pin_rope,
 )
 from coterie.agents.models.handle import ModelHandle
-from coterie.agents.models.lora import add_adapter, linear_layers
+from coterie.agents.models.lora import add_adapter, plain_layers
 from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.spec import LoraSpec, ModelSpec
@@ -158,15 +158,14 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
     layers = sum(p.nbytes for name, p in parameters if ".layers." in name)
     numbers = sum(p.numel() for p in base.values())
     copied = layers * (numbers * dtype.itemsize) // weights
-    lm, full = handle.causal_lm, load is not None and spec.lora is None
-    codes = number_format_of(spec, full=full).codes
+    lm, codes = handle.causal_lm, number_format_of(spec, trained=load is not None).codes
     if codes == "nf4":
-        matrices = [layer.weight for _, layer in nf4.quantizable(lm, linear_layers(lm))]
+        matrices = [layer.weight for _, layer in nf4.quantizable(plain_layers(lm))]
         weights += sum(nf4.stored_bytes(matrix.numel()) - matrix.nbytes for matrix in matrices)
         # One matrix at a time is restored.
         activations += max((matrix.nbytes for matrix in matrices), default=0)
     elif codes == "int8":
-        matrices = [layer.weight for _, layer in int8.quantizable(lm, linear_layers(lm))]
+        matrices = [layer.weight for _, layer in plain_layers(lm)]
         copied = sum(map(int8.stored_bytes, matrices))
         head, table = lm.get_output_embeddings().weight, lm.get_input_embeddings().weight
         weights += copied - sum(matrix.nbytes for matrix in matrices)

@@ -178,7 +178,6 @@ def config_of(spec: ModelSpec) -> Any:
 def _role(
     settings: TrainSettings, role: str, agent: AgentSettings, card: float | None, prompt: int | None
 ) -> RolePlan:
-
     spec = model_spec(agent)
     device = _resolve(agent.device, card)
     cpu = device == "cpu"

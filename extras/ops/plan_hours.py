@@ -59,7 +59,6 @@ class RolePlan:
     """GPUs over which its learner is sharded."""
     itemsize: int
     """Bytes per number in its computations."""
-
     imitated: int
     """Worked solutions per warm-up step."""
 

@@ -30,8 +30,7 @@ def tell_computing(
             continue
         if loaded.handle.weight_bytes <= TINY_BYTES:
             continue
-        spec = model_spec(agent)
-        chosen = number_format_of(spec, full=agent.trained and spec.lora is None)
+        chosen = number_format_of(model_spec(agent), trained=agent.trained)
         roles_by_format[f"{chosen.name} ({chosen.why})"].append(role)
     threads = torch.get_num_threads()
     for number_format, roles in roles_by_format.items():

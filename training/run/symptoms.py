@@ -238,12 +238,13 @@ def _faster_in_int8(agents: Mapping[str, AgentSettings]) -> Iterator[str]:
     for role, agent in local_models(agents).items():
         spec = model_spec(agent)
         full = agent.trained and spec.lora is None
-        chosen = number_format_of(spec, full=full)
-        tiny = is_tiny(agent.model, agent.revision)
+        chosen = number_format_of(spec, trained=agent.trained)
+        plain = chosen.name == "float32" and chosen.codes is None
         if (
             agent.dtype == "auto"
-            and chosen.name == "float32"
-            and not (chosen.codes or full or tiny)
+            and plain
+            and not full
+            and not is_tiny(agent.model, agent.revision)
         ):
             yield role
 

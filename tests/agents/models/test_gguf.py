@@ -284,4 +284,4 @@ def test_a_full_disk_is_reported(small_gguf, monkeypatch) -> None:
 
 @pytest.mark.parametrize("quantized", [True, False])
 def test_the_header_says_whether_weights_are_rounded(small_gguf, quantized: bool) -> None:
-    assert is_quantized(small_gguf.gemma(quantized=quantized)[0]) == quantized
+    assert is_quantized(str(small_gguf.gemma(quantized=quantized)[0])) == quantized

@@ -112,7 +112,7 @@ def test_a_product_is_that_of_the_rounded_numbers() -> None:
     torch.testing.assert_close(layer(x).double(), a @ b.t() + bias, rtol=1e-5, atol=1e-5)
     assert (layer(x) - (x @ weight.t() + bias)).norm() < 0.02 * layer(x).norm()
     torch.testing.assert_close(layer.float_weight().double(), b, rtol=1e-6, atol=1e-7)
-    assert layer(x.view(3, 3, 48)).shape == (3, 3, 20)
+    assert torch.equal(layer(x.view(3, 3, 48)), layer(x).view(3, 3, 20))
     assert layer(x[:0]).shape == (0, 20)
 
 
@@ -194,7 +194,7 @@ def test_a_gguf_file_is_read_as_it_is_stored(
 
     monkeypatch.setattr(loading, "_read", noted)
     ours = load(path)
-    monkeypatch.setattr(loading, "gguf_file", lambda name: None)
+    monkeypatch.setattr(loading, "is_quantized", lambda name: False)
     theirs = load(path)
     assert formats == [torch.bfloat16 if rounded else torch.float32, torch.float32]
     assert ours.module.config.dtype == torch.float32

@@ -106,7 +106,7 @@ def test_a_model_in_codes_computes_as_one_that_has_their_values(
     with monkeypatch.context() as patch:
         chosen = NumberFormat(kind, "", "nf4")
         patch.setattr(
-            "coterie.agents.models.loading.number_format_of", lambda spec, full=False: chosen
+            "coterie.agents.models.loading.number_format_of", lambda spec, trained=False: chosen
         )
         ours = load(folder)
     ours.save_base(tmp_path / "plain")

@@ -85,14 +85,14 @@ def test_a_quantized_file_is_held_in_8_bits_where_that_is_fast(
 ) -> None:
     flags(names)
     monkeypatch.setattr(number_format, "is_tiny", lambda spec: False)
-    monkeypatch.setattr(number_format, "is_quantized", lambda file: quantized)
+    monkeypatch.setattr(number_format, "is_quantized", lambda name: quantized)
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA")
     if limit is not None:
         monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
     file = tmp_path / "model.gguf"
     file.touch()
     codes = "int8" if "8 bits" in wanted else None
-    chosen = number_format_of(ModelSpec(str(file), device="cpu"), full=full)
+    chosen = number_format_of(ModelSpec(str(file), device="cpu"), trained=full)
     assert chosen == NumberFormat("float32", wanted, codes)
     flags(f"{names} amx_bf16")
     assert number_format_of(ModelSpec(str(file), device="cpu")).name == "bfloat16"
