@@ -16,6 +16,11 @@ from transformers import (
     LlamaForCausalLM,
 )
 
+from coterie.agents.models import int8
+from coterie.datatypes import UserError
+
+from .quantized_models import exact
+
 CORPUS = ["In 1998 the 12 cats ate 3 fish.\n\n1. Then 45  more,\n 678 in all. don't"] * 8
 CONTROL, NORMAL, BYTE = 3, 1, 6
 _SHAPE = {
@@ -185,3 +190,12 @@ def small_gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallGguf:
     """Writes GGUF files beside a cache of their own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return SmallGguf(tmp_path)
+
+
+@pytest.fixture
+def any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replaces the kernel for 8 bits on processors on which it is refused."""
+    try:
+        int8.check_kernel(torch.device("cpu"))
+    except UserError:
+        monkeypatch.setattr(int8, "integer_product", exact)

@@ -1,7 +1,6 @@
 """A base in 8 bits: what its weights become, what a product is, that adapters learn on it, and what
 is refused."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -13,42 +12,28 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from coterie.agents.models import int8, loading
-from coterie.agents.models.handle import ModelHandle
 from coterie.agents.models.int8 import Int8Linear
-from coterie.agents.models.loading import base_key, load_team
+from coterie.agents.models.loading import load_team
 from coterie.agents.models.locate import check_model
 from coterie.agents.models.number_format import native_int8
 from coterie.agents.models.quantized import plain_state
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.sampling.policy import LocalPolicy
 from coterie.agents.sampling.sample import Sampler
-from coterie.algorithms import Learner, LearnerSettings, get
-from coterie.datatypes import Prompt, Sampling, Trajectory, UserError
+from coterie.datatypes import Prompt, Sampling, UserError
 from coterie.extras.ops.footprint import footprint
 
-LORA = LoraSpec(rank=4)
+from .quantized_models import LORA, exact, load, row
+
+pytestmark = pytest.mark.usefixtures("any_processor")
+
 PROMPT = np.arange(10, 30)
 FLIPPED = 0.03
 """What one code more or less changes: 1/127 of a row's largest number, through a few layers."""
-
-
-def exact(a_NK: torch.Tensor, b_KM: torch.Tensor) -> torch.Tensor:
-    """The product of integers on any processor: float64 holds each sum."""
-    return (a_NK.double() @ b_KM.double()).to(torch.int32)
-
-
-@pytest.fixture(autouse=True)
-def any_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replaces the kernel on processors on which it is refused."""
-    try:
-        int8.check_kernel(torch.device("cpu"))
-    except UserError:
-        monkeypatch.setattr(int8, "integer_product", exact)
 
 
 @pytest.fixture(scope="module")
@@ -62,29 +47,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, write_shaped: Callable[...,
     module.save_pretrained(target)
     assert "lm_head.weight" not in load_file(target / "model.safetensors")
     return target
-
-
-def load(folder: Path, dtype: str = "int8", **settings: Any) -> ModelHandle:
-    spec = ModelSpec(str(folder), **{"lora": LORA, "device": "cpu", "dtype": dtype} | settings)
-    return load_team({"a": spec}, {"a"})["a"].handle
-
-
-def row(handle: ModelHandle, seed: int) -> Trajectory:
-    random = np.random.default_rng(seed)
-    tokens = random.integers(3, handle.vocab_size, 20)
-    mask, logprobs = np.arange(20) >= 8, np.full(20, -4.0, np.float32)
-    return Trajectory("a_0", "a", tokens, mask, logprobs, 0.0, {}, {})
-
-
-def learn(learner: Learner, steps: range) -> dict[str, float]:
-    for step in steps:
-        rows = [row(learner.model, 10 * step + i) for i in range(4)]
-        metrics = learner.update(rows, np.linspace(-1, 1, 4))
-    return metrics
-
-
-def learner(handle: ModelHandle) -> Learner:
-    return Learner(handle, get("grpo"), LearnerSettings(lr=3e-3, importance_correction="none"))
 
 
 def random_matrix(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -147,7 +109,7 @@ def test_what_is_not_finite_stays_so(bad: float) -> None:
 
 def test_linear_layers_and_head_become_codes_and_nothing_else_changes(folder: Path) -> None:
     plain = load_file(folder / "model.safetensors")
-    module = load(folder).causal_lm
+    module = load(folder, "int8").causal_lm
     state = plain_state(module)
     changed = set()
     for name, tensor in state.items():
@@ -169,7 +131,7 @@ def test_linear_layers_and_head_become_codes_and_nothing_else_changes(folder: Pa
 
 
 def test_a_written_base_loads_elsewhere(folder: Path, tmp_path: Path) -> None:
-    handle = load(folder)
+    handle = load(folder, "int8")
     handle.save_base(tmp_path)
     theirs = AutoModelForCausalLM.from_pretrained(tmp_path)
     assert theirs.lm_head.weight is theirs.model.embed_tokens.weight
@@ -193,9 +155,9 @@ def test_a_gguf_file_is_read_as_it_is_stored(
         return read(name, config, common, dtype)
 
     monkeypatch.setattr(loading, "_read", noted)
-    ours = load(path)
+    ours = load(path, "int8")
     monkeypatch.setattr(loading, "is_quantized", lambda name: False)
-    theirs = load(path)
+    theirs = load(path, "int8")
     assert formats == [torch.bfloat16 if rounded else torch.float32, torch.float32]
     assert ours.module.config.dtype == torch.float32
     state, other = ours.module.state_dict(), theirs.module.state_dict()
@@ -234,28 +196,9 @@ async def test_the_sampler_knows_the_probabilities_of_the_learner(
     assert (before[1] - after[1]).abs().max() > 10 * FLIPPED
 
 
-def test_roles_share_a_base_in_codes_but_not_with_one_in_full(folder: Path) -> None:
-    spec = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="int8")
-    full = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="float32")
-    team = load_team({"a": spec, "b": spec, "c": full}, {"a", "b", "c"})
-    assert team["a"].handle.module is team["b"].handle.module
-    assert team["a"].handle.module is not team["c"].handle.module
-    assert base_key(spec) != base_key(full)
-    before = [p.clone() for p in team["b"].handle.parameters().values()]
-    learn(learner(team["a"].handle), range(1))
-    assert all(map(torch.equal, before, team["b"].handle.parameters().values()))
-
-
-def test_a_frozen_role_may_be_in_codes(folder: Path) -> None:
-    spec = ModelSpec(str(folder), device="cpu", dtype="int8")
-    handle = load_team({"a": spec}, set())["a"].handle
-    assert not handle.parameters()
-    assert sum(p.dtype == torch.int8 for p in handle.module.parameters()) == 15
-
-
 def test_an_adapter_learns_as_on_the_values_of_the_codes(folder: Path, tmp_path: Path) -> None:
     """The gradient of the first update has the direction of one in float32."""
-    ours = load(folder)
+    ours = load(folder, "int8")
     ours.save_base(tmp_path)
     for file in folder.glob("tokenizer*"):
         shutil.copy(file, tmp_path)
@@ -274,63 +217,11 @@ def test_an_adapter_learns_as_on_the_values_of_the_codes(folder: Path, tmp_path:
     assert float(gradients[0].norm() / gradients[1].norm()) == pytest.approx(1, abs=0.05)
 
 
-def test_an_adapter_learns_and_a_checkpoint_goes_on_bit_for_bit(
-    folder: Path, tmp_path: Path
-) -> None:
-    whole, broken = learner(load(folder)), learner(load(folder))
-    codes = [p.clone() for p in whole.model.module.parameters() if p.dtype == torch.int8]
-    learn(whole, range(2))
-    metrics = learn(broken, range(2))
-    assert metrics["grad_norm"] > 0
-    tensors, plain = broken.state_dict()
-    broken.model.save(tmp_path)
-    tensors, plain = {n: t.clone() for n, t in tensors.items()}, json.loads(json.dumps(plain))
-    again = learner(load(folder))
-    again.model.load_weights(tmp_path)
-    again.load_state_dict(tensors, plain)
-    assert learn(whole, range(2, 4)) == learn(again, range(2, 4))
-    for name, weight in whole.model.parameters().items():
-        assert torch.equal(weight, again.model.parameters()[name])
-        assert weight.dtype == torch.float32
-    held = [p for p in whole.model.module.parameters() if p.dtype == torch.int8]
-    assert all(map(torch.equal, codes, held))
-
-
-def test_the_reference_is_the_base_in_codes(folder: Path, shake: Callable[..., None]) -> None:
-    handle = load(folder)
-    ids = torch.from_numpy(row(handle, 1).tokens)[None]
-
-    def states() -> torch.Tensor:
-        return handle.backbone(ids, None, None)
-
-    with torch.no_grad(), handle.active():
-        start = states()
-    shake(handle)
-    with torch.no_grad(), handle.reference():
-        assert torch.equal(states(), start)
-    with torch.no_grad(), handle.active():
-        assert not torch.equal(states(), start)
-
-
-def test_a_saved_adapter_fits_the_model_in_full(
-    folder: Path, tmp_path: Path, shake: Callable[..., None]
-) -> None:
-    handle = load(folder)
-    shake(handle)
-    handle.save(tmp_path)
-    stored = load_file(tmp_path / "adapter_model.safetensors")
-    assert all(t.dtype == torch.float32 and ".lora_" in name for name, t in stored.items())
-    plain = AutoModelForCausalLM.from_pretrained(folder)
-    theirs = PeftModel.from_pretrained(plain, str(tmp_path)).state_dict()
-    for name, weight in handle.parameters().items():
-        assert torch.equal(weight, theirs[name.replace(".weight", ".default.weight")])
-
-
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_plan_counts_the_bytes_that_are_there(
     folder: Path, checkpoint: Callable[[str], Path], tied: bool
 ) -> None:
-    handle = load(folder if tied else checkpoint("llama"))
+    handle = load(folder if tied else checkpoint("llama"), "int8")
     assert handle.causal_lm.config.tie_word_embeddings == tied
     spec = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="int8")
     planned = footprint(handle.causal_lm.config, spec, None, torch.float32)
@@ -345,31 +236,10 @@ def test_a_plan_counts_the_bytes_that_are_there(
     assert handle.copy_bytes == planned.weights - scales
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({}, r"--agents\.a\.dtype int8 freezes the weights, .* --agents\.a\.tuning lora"),
-        ({"model": "tiny:alice", "lora": LORA}, "tiny:alice, which is tiny: leave it out"),
-    ],
-)
-def test_what_has_no_use_is_refused(folder: Path, settings: Any, sentence: str) -> None:
-    spec = ModelSpec(**{"model": str(folder), "dtype": "int8"} | settings)
-    with pytest.raises(UserError, match=sentence):
-        check_model(spec, role="a", trained=True)
-
-
-def test_weights_that_are_quantized_already_are_refused(folder: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(folder, tmp_path / "quantized")
-    config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps(config | {"quantization_config": {}}))
-    with pytest.raises(UserError, match="is quantized already"):
-        check_model(ModelSpec(str(copy), lora=LORA, dtype="int8"))
-
-
 def test_a_model_without_a_layer_that_fits_is_refused(checkpoint: Callable[[str], Path]) -> None:
     # GPT-2 has no nn.Linear but its head.
     with pytest.raises(UserError, match="GPT2LMHeadModel has no linear layer that int8 can hold"):
-        load(checkpoint("gpt2"))
+        load(checkpoint("gpt2"), "int8")
 
 
 def test_a_device_without_an_exact_kernel_is_refused(
@@ -386,7 +256,7 @@ def test_a_device_without_an_exact_kernel_is_refused(
         with monkeypatch.context() as patch:
             patch.setattr(int8, "integer_product", kernel)
             with pytest.raises(UserError, match=sentence.format("cpu")):
-                load(folder)
+                load(folder, "int8")
     with pytest.raises(UserError, match=sentence.format("cuda:0")):
         int8.check_kernel(torch.device("cuda:0"))
     monkeypatch.setattr("coterie.agents.models.locate._check_device", lambda device: None)

@@ -1,7 +1,6 @@
-"""A base in 4 bits: what its weights become, that adapters learn on it as on these weights, and
+"""A base in 4 bits: what its weights become, that gradients are those of these weights, and
 what is refused."""
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,27 +9,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from peft import PeftModel
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM
 
 from coterie.agents.models import nf4
 from coterie.agents.models.gguf import gguf_file
-from coterie.agents.models.handle import ModelHandle
-from coterie.agents.models.loading import base_key, load_team
+from coterie.agents.models.loading import load_team
 from coterie.agents.models.locate import check_model
 from coterie.agents.models.number_format import NumberFormat
 from coterie.agents.models.quantized import plain_state
-from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.models.spec import ModelSpec
 from coterie.agents.sampling.policy import LocalPolicy
 from coterie.agents.sampling.sample import Sampler
-from coterie.algorithms import Learner, LearnerSettings, get
-from coterie.datatypes import Prompt, Sampling, Trajectory, UserError
+from coterie.datatypes import Prompt, Sampling, UserError
 from coterie.extras.ops.footprint import footprint
+
+from .quantized_models import LORA, learn, learner, load, row
 
 pytest.importorskip("bitsandbytes", reason="not run: bitsandbytes is not installed")
 
-LORA = LoraSpec(rank=4)
 # Appendix E of arXiv:2305.14314.
 CODES = torch.tensor(
     [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
@@ -48,11 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory, write_shaped: Callable[...,
     return write_shaped(target, "llama", spread=0.1, hidden_size=64, intermediate_size=128)
 
 
-def load(folder: Path, dtype: str = "nf4", **settings: Any) -> ModelHandle:
-    spec = ModelSpec(str(folder), **{"lora": LORA, "device": "cpu", "dtype": dtype} | settings)
-    return load_team({"a": spec}, {"a"})["a"].handle
-
-
 def rounded(weight_OI: torch.Tensor) -> torch.Tensor:
     """The nearest codes times each block's largest value."""
     block_N64 = weight_OI.reshape(-1, 64)
@@ -61,27 +52,9 @@ def rounded(weight_OI: torch.Tensor) -> torch.Tensor:
     return (CODES[nearest] * largest_N1).view_as(weight_OI)
 
 
-def row(handle: ModelHandle, seed: int) -> Trajectory:
-    random = np.random.default_rng(seed)
-    tokens = random.integers(3, handle.vocab_size, 20)
-    mask, logprobs = np.arange(20) >= 8, np.full(20, -4.0, np.float32)
-    return Trajectory("a_0", "a", tokens, mask, logprobs, 0.0, {}, {})
-
-
-def learn(learner: Learner, steps: range) -> dict[str, float]:
-    for step in steps:
-        rows = [row(learner.model, 10 * step + i) for i in range(4)]
-        metrics = learner.update(rows, np.linspace(-1, 1, 4))
-    return metrics
-
-
-def learner(handle: ModelHandle) -> Learner:
-    return Learner(handle, get("grpo"), LearnerSettings(lr=3e-3, importance_correction="none"))
-
-
 def test_linear_layers_become_codes_and_nothing_else_changes(folder: Path) -> None:
     plain = load_file(folder / "model.safetensors")
-    state = plain_state(load(folder).causal_lm)
+    state = plain_state(load(folder, "nf4").causal_lm)
     changed = set()
     for name, tensor in state.items():
         if ".lora_" in name:
@@ -108,7 +81,7 @@ def test_a_model_in_codes_computes_as_one_that_has_their_values(
         patch.setattr(
             "coterie.agents.models.loading.number_format_of", lambda spec, trained=False: chosen
         )
-        ours = load(folder)
+        ours = load(folder, "nf4")
     ours.save_base(tmp_path / "plain")
     load_tokenizer(folder, tmp_path / "plain")
     theirs = load(tmp_path / "plain", kind)
@@ -163,48 +136,10 @@ async def test_the_sampler_knows_the_probabilities_of_the_learner(
     near(torch.from_numpy(np.array(answer.logprobs)), logp)
 
 
-def test_roles_share_a_base_in_codes_but_not_with_one_in_full(folder: Path) -> None:
-    spec = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="nf4")
-    full = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="float32")
-    team = load_team({"a": spec, "b": spec, "c": full}, {"a", "b", "c"})
-    assert team["a"].handle.module is team["b"].handle.module
-    assert team["a"].handle.module is not team["c"].handle.module
-    assert base_key(spec) != base_key(full)
-    before = [p.clone() for p in team["b"].handle.parameters().values()]
-    learn(learner(team["a"].handle), range(1))
-    assert all(map(torch.equal, before, team["b"].handle.parameters().values()))
-
-
-def test_a_frozen_role_may_be_in_codes(folder: Path) -> None:
-    spec = ModelSpec(str(folder), device="cpu", dtype="nf4")
-    handle = load_team({"a": spec}, set())["a"].handle
-    assert not handle.parameters()
-    assert any(p.dtype == torch.uint8 for p in handle.module.parameters())
-
-
-def test_an_adapter_learns_and_a_checkpoint_goes_on_bit_for_bit(
-    folder: Path, tmp_path: Path
-) -> None:
-    whole, broken = learner(load(folder)), learner(load(folder))
-    learn(whole, range(2))
-    metrics = learn(broken, range(2))
-    assert metrics["grad_norm"] > 0
-    tensors, plain = broken.state_dict()
-    broken.model.save(tmp_path)
-    tensors, plain = {n: t.clone() for n, t in tensors.items()}, json.loads(json.dumps(plain))
-    again = learner(load(folder))
-    again.model.load_weights(tmp_path)
-    again.load_state_dict(tensors, plain)
-    assert learn(whole, range(2, 4)) == learn(again, range(2, 4))
-    for name, weight in whole.model.parameters().items():
-        assert torch.equal(weight, again.model.parameters()[name])
-        assert weight.dtype == torch.float32
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="not run: there is no GPU")
 def test_an_adapter_learns_on_a_gpu(folder: Path) -> None:
-    handle = load(folder, device="cuda")
+    handle = load(folder, "nf4", device="cuda")
     codes = [p for p in handle.module.parameters() if p.dtype == torch.uint8]
     assert len(codes) == 14
     assert all(p.device.type == "cuda" for p in handle.module.parameters())
@@ -213,42 +148,8 @@ def test_an_adapter_learns_on_a_gpu(folder: Path) -> None:
     assert all(map(torch.equal, before, codes))
 
 
-def test_the_reference_is_the_base_in_codes(folder: Path, shake: Callable[..., None]) -> None:
-    handle = load(folder)
-    ids = torch.from_numpy(row(handle, 1).tokens)[None]
-
-    def states() -> torch.Tensor:
-        return handle.backbone(ids, None, None)
-
-    with torch.no_grad(), handle.active():
-        start = states()
-    shake(handle)
-    with torch.no_grad(), handle.reference():
-        assert torch.equal(states(), start)
-    with torch.no_grad(), handle.active():
-        assert not torch.equal(states(), start)
-
-
-def test_a_saved_adapter_fits_the_model_in_full(
-    folder: Path, tmp_path: Path, shake: Callable[..., None]
-) -> None:
-    handle = load(folder)
-    shake(handle)
-    handle.save(tmp_path)
-    stored = load_file(tmp_path / "adapter_model.safetensors")
-    assert all(
-        tensor.dtype == torch.float32 and ".lora_" in name for name, tensor in stored.items()
-    )
-    plain = AutoModelForCausalLM.from_pretrained(folder)
-    theirs = PeftModel.from_pretrained(plain, str(tmp_path)).state_dict()
-    own = handle.parameters()
-    assert len(own) == 28
-    for name, weight in own.items():
-        assert torch.equal(weight, theirs[name.replace(".weight", ".default.weight")])
-
-
 def test_a_plan_counts_the_bytes_that_are_there(folder: Path) -> None:
-    handle = load(folder)
+    handle = load(folder, "nf4")
     spec = ModelSpec(str(folder), lora=LORA, device="cpu", dtype="nf4")
     planned = footprint(handle.causal_lm.config, spec, None, torch.float32)
     held = 0
@@ -266,37 +167,19 @@ def test_a_plan_counts_the_bytes_that_are_there(folder: Path) -> None:
     assert full.copied == planned.copied
 
 
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
-        ({}, r"--agents\.a\.dtype nf4 freezes the weights, .* --agents\.a\.tuning lora"),
-        ({"model": "tiny:alice", "lora": LORA}, "tiny:alice, which is tiny: leave it out"),
-    ],
-)
-def test_what_has_no_use_is_refused(folder: Path, settings: Any, sentence: str) -> None:
-    spec = ModelSpec(**{"model": str(folder), "dtype": "nf4"} | settings)
-    with pytest.raises(UserError, match=sentence):
-        check_model(spec, role="a", trained=True)
-
-
-def test_weights_that_are_rounded_already_are_refused(folder: Path, tmp_path: Path) -> None:
+def test_weights_that_are_rounded_already_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
     file.write_bytes(b"GGUF")
     assert gguf_file(str(file)) == file
     with pytest.raises(UserError, match=r"would round the weights of .* a second time"):
         check_model(ModelSpec(str(file), lora=LORA, dtype="nf4"))
-    copy = shutil.copytree(folder, tmp_path / "quantized")
-    config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps(config | {"quantization_config": {}}))
-    with pytest.raises(UserError, match="is quantized already"):
-        check_model(ModelSpec(str(copy), lora=LORA, dtype="nf4"))
 
 
 def test_a_model_without_a_layer_that_fits_is_refused(checkpoint: Callable[[str], Path]) -> None:
     # GPT-2 has no nn.Linear; the other's layers have 32 and 48 inputs.
     for name in ("gpt2", "llama"):
         with pytest.raises(UserError, match="has no linear layer that nf4 can hold"):
-            load(checkpoint(name))
+            load(checkpoint(name), "nf4")
 
 
 def test_a_device_without_a_kernel_is_refused_before_a_model_loads(
@@ -311,8 +194,8 @@ def test_a_device_without_a_kernel_is_refused_before_a_model_loads(
         with pytest.raises(
             UserError, match=r"works on cpu \(RuntimeError: CUDA Setup failed\): lea"
         ):
-            load(folder)
+            load(folder, "nf4")
     with monkeypatch.context() as patch:
         patch.setattr(nf4, "_quantized", lambda layer, device: torch.nn.Linear(64, 64))
         with pytest.raises(UserError, match=r"works on cpu \(its result is wrong\)"):
-            load(folder)
+            load(folder, "nf4")
