@@ -1,10 +1,11 @@
 """Tables of research/2026-11-models-that-reason.md."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from coterie.evaluation.metrics.intervals import bootstrap
+from coterie.evaluation.table import without_zero
 from evidence.measures import SAMPLES
 from evidence.studies import Row, studies
 from evidence.tables import Rows, change, cpu, each, plus_minus, select, signed, table
@@ -39,6 +40,8 @@ def lines() -> Iterator[str]:
             cells = [_cells(arm, arms, baseline, names, when) for arm in arms]
             head = ("arm", *names, *([f"{names[0]} − {baseline}", "tokens"] if baseline else []))
             yield from ("", f"### {title}", "", *table(head, cells))
+    if quick := of_arm.get("quick"):
+        yield from _quick(quick)
     if compared := of_arm.get("defer-compared"):
         yield from _deferral(compared)
     if rows:
@@ -63,6 +66,40 @@ def _cells(
         over = _over_problems(rows, than, seeds) if seeds else ""
         cells += [change(gaps) + over, f"{sum(tokens) / len(tokens):,.0f}" if tokens else ""]
     return cells
+
+
+def _quick(rows: Rows) -> Iterator[str]:
+    """A table with a row for each seed, whose intervals are over its held-out problems."""
+    head = ("seed", "before", "after", "change", "stated", "Pass@1 / stated", "tokens", "minutes")
+    cells = []
+    for seed, row in rows.items():
+        right = {when: row["right"][when] for when in ("before", "after")}
+        before_Q, after_Q = (np.array([*map(int, digits)]) / SAMPLES for digits in right.values())
+        stated = [
+            (row[when]["stated"], row[when]["pass@1"] / row[when]["stated"]) for when in right
+        ]
+        cells.append(
+            [
+                str(seed),
+                *(_with_interval(values_Q, _share) for values_Q in (before_Q, after_Q)),
+                _with_interval(after_Q - before_Q, signed),
+                *(f"{_share(then)} → {_share(now)}" for then, now in zip(*stated)),
+                f"{row['tokens']:,}",
+                f"{row['wall_s'] / 60:.0f}" if row["wall_s"] else "",
+            ]
+        )
+    changes = [row["after"]["pass@1"] - row["before"]["pass@1"] for row in rows.values()]
+    yield from ("", "### In 45 minutes", "", *table(head, cells))
+    yield from ("", f"Change over seeds: {change(changes)}.")
+
+
+def _with_interval(values_Q: np.ndarray, shown: Callable[[float], str]) -> str:
+    over = bootstrap(values_Q[:, None], lambda mean: mean[..., 0], resamples=2000)
+    return f"{shown(over.value)} ({shown(over.low)}, {shown(over.high)})"
+
+
+def _share(value: float) -> str:
+    return without_zero(value, 3)
 
 
 def _over_problems(ours: Rows, theirs: Rows, seeds: Sequence[int]) -> str:

@@ -1,0 +1,175 @@
+"""A finished run of ``solo`` with GSPO again, by TRL's GRPOTrainer: the same weights, problems in
+the same order, prompt, reward, adapter, lengths, rate and number of steps.
+
+    pip install -e ".[test]"
+    python research/with_trl.py RUN --out runs/trl
+
+TRL computes in float32. Its adapter goes to OUT/adapter, the figures of each step to
+OUT/steps.jsonl. ``python train.py --evaluate RUN --agents.solver.model OUT/adapter`` then answers
+the held-out problems of RUN.
+"""
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig
+from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+
+from coterie.agents.models.gguf import converted, gguf_file
+from coterie.agents.models.lora import resolve_targets
+from coterie.agents.team.graders import build_scorer
+from coterie.algorithms import get
+from coterie.datatypes import Problem
+from coterie.evaluation.compare.inherited_settings import run_settings
+from coterie.problems.prepare import prepare
+from coterie.training.config.train_settings import TrainSettings
+
+ROLE = "solver"
+
+
+class Rewards:
+    """Grade completions as the run did, and keep what a step sampled."""
+
+    __name__ = "correct"
+
+    def __init__(self, settings: TrainSettings, problems: Sequence[Problem]) -> None:
+        self._scorer, _ = build_scorer(settings.scoring)
+        self._problems = problems
+        self.tokens, self.right, self.stated = 0, [], []
+
+    def __call__(
+        self, completions: Any, completion_ids: Any, index: list[int], **_: object
+    ) -> list[float]:
+        texts = [completion[0]["content"] for completion in completions]
+        verdicts = [
+            self._scorer.check(text, self._problems[place])
+            for text, place in zip(texts, index, strict=True)
+        ]
+        self.tokens += sum(map(len, completion_ids))
+        self.right += [float(verdict.correct) for verdict in verdicts]
+        self.stated += [verdict.answer is not None for verdict in verdicts]
+        return [float(verdict.credit) for verdict in verdicts]
+
+
+class Log(TrainerCallback):
+    """Write a line a step: sampled tokens so far, rewards, and seconds since the start."""
+
+    def __init__(self, rewards: Rewards, path: Path) -> None:
+        self._rewards, self._path = rewards, path
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        self._clock, self._used = time.perf_counter(), time.process_time()
+
+    def on_step_end(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
+        seen = self._rewards
+        line = {
+            "step": state.global_step,
+            "tokens": seen.tokens,
+            "right": sum(seen.right) / len(seen.right),
+            "stated": sum(seen.stated) / len(seen.stated),
+            "wall_s": round(time.perf_counter() - self._clock, 1),
+            "cpu_s": round(time.process_time() - self._used, 1),
+        }
+        seen.right, seen.stated = [], []
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        print(line, flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("run", type=Path, help="folder of the run")
+    parser.add_argument("--steps", type=int, help="default: as many as the run")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--out", type=Path, required=True, help="a new folder")
+    chosen = parser.parse_args(argv)
+    settings = run_settings(chosen.run)
+    if settings is None:
+        parser.error(f"{chosen.run} is no run")
+    torch.set_num_threads(chosen.threads)
+    warnings.simplefilter("ignore")
+    chosen.out.mkdir(parents=True)
+    train(settings, chosen.steps or settings.run.steps, chosen.out)
+    return 0
+
+
+def train(settings: TrainSettings, steps: int, out: Path) -> None:
+    """Train with TRL; write ``out/steps.jsonl`` and ``out/adapter``."""
+    from trl.trainer.grpo_config import GRPOConfig
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
+    agent, learner, rollout = settings.agents[ROLE], settings.learner, settings.rollout
+    surrogate = get("gspo").surrogate
+    env = settings.make_env()
+    group = int(env.metadata["replicas"])
+    env.close()
+    stream = prepare(settings.problems, settings.run.seed).train
+    problems = stream.take(steps * rollout.problems_per_step)
+    prompts = [
+        [{"role": "user", "content": settings.env.prompt.replace("{question}", one.question)}]
+        for one in problems
+    ]
+    file = gguf_file(agent.model)
+    folder = str(converted(file)) if file else agent.model
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    rewards = Rewards(settings, problems)
+    config = GRPOConfig(
+        output_dir=str(out),
+        use_cpu=True,
+        bf16=False,
+        seed=settings.run.seed,
+        shuffle_dataset=False,
+        gradient_checkpointing=False,
+        per_device_train_batch_size=group,
+        gradient_accumulation_steps=rollout.problems_per_step,
+        num_generations=group,
+        max_completion_length=settings.env.max_new_tokens,
+        max_steps=steps,
+        learning_rate=learner.lr,
+        lr_scheduler_type="constant",
+        adam_beta1=learner.betas[0],
+        adam_beta2=learner.betas[1],
+        weight_decay=learner.weight_decay,
+        max_grad_norm=learner.max_grad_norm,
+        loss_type="grpo",
+        importance_sampling_level="sequence",
+        epsilon=surrogate.low,
+        epsilon_high=surrogate.high,
+        beta=0.0,
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        repetition_penalty=1.0,
+        logging_strategy="no",
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+    )
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=rewards,
+        args=config,
+        train_dataset=Dataset.from_dict({"prompt": prompts, "index": range(len(problems))}),
+        processing_class=AutoTokenizer.from_pretrained(folder, padding_side="left"),
+        peft_config=LoraConfig(
+            r=agent.lora_rank,
+            lora_alpha=agent.lora_alpha,
+            target_modules=resolve_targets(model, agent.lora_targets),
+            task_type="CAUSAL_LM",
+        ),
+        callbacks=[Log(rewards, out / "steps.jsonl")],
+    )
+    trainer.train()
+    trainer.save_model(str(out / "adapter"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
