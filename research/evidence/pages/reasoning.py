@@ -10,15 +10,15 @@ from evidence.measures import SAMPLES
 from evidence.studies import Row, studies
 from evidence.tables import Rows, change, cpu, each, plus_minus, select, signed, table
 
+_CONSULTED = ("avg@n/alone", "avg@n/assisted", "consult_rate")
+_TAUGHT = ("pass@1/alice", "pass@1/bob", "pass@2/alice", "pass@2/bob", "team_pass@2")
 _PARTS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "solo": ("Rewards alone, and a teacher", "rewards", ("pass@1", "stated")),
     "brief": ("The same at half the size", "rewards", ("pass@1", "stated")),
-    "consult": ("Consult", "alone", ("avg@n/alone", "avg@n/assisted", "consult_rate")),
-    "teach": (
-        "Cross-teaching",
-        "alone",
-        ("pass@1/alice", "pass@1/bob", "pass@2/alice", "pass@2/bob", "team_pass@2"),
-    ),
+    "consult": ("Consult", "alone", _CONSULTED),
+    "half-consult": ("Consult, at half the size", "alone", _CONSULTED),
+    "teach": ("Cross-teaching", "alone", _TAUGHT),
+    "half-teach": ("Cross-teaching, at half the size", "alone", _TAUGHT),
     "pair": ("Pairs, before training", "", ("pass@1/alice", "pass@1/bob", "team_pass@1")),
 }
 """First word of an arm -> title, the arm that the others are compared with, figures."""
@@ -42,8 +42,10 @@ def lines() -> Iterator[str]:
             yield from ("", f"### {title}", "", *table(head, cells))
     if quick := of_arm.get("quick"):
         yield from _quick(quick)
-    if compared := of_arm.get("defer-compared"):
-        yield from _deferral(compared)
+    for size, half in (("", ""), ("half-", ", at half the size")):
+        if compared := of_arm.get(f"{size}defer-compared"):
+            yield from ("", f"### Answer or defer{half}")
+            yield from _deferral(compared)
     if rows:
         spent = [
             [arm, str(len(own)), cpu(own.values()), ", ".join(sorted(_commits(own)))]
@@ -122,7 +124,6 @@ def _figure(rows: Rows, name: str, when: str) -> str:
 
 def _deferral(rows: Rows) -> Iterator[str]:
     """A table for each problem set: seeds are runs of training, questions are the same."""
-    yield from ("", "### Answer or defer")
     first: Row = next(iter(rows.values()))
     for name, systems in first["sets"].items():
         cells = [
