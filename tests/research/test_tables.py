@@ -56,7 +56,6 @@ def test_tables_of_models_that_reason(tmp_path: Path, monkeypatch: pytest.Monkey
             after={"pass@1": 0.75, "stated": 0.75},
             right={"before": "1010", "after": "2121"},
             tokens=1000,
-            wall_s=90.0,
         ),
         line("defer-compared", 91, after={}, sets={"svamp": {"corea": system}}),
         line("pair-sizes", 90, before=untrained),
@@ -70,7 +69,7 @@ def test_tables_of_models_that_reason(tmp_path: Path, monkeypatch: pytest.Monkey
     assert f"{taught}| +.150 [−.485, +.785] | 91,500 |" in written
     # Each problem gains one of two answers, so every resample does.
     quick = "| 95 | .250 (.000, .500) | .750 (.500, 1.000) | +.500 (+.500, +.500) "
-    assert f"{quick}| .500 → .750 | .500 → 1.000 | 1,000 | 2 |" in written
+    assert f"{quick}| .500 → .750 | .500 → 1.000 | 1,000 | 0 |" in written
     assert "Change over seeds: +.500." in written
     assert "| corea | .500 | .100 |  |  |  |  |  |" in written
     assert "| sizes | **.250** (.250) | **.500** (.500) | **.600** (.600) |" in written

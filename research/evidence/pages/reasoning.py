@@ -40,8 +40,10 @@ def lines() -> Iterator[str]:
             cells = [_cells(arm, arms, baseline, names, when) for arm in arms]
             head = ("arm", *names, *([f"{names[0]} − {baseline}", "tokens"] if baseline else []))
             yield from ("", f"### {title}", "", *table(head, cells))
-    if quick := of_arm.get("quick"):
-        yield from _quick(quick)
+    if quick := {arm: rows for arm, rows in of_arm.items() if arm.startswith("quick")}:
+        yield from ("", "### In 45 minutes")
+        for arm, own in quick.items():
+            yield from _quick(arm, own)
     for size, half in (("", ""), ("half-", ", at half the size")):
         if compared := of_arm.get(f"{size}defer-compared"):
             yield from ("", f"### Answer or defer{half}")
@@ -70,9 +72,9 @@ def _cells(
     return cells
 
 
-def _quick(rows: Rows) -> Iterator[str]:
+def _quick(arm: str, rows: Rows) -> Iterator[str]:
     """A table with a row for each seed, whose intervals are over its held-out problems."""
-    head = ("seed", "before", "after", "change", "stated", "Pass@1 / stated", "tokens", "minutes")
+    head = ("seed", "before", "after", "change", "stated", "Pass@1 / stated", "tokens", "CPU minutes")
     cells = []
     for seed, row in rows.items():
         right = {when: row["right"][when] for when in ("before", "after")}
@@ -87,11 +89,11 @@ def _quick(rows: Rows) -> Iterator[str]:
                 _with_interval(after_Q - before_Q, signed),
                 *(f"{_share(then)} → {_share(now)}" for then, now in zip(*stated)),
                 f"{row['tokens']:,}",
-                f"{row['wall_s'] / 60:.0f}" if row["wall_s"] else "",
+                f"{row['cpu_s'] / 60:.0f}" if row["cpu_s"] else "",
             ]
         )
     changes = [row["after"]["pass@1"] - row["before"]["pass@1"] for row in rows.values()]
-    yield from ("", "### In 45 minutes", "", *table(head, cells))
+    yield from ("", f"*{arm}*", "", *table(head, cells))
     yield from ("", f"Change over seeds: {change(changes)}.")
 
 
