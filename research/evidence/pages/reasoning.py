@@ -74,7 +74,16 @@ def _cells(
 
 def _quick(arm: str, rows: Rows) -> Iterator[str]:
     """A table with a row for each seed, whose intervals are over its held-out problems."""
-    head = ("seed", "before", "after", "change", "stated", "Pass@1 / stated", "tokens", "CPU minutes")
+    head = (
+        "seed",
+        "before",
+        "after",
+        "change",
+        "stated",
+        "Pass@1 / stated",
+        "tokens",
+        "CPU minutes",
+    )
     cells = []
     for seed, row in rows.items():
         right = {when: row["right"][when] for when in ("before", "after")}
