@@ -1,4 +1,4 @@
-"""A finished run of ``solo`` with GSPO again, by TRL's GRPOTrainer: the same weights, problems in
+"""A run of ``solo`` with GSPO again, by TRL's GRPOTrainer: the same weights, problems in
 the same order, prompt, reward, adapter, lengths, rate and number of steps.
 
     pip install -e ".[test]"
@@ -23,10 +23,12 @@ from datasets import Dataset
 from peft import LoraConfig
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 
-from coterie.agents.models.gguf import converted, gguf_file
+from coterie.agents.models.locate import local_folder
 from coterie.agents.models.lora import resolve_targets
+from coterie.agents.models.rendering import render
+from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.graders import build_scorer
-from coterie.algorithms import get
+from coterie.algorithms.dynamic_sampling import overlong_penalty
 from coterie.datatypes import Problem
 from coterie.evaluation.compare.inherited_settings import run_settings
 from coterie.problems.prepare import prepare
@@ -42,21 +44,30 @@ class Rewards:
 
     def __init__(self, settings: TrainSettings, problems: Sequence[Problem]) -> None:
         self._scorer, _ = build_scorer(settings.scoring)
-        self._problems = problems
+        self._problems, self._algorithm = problems, settings.algo
         self.tokens, self.right, self.stated = 0, [], []
 
     def __call__(
         self, completions: Any, completion_ids: Any, index: list[int], **_: object
     ) -> list[float]:
-        texts = [completion[0]["content"] for completion in completions]
         verdicts = [
             self._scorer.check(text, self._problems[place])
-            for text, place in zip(texts, index, strict=True)
+            for text, place in zip(completions, index, strict=True)
         ]
         self.tokens += sum(map(len, completion_ids))
         self.right += [float(verdict.correct) for verdict in verdicts]
         self.stated += [verdict.answer is not None for verdict in verdicts]
-        return [float(verdict.credit) for verdict in verdicts]
+        return [
+            float(verdict.credit) + self._penalty(len(ids))
+            for verdict, ids in zip(verdicts, completion_ids, strict=True)
+        ]
+
+    def _penalty(self, tokens: int) -> float:
+        algorithm = self._algorithm
+        if not algorithm.overlong_limit:
+            return 0.0
+        limit, buffer = algorithm.overlong_limit, algorithm.overlong_buffer
+        return algorithm.overlong_factor * overlong_penalty(tokens, limit=limit, buffer=buffer)
 
 
 class Log(TrainerCallback):
@@ -107,18 +118,17 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
     from trl.trainer.grpo_trainer import GRPOTrainer
 
     agent, learner, rollout = settings.agents[ROLE], settings.learner, settings.rollout
-    surrogate = get("gspo").surrogate
+    surrogate = settings.algo.surrogate
     env = settings.make_env()
     group = int(env.metadata["replicas"])
     env.close()
     stream = prepare(settings.problems, settings.run.seed).train
     problems = stream.take(steps * rollout.problems_per_step)
-    prompts = [
-        [{"role": "user", "content": settings.env.prompt.replace("{question}", one.question)}]
-        for one in problems
-    ]
-    file = gguf_file(agent.model)
-    folder = str(converted(file)) if file else agent.model
+    folder = str(local_folder(ModelSpec(agent.model)) or agent.model)
+    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+    prompts = [settings.env.prompt.replace("{question}", one.question) for one in problems]
+    if tokenizer.chat_template:
+        prompts = [str(one.text) for one in render(tokenizer, [[text] for text in prompts])]
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     rewards = Rewards(settings, problems)
     config = GRPOConfig(
@@ -158,7 +168,7 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
         reward_funcs=rewards,
         args=config,
         train_dataset=Dataset.from_dict({"prompt": prompts, "index": range(len(problems))}),
-        processing_class=AutoTokenizer.from_pretrained(folder, padding_side="left"),
+        processing_class=tokenizer,
         peft_config=LoraConfig(
             r=agent.lora_rank,
             lora_alpha=agent.lora_alpha,
