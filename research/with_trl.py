@@ -49,7 +49,7 @@ class Rewards:
 
     def __call__(
         self, completions: Any, completion_ids: Any, index: list[int], **_: object
-    ) -> list[float]:
+    ) -> list[float | None]:
         verdicts = [
             self._scorer.check(text, self._problems[place])
             for text, place in zip(completions, index, strict=True)
@@ -118,7 +118,7 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
     from trl.trainer.grpo_trainer import GRPOTrainer
 
     agent, learner, rollout = settings.agents[ROLE], settings.learner, settings.rollout
-    surrogate = settings.algo.surrogate
+    surrogate: Any = settings.algo.surrogate
     env = settings.make_env()
     group = int(env.metadata["replicas"])
     env.close()
