@@ -30,7 +30,7 @@ def first_reasoning_model() -> Picture:
     five steps."""
     file = DOCS / "evidence/models-that-reason.jsonl"
     stored = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    runs = [run for run in stored if run["arm"] == "quick"]
+    runs = [run for run in stored if run["arm"] == "quick-short"]
     points = [[run[when]["pass@1"] for when in ("before", "after")] for run in runs]
     curves = [run["curve"]["measured/solver/correct"] for run in runs]
     last = min(run["steps"] for run in runs)
