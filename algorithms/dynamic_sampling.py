@@ -35,6 +35,15 @@ def overlong_penalty(tokens: int, *, limit: int, buffer: int) -> float:
     return -min(max(tokens - (limit - buffer), 0) / buffer, 1.0)
 
 
+def overlong_term(tokens: int, algorithm: Algorithm) -> float:
+    """The reward of an answer's length in sampled ``tokens``; 0 if ``algorithm`` has no limit."""
+    if algorithm.overlong_limit == 0:
+        return 0.0
+    return algorithm.overlong_factor * overlong_penalty(
+        tokens, limit=algorithm.overlong_limit, buffer=algorithm.overlong_buffer
+    )
+
+
 def with_overlong_penalty(
     trajectories: Sequence[Trajectory], algorithm: Algorithm
 ) -> list[Trajectory]:
@@ -44,10 +53,6 @@ def with_overlong_penalty(
     """
     if algorithm.overlong_limit == 0:
         return list(trajectories)
-    out = []
-    for t in trajectories:
-        value = algorithm.overlong_factor * overlong_penalty(
-            int(t.mask.sum()), limit=algorithm.overlong_limit, buffer=algorithm.overlong_buffer
-        )
-        out.append(t.with_term("overlong", value))
-    return out
+    return [
+        t.with_term("overlong", overlong_term(int(t.mask.sum()), algorithm)) for t in trajectories
+    ]

@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.lora import resolve_targets
 from coterie.agents.models.rendering import render
-from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.graders import build_scorer
-from coterie.algorithms.dynamic_sampling import overlong_penalty
-from coterie.datatypes import Problem
+from coterie.agents.team.model_specs import model_spec
+from coterie.algorithms import ALGORITHMS
+from coterie.algorithms.dynamic_sampling import overlong_term
+from coterie.datatypes import Problem, UserError
 from coterie.evaluation.compare.inherited_settings import run_settings
 from coterie.problems.prepare import prepare
+from coterie.training.config.model_defaults import answers_of_step
 from coterie.training.config.train_settings import TrainSettings
 
 ROLE = "solver"
@@ -40,11 +43,11 @@ ROLE = "solver"
 class Rewards:
     """Grade completions as the run did, and keep what a step sampled."""
 
-    __name__ = "correct"
+    __name__ = "right_and_short"
 
     def __init__(self, settings: TrainSettings, problems: Sequence[Problem]) -> None:
         self._scorer, _ = build_scorer(settings.scoring)
-        self._problems, self._algorithm = problems, settings.algo
+        self._problems, self._algorithm = problems, settings.algorithms.of(ROLE)
         self.tokens, self.right, self.stated = 0, [], []
 
     def __call__(
@@ -58,16 +61,9 @@ class Rewards:
         self.right += [float(verdict.correct) for verdict in verdicts]
         self.stated += [verdict.answer is not None for verdict in verdicts]
         return [
-            float(verdict.credit) + self._penalty(len(ids))
+            float(verdict.credit) + overlong_term(len(ids), self._algorithm)
             for verdict, ids in zip(verdicts, completion_ids, strict=True)
         ]
-
-    def _penalty(self, tokens: int) -> float:
-        algorithm = self._algorithm
-        if not algorithm.overlong_limit:
-            return 0.0
-        limit, buffer = algorithm.overlong_limit, algorithm.overlong_buffer
-        return algorithm.overlong_factor * overlong_penalty(tokens, limit=limit, buffer=buffer)
 
 
 class Log(TrainerCallback):
@@ -76,10 +72,10 @@ class Log(TrainerCallback):
     def __init__(self, rewards: Rewards, path: Path) -> None:
         self._rewards, self._path = rewards, path
 
-    def on_train_begin(self, *_: Any, **__: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         self._clock, self._used = time.perf_counter(), time.process_time()
 
-    def on_step_end(self, _: Any, state: Any, *__: Any, **___: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         seen = self._rewards
         line = {
             "step": state.global_step,
@@ -102,9 +98,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True, help="a new folder")
     chosen = parser.parse_args(argv)
-    settings = run_settings(chosen.run)
+    try:
+        settings = run_settings(chosen.run)
+    except UserError as error:
+        parser.error(str(error))
     if settings is None:
         parser.error(f"{chosen.run} is no run")
+    if reason := next((why for applies, why in unmet(settings) if applies), ""):
+        parser.error(f"{chosen.run}: {reason}")
+    if chosen.out.exists():
+        parser.error(f"{chosen.out} exists already: name a new folder")
     torch.set_num_threads(chosen.threads)
     warnings.simplefilter("ignore")
     chosen.out.mkdir(parents=True)
@@ -112,19 +115,49 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def unmet(settings: TrainSettings) -> list[tuple[bool, str]]:
+    """What a run may not have, since TRL has no such setting or this file does not pass it on."""
+    if settings.choice.env != "solo":
+        return [(True, f"its environment is {settings.choice.env}; only solo has one role")]
+    agent, learner = settings.agents[ROLE], settings.learner_of(ROLE)
+    algorithm = settings.algorithms.of(ROLE)
+    gspo = replace(
+        ALGORITHMS["gspo"],
+        overlong_limit=algorithm.overlong_limit,
+        overlong_buffer=algorithm.overlong_buffer,
+        overlong_factor=algorithm.overlong_factor,
+    )
+    lora = model_spec(agent).lora
+    return [
+        (algorithm != gspo, "only gspo is repeated, with or without a penalty on length"),
+        (lora is None or lora.adapter is not None, "only a new LoRA adapter is repeated"),
+        (
+            agent.temperature is not None or agent.top_p is not None,
+            "its role has a temperature or top-p of its own",
+        ),
+        (bool(agent.system), "its role has a system message"),
+        (bool(settings.warmup.steps), "it has a warm-up by imitation"),
+        (
+            learner.schedule != "constant" or learner.warmup > 0,
+            "its learning rate is not constant",
+        ),
+        (learner.optimizer_steps > 1, "it has several updates a step"),
+        (settings.problems.order != "shuffled", "it orders its problems by what it measured"),
+    ]
+
+
 def train(settings: TrainSettings, steps: int, out: Path) -> None:
     """Train with TRL; write ``out/steps.jsonl`` and ``out/adapter``."""
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
 
-    agent, learner, rollout = settings.agents[ROLE], settings.learner, settings.rollout
-    surrogate: Any = settings.algo.surrogate
-    env = settings.make_env()
-    group = int(env.metadata["replicas"])
-    env.close()
+    agent, learner, rollout = settings.agents[ROLE], settings.learner_of(ROLE), settings.rollout
+    surrogate: Any = settings.algorithms.of(ROLE).surrogate
+    group = answers_of_step(settings) // rollout.problems_per_step
     stream = prepare(settings.problems, settings.run.seed).train
     problems = stream.take(steps * rollout.problems_per_step)
-    folder = str(local_folder(ModelSpec(agent.model)) or agent.model)
+    spec = model_spec(agent)
+    folder = str(local_folder(spec) or agent.model)
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
     prompts = [settings.env.prompt.replace("{question}", one.question) for one in problems]
     if tokenizer.chat_template:
@@ -154,9 +187,9 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
         epsilon=surrogate.low,
         epsilon_high=surrogate.high,
         beta=0.0,
-        temperature=1.0,
-        top_p=1.0,
-        top_k=0,
+        temperature=rollout.temperature,
+        top_p=rollout.top_p,
+        top_k=rollout.top_k,
         repetition_penalty=1.0,
         logging_strategy="no",
         save_strategy="no",

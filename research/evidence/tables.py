@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from coterie.evaluation.compare.pictures import drawing
-from coterie.evaluation.metrics.intervals import bootstrap, t_interval
+from coterie.evaluation.metrics.intervals import Resampled, mean_intervals, t_interval
 from coterie.evaluation.table import without_zero
 from evidence.measures import ROLES
 from evidence.studies import RESULTS, Row
@@ -102,9 +103,15 @@ def over_problems(ours: Rows, theirs: Rows, role: str) -> str:
         return ""
     right = [np.concatenate([_per_problem(row[s], role) for s in seeds]) for row in (ours, theirs)]
     gap_Q = right[0] - right[1]
-    over = bootstrap(gap_Q[:, None], lambda mean: mean[..., 0], resamples=2000)
+    over = mean_over_problems(gap_Q)
     by_seed = change(differences(ours, theirs, role))
     return f"{by_seed}; ({signed(over.low)}, {signed(over.high)})"
+
+
+def mean_over_problems(values_Q: npt.ArrayLike) -> Resampled:
+    """The mean of a value for each problem, with its 95 % interval over the problems."""
+    (over,) = mean_intervals(np.reshape(values_Q, (-1, 1)), resamples=2000)
+    return over
 
 
 def _per_problem(row: Row, role: str) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A run again by TRL: train.py evaluates its adapter on the same problems."""
+"""A run again by TRL: its rewards by hand, what it refuses, and an adapter that train.py reads."""
 
 import json
 import subprocess
@@ -9,7 +9,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+import with_trl
 from coterie import train
+from coterie.cli.command_line import parse
+from coterie.datatypes import Problem
+from coterie.training.config.train_settings import TrainSettings
 from evidence.studies import ROOT
 
 TINY = (
@@ -18,6 +22,58 @@ TINY = (
     *("--rollout.problems-per-step", "2", "--steps", "2"),
     *("--algo.overlong-limit", "48", "--algo.overlong-buffer", "40", "--threads", "1"),
 )
+
+
+PENALTY = (
+    *("--algo.overlong-limit", "48", "--algo.overlong-buffer", "40"),
+    *("--algo.overlong-factor", "0.5"),
+)
+
+
+def settings(*flags: str) -> TrainSettings:
+    words = [*TINY[:12], *flags]
+    values = dict(zip(words[::2], words[1::2]))  # later flags replace those of TINY
+    return parse([word for pair in values.items() for word in pair])
+
+
+def test_rewards_by_hand() -> None:
+    problem = Problem(id="sum", question="1 + 1", gold="2")
+    rewards = with_trl.Rewards(settings(*PENALTY), [problem])
+    texts = [r"\boxed{2}", r"\boxed{3}", "none"]
+    lengths = [28, 8, 48]
+    # Half-way into the buffer of 40 tokens before 48 the penalty is half of .5.
+    assert rewards(texts, [[0] * length for length in lengths], [0, 0, 0]) == [0.75, 0.0, -0.5]
+    assert rewards.tokens == 84
+    assert rewards.right == [1.0, 0.0, 0.0]
+    assert rewards.stated == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (("--algo.ddof", "0"), "only gspo"),
+        (("--agents.solver.tuning", "full"), "new LoRA adapter"),
+        (("--agents.solver.temperature", "0.5"), "temperature"),
+        (("--agents.solver.system", "Be brief."), "system message"),
+        (("--warmup.steps", "2"), "warm-up by imitation"),
+        (("--learner.schedule", "cosine"), "not constant"),
+        (("--learner.warmup", "2"), "not constant"),
+        (("--learner.epochs", "2"), "several updates"),
+        (("--problems.order", "adaptive"), "orders its problems"),
+    ],
+)
+def test_what_is_refused(flags: tuple[str, ...], reason: str) -> None:
+    whys = [why for applies, why in with_trl.unmet(settings(*flags)) if applies]
+    assert len(whys) == 1
+    assert reason in whys[0]
+    assert not any(applies for applies, _ in with_trl.unmet(settings(*PENALTY)))
+
+
+def test_a_folder_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        with_trl.main([str(tmp_path), "--out", str(tmp_path / "new")])
+    assert ended.value.code == 2
+    assert "is no run" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -4,11 +4,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from coterie.evaluation.metrics.intervals import bootstrap
 from coterie.evaluation.table import without_zero
 from evidence.measures import SAMPLES
 from evidence.studies import Row, studies
-from evidence.tables import Rows, change, cpu, each, plus_minus, select, signed, table
+from evidence.tables import (
+    Rows,
+    change,
+    cpu,
+    each,
+    mean_over_problems,
+    plus_minus,
+    select,
+    signed,
+    table,
+)
 
 _CONSULTED = ("avg@n/alone", "avg@n/assisted", "consult_rate")
 _TAUGHT = ("pass@1/alice", "pass@1/bob", "pass@2/alice", "pass@2/bob", "team_pass@2")
@@ -22,6 +31,17 @@ _PARTS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "pair": ("Pairs, before training", "", ("pass@1/alice", "pass@1/bob", "team_pass@1")),
 }
 """First word of an arm -> title, the arm that the others are compared with, figures."""
+_QUICK = (
+    "seed",
+    "before",
+    "after",
+    "change",
+    "stated",
+    "Pass@1 / stated",
+    "tokens",
+    "CPU minutes",
+)
+_WHEN = ("before", "after")
 _CASCADE = ("accuracy", "ece", "auroc", "deferred", "random_gain", "saving", "loss")
 
 
@@ -74,40 +94,30 @@ def _cells(
 
 def _quick(arm: str, rows: Rows) -> Iterator[str]:
     """A table with a row for each seed, whose intervals are over its held-out problems."""
-    head = (
-        "seed",
-        "before",
-        "after",
-        "change",
-        "stated",
-        "Pass@1 / stated",
-        "tokens",
-        "CPU minutes",
-    )
     cells = []
     for seed, row in rows.items():
-        right = {when: row["right"][when] for when in ("before", "after")}
-        before_Q, after_Q = (np.array([*map(int, digits)]) / SAMPLES for digits in right.values())
-        stated = [
-            (row[when]["stated"], row[when]["pass@1"] / row[when]["stated"]) for when in right
-        ]
+        before_Q, after_Q = (np.array([*map(int, row["right"][when])]) / SAMPLES for when in _WHEN)
+        stated = [row[when]["stated"] for when in _WHEN]
+        among = [row[when]["pass@1"] / row[when]["stated"] for when in _WHEN]
         cells.append(
             [
                 str(seed),
-                *(_with_interval(values_Q, _share) for values_Q in (before_Q, after_Q)),
+                _with_interval(before_Q, _share),
+                _with_interval(after_Q, _share),
                 _with_interval(after_Q - before_Q, signed),
-                *(f"{_share(then)} → {_share(now)}" for then, now in zip(*stated)),
+                " → ".join(map(_share, stated)),
+                " → ".join(map(_share, among)),
                 f"{row['tokens']:,}",
                 f"{row['cpu_s'] / 60:.0f}" if row["cpu_s"] else "",
             ]
         )
     changes = [row["after"]["pass@1"] - row["before"]["pass@1"] for row in rows.values()]
-    yield from ("", f"*{arm}*", "", *table(head, cells))
+    yield from ("", f"*{arm}*", "", *table(_QUICK, cells))
     yield from ("", f"Change over seeds: {change(changes)}.")
 
 
 def _with_interval(values_Q: np.ndarray, shown: Callable[[float], str]) -> str:
-    over = bootstrap(values_Q[:, None], lambda mean: mean[..., 0], resamples=2000)
+    over = mean_over_problems(values_Q)
     return f"{shown(over.value)} ({shown(over.low)}, {shown(over.high)})"
 
 
@@ -123,8 +133,7 @@ def _over_problems(ours: Rows, theirs: Rows, seeds: Sequence[int]) -> str:
         [int(digit) for seed in seeds for digit in rows[seed]["right"]["after"]]
         for rows in (ours, theirs)
     ]
-    gap_Q = (np.array(right[0]) - np.array(right[1])) / SAMPLES
-    over = bootstrap(gap_Q[:, None], lambda mean: mean[..., 0], resamples=2000)
+    over = mean_over_problems((np.array(right[0]) - np.array(right[1])) / SAMPLES)
     return f"; ({signed(over.low)}, {signed(over.high)})"
 
 
