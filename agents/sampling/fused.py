@@ -10,7 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie.agents.sampling.contexts import contexts
-from coterie.agents.sampling.weights import FusedWeights, Int8Matrix, LayerWeights, Matrix
+from coterie.agents.sampling.weights import (
+    FusedWeights,
+    Int8Matrix,
+    LayerWeights,
+    Matrix,
+    PackedMatrix,
+)
 
 # P distinct prompts, B rows, T cached positions, D model width, H query heads, J key-value heads,
 # G = H / J, E head width, R rotary width, V vocabulary
@@ -134,5 +140,7 @@ def _affine(x: Tensor, weight: Matrix, bias: Tensor | None, residual: Tensor | N
         y = weight.multiply(x)
         y = y if residual is None else y.add_(residual)
         return y if bias is None else y.add_(bias)
+    if isinstance(weight, PackedMatrix):
+        return weight.multiply(x, bias, residual)
     y = torch.mm(x, weight) if residual is None else torch.addmm(residual, x, weight)
     return y if bias is None else y + bias

@@ -31,14 +31,57 @@ class Int8Matrix:
             y_NO.addmm_(x_NI @ down_IR, up_RO)
         return y_NO
 
+    def __len__(self) -> int:
+        """The number of outputs."""
+        return len(self.scale_O)
+
     def __getitem__(self, order: Tensor) -> "Int8Matrix":
         """Return the matrix with its outputs in this order."""
         adapter = self.adapter and (self.adapter[0], self.adapter[1][:, order].contiguous())
         return Int8Matrix(self.codes_OI[order], self.scale_O[order], adapter)
 
 
-Matrix = Tensor | Int8Matrix
+@dataclass
+class PackedMatrix:
+    """Weights in the blocks in which oneDNN multiplies. It packs plain weights anew for each
+    product, which takes longer than the product if there are few rows."""
+
+    blocks: Tensor
+
+    def multiply(self, x_NI: Tensor, bias_O: Tensor | None, residual_NO: Tensor | None) -> Tensor:
+        """Return the product (N, O) with what is added, rounded once."""
+        product: Any = torch.ops.mkldnn._linear_pointwise
+        if residual_NO is None:
+            return product(x_NI, self.blocks, bias_O, "none", [], "")
+        return product.binary(x_NI, residual_NO, self.blocks, bias_O, "add")
+
+
+Matrix = Tensor | Int8Matrix | PackedMatrix
 """A tensor is (in, out): rows of activations multiply from the left."""
+
+_PACKED_FROM = 1 << 18
+"""Number of weights from which a matrix is packed; calls for smaller ones take longer than what
+they save."""
+
+
+def matrix(weight_OI: Tensor | Int8Matrix) -> Matrix:
+    """Return weights in the form in which this device multiplies few rows fastest."""
+    if isinstance(weight_OI, Int8Matrix):
+        return weight_OI
+    if packs(weight_OI):
+        return PackedMatrix(torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous()))
+    return weight_OI.t().contiguous()
+
+
+def packs(weight_OI: Tensor) -> bool:
+    """Whether weights are packed: on a CPU for which torch has such products, if they are many."""
+    small = weight_OI.numel() < _PACKED_FROM
+    if small or weight_OI.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return False
+    if weight_OI.dtype == torch.bfloat16:
+        return torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    vectors = torch.backends.cpu.get_cpu_capability().startswith("AVX")
+    return vectors and weight_OI.dtype == torch.float32
 
 
 @dataclass
@@ -80,7 +123,9 @@ class FusedWeights:
         if isinstance(model.lm_head, Int8Linear):
             self.head = Int8Matrix(model.lm_head.weight, model.lm_head.scale_O)
         else:
-            self.head = model.lm_head.weight.detach().to(dtype).t()
+            head_VD = model.lm_head.weight.detach().to(dtype)
+            # A plain one shares the model's memory.
+            self.head = matrix(head_VD) if packs(head_VD) else head_VD.t()
         bias = model.lm_head.bias
         self.head_bias = None if bias is None else bias.detach().to(dtype)
         self.act = model.model.layers[0].mlp
@@ -117,8 +162,7 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
     out, out_bias = _dense([attention.o_proj], adapter, dtype)
     down, down_bias = _dense([mlp.down_proj], adapter, dtype)
 
-    outputs = qkv.shape[1] if isinstance(qkv, Tensor) else len(qkv.scale_O)
-    order = _pair_order(config, outputs, layer.input_layernorm.weight.device)
+    order = _pair_order(config, len(qkv), layer.input_layernorm.weight.device)
     qk_norm = None
     if hasattr(attention, "q_norm"):
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
@@ -128,15 +172,15 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
         qk_norm = qk_norm.view(len(rows), attention.head_dim)
     return LayerWeights(
         input_norm_D=layer.input_layernorm.weight.detach().to(dtype, copy=True),
-        qkv=qkv[:, order].contiguous() if isinstance(qkv, Tensor) else qkv[order],
+        qkv=matrix(qkv[order]),
         qkv_bias=None if qkv_bias is None else qkv_bias[order],
         qk_norm=qk_norm,
-        out=out,
+        out=matrix(out),
         out_bias=out_bias,
         post_norm_D=layer.post_attention_layernorm.weight.detach().to(dtype, copy=True),
-        gate_up=gate_up,
+        gate_up=matrix(gate_up),
         gate_up_bias=gate_up_bias,
-        down=down,
+        down=matrix(down),
         down_bias=down_bias,
         window=window(config, attention),
     )
@@ -144,8 +188,8 @@ def layer_weights(layer: Any, config: Any, adapter: str | None, dtype: torch.dty
 
 def _dense(
     linears: list[Any], adapter: str | None, dtype: torch.dtype
-) -> tuple[Matrix, Tensor | None]:
-    """Concatenated weights (in, sum of out) and bias of several linear layers."""
+) -> tuple[Tensor | Int8Matrix, Tensor | None]:
+    """Concatenated weights (sum of out, in) and bias of several linear layers."""
     biases = [linear.bias for linear in linears]
     bias = None
     if any(b is not None for b in biases):
@@ -158,7 +202,7 @@ def _dense(
         if adapter is not None and adapter in getattr(linear, "lora_A", {}):
             weight = weight + linear.get_delta_weight(adapter).to(weight.dtype)
         weights.append(weight.detach().to(dtype))
-    return torch.cat(weights).t().contiguous(), bias
+    return torch.cat(weights), bias
 
 
 def _in_codes(linears: list[Any], adapter: str | None) -> Int8Matrix:

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from coterie.agents.models.loading import LoadedRole
 from coterie.agents.models.spec import LoraSpec
-from coterie.agents.sampling import Sampler, SamplingRequest
+from coterie.agents.sampling import Sampler, SamplingRequest, weights
 from coterie.datatypes import Completion, Sampling
 
 NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma2"]
@@ -57,6 +57,32 @@ def test_logprobs_before_and_after_an_update(load_role, shake, name: str, lora) 
     assert worst_gap(role, sampler, rows) < 1e-3
     # The update is large enough that stale weights would have failed.
     assert np.abs(reference(role, rows[9], before) - before.logprobs).max() > 1e-2
+
+
+@pytest.mark.parametrize("name", ["qwen3", "qwen2", "phi3"])
+def test_logprobs_with_packed_weights(load_role, shake, monkeypatch, name: str) -> None:
+    monkeypatch.setattr(weights, "_PACKED_FROM", 1)
+    role = load_role(name, lora=LoraSpec(rank=4))
+    shake(role.handle, size=0.2, only="lora_B")
+    assert worst_gap(role, Sampler(role.handle, role.codec.decode, ()), ragged_rows()) < 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_packed_product_is_rounded_once(monkeypatch, dtype: torch.dtype) -> None:
+    monkeypatch.setattr(weights, "_PACKED_FROM", 1)
+    random = torch.Generator().manual_seed(0)
+    shapes = (48, 96), (5, 96), (48,), (5, 48)
+    weight, x, bias, residual = (torch.randn(s, generator=random).to(dtype) for s in shapes)
+    packed = weights.matrix(weight)
+    if not weights.packs(weight):
+        assert torch.equal(packed, weight.t())
+        pytest.skip(f"no packed products in {dtype} here")
+    plain = x.double() @ weight.double().t()
+    for added in ((None, None), (bias, None), (None, residual), (bias, residual)):
+        exact = plain + sum(part.double() for part in added if part is not None)
+        error = (packed.multiply(x, *added).double() - exact).abs()
+        # Half a unit in the last place, and what float32 rounds in a sum of 96 products.
+        assert (error <= exact.abs() * torch.finfo(dtype).eps / 2 + 1e-5).all()
 
 
 @pytest.mark.parametrize("name", ["qwen3", "phi3"])
