@@ -132,7 +132,7 @@ def score(
     given = (hidden_NH, target_N, *(reader.columns if reader else ()))
     size = at_once(head, hidden_NH, logits_at_once)
     if not head_learns and not entropy_gradient and reader is None and hidden_NH.requires_grad:
-        return ScoredPositions(*_FrozenHead.apply(hidden_NH, target_N, chunk, size))
+        return ScoredPositions(*_FrozenHead.apply(hidden_NH, target_N, head, temperature, size))
     if len(target_N) <= size:
         return ScoredPositions(*chunk(*given))
     parts = [
@@ -143,7 +143,7 @@ def score(
 
 
 class _FrozenHead(torch.autograd.Function):
-    """Log-probabilities and entropies of ``chunk``, with the gradient computed in the forward pass.
+    """Log-probabilities and entropies, with the gradient computed in the forward pass.
 
     A log-probability depends only on the hidden state of its own position. The backward pass
     multiplies that gradient by the incoming one and needs no logits.
@@ -151,19 +151,16 @@ class _FrozenHead(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        hidden_NH: Tensor,
-        target_N: Tensor,
-        chunk: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
-        size: int,
+        ctx: Any, hidden_NH: Tensor, target_N: Tensor, head: Head, temperature: float, size: int
     ) -> tuple[Tensor, Tensor]:
         logp, entropy, slope = [], [], []
         for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
             with torch.enable_grad():
                 own_CH = hidden_CH.detach().requires_grad_()
-                logp_C, entropy_C = chunk(own_CH, target_C)
-                slope += torch.autograd.grad(logp_C.sum(), own_CH)
-            logp.append(logp_C.detach())
+                logits_CV = head(own_CH)
+            logp_C, entropy_C, slope_CV = _with_slope(logits_CV.detach(), target_C, temperature)
+            slope += torch.autograd.grad(logits_CV, own_CH, slope_CV)
+            logp.append(logp_C)
             entropy.append(entropy_C)
         ctx.save_for_backward(torch.cat(slope))
         entropy_N = torch.cat(entropy)
@@ -171,9 +168,30 @@ class _FrozenHead(torch.autograd.Function):
         return torch.cat(logp), entropy_N
 
     @staticmethod
-    def backward(ctx: Any, grad_N: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad_N: Tensor, _: Tensor) -> tuple[Tensor, None, None, None, None]:  # type: ignore[override]
         (slope_NH,) = ctx.saved_tensors
-        return (grad_N[:, None] * slope_NH).to(slope_NH.dtype), None, None, None
+        return (grad_N[:, None] * slope_NH).to(slope_NH.dtype), None, None, None, None
+
+
+def _with_slope(
+    logits_CV: Tensor, target_C: Tensor, temperature: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the log-probabilities of ``target_C``, the entropies, and the gradient of the former:
+    d log p_t / d logit_v = (1[v = t] - p_v) / temperature.
+
+    It reads the logits fewer times than autograd would.
+    """
+    target_C1 = target_C[:, None]
+    logp_CV = _tempered(logits_CV, temperature).log_softmax(-1)
+    logp_C1 = logp_CV.gather(-1, target_C1)
+    p_CV = logp_CV.exp()
+    # As in _entropy.
+    finite_CV = logp_CV.clamp_(min=torch.finfo(torch.float32).min)
+    entropy_C = -torch.linalg.vecdot(p_CV, finite_CV)
+    slope_CV = p_CV.neg_().scatter_add_(-1, target_C1, torch.ones_like(logp_C1))
+    if temperature != 1:
+        slope_CV.div_(temperature)
+    return logp_C1[:, 0], entropy_C, slope_CV.to(logits_CV.dtype)
 
 
 @torch.no_grad()

@@ -92,6 +92,17 @@ def test_impossible_tokens_have_no_entropy():
     torch.testing.assert_close(entropy, torch.tensor([np.log(2)], dtype=torch.float32))
     (logp + entropy).sum().backward()
     assert hidden.grad.isfinite().all()
+    again = torch.zeros(1, 2, requires_grad=True)
+    frozen = score(
+        again,
+        torch.tensor([0]),
+        lambda h: h.sum(-1, keepdim=True) + bias,
+        temperature=1.0,
+        head_learns=False,
+    )
+    torch.testing.assert_close(frozen.entropy_N, entropy.detach())
+    frozen.logp_N.sum().backward()
+    assert again.grad.isfinite().all()
 
 
 def test_no_scored_positions():
