@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from coterie import envs
+from coterie.agents.models.instructions import fit_instructions
 from coterie.agents.team.graders import build_scorer, check_graders
-from coterie.agents.team.model_specs import check_engines, check_models, check_tool_templates
+from coterie.agents.team.model_specs import (
+    check_engines,
+    check_models,
+    check_tool_templates,
+    local_models,
+    model_spec,
+)
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import check_teachers
 from coterie.algorithms.custom import try_custom_parts
@@ -108,6 +115,8 @@ def check_together(settings: TrainSettings) -> None:
     if elsewhere:  # whose devices are not this process's
         agents = {role: replace(agent, device="auto") for role, agent in agents.items()}
     check_models(agents)
+    # Before the checks below, which compute.
+    fit_instructions(map(model_spec, local_models(settings.players).values()))
     check_tools(settings.agents, settings.choice, settings.env)
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
     check_teachers(agents, algorithms)

@@ -93,3 +93,27 @@ def test_a_run_of_tiny_models_computes_with_them(python, tmp_path, user, torchs)
     python("-c", PROGRAM, *small, "--run-dir", tmp_path / "run", **user)
     kept = json.loads((tmp_path / "run" / "environment.json").read_text())["instructions"]
     assert kept == {"torch": torchs, **instructions.COMMON, **user}
+
+
+CHECKED = """
+import sys
+from coterie.cli.commands import run_command
+from coterie.cli.command_line import parse
+from coterie.training.config.preflight import preflight
+
+def checked() -> int:
+    preflight(parse(sys.argv[1:]))
+    import torch
+    print(torch.backends.cpu.get_cpu_capability())
+    return 0
+
+run_command(checked, program="test", interrupted="")
+"""
+
+
+@pytest.mark.slow
+def test_checks_of_a_real_model_leave_it_the_processors_instructions(python, random_model) -> None:
+    own = python("-c", "import torch; print(torch.backends.cpu.get_cpu_capability())")
+    flags = ("--env", "solo", "--agents.solver.model", random_model, "--problems.train", "chains")
+    checked = python("-c", CHECKED, *flags, "--agents.solver.tuning", "lora")
+    assert checked.stdout.splitlines()[-1] == own.stdout.strip()
