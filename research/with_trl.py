@@ -4,9 +4,9 @@ the same order, prompt, reward, adapter, lengths, rate and number of steps.
     pip install -e ".[test]"
     python research/with_trl.py RUN --out runs/trl
 
-TRL computes in float32. Its adapter goes to OUT/adapter, the figures of each step to
-OUT/steps.jsonl. ``python train.py --evaluate RUN --agents.solver.model OUT/adapter`` then answers
-the held-out problems of RUN.
+TRL computes in bfloat16 where train.py does on this processor, else in float32. Its adapter goes to
+OUT/adapter, the figures of each step to OUT/steps.jsonl. ``python train.py --evaluate RUN
+--agents.solver.model OUT/adapter`` then answers the held-out problems of RUN.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
 
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.lora import resolve_targets
+from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.rendering import render
 from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.model_specs import model_spec
@@ -162,12 +163,14 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
     prompts = [settings.env.prompt.replace("{question}", one.question) for one in problems]
     if tokenizer.chat_template:
         prompts = [str(one.text) for one in render(tokenizer, [[text] for text in prompts])]
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    narrow = number_format_of(spec, trained=True).name == "bfloat16"
+    dtype = torch.bfloat16 if narrow else torch.float32
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
     rewards = Rewards(settings, problems)
     config = GRPOConfig(
         output_dir=str(out),
         use_cpu=True,
-        bf16=False,
+        bf16=narrow,
         seed=settings.run.seed,
         shuffle_dataset=False,
         gradient_checkpointing=False,
