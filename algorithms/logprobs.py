@@ -186,8 +186,7 @@ def _with_slope(
     logp_C1 = logp_CV.gather(-1, target_C1)
     p_CV = logp_CV.exp()
     # As in _entropy.
-    finite_CV = logp_CV.clamp_(min=torch.finfo(torch.float32).min)
-    entropy_C = -torch.linalg.vecdot(p_CV, finite_CV)
+    entropy_C = -logp_CV.clamp_(min=torch.finfo(torch.float32).min).mul_(p_CV).sum(-1)
     slope_CV = p_CV.neg_().scatter_add_(-1, target_C1, torch.ones_like(logp_C1))
     if temperature != 1:
         slope_CV.div_(temperature)

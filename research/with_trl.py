@@ -4,13 +4,14 @@ the same order, prompt, reward, adapter, lengths, rate and number of steps.
     pip install -e ".[test]"
     python research/with_trl.py RUN --out runs/trl
 
-TRL computes in bfloat16 where train.py does on this processor, else in float32. Its adapter goes to
+TRL computes in bfloat16 if the processor has it, else in float32. Its adapter goes to
 OUT/adapter, the figures of each step to OUT/steps.jsonl. ``python train.py --evaluate RUN
 --agents.solver.model OUT/adapter`` then answers the held-out problems of RUN.
 """
 
 import argparse
 import json
+import os
 import sys
 import time
 import warnings
@@ -18,6 +19,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+# As train.py has it; before torch is imported.
+os.environ.setdefault("GOMP_SPINCOUNT", "4000")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
 from datasets import Dataset
@@ -32,7 +37,7 @@ from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.model_specs import model_spec
 from coterie.algorithms import ALGORITHMS
 from coterie.algorithms.dynamic_sampling import overlong_term
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem, UserError, refuse
 from coterie.evaluation.compare.inherited_settings import run_settings
 from coterie.problems.prepare import prepare
 from coterie.training.config.model_defaults import answers_of_step
@@ -101,12 +106,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     try:
         settings = run_settings(chosen.run)
+        if settings is None:
+            raise UserError("it is no run of train.py")
+        refuse_others(settings)
     except UserError as error:
-        parser.error(str(error))
-    if settings is None:
-        parser.error(f"{chosen.run} is no run")
-    if reason := next((why for applies, why in unmet(settings) if applies), ""):
-        parser.error(f"{chosen.run}: {reason}")
+        parser.error(f"{chosen.run}: {error}")
     if chosen.out.exists():
         parser.error(f"{chosen.out} exists already: name a new folder")
     torch.set_num_threads(chosen.threads)
@@ -116,35 +120,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def unmet(settings: TrainSettings) -> list[tuple[bool, str]]:
-    """What a run may not have, since TRL has no such setting or this file does not pass it on."""
+def refuse_others(settings: TrainSettings) -> None:
+    """Refuse runs with what TRL has no setting for, or what is not passed on to it.
+
+    Raises:
+        UserError: the settings have such a value.
+    """
     if settings.choice.env != "solo":
-        return [(True, f"its environment is {settings.choice.env}; only solo has one role")]
-    agent, learner = settings.agents[ROLE], settings.learner_of(ROLE)
-    algorithm = settings.algorithms.of(ROLE)
+        raise UserError(f"its environment is {settings.choice.env}, and only solo is repeated")
+    agent, learner, rollout = settings.agents[ROLE], settings.learner_of(ROLE), settings.rollout
+    algorithm, lora = settings.algorithms.of(ROLE), model_spec(agent).lora
     gspo = replace(
         ALGORITHMS["gspo"],
         overlong_limit=algorithm.overlong_limit,
         overlong_buffer=algorithm.overlong_buffer,
         overlong_factor=algorithm.overlong_factor,
     )
-    lora = model_spec(agent).lora
-    return [
+    refuse(
         (algorithm != gspo, "only gspo is repeated, with or without a penalty on length"),
         (lora is None or lora.adapter is not None, "only a new LoRA adapter is repeated"),
         (
             agent.temperature is not None or agent.top_p is not None,
             "its role has a temperature or top-p of its own",
         ),
+        (rollout.learner_temperature is not None, "its learner has a temperature of its own"),
         (bool(agent.system), "its role has a system message"),
+        (agent.chat == "plain", "its prompts leave out the chat template"),
+        (agent.dtype not in ("auto", "float32", "bfloat16"), f"it computes in {agent.dtype}"),
         (bool(settings.warmup.steps), "it has a warm-up by imitation"),
         (
             learner.schedule != "constant" or learner.warmup > 0,
             "its learning rate is not constant",
         ),
         (learner.optimizer_steps > 1, "it has several updates a step"),
+        (learner.moments != "float32", f"its moments are in {learner.moments}"),
         (settings.problems.order != "shuffled", "it orders its problems by what it measured"),
-    ]
+        (rollout.max_prompt_tokens is not None, "it leaves out problems with long prompts"),
+        (settings.run.tokens > 0, "it ends by tokens, not by steps"),
+    )
 
 
 def train(settings: TrainSettings, steps: int, out: Path) -> None:
@@ -159,18 +172,17 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
     problems = stream.take(steps * rollout.problems_per_step)
     spec = model_spec(agent)
     folder = str(local_folder(spec) or agent.model)
-    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+    tokenizer = AutoTokenizer.from_pretrained(folder, revision=spec.revision, padding_side="left")
     prompts = [settings.env.prompt.replace("{question}", one.question) for one in problems]
     if tokenizer.chat_template:
         prompts = [str(one.text) for one in render(tokenizer, [[text] for text in prompts])]
-    narrow = number_format_of(spec, trained=True).name == "bfloat16"
-    dtype = torch.bfloat16 if narrow else torch.float32
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
+    dtype = number_format_of(replace(spec, device="cpu"), trained=True).dtype
+    model = AutoModelForCausalLM.from_pretrained(folder, revision=spec.revision, dtype=dtype)
     rewards = Rewards(settings, problems)
     config = GRPOConfig(
         output_dir=str(out),
         use_cpu=True,
-        bf16=narrow,
+        bf16=dtype == torch.bfloat16,
         seed=settings.run.seed,
         shuffle_dataset=False,
         gradient_checkpointing=False,

@@ -10,13 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from coterie.agents.sampling.contexts import contexts
-from coterie.agents.sampling.weights import (
-    FusedWeights,
-    Int8Matrix,
-    LayerWeights,
-    Matrix,
-    PackedMatrix,
-)
+from coterie.agents.sampling.weights import FusedWeights, LayerWeights, Matrix
 
 # P distinct prompts, B rows, T cached positions, D model width, H query heads, J key-value heads,
 # G = H / J, E head width, R rotary width, V vocabulary
@@ -136,11 +130,7 @@ def _rms(x: Tensor, weight: Tensor | None, weights: FusedWeights) -> Tensor:
 
 def _affine(x: Tensor, weight: Matrix, bias: Tensor | None, residual: Tensor | None = None):
     """x W + b + residual."""
-    if isinstance(weight, Int8Matrix):
-        y = weight.multiply(x)
-        y = y if residual is None else y.add_(residual)
-        return y if bias is None else y.add_(bias)
-    if isinstance(weight, PackedMatrix):
+    if not isinstance(weight, Tensor):
         return weight.multiply(x, bias, residual)
     y = torch.mm(x, weight) if residual is None else torch.addmm(residual, x, weight)
     return y if bias is None else y + bias

@@ -23,12 +23,17 @@ class Int8Matrix:
     adapter: tuple[Tensor, Tensor] | None = None
     """(I, R) and (R, O), whose product is added to the weights; R: the ranks of all layers."""
 
-    def multiply(self, x_NI: Tensor) -> Tensor:
-        """Return the product (N, O)."""
+    def multiply(
+        self, x_NI: Tensor, bias_O: Tensor | None = None, residual_NO: Tensor | None = None
+    ) -> Tensor:
+        """Return the product (N, O) with what is added."""
         y_NO = multiply(x_NI, self.codes_OI, self.scale_O)
         if self.adapter is not None:
             down_IR, up_RO = self.adapter
             y_NO.addmm_(x_NI @ down_IR, up_RO)
+        for added in (residual_NO, bias_O):
+            if added is not None:
+                y_NO.add_(added)
         return y_NO
 
     def __len__(self) -> int:
@@ -43,12 +48,14 @@ class Int8Matrix:
 
 @dataclass
 class PackedMatrix:
-    """Weights in the blocks in which oneDNN multiplies. It packs plain weights anew for each
-    product, which takes longer than the product if there are few rows."""
+    """Weights in the blocks in which oneDNN multiplies. Plain weights are packed anew for each
+    product, and that takes longer than a product of few rows."""
 
     blocks: Tensor
 
-    def multiply(self, x_NI: Tensor, bias_O: Tensor | None, residual_NO: Tensor | None) -> Tensor:
+    def multiply(
+        self, x_NI: Tensor, bias_O: Tensor | None = None, residual_NO: Tensor | None = None
+    ) -> Tensor:
         """Return the product (N, O) with what is added, rounded once."""
         product: Any = torch.ops.mkldnn._linear_pointwise
         if residual_NO is None:
@@ -59,29 +66,22 @@ class PackedMatrix:
 Matrix = Tensor | Int8Matrix | PackedMatrix
 """A tensor is (in, out): rows of activations multiply from the left."""
 
-_PACKED_FROM = 1 << 18
-"""Number of weights from which a matrix is packed; calls for smaller ones take longer than what
-they save."""
-
 
 def matrix(weight_OI: Tensor | Int8Matrix) -> Matrix:
     """Return weights in the form in which this device multiplies few rows fastest."""
     if isinstance(weight_OI, Int8Matrix):
         return weight_OI
-    if packs(weight_OI):
+    if packs(weight_OI.dtype, weight_OI.device):
         return PackedMatrix(torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous()))
     return weight_OI.t().contiguous()
 
 
-def packs(weight_OI: Tensor) -> bool:
-    """Whether weights are packed: on a CPU for which torch has such products, if they are many."""
-    small = weight_OI.numel() < _PACKED_FROM
-    if small or weight_OI.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+def packs(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether weights are packed: in bfloat16, if the processor has products for it. In float32 a
+    single row would take longer than without."""
+    if dtype != torch.bfloat16 or device.type != "cpu" or not torch.backends.mkldnn.is_available():
         return False
-    if weight_OI.dtype == torch.bfloat16:
-        return torch.ops.mkldnn._is_mkldnn_bf16_supported()
-    vectors = torch.backends.cpu.get_cpu_capability().startswith("AVX")
-    return vectors and weight_OI.dtype == torch.float32
+    return torch.ops.mkldnn._is_mkldnn_bf16_supported()
 
 
 @dataclass
@@ -124,8 +124,9 @@ class FusedWeights:
             self.head = Int8Matrix(model.lm_head.weight, model.lm_head.scale_O)
         else:
             head_VD = model.lm_head.weight.detach().to(dtype)
+            packed = packs(dtype, head_VD.device)
             # A plain one shares the model's memory.
-            self.head = matrix(head_VD) if packs(head_VD) else head_VD.t()
+            self.head = matrix(head_VD) if packed else head_VD.t()
         bias = model.lm_head.bias
         self.head_bias = None if bias is None else bias.detach().to(dtype)
         self.act = model.model.layers[0].mlp

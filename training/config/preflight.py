@@ -99,12 +99,6 @@ def check_together(settings: TrainSettings) -> None:
     check_warmup(settings.warmup, settings.agents)
     check_readable(settings.choice, settings.env, settings.algo)
     algorithms = settings.algorithms
-    for at, algorithm in {
-        "--algo.": algorithms.usual,
-        **{algorithms.at(role): own for role, own in algorithms.by_role.items()},
-    }.items():
-        with named_below(at):
-            try_custom_parts(algorithm)
     check_environment(settings.choice, settings.env, run.group_by)
     load_host(run.engine).check(settings)
     for role, agent in settings.agents.items():
@@ -115,8 +109,6 @@ def check_together(settings: TrainSettings) -> None:
     if elsewhere:  # whose devices are not this process's
         agents = {role: replace(agent, device="auto") for role, agent in agents.items()}
     check_models(agents)
-    # Before the checks below, which compute.
-    fit_instructions(map(model_spec, local_models(settings.players).values()))
     check_tools(settings.agents, settings.choice, settings.env)
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
     check_teachers(agents, algorithms)
@@ -128,6 +120,14 @@ def check_together(settings: TrainSettings) -> None:
                 f"and {role} learns at {temperature:g}: say --rollout.learner-temperature 1, or "
                 "--engine local"
             )
+    # What follows computes: parts of a custom algorithm, and the memory that models need.
+    fit_instructions(map(model_spec, local_models(settings.players).values()))
+    for at, algorithm in {
+        "--algo.": algorithms.usual,
+        **{algorithms.at(role): own for role, own in algorithms.by_role.items()},
+    }.items():
+        with named_below(at):
+            try_custom_parts(algorithm)
     for path in CHECKS:
         load(path, "a check of settings")(settings)
     _check_folder(settings.choice.resume, run)

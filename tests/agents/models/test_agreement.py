@@ -59,9 +59,10 @@ def test_logprobs_before_and_after_an_update(load_role, shake, name: str, lora) 
     assert np.abs(reference(role, rows[9], before) - before.logprobs).max() > 1e-2
 
 
-@pytest.mark.parametrize("name", ["qwen3", "qwen2", "phi3"])
+@pytest.mark.parametrize("name", NAMES[:-1])
 def test_logprobs_with_packed_weights(load_role, shake, monkeypatch, name: str) -> None:
-    monkeypatch.setattr(weights, "_PACKED_FROM", 1)
+    # Products in bfloat16 are packed; in float32 the difference is small enough to test.
+    monkeypatch.setattr(weights, "packs", lambda dtype, device: True)
     role = load_role(name, lora=LoraSpec(rank=4))
     shake(role.handle, size=0.2, only="lora_B")
     assert worst_gap(role, Sampler(role.handle, role.codec.decode, ()), ragged_rows()) < 1e-3
@@ -69,14 +70,14 @@ def test_logprobs_with_packed_weights(load_role, shake, monkeypatch, name: str) 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_packed_product_is_rounded_once(monkeypatch, dtype: torch.dtype) -> None:
-    monkeypatch.setattr(weights, "_PACKED_FROM", 1)
+    if dtype == torch.bfloat16 and not weights.packs(dtype, torch.device("cpu")):
+        pytest.skip("no packed products in bfloat16 here")
+    monkeypatch.setattr(weights, "packs", lambda dtype, device: True)
     random = torch.Generator().manual_seed(0)
     shapes = (48, 96), (5, 96), (48,), (5, 48)
     weight, x, bias, residual = (torch.randn(s, generator=random).to(dtype) for s in shapes)
     packed = weights.matrix(weight)
-    assert isinstance(packed, weights.PackedMatrix) == weights.packs(weight)
-    if not isinstance(packed, weights.PackedMatrix):
-        pytest.skip(f"no packed products in {dtype} here")
+    assert isinstance(packed, weights.PackedMatrix)
     plain = x.double() @ weight.double().t()
     for added in ((None, None), (bias, None), (None, residual), (bias, residual)):
         exact = plain + sum(part.double() for part in added if part is not None)

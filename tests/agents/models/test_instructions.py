@@ -99,7 +99,10 @@ CHECKED = """
 import sys
 from coterie.cli.commands import run_command
 from coterie.cli.command_line import parse
+from coterie.extras.ops import checks
 from coterie.training.config.preflight import preflight
+
+checks._SMALL = 0  # so that the memory of this model is planned
 
 def checked() -> int:
     preflight(parse(sys.argv[1:]))
