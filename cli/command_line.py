@@ -28,9 +28,11 @@ from coterie.cli.help_text import show_help, wants_help
 from coterie.datatypes import UserError, unvalidated, user_path
 from coterie.envs import presets
 from coterie.training.config.model_defaults import (
+    as_flag,
     fitted,
     role_rates,
     sentence,
+    with_penalty_at_limit,
     with_short_evaluation,
 )
 from coterie.training.config.presets import lay_over, settings_of
@@ -91,14 +93,21 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     default = fitted(default, models)
     before_flags = with_preset_and_file(default)
     settings = _from_flags(before_flags, rest, has_length=bool(file and file.sets_length))
-    sets_rate = (
-        any(word.partition("=")[0] == "--learner.lr" for word in rest)
-        or bool(preset and "learner.lr" in settings_of(preset, algo))
-        or bool(file and "lr" in file.parts.get("learner", {}))
-    )
+
+    def is_set(name: str) -> bool:
+        """Whether a flag, the preset or the file sets ``name``."""
+        section, _, key = name.partition(".")
+        return (
+            any(word.partition("=")[0] == as_flag(name) for word in rest)
+            or bool(preset and name in settings_of(preset, algo))
+            or bool(file and key in file.parts.get(section, {}))
+        )
+
+    if not (is_set("algo.overlong_limit") or is_set("algo.overlong_buffer")):
+        settings = with_penalty_at_limit(settings)
     settings = with_role_learning(
         settings,
-        rates={} if sets_rate else role_rates(settings),
+        rates={} if is_set("learner.lr") else role_rates(settings),
         stored=file.role_learning() if file else {},
         flags=role_flags,
         named=partial(_named_algorithm, settings),

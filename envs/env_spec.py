@@ -46,6 +46,8 @@ class EnvSpec:
     larger: Mapping[str, Any] | None = None
     """Replaces ``defaults`` if a model of the team is not tiny (docs/models.md); None: ``defaults``
     suit models of every size."""
+    small: Mapping[str, Any] | None = None
+    """Added to ``larger`` if all models of the team have less than a billion weights."""
     suite: Mapping[str, Any] | None = None
     """How ``benchmark.py suite`` plays a policy in it: ``name``, ``problems``, ``role``, ``mode``
     and other keys of a suite file; None: it is no suite."""

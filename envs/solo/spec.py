@@ -21,4 +21,10 @@ SPEC = EnvSpec(
         "agents": {"solver": {"model": "tiny:alice"}},
     },
     larger={"env": {"prompt": SoloSettings().prompt, "max_new_tokens": 512}},
+    # research/2026-11-models-that-reason.md: without a penalty answers can grow until the limit cuts
+    # them.
+    small={
+        "rollout": {"problems_per_step": 4},
+        "algo": {"overlong_limit": 256, "overlong_buffer": 64, "overlong_factor": 0.5},
+    },
 )

@@ -71,7 +71,7 @@ def test_tiny_teams_keep_what_their_environment_says(env: str, tmp_path: Path) -
 @pytest.mark.parametrize("env", SHIPPED)
 def test_others_get_what_the_tables_say(env: str, weights: int, tmp_path: Path) -> None:
     run = run_of(env, header_of(tmp_path / "real", weights))
-    small = SMALL if weights < SMALL_BELOW else {}
+    small = {**SMALL, **flat(envs.spec(env).small or {})} if weights < SMALL_BELOW else {}
     table = {**EVERYWHERE, **flat(envs.spec(env).larger or {}), **small}
     table.pop("problems.held_out", None)  # follows from the run's length
     for name, value in table.items():
@@ -91,6 +91,28 @@ def test_one_larger_model_is_enough(real: str) -> None:
     assert run.env.prompt_style == "answer"
     frozen = parse(["--agents.bob.model", real, "--train-role", "alice"])
     assert frozen.env.prompt_style == "answer"
+
+
+def test_the_penalty_on_length_follows_the_limit(real: str, tmp_path: Path) -> None:
+    def penalty(*flags: str) -> tuple[int, int, float]:
+        algo = run_of("solo", real, *flags).algo
+        return algo.overlong_limit, algo.overlong_buffer, algo.overlong_factor
+
+    assert penalty() == (256, 64, 0.5)
+    assert penalty("--env.max-new-tokens", "400") == (400, 100, 0.5)
+    assert penalty("--env.max-new-tokens", "3") == (3, 1, 0.5)
+    longer = run_of("solo", real, "--env.max-new-tokens", "400")
+    assert "--algo.overlong-limit 400 --algo.overlong-buffer 100" in sentence(longer)
+    assert penalty("--env.max-new-tokens", "400", "--algo.overlong-limit", "300")[0] == 300
+    off = ("--algo.overlong-limit", "0", "--algo.overlong-buffer", "0")
+    assert penalty(*off)[:2] == (0, 0)
+    file = tmp_path / "run.toml"
+    file.write_text(
+        "[env]\nmax_new_tokens = 400\n[algo]\noverlong_limit = 99\noverlong_buffer = 20\n"
+    )
+    assert penalty("--config", str(file))[:2] == (99, 20)
+    large = run_of("solo", header_of(tmp_path / "large", 2_000_000_000))
+    assert large.algo.overlong_limit == 0
 
 
 def test_what_is_named_wins(real: str, tmp_path: Path) -> None:
@@ -247,6 +269,6 @@ def test_an_environment_of_others_keeps_what_it_names(
 
 
 def test_an_evaluation_behind_a_warm_up_takes_its_part(real: str) -> None:
-    # 20 steps of 8 problems with 8 answers; .1 * 2 * 20 * 64 = 256 answers in 2 or 3 evaluations.
-    assert run_of("solo", real, "--steps", "20").problems.held_out == 128
-    assert run_of("solo", real, "--steps", "20", "--warmup.steps", "5").problems.held_out == 85
+    # 40 steps of 4 problems with 8 answers; .1 * 2 * 40 * 32 = 256 answers in 2 or 3 evaluations.
+    assert run_of("solo", real, "--steps", "40").problems.held_out == 128
+    assert run_of("solo", real, "--steps", "40", "--warmup.steps", "5").problems.held_out == 85

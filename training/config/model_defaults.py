@@ -38,7 +38,7 @@ SMALL_BELOW = 1e9
 SMALL: Values = {"env.max_new_tokens": 256, "run.steps": 40}
 """For runs in which all models have fewer weights than :data:`SMALL_BELOW`: they take a laptop an
 hour. Answers of Qwen2.5-Coder 0.5B to word problems have 200 tokens, and 100 once it has learned to
-end them (measured here)."""
+end them (measured here). ``EnvSpec.small`` adds to them."""
 
 RATES: tuple[tuple[float, float, float], ...] = (
     (5e8, 2e-4, 1e-5),
@@ -85,6 +85,7 @@ def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Val
     if all(_weights(agent) < SMALL_BELOW for agent in models):
         existing = flat(settings.plain())
         values |= {name: value for name, value in SMALL.items() if name in existing}
+        values |= flat(spec.small or {})
     if any(agent.tuning == "full" for agent in learning):
         # A checkpoint has twelve bytes for each weight, with its moments.
         values["run.checkpoint_every"] = 10
@@ -144,6 +145,16 @@ def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
     return replace(settings, problems=replace(problems, held_out=each))
 
 
+def with_penalty_at_limit(settings: TrainSettings) -> TrainSettings:
+    """``settings`` with the penalty on long answers at the environment's limit of tokens, if the
+    defaults have one. It begins at three quarters of the limit."""
+    if not settings.algo.overlong_limit:
+        return settings
+    limit = settings.env.max_new_tokens
+    algo = replace(settings.algo, overlong_limit=limit, overlong_buffer=max(1, limit // 4))
+    return replace(settings, algo=algo)
+
+
 def held_out(steps: int, answers: int, evaluations: int, per_problem: int) -> int:
     """The largest number of evaluation problems that fits :data:`EVALUATION_SHARE` of a run.
 
@@ -183,6 +194,9 @@ def sentence(settings: TrainSettings, argv: Collection[str] = ()) -> str:
     plain = flat(settings.plain())
     if settings.problems.held_out is not None:
         values = {**values, "problems.held_out": settings.problems.held_out}
+    # They follow the limit of tokens.
+    follow = values.keys() & {"algo.overlong_limit", "algo.overlong_buffer"}
+    values = {**values, **{name: plain[name] for name in follow}}
     user_flags = {word.partition("=")[0] for word in argv}
     in_effect = {
         name: value
