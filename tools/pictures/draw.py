@@ -11,7 +11,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 from pictures.curve import learning_curve
-from pictures.first_model import first_real_model
+from pictures.first_model import first_real_model, half_a_billion
 from pictures.house import house
 from pictures.larger_teacher import larger_teacher
 from pictures.protocols import DRAWINGS
@@ -25,6 +25,7 @@ def drawn() -> dict[str, str]:
         **DRAWINGS,
         "learning-curve": learning_curve,
         "first-real-model": first_real_model,
+        "half-a-billion": half_a_billion,
         "house": house,
         "larger-teacher": larger_teacher,
     }
