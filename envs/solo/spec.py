@@ -21,8 +21,8 @@ SPEC = EnvSpec(
         "agents": {"solver": {"model": "tiny:alice"}},
     },
     larger={"env": {"prompt": SoloSettings().prompt, "max_new_tokens": 512}},
-    # research/2026-11-models-that-reason.md: without a penalty answers can grow until the limit cuts
-    # them.
+    # Without a penalty answers can grow until the limit cuts them
+    # (research/2026-11-models-that-reason.md).
     small={
         "rollout": {"problems_per_step": 4},
         "algo": {"overlong_limit": 256, "overlong_buffer": 64, "overlong_factor": 0.5},
