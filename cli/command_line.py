@@ -98,7 +98,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         """Whether a flag, the preset or the file sets ``name``."""
         section, _, key = name.partition(".")
         return (
-            any(word.partition("=")[0] == as_flag(name) for word in rest)
+            any(word.partition("=")[0].replace("_", "-") == as_flag(name) for word in rest)
             or bool(preset and name in settings_of(preset, algo))
             or bool(file and key in file.parts.get(section, {}))
         )

@@ -89,7 +89,7 @@ def tokens_of(folder: Path) -> dict[str, int]:
 
 def taught(folder: Path) -> dict[str, Any]:
     """Return the results of a team of teachers."""
-    first, last = (_json(folder / f"evaluation/{when}.json")["correct"] for when in _WHEN)
+    first, last = (_json(folder / f"evaluation/{when}.json")["correct"] for when in WHEN)
     return {
         "before": {role: counts(rows) for role, rows in first.items()},
         "after": {role: counts(rows) for role, rows in last.items()},
@@ -140,7 +140,7 @@ def controls(run: Run, folder: Path) -> dict[str, Any]:
     """Return the results of teachers and what hints did for roles that failed."""
     summary = _json(folder / "summary.json")
     names = ("rescue_rate", "retry_rate", "hint_lift")
-    rescues = {when: {name: summary[when].get(name) for name in names} for when in _WHEN}
+    rescues = {when: {name: summary[when].get(name) for name in names} for when in WHEN}
     return {**taught(folder), "rescues": rescues, "read": _read(folder)}
 
 
@@ -169,7 +169,7 @@ def eapo_published(run: Run, folder: Path) -> dict[str, Any]:
     return {
         "steps": len(_steps(folder)),
         "tokens": tokens_of(folder)["tokens"],
-        **{when: {name: summary[when].get(name) for name in EAPO} for when in _WHEN},
+        **{when: {name: summary[when].get(name) for name in EAPO} for when in WHEN},
         "curve": dict(zip(names, _curves(folder, "measured/policy/{}", names, 10))),
     }
 
@@ -199,7 +199,7 @@ def reasoning(run: Run, folder: Path) -> dict[str, Any]:
     names = sorted({name for step in steps for name in step if _ANSWERS_ARE.fullmatch(name)})
     blocks = [steps[start : start + 5] for start in range(0, len(steps), 5)]
     return {
-        **{when: summary.get(when) for when in _WHEN},
+        **{when: summary.get(when) for when in WHEN},
         "steps": len(steps),
         **tokens_of(folder),
         "curve": {name: [_known_mean(block, name) for block in blocks] for name in names},
@@ -211,7 +211,7 @@ def _held_out(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     """Right answers to each held-out problem before and after, one digit a problem; and, at each
     evaluation, tokens sampled in training, Pass@1 and the share of stated answers."""
     names = ("pass@1", "stated")
-    correct = {when: _json(folder / f"evaluation/{when}.json")["correct"] for when in _WHEN}
+    correct = {when: _json(folder / f"evaluation/{when}.json")["correct"] for when in WHEN}
     tokens = [step["rollout/learner_tokens_total"] for step in _steps(folder)]
     between = RunDirectory.reopen(folder).read_log(EVALUATIONS)
     return {
@@ -328,7 +328,7 @@ def _json(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-_WHEN = ("before", "after")
+WHEN = ("before", "after")
 MEASURES: Mapping[str, Callable[[Run, Path], dict[str, Any]]] = {
     "teaching": by_program(taught),
     "spent": by_program(spent),

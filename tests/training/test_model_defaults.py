@@ -104,6 +104,7 @@ def test_the_penalty_on_length_follows_the_limit(real: str, tmp_path: Path) -> N
     longer = run_of("solo", real, "--env.max-new-tokens", "400")
     assert "--algo.overlong-limit 400 --algo.overlong-buffer 100" in sentence(longer)
     assert penalty("--env.max-new-tokens", "400", "--algo.overlong-limit", "300")[0] == 300
+    assert penalty("--env.max-new-tokens", "400", "--algo.overlong_limit", "300")[0] == 300
     off = ("--algo.overlong-limit", "0", "--algo.overlong-buffer", "0")
     assert penalty(*off)[:2] == (0, 0)
     file = tmp_path / "run.toml"
@@ -111,6 +112,7 @@ def test_the_penalty_on_length_follows_the_limit(real: str, tmp_path: Path) -> N
         "[env]\nmax_new_tokens = 400\n[algo]\noverlong_limit = 99\noverlong_buffer = 20\n"
     )
     assert penalty("--config", str(file))[:2] == (99, 20)
+    assert "overlong-limit" not in sentence(run_of("solo", real, "--config", str(file)))
     large = run_of("solo", header_of(tmp_path / "large", 2_000_000_000))
     assert large.algo.overlong_limit == 0
 

@@ -27,20 +27,21 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from step import InTurn, Ours, requests, rewards, trl_config
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.lora import resolve_targets
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.models.threads import fix_threads
-from coterie.agents.sampling import Sampler, SamplingRequest
+from coterie.agents.sampling import Sampler
 from coterie.agents.sampling.weights import FusedWeights, Int8Matrix, Matrix
-from coterie.algorithms import Learner, LearnerSettings, assign_credit, get
-from coterie.datatypes import Sampling, Trajectory, derive_seed
+from coterie.algorithms import LearnerSettings
 
 GROUP, NEW, STEP_PROMPTS, LARGE = 8, 64, 4, 2048
-RATE, RANK = 1e-5, 16
+RANK = 16
+SETTINGS = LearnerSettings(lr=1e-5)
 _OURS = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "PYTHONPATH")
 _WORDS = "a farmer sells eggs and buys red apples for seven friends on market day".split()  # noqa: SIM905
 _VLLM = """
@@ -97,8 +98,8 @@ def compare_sampling(
     dtype = str(role.handle.dtype).removeprefix("torch.")
     theirs = vllm(vllm_python, folder, dtype, prompts, threads) if vllm_python else []
     for place, (count, ids) in enumerate(zip(rows, prompts, strict=True)):
-        sampler.sample(requests(ids, 2))
-        rate = count * NEW / seconds(lambda ids=ids: sampler.sample(requests(ids, NEW)))
+        sampler.sample(requests(ids, GROUP, 2))
+        rate = count * NEW / seconds(lambda ids=ids: sampler.sample(requests(ids, GROUP, NEW)))
         line = f"{count} rows: {rate:.0f} tokens/s; products alone {decoding(role, count):.0f}"
         if theirs:
             line += f"; vLLM {theirs[place]:.0f}, ratio {rate / theirs[place]:.2f}"
@@ -108,10 +109,11 @@ def compare_sampling(
 def compare_steps(role: LoadedRole, folder: str, new: int, steps: int, peak: float) -> None:
     """Print medians of both, after a step of each that is not counted."""
     prompts = prompts_of(role, STEP_PROMPTS)
-    ours = OurSteps(role, prompts, new)
-    clock = InTurn(ours)
-    trl_trainer(folder, role.handle.dtype, steps + 1, new, clock).train()
-    own, theirs = (statistics.median(taken[1:]) for taken in (clock.ours, clock.trl))
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    clock = InTurn(Ours(role.handle, sampler, prompts, group=GROUP, new=new, settings=SETTINGS))
+    with tempfile.TemporaryDirectory() as out:
+        trl_trainer(folder, role.handle.dtype, steps + 1, new, clock, out).train()
+    own, theirs = (statistics.median(clock.seconds[who][1:]) for who in ("ours", "trl"))
     model: Any = role.handle.causal_lm
     weights = sum(p.numel() for name, p in model.named_parameters() if "lora" not in name)
     embedding = model.get_input_embeddings().weight
@@ -119,101 +121,38 @@ def compare_steps(role: LoadedRole, folder: str, new: int, steps: int, peak: flo
         weights -= embedding.numel()
     # Each token is multiplied with all weights once in sampling and once in learning, and so is
     # its gradient; a prompt is read once for all of its answers.
-    tokens = STEP_PROMPTS * GROUP * new + sum(map(len, prompts))
-    work = 3 * 2 * weights * tokens
     answers = STEP_PROMPTS * GROUP
+    tokens = answers * new + sum(map(len, prompts))
+    work = 3 * 2 * weights * tokens
     print(
         f"a step of {answers} answers of {new} tokens: {own:.1f} s, TRL {theirs:.1f} s, "
         f"ratio {own / theirs:.2f}; {work / own / peak:.0%} of the processor's products"
     )
 
 
-class OurSteps:
-    """Sample, assign credit, update."""
-
-    def __init__(self, role: LoadedRole, prompts: list[np.ndarray], new: int) -> None:
-        self.sampler = Sampler(role.handle, role.codec.decode, ())
-        self.learner = Learner(role.handle, get("grpo"), LearnerSettings(lr=RATE))
-        self.prompts, self.new, self.steps = prompts, new, 0
-
-    def step(self) -> None:
-        asked = requests(self.prompts, self.new, self.steps)
-        rows = []
-        for place, (row, answer) in enumerate(zip(asked, self.sampler.sample(asked), strict=True)):
-            prompt = np.zeros(len(row.tokens))
-            rows.append(
-                Trajectory(
-                    agent="a_0",
-                    role="a",
-                    tokens=np.concatenate([row.tokens, answer.tokens]),
-                    mask=np.concatenate([prompt, np.ones(self.new)]).astype(bool),
-                    logprobs=np.concatenate([prompt, answer.logprobs]).astype(np.float32),
-                    reward=reward(answer.tokens.tolist()),
-                    reward_terms={},
-                    groups={"problem": str(place // GROUP)},
-                    weight_version=answer.weight_version,
-                )
-            )
-        self.learner.update(
-            rows, assign_credit(rows, "problem", self.learner.algorithm).advantage_B
-        )
-        self.steps += 1
-
-
-class InTurn(TrainerCallback):
-    """Time TRL's steps, and one of ours after each."""
-
-    def __init__(self, ours: OurSteps) -> None:
-        self._ours = ours
-        self.trl: list[float] = []
-        self.ours: list[float] = []
-
-    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._begun = time.perf_counter()
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self.trl.append(time.perf_counter() - self._begun)
-        self.ours.append(seconds(self._ours.step))
-        print(f"TRL {self.trl[-1]:.1f} s, ours {self.ours[-1]:.1f} s", flush=True)
-
-
-def trl_trainer(folder: str, dtype: torch.dtype, steps: int, new: int, clock: InTurn) -> Any:
+def trl_trainer(
+    folder: str, dtype: torch.dtype, steps: int, new: int, clock: InTurn, out: str
+) -> Any:
     """Build a GRPOTrainer with the same checkpoint, number format, adapter and lengths."""
     from datasets import Dataset
     from peft import LoraConfig
-    from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
 
-    def rewards(completion_ids: list[list[int]], **_: object) -> list[float | None]:
-        return [reward(ids) for ids in completion_ids]
-
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
-    config = GRPOConfig(
-        output_dir=tempfile.mkdtemp(),
-        use_cpu=True,
-        bf16=dtype == torch.bfloat16,
-        gradient_checkpointing=False,
-        per_device_train_batch_size=GROUP,
-        gradient_accumulation_steps=STEP_PROMPTS,
-        num_generations=GROUP,
-        max_completion_length=new,
-        generation_kwargs={"min_new_tokens": new},
-        max_steps=steps,
-        learning_rate=RATE,
-        loss_type="grpo",
-        beta=0.0,
-        temperature=1.0,
-        top_p=1.0,
-        top_k=0,
-        logging_strategy="no",
-        save_strategy="no",
-        report_to=[],
-        disable_tqdm=True,
-    )
     return GRPOTrainer(
         model=model,
         reward_funcs=rewards,
-        args=config,
+        args=trl_config(
+            out,
+            steps=steps,
+            group=GROUP,
+            new=new,
+            settings=SETTINGS,
+            bf16=dtype == torch.bfloat16,
+            per_device_train_batch_size=GROUP,
+            gradient_accumulation_steps=STEP_PROMPTS,
+            generation_kwargs={"min_new_tokens": new},
+        ),
         train_dataset=Dataset.from_dict({"prompt": texts(STEP_PROMPTS)}),
         processing_class=AutoTokenizer.from_pretrained(folder, padding_side="left"),
         peft_config=LoraConfig(
@@ -231,19 +170,6 @@ def texts(count: int) -> list[str]:
 
 def prompts_of(role: LoadedRole, count: int) -> list[np.ndarray]:
     return [np.array(role.tokenizer(text)["input_ids"], np.int64) for text in texts(count)]
-
-
-def requests(prompts: list[np.ndarray], new: int, seed: int = 0) -> list[SamplingRequest]:
-    return [
-        SamplingRequest(ids, derive_seed(seed, prompt, row), Sampling(new))
-        for prompt, ids in enumerate(prompts)
-        for row in range(GROUP)
-    ]
-
-
-def reward(tokens: list[int]) -> float:
-    """Reward small ids, which costs no time."""
-    return -sum(tokens) / len(tokens) / 50_000
 
 
 def seconds(work: Callable[[], Any]) -> float:

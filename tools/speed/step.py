@@ -11,11 +11,13 @@ end of a sequence is outside the vocabulary, so that every completion is full.
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,6 +33,7 @@ from coterie.datatypes import Sampling, Trajectory, derive_seed
 
 VOCABULARY, GROUP, PROMPT, NEW = 64, 4, 20, 24
 KEY = "problem"
+SETTINGS = LearnerSettings()
 
 
 @dataclass(frozen=True)
@@ -81,27 +84,41 @@ def reward(tokens: list[int]) -> float:
     return -sum(tokens) / len(tokens) / VOCABULARY
 
 
+def requests(
+    prompts: list[np.ndarray], group: int, new: int, seed: int = 0
+) -> list[SamplingRequest]:
+    """Return ``group`` requests for each prompt, of ``new`` tokens at most."""
+    return [
+        SamplingRequest(prompt, derive_seed(seed, place, row), Sampling(new))
+        for place, prompt in enumerate(prompts)
+        for row in range(group)
+    ]
+
+
 class Ours:
     """Sample, assign credit, update."""
 
-    def __init__(self, size: Size) -> None:
-        module = build(size)
-        self.handle = ModelHandle(module, tokenizer=None, trained=True, context=PROMPT + NEW)
-        self.sampler = Sampler(self.handle, lambda ids: "", ())
-        self.learner = Learner(self.handle, get("grpo"), LearnerSettings())
-        self.prompts = [np.array(p) for p in prompts(size)]
+    def __init__(
+        self,
+        handle: ModelHandle,
+        sampler: Sampler,
+        prompts: list[np.ndarray],
+        *,
+        group: int,
+        new: int,
+        settings: LearnerSettings,
+    ) -> None:
+        self.handle, self.sampler = handle, sampler
+        self.learner = Learner(handle, get("grpo"), settings)
+        self.prompts, self.group, self.new = prompts, group, new
         self.steps = 0
 
     def step(self) -> int:
         """Take a training step; return the number of sampled tokens."""
-        requests = [
-            (group, SamplingRequest(prompt, derive_seed(self.steps, group, i), Sampling(NEW)))
-            for group, prompt in enumerate(self.prompts)
-            for i in range(GROUP)
-        ]
-        answers = self.sampler.sample([request for _, request in requests])
+        asked = requests(self.prompts, self.group, self.new, self.steps)
+        answers = self.sampler.sample(asked)
         rows = []
-        for (group, request), answer in zip(requests, answers, strict=True):
+        for place, (request, answer) in enumerate(zip(asked, answers, strict=True)):
             prompt = np.zeros(len(request.tokens))
             rows.append(
                 Trajectory(
@@ -112,7 +129,7 @@ class Ours:
                     logprobs=np.concatenate([prompt, answer.logprobs]).astype(np.float32),
                     reward=reward(answer.tokens.tolist()),
                     reward_terms={},
-                    groups={KEY: str(group)},
+                    groups={KEY: str(place // self.group)},
                     weight_version=answer.weight_version,
                 )
             )
@@ -120,6 +137,13 @@ class Ours:
         self.learner.update(rows, credit.advantage_B)
         self.steps += 1
         return sum(len(answer.tokens) for answer in answers)
+
+
+def our_steps(size: Size) -> Ours:
+    handle = ModelHandle(build(size), tokenizer=None, trained=True, context=PROMPT + NEW)
+    sampler = Sampler(handle, lambda ids: "", ())
+    ids = [np.array(prompt) for prompt in prompts(size)]
+    return Ours(handle, sampler, ids, group=GROUP, new=NEW, settings=SETTINGS)
 
 
 def trl_tokenizer() -> PreTrainedTokenizerFast:
@@ -132,22 +156,18 @@ def trl_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def trl_trainer(size: Size, steps: int, callback: TrainerCallback, folder: str):
-    """Build a GRPOTrainer with the same model, prompts, rewards and settings."""
-    from datasets import Dataset
+def trl_config(
+    folder: str, *, steps: int, group: int, new: int, settings: LearnerSettings, **more: Any
+) -> Any:
+    """The settings of a GRPOTrainer with our optimizer, loss and sampling on a CPU."""
     from trl.trainer.grpo_config import GRPOConfig
-    from trl.trainer.grpo_trainer import GRPOTrainer
 
-    text = [" ".join(f"w{i}" for i in ids) for ids in prompts(size)]
-    settings = LearnerSettings()
-    config = GRPOConfig(
+    return GRPOConfig(
         output_dir=folder,
         use_cpu=True,
-        bf16=False,
         gradient_checkpointing=False,
-        per_device_train_batch_size=size.completions,
-        num_generations=GROUP,
-        max_completion_length=NEW,
+        num_generations=group,
+        max_completion_length=new,
         max_steps=steps,
         learning_rate=settings.lr,
         lr_scheduler_type="constant",
@@ -163,15 +183,33 @@ def trl_trainer(size: Size, steps: int, callback: TrainerCallback, folder: str):
         save_strategy="no",
         report_to=[],
         disable_tqdm=True,
+        **more,
     )
 
-    def rewards(completion_ids: list[list[int]], **_: object) -> list[float | None]:
-        return [reward(ids) for ids in completion_ids]
 
+def rewards(completion_ids: list[list[int]], **_: object) -> list[float | None]:
+    """Reward completions as TRL asks for it."""
+    return [reward(ids) for ids in completion_ids]
+
+
+def trl_trainer(size: Size, steps: int, callback: TrainerCallback, folder: str):
+    """Build a GRPOTrainer with the same model, prompts, rewards and settings."""
+    from datasets import Dataset
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
+    text = [" ".join(f"w{i}" for i in ids) for ids in prompts(size)]
     return GRPOTrainer(
         model=build(size),
         reward_funcs=rewards,
-        args=config,
+        args=trl_config(
+            folder,
+            steps=steps,
+            group=GROUP,
+            new=NEW,
+            settings=SETTINGS,
+            bf16=False,
+            per_device_train_batch_size=size.completions,
+        ),
         train_dataset=Dataset.from_dict({"prompt": text}),
         processing_class=trl_tokenizer(),
         callbacks=[callback],
@@ -194,13 +232,15 @@ class InTurn(TrainerCallback):
         self.tokens = self.ours.step()
         self.seconds["trl"].append(middle - self.begun)
         self.seconds["ours"].append(time.perf_counter() - middle)
+        pair = (f"{who} {taken[-1]:.1f} s" for who, taken in self.seconds.items())
+        print(", ".join(pair), file=sys.stderr, flush=True)
 
 
 def compare(name: str) -> str:
     """Return a row of the table."""
     size = SIZES[name]
     warmup = 2 if size.steps > 3 else 1
-    in_turn = InTurn(Ours(size))
+    in_turn = InTurn(our_steps(size))
     with tempfile.TemporaryDirectory() as folder:
         trl_trainer(size, size.steps + warmup, in_turn, str(Path(folder))).train()
     trl, ours = (statistics.median(in_turn.seconds[k][warmup:]) for k in ("trl", "ours"))

@@ -21,7 +21,7 @@ from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
 from coterie.problems.split import HELD_OUT
 from coterie.training.config.serialize import flat, nested, override, to_plain
-from coterie.training.config.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings, token_limit
 from coterie.training.warmup import WarmupSettings
 
 Values = Mapping[str, Any]
@@ -55,6 +55,9 @@ et al. 2025 (doi:10.64434/tml.20250929): LoRA wants ten times the rate of full w
 .135 billion did not move in 17 steps at 1e-4, and held at 1e-3; those on .63 billion (Qwen2.5-Coder
 0.5B, whose GGUF file holds the head apart from the embedding) rose from .32 to .47 in 20 steps at
 2e-4 (measured here)."""
+
+_PENALTY = {"algo.overlong_limit", "algo.overlong_buffer"}
+"""Defaults that follow the limit of tokens."""
 
 UNKNOWN_SIZE = 7e9
 """Number of weights assumed for a model that does not say how many it has."""
@@ -146,13 +149,21 @@ def with_short_evaluation(settings: TrainSettings) -> TrainSettings:
 
 
 def with_penalty_at_limit(settings: TrainSettings) -> TrainSettings:
-    """``settings`` with the penalty on long answers at the environment's limit of tokens, if the
-    defaults have one. It begins at three quarters of the limit."""
-    if not settings.algo.overlong_limit:
-        return settings
-    limit = settings.env.max_new_tokens
-    algo = replace(settings.algo, overlong_limit=limit, overlong_buffer=max(1, limit // 4))
-    return replace(settings, algo=algo)
+    """``settings`` with the default penalty on long answers, if there is one, at the environment's
+    limit of tokens."""
+    values = fitting(settings, settings.agents)
+    moved = _at_limit(values, settings)
+    return override(settings, nested({name: moved[name] for name in _PENALTY & values.keys()}))
+
+
+def _at_limit(values: Values, settings: TrainSettings) -> Values:
+    """``values`` with their penalty on long answers, if there is one, at the limit of tokens of
+    ``settings``. It begins at the same share of the limit."""
+    if not values.keys() >= _PENALTY:
+        return values
+    limit = token_limit(settings)
+    buffer = limit * values["algo.overlong_buffer"] // values["algo.overlong_limit"]
+    return {**values, "algo.overlong_limit": limit, "algo.overlong_buffer": max(1, buffer)}
 
 
 def held_out(steps: int, answers: int, evaluations: int, per_problem: int) -> int:
@@ -194,9 +205,7 @@ def sentence(settings: TrainSettings, argv: Collection[str] = ()) -> str:
     plain = flat(settings.plain())
     if settings.problems.held_out is not None:
         values = {**values, "problems.held_out": settings.problems.held_out}
-    # They follow the limit of tokens.
-    follow = values.keys() & {"algo.overlong_limit", "algo.overlong_buffer"}
-    values = {**values, **{name: plain[name] for name in follow}}
+    values = _at_limit(values, settings)
     user_flags = {word.partition("=")[0] for word in argv}
     in_effect = {
         name: value

@@ -216,12 +216,17 @@ def _class_defaults(choice: Choice) -> TrainSettings:
     )
 
 
+def token_limit(settings: TrainSettings) -> int:
+    """Largest number of tokens in an answer."""
+    return getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+
+
 def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
     """``settings`` with the environment's limit of tokens as ``--algo.length``, if that is used."""
     if settings.algo.reduction != "constant-length":
         return settings
-    limit = getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
-    return dataclasses.replace(settings, algo=dataclasses.replace(settings.algo, length=limit))
+    algo = dataclasses.replace(settings.algo, length=token_limit(settings))
+    return dataclasses.replace(settings, algo=algo)
 
 
 def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from coterie.evaluation.table import without_zero
-from evidence.measures import SAMPLES
+from evidence.measures import SAMPLES, WHEN
 from evidence.studies import Row, studies
 from evidence.tables import (
     Rows,
@@ -41,7 +41,6 @@ _QUICK = (
     "tokens",
     "CPU minutes",
 )
-_WHEN = ("before", "after")
 _CASCADE = ("accuracy", "ece", "auroc", "deferred", "random_gain", "saving", "loss")
 
 
@@ -96,9 +95,9 @@ def _quick(arm: str, rows: Rows) -> Iterator[str]:
     """A table with a row for each seed, whose intervals are over its held-out problems."""
     cells = []
     for seed, row in rows.items():
-        before_Q, after_Q = (np.array([*map(int, row["right"][when])]) / SAMPLES for when in _WHEN)
-        stated = [row[when]["stated"] for when in _WHEN]
-        among = [row[when]["pass@1"] / row[when]["stated"] for when in _WHEN]
+        before_Q, after_Q = (np.array([*map(int, row["right"][when])]) / SAMPLES for when in WHEN)
+        stated = [row[when]["stated"] for when in WHEN]
+        among = [row[when]["pass@1"] / row[when]["stated"] for when in WHEN]
         cells.append(
             [
                 str(seed),
