@@ -73,8 +73,9 @@ def capped_budget(budget: int, longest: int, uncheckpointed: int | None) -> int:
     """
     if uncheckpointed is None or longest > uncheckpointed:
         return budget
-    # Half of what fits costs 5 % of the speed and saves 2.5 GB for half a billion weights.
-    return min(budget, max(longest, uncheckpointed // 2))
+    # More batches read the prompt that their rows share more often. For half a billion weights a
+    # half takes 8 % more time than two thirds and saves 0.4 GB; the whole takes 2 GB more.
+    return min(budget, max(longest, uncheckpointed * 2 // 3))
 
 
 def micro_batches(

@@ -49,8 +49,11 @@ def test_chunks_change_nothing_and_bound_the_head():
 
 
 @pytest.mark.parametrize("at_once", [10_000, 200])
-def test_a_head_that_does_not_learn_computes_logits_once(at_once: int) -> None:
+def test_a_head_that_does_not_learn_computes_logits_once(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In float64, against the path of a head that learns; its logits are not linear."""
+    monkeypatch.setattr("coterie.algorithms.logprobs._LOGITS_IN_CACHE", 150)  # three rows
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(50, 8, generator=generator, dtype=torch.float64)
     hidden = torch.randn(23, 8, generator=generator, dtype=torch.float64)

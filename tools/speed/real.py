@@ -30,6 +30,7 @@ import torch
 from step import InTurn, Ours, requests, rewards, trl_config
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from coterie.agents.models.heap import keep_freed_memory
 from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.lora import resolve_targets
@@ -77,6 +78,7 @@ def main() -> None:
         parser.error(f"--rows are multiples of {GROUP}, the answers to a prompt")
     warnings.simplefilter("ignore")
     fix_threads(chosen.threads)
+    keep_freed_memory()  # as train.py does; TRL has it, too
     spec = ModelSpec(chosen.model, device="cpu", lora=LoraSpec(rank=RANK))
     role = load_team({"a": spec}, {"a"})["a"]
     peak = products_a_second(role.handle.dtype)
