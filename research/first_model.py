@@ -26,7 +26,7 @@ FLAGS = shlex.split(
     "--env solo --algo gspo --agents.solver.tuning full --problems.held-out 160 "
     "--env.eval-answers 3 --env.max-new-tokens 24 --warmup.steps 10 "
     "--warmup.problems-per-step 12 --rollout.problems-per-step 12 --learner.lr 1e-5 --steps 16 "
-    "--checkpoint-every 8"
+    "--checkpoint-every 8 --algo.overlong-factor 0"
 )
 """The page's command, but for the model, the problems, the seed and the folder."""
 MOMENTS = ("before", "warmed-up", "after")

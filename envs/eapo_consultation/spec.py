@@ -46,6 +46,7 @@ SPEC = EnvSpec(
         },
         "problems": {"held_out": None},  # as many as the run's length allows
     },
+    small={"env": {"accept_span": 48.0, "penalty_start": 48}},  # likewise
     presets="coterie.envs.eapo_consultation.presets:PRESETS",
     tables="coterie.envs.eapo_consultation.tables",
     suite={

@@ -23,8 +23,5 @@ SPEC = EnvSpec(
     larger={"env": {"prompt": SoloSettings().prompt, "max_new_tokens": 512}},
     # Without a penalty answers can grow until the limit cuts them
     # (research/2026-11-models-that-reason.md).
-    small={
-        "rollout": {"problems_per_step": 4},
-        "algo": {"overlong_limit": 256, "overlong_buffer": 64, "overlong_factor": 0.5},
-    },
+    small={"algo": {"overlong_limit": 256, "overlong_buffer": 64, "overlong_factor": 0.5}},
 )

@@ -85,6 +85,17 @@ def test_others_get_what_the_tables_say(env: str, weights: int, tmp_path: Path) 
     assert 4 <= size <= 8
 
 
+def test_a_frozen_model_of_any_size_leaves_the_defaults_of_a_small_learner(tmp_path: Path) -> None:
+    small, large = (
+        header_of(tmp_path / name, weights)
+        for name, weights in (("small", 500_000_000), ("large", 1_500_000_000))
+    )
+    flags = ["--env", "corea-deferral", "--agents.small.model", small, "--agents.large.model"]
+    assert parse([*flags, large]).run.steps == SMALL["run.steps"]
+    flags = ["--agents.alice.model", small, "--agents.bob.model"]
+    assert parse([*flags, large]).run.steps == EVERYWHERE["run.steps"]
+
+
 def test_one_larger_model_is_enough(real: str) -> None:
     run = parse(["--agents.bob.model", real])
     assert run.agents["alice"].model == "tiny:alice"
@@ -186,15 +197,15 @@ def test_evaluations_take_a_tenth_of_the_run(real: str) -> None:
     assert held_out(200, 64, 6, 16) == 26
     assert held_out(1, 64, 2, 16) == 8  # fewer say nothing
     assert held_out(10**6, 64, 2, 16) == 512
-    long = ("--steps", "200")
+    long = ("--steps", "200", "--rollout.problems-per-step", "8")
     run = run_of("core-teaching", real, *long)
     # 8 problems, 4 traces of 2 roles; evaluated and probed.
     assert run.problems.held_out == 80
-    assert run_of("core-teaching", real, "--steps", "100").problems.held_out == 40
+    assert run_of("core-teaching", real, "--steps", "200").problems.held_out == 40
     assert (
         run_of("core-teaching", real, *long, "--eval.every", "50").problems.held_out == 32
     )  # 2 + 3
-    wide = run_of("core-teaching", real, *long, "--rollout.problems-per-step", "16")
+    wide = run_of("core-teaching", real, "--steps", "200", "--rollout.problems-per-step", "16")
     assert wide.problems.held_out == 160
     # 8 conversations of the policy; 4 alone and 4 assisted.
     assert run_of("eapo-consultation", real, *long).problems.held_out == 160
@@ -211,7 +222,7 @@ def test_a_line_says_what_was_chosen_and_the_file_shows_it(
     line = sentence(run)
     assert "\n" not in line
     assert "135 million weights" in line
-    for flag in ("--learner.lr 0.0002", "--problems.train gsm8k", "--problems.held-out 16"):
+    for flag in ("--learner.lr 0.0002", "--problems.train gsm8k", "--problems.held-out 8"):
         assert flag in line
     assert "--env.k-cold" not in line
     with pytest.raises(SystemExit):
