@@ -300,6 +300,10 @@ class Algorithm(Validated):
                 self.generation_batch > 0 and not self.dynamic_sampling,
                 "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
             ),
+            (
+                self.kl_estimator != "k3" and not self.kl_coefficient,
+                "algo.kl-estimator does nothing without a divergence; set algo.kl-coefficient",
+            ),
         )
 
     def _wrong_average(self) -> list[tuple[bool, str]]:

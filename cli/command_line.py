@@ -30,6 +30,7 @@ from coterie.envs import presets
 from coterie.training.config.model_defaults import (
     as_flag,
     fitted,
+    flags_in,
     role_rates,
     sentence,
     with_penalty_at_limit,
@@ -98,7 +99,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         """Whether a flag, the preset or the file sets ``name``."""
         section, _, key = name.partition(".")
         return (
-            any(word.partition("=")[0].replace("_", "-") == as_flag(name) for word in rest)
+            as_flag(name) in flags_in(rest)
             or bool(preset and name in settings_of(preset, algo))
             or bool(file and key in file.parts.get(section, {}))
         )

@@ -212,6 +212,8 @@ class _Context:
 
     def answer(self, ids: Tokens, text: str) -> None:
         self._append(ids, text)
+        if len(ids):  # what follows goes on inside the thought, which is not opened again
+            self._opened, self._decoded = "", (b"", "")
         last = int(ids[-1]) if len(ids) else None
         self._mark = last if last in self.codec.eos_ids else None
 

@@ -44,8 +44,9 @@ class CircuitBreaker:
 
     While it is closed, all requests pass. After ``failures`` consecutive failures it opens, and no
     request passes for ``cooldown_s``. Then it is half-open: one probe at a time passes, whose
-    success closes it and whose failure opens it again. Each ``allow()`` that returns true must be
-    followed by exactly one of ``success()``, ``failure()`` and ``abandon()``.
+    success closes it and whose failure opens it again. Each ticket of :meth:`allow` is handed to
+    exactly one of :meth:`success`, :meth:`failure` and :meth:`abandon`. What becomes of requests
+    from before the breaker opened changes nothing.
     """
 
     def __init__(
@@ -59,36 +60,40 @@ class CircuitBreaker:
         self._consecutive = 0
         self._open_until: float | None = None
         self._probing = False
+        self._ticket = 0
 
     @property
     def is_open(self) -> bool:
         """Whether requests are blocked, or the breaker is half-open."""
         return self._open_until is not None
 
-    def allow(self) -> bool:
-        """Whether a request may be sent now."""
-        if self._open_until is None:
-            return True
-        if self._probing or self._clock() < self._open_until:
-            return False
-        self._probing = True
-        return True
+    def allow(self) -> int | None:
+        """Return the ticket of a request that may be sent now; None: it may not."""
+        if self._open_until is not None:
+            if self._probing or self._clock() < self._open_until:
+                return None
+            self._probing = True
+        return self._ticket
 
-    def success(self) -> None:
+    def success(self, ticket: int) -> None:
         """Record an answer."""
-        self._consecutive = 0
-        self._open_until = None
-        self._probing = False
+        if ticket == self._ticket:
+            self._consecutive = 0
+            self._open_until = None
+            self._probing = False
 
-    def failure(self) -> None:
+    def failure(self, ticket: int) -> None:
         """Record a failure."""
+        if ticket != self._ticket:
+            return
         self._consecutive += 1
-        # Failures of requests from before the breaker opened do not extend the pause.
-        if self._probing or (self._open_until is None and self._consecutive >= self._limit):
+        if self._probing or self._consecutive >= self._limit:
             self._open_until = self._clock() + self._cooldown_s
             self._probing = False
+            self._ticket += 1
             self.opened += 1
 
-    def abandon(self) -> None:
+    def abandon(self, ticket: int) -> None:
         """Record a cancelled request, which says nothing about the server."""
-        self._probing = False
+        if ticket == self._ticket:
+            self._probing = False

@@ -5,7 +5,6 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
-from typing import Any
 
 from coterie.datatypes import (
     Completion,
@@ -64,10 +63,6 @@ class ScriptedPolicy:
         completion = encode_reply(text, self._codec, sampling.max_new_tokens)
         self.counters.add(completion)
         return completion
-
-    def identity(self) -> dict[str, Any]:
-        """Return everything that determines the answers, for caches."""
-        return {"policy": "scripted", **vars(self.settings)}
 
 
 def scripted_reply(settings: ScriptedSettings, problem: Problem | None, seed: int) -> str | None:
@@ -165,14 +160,28 @@ def wrong_answer(problem: Problem, rng: random.Random) -> str:
         first, rest = gold.split(",", 1)
         # A number beyond every entry, so that the list is no reordering of the gold one.
         return f"{_beyond(gold)},{rest}" if _NUMBER.fullmatch(first.strip()) else f"{gold}, 0, 0"
+    if _NUMBER.fullmatch(gold.replace(",", "")):
+        return _other_number(gold, problem, rng)
     return _move(gold, rng)
+
+
+def _other_number(gold: str, problem: Problem, rng: random.Random) -> str:
+    """A number that differs from every wording of the answer by more than the tolerance."""
+    plain = [text.strip().replace(",", "") for text in (gold, *problem.golds)]
+    golds = [Decimal(text) for text in plain if _NUMBER.fullmatch(text)]
+    scale = int(problem.tolerance) + 1
+    moved = [_EXACT.add(golds[0], Decimal(step * scale)) for step in _STEPS]
+    wrong = [
+        number
+        for number in moved
+        if all(abs(_EXACT.subtract(number, right)) > problem.tolerance for right in golds)
+    ]
+    return format(rng.choice(wrong or [_EXACT.add(max(golds), Decimal(scale))]), "f")
 
 
 def _move(gold: str, rng: random.Random) -> str:
     step = rng.choice(_STEPS)
     plain = gold.replace(",", "")
-    if _NUMBER.fullmatch(plain):
-        return format(_EXACT.add(Decimal(plain), Decimal(step)), "f")
     ratio = _RATIO.fullmatch(plain)
     if ratio and int(ratio[2]):
         top, bottom = int(ratio[1]), int(ratio[2])

@@ -145,7 +145,7 @@ class ServerPolicy:
         deadline = loop.time() + settings.timeout_s
         last = AttemptFailure("circuit_open", "server keeps failing and is left alone for a while")
         for attempt in range(settings.retries + 1):
-            if not self.breaker.allow():
+            if (ticket := self.breaker.allow()) is None:
                 break
             counters.attempts += 1
             counters.retries += attempt > 0
@@ -162,18 +162,18 @@ class ServerPolicy:
                 reply = read_reply(answer.body, answer.content_type)
             except AttemptFailure as failure:
                 if failure.healthy:
-                    self.breaker.success()
+                    self.breaker.success(ticket)
                 else:
-                    self.breaker.failure()
+                    self.breaker.failure(ticket)
                 counters.failed_attempts[failure.kind] += 1
                 if failure.example:
                     counters.examples[failure.kind] = self._without_key(failure.example)
                 last = failure
             except BaseException:
-                self.breaker.abandon()
+                self.breaker.abandon(ticket)
                 raise
             else:
-                self.breaker.success()
+                self.breaker.success(ticket)
                 return reply
             finally:
                 counters.seconds += loop.time() - started

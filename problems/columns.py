@@ -6,7 +6,7 @@ question is lost silently.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from coterie.problems.canonical import canonical
@@ -254,13 +254,6 @@ def _refusal(column: str, value: Any, question: str = "question") -> str:
 def joined(column: str, row: Row) -> tuple[str, ...]:
     """Return the columns in ``column``: one, or several joined by ``+``."""
     return (column,) if column in row or "+" not in column else tuple(column.split("+"))
-
-
-def first(
-    names: Sequence[str], row: Row, fits: Callable[[Any], bool] = lambda v: True
-) -> str | None:
-    """Return the first column of ``names`` in ``row`` whose value fits."""
-    return next((name for name in names if name in row and fits(row[name])), None)
 
 
 def strings(value: Any) -> Iterator[str]:

@@ -100,14 +100,11 @@ class Collector:
             # Scores do not depend on the batch, so any order will do.
             self._prefetch = Coalescer(_prefetcher(scorer), key=lambda _: 0)
 
-    async def collect(
-        self, tasks: Sequence[Task], *, done: Callable[[], None] | None = None
-    ) -> list[Episode]:
+    async def collect(self, tasks: Sequence[Task]) -> list[Episode]:
         """Play every task; return the episodes in the order of the tasks.
 
         Args:
             tasks: the episodes to play.
-            done: called after each finished episode (for a progress bar).
 
         Raises:
             UserError: see :func:`check_paid`.
@@ -119,8 +116,6 @@ class Collector:
             for i, task in waiting:
                 episodes[i] = episode = await self.play(task)
                 ENDED.add(len(episode.trajectories))
-                if done is not None:
-                    done()
 
         await together(worker() for _ in range(min(self.concurrency, len(tasks))))
         return check_paid([episode for episode in episodes if episode is not None])

@@ -141,8 +141,8 @@ async def play(
             rewards[agent] += float(reward)
         last_infos.update(infos)
     if env.agents:
-        for recorder in recorders.values():
-            recorder.fail(f"episode cut off after {deadlines.turns} turns")
+        for agent in env.agents:
+            recorders[agent].fail(f"episode cut off after {deadlines.turns} turns")
 
     group = f"{_problem_id(problem)}@{seed}"
     trajectories = tuple(

@@ -109,7 +109,7 @@ async def sample_batch(
             part = [(problem, row) for problem, row in new if problem in chosen]
             await _read_into(readings, [row for _, row in part], read)
             groups |= taught.add(part, key, informs)
-        rows += [row for _, row in new if row.groups[key] in groups]
+        rows += [row for _, row in new if row.groups.get(key) in groups]
     await _read_into(readings, rows, read)
     return StepBatch(episodes, rows, rounds, readings)
 

@@ -42,7 +42,8 @@ class Quota:
             The informative groups of all problems of the quota.
         """
         groups = {row.groups[key] for _, row in rows if self._may_learn(row) and informs(row)}
-        chosen = [(problem, row) for problem, row in rows if row.groups[key] in groups]
+        # A row that failed may have no such group.
+        chosen = [(problem, row) for problem, row in rows if row.groups.get(key) in groups]
         found = dict.fromkeys([*self.problems, *(problem for problem, _ in chosen)])
         self.problems = list(found)[: self.size]
         return {row.groups[key] for problem, row in chosen if problem in self.problems}

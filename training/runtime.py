@@ -26,7 +26,7 @@ from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, Deadlines
 from coterie.training.config.role_sampling import learner_temperature, role_sampling
 from coterie.training.config.run_settings import RunSettings
-from coterie.training.config.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings, replicas_of
 from coterie.training.examiner import Examiner
 from coterie.training.hosts import load_host
 from coterie.training.prompt_limit import drop_long_prompts
@@ -49,9 +49,6 @@ from coterie.training.sampling import StepSampler
 from coterie.training.warmup_stage import WarmUp
 
 T = TypeVar("T")
-
-# Episodes of each problem in an environment from elsewhere, whose groups are these replicas.
-_REPLICAS = 8
 
 
 @dataclass(frozen=True)
@@ -211,7 +208,6 @@ def _assemble(
     )
     dropped = drop_long_prompts(problems.train, make_env, rollout.max_prompt_tokens, say)
     env = make_env()
-    default_replicas = 1 if settings.env is not None else _REPLICAS
     sampler = StepSampler(
         team,
         collector(sampling=role_sampling(rollout, agents)),
@@ -219,7 +215,7 @@ def _assemble(
         settings.algorithms,
         rollout,
         group_key=run.group_by or env.metadata.get("default_group", "problem+role"),
-        replicas=rollout.replicas or int(env.metadata.get("replicas", default_replicas)),
+        replicas=replicas_of(settings, env.metadata),
         agents=len(env.possible_agents),
         seed=run.seed,
     )

@@ -158,6 +158,7 @@ class Session(AbstractContextManager["Session"]):
         recorder = self.runtime.recorder
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
+            self._times.clear()
         recorder.report(step, batch, credit, learner_metrics)
         self._checkpointer.advance(
             step=step,
@@ -273,8 +274,10 @@ class Session(AbstractContextManager["Session"]):
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:
         start = time.perf_counter()
-        yield
-        self._times[phase] = time.perf_counter() - start
+        try:
+            yield
+        finally:
+            self._times[phase] = time.perf_counter() - start
 
 
 def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session:

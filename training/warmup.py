@@ -6,7 +6,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 from annotated_types import Ge, Gt
@@ -52,8 +52,10 @@ class WarmupSettings(Validated):
     """Peak learning rate: linear warm-up over a tenth of the steps, then down to 0."""
 
     def check(self) -> None:
-        if self.problems is not None and not self.steps:
-            raise UserError("--warmup.problems does nothing without --warmup.steps, such as 100")
+        idle = [f.name for f in fields(self) if getattr(self, f.name) != f.default]
+        if idle and not self.steps:
+            flag = f"--warmup.{idle[0].replace('_', '-')}"
+            raise UserError(f"{flag} does nothing without --warmup.steps, such as 100")
 
 
 def prepare_warmup(

@@ -71,7 +71,6 @@ def _check_tensor_parallel(role: str, agent: AgentSettings, engine: str, *, here
     flag, count = f"--agents.{role}.tensor-parallel", agent.tensor_parallel
     device = agent.device if agent.engine_device == "auto" else agent.engine_device
     refuse(
-        (count < 1, f"{flag} must be at least 1"),
         (count > 1 and engine != "vllm", f"{flag} needs --engine vllm"),
         (count > 1 and device == "cpu", f"{flag} needs GPUs, and the engine of {role} is on a CPU"),
     )

@@ -70,7 +70,8 @@ def table(kind: str, *names: str) -> str:
             )
         case "env", (name,):
             settings = defaults(Choice(name, "grpo", envs.spec(name).roles)).env
-            return _markdown(_HEAD, _flags("env", _fields(settings, _all(type(settings)))))
+            head = ("flag", "with the tiny team", "")
+            return _markdown(head, _flags("env", _fields(settings, _all(type(settings)))))
         case "leap", ():
             return _markdown(
                 ("setting", "default", ""),

@@ -284,13 +284,12 @@ def strengths(
 def _costs(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, Any]:
     """Cost per seat of a competitor, or of all for an empty name: sampled tokens of one episode,
     and money for a thousand."""
-    prefix = f"{name}." if name else ""
     seats = sum(pairing.names.count(name) if name else 1 for pairing in played)
     used = [
         (policy, mean_present(used_QN2.reshape(-1, 2), axis=0))
         for pairing in played
         for policy, used_QN2 in pairing.responses.used_QN2.items()
-        if policy.startswith(prefix)
+        if not name or policy.rpartition(".")[0] == name
     ]
     money = sum(float(both @ as_floats(prices[policy])) for policy, both in used if prices)
     return {

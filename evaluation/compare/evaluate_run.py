@@ -120,7 +120,10 @@ def evaluate(argv: Sequence[str]) -> int:
     measured = [
         estimate(evaluation, sample, settings.eval.resamples, how.seed) for sample in outcomes
     ]
-    metrics = {name: _mean([sample[name] for sample in measured]) for name in measured[0]}
+    names = dict.fromkeys(name for sample in measured for name in sample)
+    metrics = {
+        name: _mean([sample[name] for sample in measured if name in sample]) for name in names
+    }
     console.print(_table(metrics, evaluation, settings.choice.roles))
     broken_off, requested = sum(c.broken_off for c in counts), sum(c.answers for c in counts)
     limit, flag = limit_of(settings.env, evaluated=True)

@@ -66,6 +66,8 @@ def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[In
 def preset_settings(name: str) -> TrainSettings:
     """The settings that ``train.py --preset`` starts with."""
     chosen = preset_called(name)
+    if not chosen.env:
+        raise UserError(f"preset {name} sets no environment, so it names nothing to compare")
     roles = tuple(envs.spec(chosen.env).roles)
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from coterie.agents.team.settings import ScoringSettings
 from coterie.datatypes import Problem, UserError
 from coterie.evaluation.compare.output import show_plain
 from coterie.evaluation.compare.policies import NamedPolicy
@@ -204,6 +205,17 @@ class Job:
         return answers
 
 
+def _other_grading(scoring: ScoringSettings) -> dict[str, Any]:
+    """The settings that can change verdicts and are not the default, without the checker."""
+    usual = to_plain(ScoringSettings())
+    same = ("checker", "encoder", "programs", "workers")
+    return {
+        name: value
+        for name, value in to_plain(scoring).items()
+        if name not in same and value != usual[name]
+    }
+
+
 def make_job(
     lineup: Lineup,
     questions: Questions,
@@ -236,6 +248,8 @@ def make_job(
     }
     if settings.scoring.checker != DEFAULT:
         identity["checker"] = settings.scoring.checker
+    if graded := _other_grading(settings.scoring):
+        identity["grading"] = graded
     if lineup.replies is not None:
         replies = json.dumps(dict(lineup.replies), sort_keys=True)
         identity["told"] = hashlib.sha256(replies.encode()).hexdigest()

@@ -309,7 +309,7 @@ def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
     for text in texts:
         for named, pair in _priced(text):
             # A team's name stands for all its policies.
-            of_team = [policy for policy in policies if policy.startswith(f"{named}.")]
+            of_team = [policy for policy in policies if policy.rpartition(".")[0] == named]
             if named not in policies and not of_team:
                 raise UserError(f"--prices names {named}; the policies are {', '.join(policies)}")
             try:

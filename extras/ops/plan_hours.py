@@ -18,7 +18,7 @@ from coterie.envs.contract import role_of
 from coterie.evaluation.evaluation import Evaluation
 from coterie.extras.ops.footprint import Footprint
 from coterie.problems.sizes import measured
-from coterie.training.config.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings, replicas_of
 
 CARDS = (
     (32, "an RTX 4090", 165e12, 1.0e12),
@@ -192,7 +192,7 @@ def rows_of(settings: TrainSettings, role: str) -> tuple[int, float]:
         choice.env, settings=settings.env, roles=choice.roles if settings.env is not None else None
     )
     agents = sum(role_of(agent) == role for agent in env.possible_agents)
-    replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
+    replicas = replicas_of(settings, env.metadata)
     # Agents with the same first prompt share it, and so do replicas.
     first, _ = env.reset(seed=0)
     asked_first = Counter(

@@ -103,8 +103,9 @@ class AnswerScorer:
         return np.stack([vector for text in texts if (vector := vectors[text]) is not None])
 
     def prefetch(self, requests: Sequence[ScoreRequests]) -> None:
-        """Check every answer in one batch and embed every text in one batch."""
-        self._check([check for request in requests for check in request.checks])
+        """Check every answer in one batch and embed every text in one batch. A judge that failed
+        is asked again."""
+        self._check([check for request in requests for check in request.checks], again=True)
         self.embed([text for request in requests for text in request.embeddings])
 
     def stats(self) -> dict[str, int]:
@@ -119,14 +120,17 @@ class AnswerScorer:
         """End the worker processes; they start again when they are needed."""
         self._checker.close()
 
-    def _check(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
+    def _check(
+        self, requests: Sequence[tuple[str, Problem]], *, again: bool = False
+    ) -> list[Verdict]:
+        """``again``: do not take stored verdicts of a judge that failed."""
         with self._lock:
             keys = [_key(response, problem) for response, problem in requests]
             verdicts = {key: self._verdicts.get(key) for key in keys}
             missing = {
                 key: request
                 for key, request in zip(keys, requests, strict=True)
-                if verdicts[key] is None
+                if (known := verdicts[key]) is None or (again and known.method == "not-graded")
             }
             fresh = self._grade(list(missing.values()))
             for key, verdict in zip(missing, fresh, strict=True):

@@ -97,6 +97,18 @@ def test_wrong_numbers_differ_in_value(gold):
     assert {Fraction(text) - plain for text in wrong} == {-10, -2, -1, 1, 2, 10}
 
 
+@pytest.mark.parametrize(
+    ("tolerance", "alternatives"), [(5.0, ()), (0.5, ()), (0.0, ("11", "8", "nine"))]
+)
+def test_wrong_numbers_are_no_other_wording_and_beyond_the_tolerance(tolerance, alternatives):
+    more = {"tolerance": tolerance, "alternatives": alternatives}
+    problem = Problem(id="n", question="", gold="10", kind="number", **more)
+    wrong = {wrong_answer(problem, random.Random(seed)) for seed in range(60)}
+    golds = [10, *(int(text) for text in alternatives if text.isdigit())]
+    assert all(abs(Fraction(text) - gold) > tolerance for text in wrong for gold in golds)
+    assert len(wrong) == 6 - len(golds[1:])
+
+
 def test_wrong_answers_of_the_other_kinds():
     def wrong(gold, kind, **more):
         problem = Problem(id="w", question="", gold=gold, kind=kind, **more)

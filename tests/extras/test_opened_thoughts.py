@@ -107,6 +107,17 @@ def test_what_the_environment_hears_begins_with_the_thought() -> None:
     ]  # fmt: skip
 
 
+def test_an_empty_continuation_opens_no_second_thought(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = (("ask", "message"), ("", "continuation"), ("more", "message"))
+    monkeypatch.setattr(Dialogue, "PIECES", pieces)
+    inner = Dialogue()
+    env = TokenView(inner, {"a": Opening("<think>\n")})
+    env.reset(seed=0)
+    for text in ("hm, 5", "so 4"):
+        env.step({"a_0": ids(text)})
+    assert [heard["a_0"] for heard in inner.heard] == ["<think>\nhm, 5", "so 4"]
+
+
 def test_an_empty_answer_stays_empty() -> None:
     inner = Dialogue()
     env = TokenView(inner, {"a": Opening("<think>\n")})

@@ -158,6 +158,18 @@ def test_an_episode_is_cut_off_after_its_last_allowed_turn() -> None:
     assert {row.status for row in run(TwoTurns(), deadlines=two).trajectories} == {"ok"}
 
 
+def test_an_agent_that_had_ended_keeps_its_reward_if_the_episode_is_cut_off() -> None:
+    class Uneven(TwoTurns):
+        def step(self, actions: dict[str, Any]) -> Any:
+            observations, rewards, _, _, infos = super().step(actions)
+            self.agents = self.agents or ["a_0"]
+            return observations, rewards, {}, {}, infos
+
+    a, b = run(Uneven(), deadlines=Deadlines(turns=2)).trajectories
+    assert a.status == "failed: episode cut off after 2 turns"
+    assert (b.status, b.reward) == ("ok", 2.0)
+
+
 def test_a_bug_in_a_policy_is_not_swallowed() -> None:
     async def broken(prompt: Prompt, sampling: Sampling) -> Completion:
         raise ZeroDivisionError

@@ -106,6 +106,16 @@ def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
     assert [read_again(algorithm) for algorithm in (distilled, dapo)] == [2, 0]
 
 
+def test_a_failed_row_without_the_group_is_left_out() -> None:
+    async def play(count: int) -> list[Episode]:
+        rows = [row(f"alice_{i}", "p", float(i)) for i in range(2)]
+        failed = dataclasses.replace(row("alice_2", "p", 0.0), groups={}, status="failed: cut off")
+        return [Episode("p", 0, 1, "train", (*rows, failed))]
+
+    batch = sample_batch(play, unread, team(get("dapo")), "problem", 1, ("alice",))
+    assert [trajectory.agent for trajectory in asyncio.run(batch).rows] == ["alice_0", "alice_1"]
+
+
 TAUGHT = Distillation(beta=1.0, fade=0.5, teacher="another")
 
 

@@ -21,7 +21,7 @@ from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
 from coterie.problems.split import HELD_OUT
 from coterie.training.config.serialize import flat, nested, override, to_plain
-from coterie.training.config.train_settings import TrainSettings, token_limit
+from coterie.training.config.train_settings import TrainSettings, replicas_of, token_limit
 from coterie.training.warmup import WarmupSettings
 
 Values = Mapping[str, Any]
@@ -192,7 +192,7 @@ def answers_of_step(settings: TrainSettings) -> int:
     env = settings.make_env()
     learners = {role for role, agent in settings.agents.items() if agent.trained}
     learning_agents = sum(role_of(agent) in learners for agent in env.possible_agents)
-    replicas = settings.rollout.replicas or int(env.metadata.get("replicas", 1))
+    replicas = replicas_of(settings, env.metadata)
     env.close()
     return settings.rollout.problems_per_step * replicas * learning_agents
 
@@ -211,7 +211,7 @@ def sentence(settings: TrainSettings, argv: Collection[str] = ()) -> str:
     if settings.problems.held_out is not None:
         values = {**values, "problems.held_out": settings.problems.held_out}
     values = _at_limit(values, settings)
-    user_flags = {word.partition("=")[0] for word in argv}
+    user_flags = flags_in(argv)
     in_effect = {
         name: value
         for name, value in to_plain(values).items()
@@ -223,6 +223,15 @@ def sentence(settings: TrainSettings, argv: Collection[str] = ()) -> str:
         "for the largest that learns, all evaluations together a tenth of the run; "
         "--print-config shows every setting)"
     )
+
+
+def flags_in(argv: Iterable[str]) -> set[str]:
+    """The flags of a command line as :func:`as_flag` writes them.
+
+    >>> flags_in(["--env.max_new_tokens=8"])
+    {'--env.max-new-tokens'}
+    """
+    return {word.partition("=")[0].replace("_", "-") for word in argv}
 
 
 def sizes_in_words(agents: Iterable[AgentSettings]) -> str:

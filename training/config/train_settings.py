@@ -4,6 +4,7 @@ import dataclasses
 import json
 import keyword
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -219,6 +220,17 @@ def _class_defaults(choice: Choice) -> TrainSettings:
 def token_limit(settings: TrainSettings) -> int:
     """Largest number of tokens in an answer."""
     return getattr(settings.env, "max_new_tokens", MAX_NEW_TOKENS)
+
+
+_REPLICAS = 8
+"""Episodes of each problem in an environment without settings, whose groups are these replicas."""
+
+
+def replicas_of(settings: TrainSettings, metadata: Mapping[str, Any]) -> int:
+    """Return the number of episodes that a step plays of each problem; ``metadata``: of the
+    environment."""
+    usual = 1 if settings.env is not None else _REPLICAS
+    return settings.rollout.replicas or int(metadata.get("replicas", usual))
 
 
 def with_limit_as_length(settings: TrainSettings) -> TrainSettings:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from coterie.datatypes import Problem, UserError, Verdict
+from coterie.datatypes import Problem, ScoreRequests, UserError, Verdict
 from coterie.rewards.grading.judged import LONGEST, JudgeGrader, judge_prompt, read_grade
 from coterie.rewards.grading.scorer import AnswerScorer
 
@@ -80,3 +80,14 @@ def test_verdicts_and_their_counts() -> None:
 def test_kinds_without_a_grader_are_refused(kind: str, flag: str) -> None:
     with pytest.raises(UserError, match=f"p: .*{flag}"):
         AnswerScorer().check("Aare", Problem("p", "q", "g", kind))  # type: ignore[arg-type]
+
+
+def test_a_judge_that_failed_is_asked_again_in_the_next_batch() -> None:
+    replies: list[str | None] = [None, "CORRECT"]
+    scorer = AnswerScorer(graders={"judged": JudgeGrader(lambda prompts: [replies.pop(0)])})
+    batch = [ScoreRequests(checks=(("Aare", PROBLEM),))]
+    scorer.prefetch(batch)
+    assert scorer.check("Aare", PROBLEM).method == "not-graded"
+    scorer.prefetch(batch)
+    assert scorer.check("Aare", PROBLEM).correct
+    assert not replies

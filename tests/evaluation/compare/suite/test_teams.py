@@ -324,6 +324,8 @@ def test_a_run_is_a_team_with_its_frozen_roles(tmp_path: Path) -> None:
     assert read_prices(["ours=1,2"], ["ours.alice", "ours.bob"]) == {
         "ours.alice": (1, 2), "ours.bob": (1, 2)
     }  # fmt: skip
+    with pytest.raises(UserError, match=r"lacks ours\.5\.alice"):
+        read_prices(["ours=1,2"], ["ours.alice", "ours.5.alice"])
 
 
 def test_roles_of_a_run_keep_their_system_messages(
