@@ -5,8 +5,9 @@ the same order, prompt, reward, adapter, lengths, rate and number of steps.
     python research/with_trl.py RUN --out runs/trl
 
 TRL computes in bfloat16 if the processor has it, else in float32. Its adapter goes to
-OUT/adapter, the figures of each step to OUT/steps.jsonl. ``python train.py --evaluate RUN
---agents.solver.model OUT/adapter`` then answers the held-out problems of RUN.
+OUT/adapter, those between to OUT/checkpoint-STEP, the figures of each step to OUT/steps.jsonl.
+``python train.py --evaluate RUN --agents.solver.model OUT/adapter`` then answers the held-out
+problems of RUN. The same command goes on from the last checkpoint in OUT.
 """
 
 import argparse
@@ -28,6 +29,7 @@ import torch
 from datasets import Dataset
 from peft import LoraConfig
 from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+from transformers.trainer_utils import get_last_checkpoint
 
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.lora import resolve_targets
@@ -73,13 +75,19 @@ class Rewards:
 
 
 class Log(TrainerCallback):
-    """Write a line a step: sampled tokens so far, rewards, and seconds since the start."""
+    """Write a line a step: sampled tokens so far, rewards, and seconds of training."""
 
     def __init__(self, rewards: Rewards, path: Path) -> None:
         self._rewards, self._path = rewards, path
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        self._clock, self._used = time.perf_counter(), time.process_time()
+        text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+        kept = text.splitlines(keepends=True)[: state.global_step]
+        self._path.write_text("".join(kept), encoding="utf-8")
+        before = json.loads(kept[-1]) if kept else {"tokens": 0, "wall_s": 0.0, "cpu_s": 0.0}
+        self._rewards.tokens = before["tokens"]
+        self._clock = time.perf_counter() - before["wall_s"]
+        self._used = time.process_time() - before["cpu_s"]
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         seen = self._rewards
@@ -102,7 +110,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("run", type=Path, help="folder of the run")
     parser.add_argument("--steps", type=int, help="default: as many as the run")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--out", type=Path, required=True, help="a new folder")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="a new folder, or one with checkpoints"
+    )
+    parser.add_argument("--save-every", type=int, default=5, help="steps between checkpoints")
     chosen = parser.parse_args(argv)
     try:
         settings = run_settings(chosen.run)
@@ -111,12 +122,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         refuse_others(settings)
     except UserError as error:
         parser.error(f"{chosen.run}: {error}")
-    if chosen.out.exists():
-        parser.error(f"{chosen.out} exists already: name a new folder")
+    if chosen.out.exists() and get_last_checkpoint(str(chosen.out)) is None:
+        parser.error(f"{chosen.out} exists already and has no checkpoint: name a new folder")
     torch.set_num_threads(chosen.threads)
     warnings.simplefilter("ignore")
-    chosen.out.mkdir(parents=True)
-    train(settings, chosen.steps or settings.run.steps, chosen.out)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    train(settings, chosen.steps or settings.run.steps, chosen.out, chosen.save_every)
     return 0
 
 
@@ -160,7 +171,7 @@ def refuse_others(settings: TrainSettings) -> None:
     )
 
 
-def train(settings: TrainSettings, steps: int, out: Path) -> None:
+def train(settings: TrainSettings, steps: int, out: Path, save_every: int) -> None:
     """Train with TRL; write ``out/steps.jsonl`` and ``out/adapter``."""
     from trl.trainer.grpo_config import GRPOConfig
     from trl.trainer.grpo_trainer import GRPOTrainer
@@ -207,7 +218,7 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
         top_k=rollout.top_k,
         repetition_penalty=1.0,
         logging_strategy="no",
-        save_strategy="no",
+        save_steps=save_every,
         report_to=[],
         disable_tqdm=True,
     )
@@ -225,7 +236,7 @@ def train(settings: TrainSettings, steps: int, out: Path) -> None:
         ),
         callbacks=[Log(rewards, out / "steps.jsonl")],
     )
-    trainer.train()
+    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(out)))
     trainer.save_model(str(out / "adapter"))
 
 

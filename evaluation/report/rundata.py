@@ -14,6 +14,7 @@ from coterie.datatypes import UserError
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.by_set import estimate
 from coterie.evaluation.evaluation import Evaluation, Resampled
+from coterie.evaluation.metrics.intervals import RESAMPLES
 from coterie.evaluation.run_table import Line, lines
 from coterie.evaluation.table import value_with_interval, without_zero
 
@@ -135,9 +136,6 @@ def _json(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return value if isinstance(value, dict) else None
-
-
-RESAMPLES = 10_000
 
 
 def evaluation_for(run: RunData) -> Evaluation | None:

@@ -89,7 +89,9 @@ def test_a_run_again_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     run, out = tmp_path / "run", tmp_path / "trl"
     assert train.main([*TINY, "--run-dir", str(run)]) == 0
     program = (sys.executable, str(ROOT / "research/with_trl.py"), str(run), "--out", str(out))
-    subprocess.run(program, check=True, capture_output=True)
+    for count in ("1", "2"):  # the second goes on behind the first step
+        more = ("--steps", count, "--save-every", "1")
+        subprocess.run([*program, *more], check=True, capture_output=True)
     steps = [json.loads(line) for line in (out / "steps.jsonl").read_text().splitlines()]
     assert [line["step"] for line in steps] == [1, 2]
     answers = 2 * 8  # of a step

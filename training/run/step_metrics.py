@@ -82,7 +82,8 @@ def paid_shares(
     shares: dict[str, dict[str, float]] = {}
     for role in roles:
         prefix = f"paid/{role}/"
-        logged = {name.removeprefix(prefix) for line in last for name in line if prefix in name}
+        names = {name for line in last for name in line}
+        logged = {name.removeprefix(prefix) for name in names if name.startswith(prefix)}
         terms = logged if weighted is None else logged & {*weighted}
         for term in sorted(terms) if len(terms) > 1 else ():
             values = [line[prefix + term] for line in last if prefix + term in line]
