@@ -74,7 +74,7 @@ class Rereading:
     def _is_read(self, row: Trajectory) -> bool:
         if self.settings.teacher:
             return row.reading is not None
-        room, contexts = self.batched.model.context, (row, row.as_reread())
+        room, contexts = self.batched.model.context, (row, row.as_reread(), row.as_contrast())
         return row.reread_after is not None and all(c.can_be_scored(room) for c in contexts)
 
     def _read(
@@ -94,14 +94,30 @@ class Rereading:
                 beta_N = logp_N.new_full(logp_N.shape, settings.beta)
                 read[i] = logp_N
                 readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
-        originals = [rows[i] for i in use]
-        if old is None:
-            with self.weights("current"):
-                own = self.batched.logprobs(originals)
+        compared = self._compared_with(rows, use, old, settings)
+        return {i: token_bonus(settings, read[i], compared[i]) for i in use}, readers
+
+    def _compared_with(
+        self,
+        rows: Sequence[Trajectory],
+        use: Sequence[int],
+        old: list[Tensor] | None,
+        settings: Distillation,
+    ) -> dict[int, Tensor]:
+        """Index of a row -> the (N,) log-probabilities with which its reading is compared: the
+        reader's after ``contrast_after`` (RLCSD, arXiv:2606.11709), or without that the row's
+        own."""
+        contrasts = {i: rows[i].as_contrast() for i in use if rows[i].contrast_after is not None}
+        originals = {i: rows[i] for i in use if i not in contrasts}
+        with self.weights(settings.reader):
+            read = self.batched.logprobs([*contrasts.values()]) if contrasts else []
+        if old is not None:
+            own = [old[i] for i in originals]
         else:
-            own = [old[i] for i in use]
-        own = on_sampled(originals, own)
-        return {i: token_bonus(settings, read[i], own_N) for i, own_N in zip(use, own)}, readers
+            with self.weights("current"):
+                own = self.batched.logprobs([*originals.values()]) if originals else []
+        both = contrasts | originals
+        return dict(zip(both, on_sampled([*both.values()], [*read, *own]), strict=True))
 
     def _at_sampled(
         self, rows: Sequence[Trajectory], use: Sequence[int], settings: Distillation

@@ -76,6 +76,9 @@ class Trajectory:
     reread_after: npt.NDArray[np.int64] | None = None
     """(N,) ids that replace those before the first sampled token for rereading, a context that the
     author did not have, for algorithms that distil; None: the row is not reread."""
+    contrast_after: npt.NDArray[np.int64] | None = None
+    """(N,) ids that replace the same ones for the reading that rereading is compared with; None: it
+    is compared with the row's own log-probabilities."""
     reading: Reading | None = None
     """A teacher's probabilities of the learned tokens; None: no teacher has read the row."""
 
@@ -122,6 +125,10 @@ class Trajectory:
     def as_reread(self) -> "Trajectory":
         """Return this row with the context :attr:`reread_after`."""
         return self._with_context(self.reread_after)
+
+    def as_contrast(self) -> "Trajectory":
+        """Return this row with the context :attr:`contrast_after`."""
+        return self._with_context(self.contrast_after)
 
     def _with_context(self, context: npt.NDArray[np.int64] | None) -> "Trajectory":
         if context is None or not self.mask.any():

@@ -15,7 +15,7 @@ import orjson
 Rule = tuple[Callable[[Any], bool], str]
 """(whether a value is valid, a description of valid values)"""
 
-CONTEXTS = frozenset({"learned_after", "reread_after"})
+CONTEXTS = frozenset({"learned_after", "reread_after", "contrast_after"})
 """Infos with another context of the agent's row, as text; a token view turns it into ids."""
 
 _RESULTS = {

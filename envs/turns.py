@@ -74,6 +74,9 @@ class Outcome:
     reread_after: Mapping[str, str] = field(default_factory=dict)
     """Agent -> a context that it did not have, after which its answers are reread, for algorithms
     that distil (``--algo.distillation.beta``)."""
+    contrast_after: Mapping[str, str] = field(default_factory=dict)
+    """Agent -> a context after which its reread answers are scored for comparison; without one they
+    are compared with their own probabilities."""
     truncated: Collection[str] = ()
     """Agents that were cut off."""
     failed: Mapping[str, bool] | None = None

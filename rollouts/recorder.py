@@ -15,6 +15,7 @@ _CONTRACT_KEYS = (
     "loss_weight",
     "learned_after",
     "reread_after",
+    "contrast_after",
     "trained_turns",
     "turn_rewards",
     "void",
@@ -114,6 +115,7 @@ class Recorder:
                 info=measured,
                 learned_after=info.get("learned_after"),
                 reread_after=info.get("reread_after"),
+                contrast_after=info.get("contrast_after"),
             )
             for index, row in enumerate(rows)
         ]

@@ -35,7 +35,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.contract import role_of
 from coterie.envs.conversation import ConversationEnv
-from coterie.envs.core_teaching.hints import Taught, hint_checks, hints_for, to_reread
+from coterie.envs.core_teaching.hints import Taught, contrasts, hint_checks, hints_for, to_reread
 from coterie.envs.core_teaching.measured import report_traces, whole_episode
 from coterie.envs.core_teaching.scoring import (
     NO_WEIGHTS,
@@ -129,6 +129,10 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         if rereads:
             hints = self._reread_hints(problem, traces, weights, step)
             reread = to_reread(traces, hints, settings.reread)
+        contrast: dict[str, str] = {}
+        if settings.reread_contrast:
+            contrast = contrasts(traces, reread, problem, settings, self.meters)
+            reread = {agent: hint for agent, hint in reread.items() if agent in contrast}
 
         if second:
             # Round B: all roles answer again; a coin for each trace decides whether it sees a hint.
@@ -178,6 +182,7 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             if settings.learn_hinted_after == "cold"
             else {},
             reread_after={agent: ask(hint.text).text for agent, hint in reread.items()},
+            contrast_after={agent: ask(hint).text for agent, hint in contrast.items()},
         )
 
     def _read(

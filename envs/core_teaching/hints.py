@@ -152,6 +152,38 @@ def to_reread(
     }
 
 
+def contrasts(
+    traces: Sequence[Trace],
+    reread: Collection[str],
+    problem: Problem,
+    settings: CoreTeachingSettings,
+    meters: Mapping[str, TextMeter],
+) -> dict[str, str]:
+    """Return agent of ``reread`` -> the hint that somebody else's wrong trace makes, a peer's if
+    there is one (RLCSD, arXiv:2606.11709, takes those of the same policy). Agents for which there
+    is none are left out."""
+    wrong = [trace for trace in traces if not trace.verdict.correct]
+    found: dict[str, str] = {}
+    for trace in traces:
+        if trace.agent not in reread:
+            continue
+        others = [other for other in wrong if other.agent != trace.agent]
+        for other in sorted(others, key=lambda other: other.role == trace.role):
+            text = after_thinking(other.text)
+            blocks = strategies(text)
+            hint = build_hint(
+                blocks[0].text if blocks else text,
+                (*problem.golds, other.verdict.answer or ""),
+                meters[trace.role],
+                settings.hint_tokens,
+                settings.truncate,
+            )
+            if hint is not None:
+                found[trace.agent] = hint
+                break
+    return found
+
+
 def hint_source(text: str, answer: str | None, states_gold: Callable[[str], bool]) -> str | None:
     """Return the part of a correct trace that becomes the hint: the first strategy with a right
     outcome, or the whole trace if it has no strategies; None if no strategy is right.

@@ -119,6 +119,10 @@ class CoreTeachingSettings(Validated):
     reread_least: Share = 0.5
     """Least share of right cold traces of the peer on this question for its trace to be the hint:
     below it a right answer may be luck."""
+    reread_contrast: bool = False
+    """Compare with the reading after a hint from a wrong trace, not with the author's own
+    probabilities, so that what any hint does to style cancels (RLCSD, arXiv:2606.11709). Traces
+    without such a hint are not reread. Needs --algo.distillation.likeliest 0."""
 
     def check(self) -> None:
         names = [*(field.name for field in fields(TermWeights)), *map(term_name, self.terms)]
@@ -133,8 +137,8 @@ class CoreTeachingSettings(Validated):
             "leaves out; choose k_hinted 1",
         )
         _require(
-            self.reread != "none" or self.reread_hint == "peer",
-            "reread_hint does nothing while reread is none; choose reread wrong",
+            self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
+            "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
         )
         _require(
             self.reread_hint != "own" or self.reread == "wrong",

@@ -18,6 +18,12 @@ def check(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]
         UserError: a custom reward term fails in a trial call.
     """
     yield from check_rereading(settings.reread, run, remedy="--env.reread, such as wrong")
+    learned = [each.distillation for each in run.learned_by.values()]
+    yield (
+        settings.reread_contrast and any(each.likeliest or each.teacher for each in learned),
+        "--env.reread-contrast compares two readings of the sampled tokens by the role itself: say "
+        "--algo.distillation.likeliest 0 and name no teacher",
+    )
     if settings.terms:
         _try_terms(settings)
 

@@ -19,6 +19,7 @@ from coterie.training.run.episode_records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
 HINTED = np.array([7, 3, 11, 5, 2])
+OTHER = np.array([7, 4, 2])
 NOTHING = np.zeros(8)
 
 
@@ -60,6 +61,31 @@ def test_by_hand(make_rows) -> None:
     # A token that either finds impossible says nothing if both do.
     own[0] = read[0] = -np.inf
     assert token_bonus(settings, read, own)[0] == 0
+
+
+def test_a_contrast_stands_for_the_rows_own_probabilities(tiny, make_rows) -> None:
+    """After one context twice nothing differs; after two it is their difference."""
+    rows = named(make_rows, 1, 3, 5)
+    rows[3] = dataclasses.replace(rows[3], contrast_after=HINTED)
+    rows[5] = dataclasses.replace(rows[5], contrast_after=OTHER)
+    learner = Learner(tiny(), distilling(bound=9.0), PLAIN)
+    _, bonus, _ = learner._rereading(rows, None, 0.0)
+    assert sorted(bonus) == [1, 3, 5]
+    assert bonus[3].abs().max() < 1e-5
+    hinted, contrast, read, own = (
+        on_sampled([row], [logprobs(learner.model, row.tokens)])[0].detach()
+        for row in (rows[5].as_reread(), rows[5].as_contrast(), rows[1].as_reread(), rows[1])
+    )
+    torch.testing.assert_close(bonus[5], hinted - contrast, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(bonus[1], read - own, rtol=1e-4, atol=1e-5)
+    # Of several optimizer steps, the log-probabilities before the first one count.
+    old = [logp - 0.1 for logp in learner._snapshot(rows)]
+    _, later, _ = learner._rereading(rows, old, 0.0)
+    torch.testing.assert_close(later[1], bonus[1] + 0.1, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(later[5], bonus[5])
+    # Without room for the contrast a row is not reread.
+    rows[5] = dataclasses.replace(rows[5], contrast_after=np.arange(1000) % 90)
+    assert sorted(learner._rereading(rows, None, 0.0)[1]) == [1, 3]
 
 
 def test_beta_fades_and_then_nothing_is_read(tiny, make_rows) -> None:

@@ -68,6 +68,7 @@ def row_record(
         "tokens": row.tokens,
         "learned_after": row.learned_after,
         **({} if row.reread_after is None else {"reread_after": row.reread_after}),
+        **({} if row.contrast_after is None else {"contrast_after": row.contrast_after}),
         "turns": [list(span) for span in row.turns],
         **({"untrained": [list(span) for span in row.untrained]} if row.untrained else {}),
         **({"turn_rewards": list(row.turn_rewards)} if row.turn_rewards else {}),

@@ -38,6 +38,7 @@ _ROW = {
 # Keys that a row of the log may lack; such cells are null.
 _OPTIONAL = {
     "reread_after": List(Value("int64")),
+    "contrast_after": List(Value("int64")),
     "token_bonus": List(List(Value("float64"))),
     "untrained": List(List(Value("int64"))),
     "turn_rewards": List(Value("float64")),

@@ -11,11 +11,15 @@ from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.core_teaching import CoreTeachingSettings
 from coterie.envs.core_teaching.settings import TeacherChoice
 
-from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played
+from .scripted import COLD, HINTED, PLAIN, RIGHT, WRONG, Played, trace
 
 ALONE = dataclasses.replace(PLAIN, k_cold=2, k_hinted=0, teacher="prefer-peer")
 BOTH = {"alice_0": WRONG, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
 MIXED = {"alice_0": RIGHT, "alice_1": WRONG, "bob_0": WRONG, "bob_1": RIGHT}
+
+
+def hinted(work: str) -> str:
+    return HINTED.replace("7 + 8 = 5 - 3 =", work)
 
 
 def reread(env: Any, answers: dict[str, str], **options: Any) -> dict[str, str]:
@@ -104,6 +108,26 @@ def test_the_log_has_the_hints_that_traces_are_read_behind(
     assert played.episode["teachers"] == played.episode["hints"] == {}
     taught = {agent for agent, info in played.infos.items() if info.get("teacher")}
     assert taught == {*teachers.values()}
+
+
+def test_contrast_with_a_wrong_trace_of_somebody_else(make: Any, problem: Problem) -> None:
+    """Alice's own wrong traces serve where bob has none; a trace's own never does."""
+    env = make(ALONE, reread="wrong", reread_contrast=True)
+
+    def contrasts(answers: dict[str, str]) -> dict[str, str]:
+        infos = Played(env, answers, problem=problem).infos
+        assert all(("reread_after" in i) == ("contrast_after" in i) for i in infos.values())
+        return {a: i["contrast_after"] for a, i in infos.items() if "contrast_after" in i}
+
+    worked = {"alice_0": trace(5), "alice_1": trace(6, "7 + 8 = 9 - 3 =")}
+    assert contrasts({**worked, "bob_0": RIGHT, "bob_1": RIGHT}) == {
+        "alice_0": hinted("7 + 8 = 9 - 3 ="),
+        "alice_1": hinted("7 + 8 = 5 - 3 ="),
+    }
+    # A peer's wrong trace comes first; the only wrong trace has nothing to be compared with.
+    from_bob = contrasts({**BOTH, "bob_0": worked["alice_1"]})
+    assert from_bob["alice_0"] == hinted("7 + 8 = 9 - 3 =")
+    assert contrasts({**dict.fromkeys(BOTH, RIGHT), "alice_0": WRONG}) == {}
 
 
 def test_nothing_is_sampled_under_the_hint_and_rewards_are_the_same(make: Any) -> None:
