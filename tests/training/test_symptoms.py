@@ -248,7 +248,7 @@ def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("coterie.training.run.symptoms.native_bfloat16", lambda: "avx512_bf16")
     assert at_start(subject(real)) == {}
     assert at_start(subject(["--learner.lr", "1"])) == {}  # tiny
-    rate = at_start(subject([*real, "--learner.lr", "1e-2"]))["rate --learner.lr"]
+    rate = at_start(subject([*real, "--learner.lr", "1e-2"]))["rate --learner."]
     assert rate.startswith(
         "--learner.lr is 0.01, which breaks models of this size: 0.0002 is usual"
     )

@@ -203,9 +203,9 @@ def at_start(settings: Subject) -> dict[str, str]:
             continue
         usual, rate = rate_of([agent]), settings.rates[role]
         if rate > TOO_FAST * usual:
-            flag = f"{agent.learner_at(role)}lr"  # of the team, or of the role
-            sentences[f"rate {flag}"] = (
-                f"{flag} is {rate:g}, which breaks models of this size: "
+            # One sentence for a flag of the whole team.
+            sentences[f"rate {agent.learner_at(role)}"] = (
+                f"{agent.learner_at(role)}lr is {rate:g}, which breaks models of this size: "
                 f"{usual:g} is usual ({PAGE}#learning-rate)"
             )
     slow = [

@@ -113,6 +113,13 @@ def _quick(arm: str, rows: Rows) -> Iterator[str]:
     changes = [row["after"]["pass@1"] - row["before"]["pass@1"] for row in rows.values()]
     yield from ("", f"*{arm}*", "", *table(_QUICK, cells))
     yield from ("", f"Change over seeds: {change(changes)}.")
+    between = [
+        f"seed {seed} {_share(right)} after {tokens:,} tokens"
+        for seed, row in rows.items()
+        for tokens, right, _ in row["held-out"][1:-1]
+    ]
+    if between:
+        yield from ("", f"Between, Pass@1: {', '.join(between)}.")
 
 
 def _with_interval(values_Q: np.ndarray, shown: Callable[[float], str]) -> str:
