@@ -116,7 +116,7 @@ def _quick(arm: str, rows: Rows) -> Iterator[str]:
     between = [
         f"seed {seed} {_share(right)} after {tokens:,} tokens"
         for seed, row in rows.items()
-        for tokens, right, _ in row["held-out"][1:-1]
+        for tokens, right, _ in row.get("held-out", ())[1:-1]
     ]
     if between:
         yield from ("", f"Between, Pass@1: {', '.join(between)}.")
