@@ -165,7 +165,7 @@ def compute_in_one_format(module: nn.Module) -> None:
 
 
 def _forward(layer: Any, plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    # S tokens, I and O width of the layer's input and output, R rank
+    # I and O width of the layer's input and output, R rank
     def forward(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         active = layer.active_adapters
         special = args or kwargs or layer.disable_adapters or layer.merged or len(active) != 1
@@ -173,12 +173,10 @@ def _forward(layer: Any, plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
         if special or slow or not _is_plain(layer, active[0]):
             return plain(x, *args, **kwargs)
         down_RI, up_OR = (part[active[0]].weight for part in (layer.lora_A, layer.lora_B))
-        x_SI = x.flatten(0, -2)
-        y_SO = layer.base_layer(x_SI)
-        inner_SR = x_SI @ down_RI.to(x.dtype).t()
+        y = layer.base_layer(x)
+        inner = x.flatten(0, -2) @ down_RI.to(x.dtype).t()
         scaled_OR = (up_OR * layer.scaling[active[0]]).to(x.dtype)
-        # In place: no backward pass reads a linear layer's output.
-        return y_SO.addmm_(inner_SR, scaled_OR.t()).view(*x.shape[:-1], -1)
+        return torch.addmm(y.flatten(0, -2), inner, scaled_OR.t()).view(y.shape)
 
     return forward
 
