@@ -21,7 +21,8 @@ Head = Callable[[Tensor], Tensor]
 # caches of a CPU.
 _LOGITS_AT_ONCE = 1 << 24
 _LOGITS_AT_ONCE_ON_CPU = 1 << 22
-# Elementwise, still fewer: what is made of 4 MiB of logits stays in the caches of one core.
+# Logits whose softmax is taken at once on a CPU: 4 MiB in float32, so that all its passes stay in
+# the caches of one core.
 _LOGITS_IN_CACHE = 1 << 20
 # Smaller chunks are slow whatever the vocabulary: each one reads all weights of the head.
 _MIN_POSITIONS_AT_ONCE = 128
@@ -183,8 +184,8 @@ def _with_slope(
 
     It reads the logits fewer times than autograd would.
     """
-    on_cpu, width = logits_CV.is_cpu, logits_CV.shape[1]
-    rows = max(1, _LOGITS_IN_CACHE // width) if on_cpu else max(1, len(target_C))
+    logits_at_once = _LOGITS_IN_CACHE if logits_CV.is_cpu else logits_CV.numel()
+    rows = max(1, logits_at_once // logits_CV.shape[1])
     pieces = zip(logits_CV.split(rows), target_C.split(rows))
     logp, entropy, slope = zip(*(_slope(*piece, temperature) for piece in pieces))
     return torch.cat(logp), torch.cat(entropy), torch.cat(slope)
@@ -193,6 +194,7 @@ def _with_slope(
 def _slope(
     logits_CV: Tensor, target_C: Tensor, temperature: float
 ) -> tuple[Tensor, Tensor, Tensor]:
+    """:func:`_with_slope` in one piece."""
     target_C1 = target_C[:, None]
     logp_CV = _tempered(logits_CV, temperature).log_softmax(-1)
     logp_C1 = logp_CV.gather(-1, target_C1)

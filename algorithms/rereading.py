@@ -109,15 +109,16 @@ class Rereading:
         own."""
         contrasts = {i: rows[i].as_contrast() for i in use if rows[i].contrast_after is not None}
         originals = {i: rows[i] for i in use if i not in contrasts}
-        with self.weights(settings.reader):
-            read = self.batched.logprobs([*contrasts.values()]) if contrasts else []
+        compared, found = contrasts | originals, list[Tensor]()
+        if contrasts:
+            with self.weights(settings.reader):
+                found += self.batched.logprobs([*contrasts.values()])
         if old is not None:
-            own = [old[i] for i in originals]
-        else:
+            found += [old[i] for i in originals]
+        elif originals:
             with self.weights("current"):
-                own = self.batched.logprobs([*originals.values()]) if originals else []
-        both = contrasts | originals
-        return dict(zip(both, on_sampled([*both.values()], [*read, *own]), strict=True))
+                found += self.batched.logprobs([*originals.values()])
+        return dict(zip(compared, on_sampled([*compared.values()], found), strict=True))
 
     def _at_sampled(
         self, rows: Sequence[Trajectory], use: Sequence[int], settings: Distillation

@@ -77,8 +77,8 @@ class Trajectory:
     """(N,) ids that replace those before the first sampled token for rereading, a context that the
     author did not have, for algorithms that distil; None: the row is not reread."""
     contrast_after: npt.NDArray[np.int64] | None = None
-    """(N,) ids that replace the same ones for the reading that rereading is compared with; None: it
-    is compared with the row's own log-probabilities."""
+    """(N,) ids that replace those before the first sampled token for a second reading, with which
+    the first is compared; None: it is compared with the row's own log-probabilities."""
     reading: Reading | None = None
     """A teacher's probabilities of the learned tokens; None: no teacher has read the row."""
 

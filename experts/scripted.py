@@ -161,13 +161,13 @@ def wrong_answer(problem: Problem, rng: random.Random) -> str:
         # A number beyond every entry, so that the list is no reordering of the gold one.
         return f"{_beyond(gold)},{rest}" if _NUMBER.fullmatch(first.strip()) else f"{gold}, 0, 0"
     if _NUMBER.fullmatch(gold.replace(",", "")):
-        return _other_number(gold, problem, rng)
+        return _other_number(problem, rng)
     return _move(gold, rng)
 
 
-def _other_number(gold: str, problem: Problem, rng: random.Random) -> str:
+def _other_number(problem: Problem, rng: random.Random) -> str:
     """A number that differs from every wording of the answer by more than the tolerance."""
-    plain = [text.strip().replace(",", "") for text in (gold, *problem.golds)]
+    plain = [text.strip().replace(",", "") for text in problem.golds]
     golds = [Decimal(text) for text in plain if _NUMBER.fullmatch(text)]
     scale = int(problem.tolerance) + 1
     moved = [_EXACT.add(golds[0], Decimal(step * scale)) for step in _STEPS]
@@ -181,8 +181,7 @@ def _other_number(gold: str, problem: Problem, rng: random.Random) -> str:
 
 def _move(gold: str, rng: random.Random) -> str:
     step = rng.choice(_STEPS)
-    plain = gold.replace(",", "")
-    ratio = _RATIO.fullmatch(plain)
+    ratio = _RATIO.fullmatch(gold.replace(",", ""))
     if ratio and int(ratio[2]):
         top, bottom = int(ratio[1]), int(ratio[2])
         return f"{top + step * bottom}/{bottom}"

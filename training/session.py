@@ -158,7 +158,7 @@ class Session(AbstractContextManager["Session"]):
         recorder = self.runtime.recorder
         with self._timed("record"):
             recorder.log(step, batch, credit, learner_metrics, self._times, logbook)
-            self._times.clear()
+            self._times.clear()  # what follows is in the next line
         recorder.report(step, batch, credit, learner_metrics)
         self._checkpointer.advance(
             step=step,

@@ -159,9 +159,9 @@ def contrasts(
     settings: CoreTeachingSettings,
     meters: Mapping[str, TextMeter],
 ) -> dict[str, str]:
-    """Return agent of ``reread`` -> the hint that somebody else's wrong trace makes, a peer's if
-    there is one (RLCSD, arXiv:2606.11709, takes those of the same policy). Agents for which there
-    is none are left out."""
+    """Return a hint from another agent's wrong trace for each agent of ``reread``; agents without
+    such a trace are left out. Traces of a peer come first. RLCSD (arXiv:2606.11709) takes those of
+    the same policy."""
     wrong = [trace for trace in traces if not trace.verdict.correct]
     found: dict[str, str] = {}
     for trace in traces:

@@ -12,7 +12,7 @@ from rich.table import Table
 from coterie.datatypes import UserError
 from coterie.envs.contract import role_of
 from coterie.evaluation.compare.jobs import Job
-from coterie.evaluation.compare.policies import NamedTeam, Prices
+from coterie.evaluation.compare.policies import NamedTeam, Prices, team_of
 from coterie.evaluation.compare.responses import Responses, pool, score_team
 from coterie.evaluation.evaluation import Resampled, difference
 from coterie.evaluation.metrics.intervals import mean_intervals, resampled_means
@@ -289,7 +289,7 @@ def _costs(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, An
         (policy, mean_present(used_QN2.reshape(-1, 2), axis=0))
         for pairing in played
         for policy, used_QN2 in pairing.responses.used_QN2.items()
-        if not name or policy.rpartition(".")[0] == name
+        if not name or team_of(policy) == name
     ]
     money = sum(float(both @ as_floats(prices[policy])) for policy, both in used if prices)
     return {

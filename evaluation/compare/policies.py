@@ -299,6 +299,15 @@ Prices = Mapping[str, tuple[float, float]]
 """Policy -> (price per million prompt tokens, price per million sampled tokens)."""
 
 
+def team_of(policy: str) -> str:
+    """The team of a policy called TEAM.ROLE; empty for a policy of no team.
+
+    >>> team_of("qwen2.5.solver")
+    'qwen2.5'
+    """
+    return policy.rpartition(".")[0]
+
+
 def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
     """Parse ``NAME=IN,OUT`` or a JSON file ``{"NAME": [IN, OUT]}``.
 
@@ -309,7 +318,7 @@ def read_prices(texts: Sequence[str], policies: Sequence[str]) -> Prices:
     for text in texts:
         for named, pair in _priced(text):
             # A team's name stands for all its policies.
-            of_team = [policy for policy in policies if policy.rpartition(".")[0] == named]
+            of_team = [policy for policy in policies if team_of(policy) == named]
             if named not in policies and not of_team:
                 raise UserError(f"--prices names {named}; the policies are {', '.join(policies)}")
             try:

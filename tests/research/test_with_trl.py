@@ -89,9 +89,12 @@ def test_a_run_again_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     run, out = tmp_path / "run", tmp_path / "trl"
     assert train.main([*TINY, "--run-dir", str(run)]) == 0
     program = (sys.executable, str(ROOT / "research/with_trl.py"), str(run), "--out", str(out))
-    for count in ("1", "2"):  # the second goes on behind the first step
+    firsts = []
+    for count in ("1", "2"):
         more = ("--steps", count, "--save-every", "1")
         subprocess.run([*program, *more], check=True, capture_output=True)
+        firsts.append((out / "steps.jsonl").read_text().splitlines()[0])
+    assert firsts[0] == firsts[1]  # its seconds, too: the second run goes on behind the first step
     steps = [json.loads(line) for line in (out / "steps.jsonl").read_text().splitlines()]
     assert [line["step"] for line in steps] == [1, 2]
     answers = 2 * 8  # of a step

@@ -42,8 +42,8 @@ SMALL: Values = {
 }
 """For runs in which every model that learns has fewer weights than :data:`SMALL_BELOW`. Answers of
 Qwen2.5-Coder 0.5B to word problems have 200 tokens, and 100 once it has learned to end them;
-``solo`` with these values learned in an hour of two cores (measured here). ``EnvSpec.small`` adds
-to them."""
+``solo`` with these values takes an hour of two cores (measured here). ``EnvSpec.small`` adds to
+them."""
 
 RATES: tuple[tuple[float, float, float], ...] = (
     (5e8, 2e-4, 1e-5),
