@@ -1,5 +1,6 @@
 """Fused copies of a Llama-like decoder's weights, for sampling."""
 
+import platform
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -12,6 +13,9 @@ from coterie.agents.models.int8 import Int8Linear, multiply
 from coterie.agents.models.quantized import dequantized
 
 # D model width, H query heads, J key-value heads, E head width, R rotary width, F feed-forward
+
+SMALL = 1 << 18
+"""Numbers of the smallest matrix that is packed in float32."""
 
 
 @dataclass
@@ -71,17 +75,21 @@ def matrix(weight_OI: Tensor | Int8Matrix) -> Matrix:
     """Return weights in the form in which this device multiplies few rows fastest."""
     if isinstance(weight_OI, Int8Matrix):
         return weight_OI
-    if packs(weight_OI.dtype, weight_OI.device):
+    if packs(weight_OI):
         return PackedMatrix(torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous()))
     return weight_OI.t().contiguous()
 
 
-def packs(dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether weights are packed: in bfloat16, if the processor has products for it. In float32 a
-    single row would take longer than without."""
-    if dtype != torch.bfloat16 or device.type != "cpu" or not torch.backends.mkldnn.is_available():
+def packs(weight_OI: Tensor) -> bool:
+    """Whether a matrix is packed: on x86, in bfloat16 if the processor has products for it, and in
+    float32 unless it is small. Plain products of tiny models have the same digits everywhere."""
+    if not torch.backends.mkldnn.is_available() or platform.machine() not in ("x86_64", "AMD64"):
         return False
-    return torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    if weight_OI.device.type not in ("cpu", "meta"):
+        return False
+    if weight_OI.dtype == torch.bfloat16:
+        return torch.ops.mkldnn._is_mkldnn_bf16_supported()
+    return weight_OI.dtype == torch.float32 and weight_OI.numel() >= SMALL
 
 
 @dataclass
@@ -124,9 +132,8 @@ class FusedWeights:
             self.head = Int8Matrix(model.lm_head.weight, model.lm_head.scale_O)
         else:
             head_VD = model.lm_head.weight.detach().to(dtype)
-            packed = packs(dtype, head_VD.device)
             # A plain one shares the model's memory.
-            self.head = matrix(head_VD) if packed else head_VD.t()
+            self.head = matrix(head_VD) if packs(head_VD) else head_VD.t()
         bias = model.lm_head.bias
         self.head_bias = None if bias is None else bias.detach().to(dtype)
         self.act = model.model.layers[0].mlp

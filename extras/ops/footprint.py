@@ -34,6 +34,7 @@ from coterie.agents.models.lora import add_adapter, plain_layers
 from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.process import quietly, replaced
 from coterie.agents.models.spec import LoraSpec, ModelSpec
+from coterie.agents.sampling.weights import packs
 from coterie.algorithms.logprobs import positions_at_once, score
 
 _SHALLOW, _DEEPER = 2, 3
@@ -159,8 +160,9 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
     numbers = sum(p.numel() for p in base.values())
     copied = layers * (numbers * dtype.itemsize) // weights
     lm, codes = handle.causal_lm, number_format_of(spec, trained=load is not None).codes
-    if spec.device == "cpu" and dtype == torch.bfloat16:
-        copied += lm.get_output_embeddings().weight.numel() * dtype.itemsize
+    head = lm.get_output_embeddings().weight
+    if spec.device == "cpu" and packs(head.to(dtype)):
+        copied += head.numel() * dtype.itemsize
     if codes == "nf4":
         matrices = [layer.weight for _, layer in nf4.quantizable(plain_layers(lm))]
         weights += sum(nf4.stored_bytes(matrix.numel()) - matrix.nbytes for matrix in matrices)
@@ -169,7 +171,7 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
     elif codes == "int8":
         matrices = [layer.weight for _, layer in plain_layers(lm)]
         copied = sum(map(int8.stored_bytes, matrices))
-        head, table = lm.get_output_embeddings().weight, lm.get_input_embeddings().weight
+        table = lm.get_input_embeddings().weight
         weights += copied - sum(matrix.nbytes for matrix in matrices)
         weights += int8.stored_bytes(head) - (0 if head is table else head.nbytes)
     return Footprint(

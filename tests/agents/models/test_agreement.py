@@ -3,6 +3,8 @@
 The reference reads each row alone, unpadded, without a cache: no mask, batch or position of ours.
 """
 
+import platform
+
 import numpy as np
 import pytest
 import torch
@@ -61,8 +63,8 @@ def test_logprobs_before_and_after_an_update(load_role, shake, name: str, lora) 
 
 @pytest.mark.parametrize("name", NAMES[:-1])
 def test_logprobs_with_packed_weights(load_role, shake, monkeypatch, name: str) -> None:
-    # Products in bfloat16 are packed; in float32 the difference is small enough to test.
-    monkeypatch.setattr(weights, "packs", lambda dtype, device: True)
+    # In float32 the difference is small enough to test.
+    monkeypatch.setattr(weights, "SMALL", 0)
     role = load_role(name, lora=LoraSpec(rank=4))
     shake(role.handle, size=0.2, only="lora_B")
     assert worst_gap(role, Sampler(role.handle, role.codec.decode, ()), ragged_rows()) < 1e-3
@@ -70,12 +72,12 @@ def test_logprobs_with_packed_weights(load_role, shake, monkeypatch, name: str) 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_a_packed_product_is_rounded_once(monkeypatch, dtype: torch.dtype) -> None:
-    if dtype == torch.bfloat16 and not weights.packs(dtype, torch.device("cpu")):
-        pytest.skip("no packed products in bfloat16 here")
-    monkeypatch.setattr(weights, "packs", lambda dtype, device: True)
+    monkeypatch.setattr(weights, "SMALL", 0)
     random = torch.Generator().manual_seed(0)
     shapes = (48, 96), (5, 96), (48,), (5, 48)
     weight, x, bias, residual = (torch.randn(s, generator=random).to(dtype) for s in shapes)
+    if not weights.packs(weight):
+        pytest.skip(f"no packed products in {dtype} here")
     packed = weights.matrix(weight)
     assert isinstance(packed, weights.PackedMatrix)
     plain = x.double() @ weight.double().t()
@@ -84,6 +86,16 @@ def test_a_packed_product_is_rounded_once(monkeypatch, dtype: torch.dtype) -> No
         error = (packed.multiply(x, *added).double() - exact).abs()
         # Half a unit in the last place, and what float32 rounds in a sum of 96 products.
         assert (error <= exact.abs() * torch.finfo(dtype).eps / 2 + 1e-5).all()
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="packed on x86 only")
+def test_large_matrices_are_packed_in_float32_and_those_of_tiny_models_are_not(load_role) -> None:
+    assert weights.packs(torch.empty(896, 896))
+    assert not weights.packs(torch.empty(896, 896, dtype=torch.float64))
+    lm = load_role("tiny:alice").handle.causal_lm
+    held = weights.FusedWeights(lm, None, torch.float32)
+    matrices = [held.head] + [part for layer in held.layers for part in (layer.qkv, layer.gate_up)]
+    assert all(isinstance(matrix, torch.Tensor) for matrix in matrices)
 
 
 @pytest.mark.parametrize("name", ["qwen3", "phi3"])
