@@ -1,12 +1,15 @@
 """Fused copies of a Llama-like decoder's weights, for sampling."""
 
 import platform
+import weakref
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from coterie.agents.models.family import window
 from coterie.agents.models.int8 import Int8Linear, multiply
@@ -92,6 +95,23 @@ def packs(weight_OI: Tensor) -> bool:
     return weight_OI.dtype == torch.float32 and weight_OI.numel() >= SMALL
 
 
+_HEADS: MutableMapping[Tensor, tuple[int, weakref.ref[PackedMatrix]]] = WeakTensorKeyDictionary()
+
+
+def head_of(weight_VD: Tensor, dtype: torch.dtype) -> Matrix:
+    """Return a head for products. A plain one shares the model's memory. A packed one is shared by
+    the adapters on one model, while its weights are the same."""
+    head_VD = weight_VD.detach().to(dtype)
+    if not packs(head_VD):
+        return head_VD.t()
+    version, held = _HEADS.get(weight_VD, (-1, lambda: None))
+    packed = held()
+    if packed is None or version != weight_VD._version or packed.blocks.dtype != dtype:
+        packed = PackedMatrix(torch.ops.mkldnn._reorder_linear_weight(head_VD.contiguous()))
+        _HEADS[weight_VD] = weight_VD._version, weakref.ref(packed)
+    return packed
+
+
 @dataclass
 class LayerWeights:
     """A decoder layer."""
@@ -131,9 +151,7 @@ class FusedWeights:
         if isinstance(model.lm_head, Int8Linear):
             self.head = Int8Matrix(model.lm_head.weight, model.lm_head.scale_O)
         else:
-            head_VD = model.lm_head.weight.detach().to(dtype)
-            # A plain one shares the model's memory.
-            self.head = matrix(head_VD) if packs(head_VD) else head_VD.t()
+            self.head = head_of(model.lm_head.weight, dtype)
         bias = model.lm_head.bias
         self.head_bias = None if bias is None else bias.detach().to(dtype)
         self.act = model.model.layers[0].mlp

@@ -91,7 +91,9 @@ class Footprint:
     """The part of them in decoder blocks, before they are quantized."""
     copied: int
     """Decoder blocks as the sampler copies them, in the format of the computation or in codes of 8
-    bits; and the head, which is copied where matrices are packed."""
+    bits."""
+    head: int
+    """The head as the sampler copies it where matrices are packed, once for all adapters."""
     trained: int
     """The weights that learn: all of them, or an adapter; 0 for a frozen role. Their gradients take
     as much again."""
@@ -161,8 +163,7 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
     copied = layers * (numbers * dtype.itemsize) // weights
     lm, codes = handle.causal_lm, number_format_of(spec, trained=load is not None).codes
     head = lm.get_output_embeddings().weight
-    if spec.device == "cpu" and packs(head.to(dtype)):
-        copied += head.numel() * dtype.itemsize
+    packed = spec.device == "cpu" and codes != "int8" and packs(head.to(dtype))
     if codes == "nf4":
         matrices = [layer.weight for _, layer in nf4.quantizable(plain_layers(lm))]
         weights += sum(nf4.stored_bytes(matrix.numel()) - matrix.nbytes for matrix in matrices)
@@ -179,6 +180,7 @@ def _measured(config: Any, spec: ModelSpec, load: Load | None, dtype: torch.dtyp
         weights=weights,
         layers=layers,
         copied=copied,
+        head=head.numel() * dtype.itemsize * packed,
         trained=sum(p.nbytes for p in handle.parameters().values()),
         activations=activations,
         recomputes=recomputes,

@@ -285,8 +285,7 @@ def _learned(settings: TrainSettings, here: Mapping[str, RolePlan]) -> Iterator[
         memory, lora, shards = model.memory, model.spec.lora, model.shards
         if settings.run.engine == "vllm" and not model.trained:
             continue  # Only its engine holds the weights.
-        same = (lora is None, model.spec.model, model.spec.revision, model.spec.dtype)
-        base = role if lora is None and model.trained else same
+        base = _base(role, model)
         if base not in bases:
             size = memory.weights // shards
             yield MemoryPart("weights", role, size, loaded=size)
@@ -312,6 +311,14 @@ def _learned(settings: TrainSettings, here: Mapping[str, RolePlan]) -> Iterator[
         yield MemoryPart(kind, whose, memory.activations, "learning")
 
 
+def _base(role: str, model: RolePlan) -> Any:
+    """What is equal for roles that share the base model's weights."""
+    spec = model.spec
+    if spec.lora is None and model.trained:
+        return role
+    return spec.lora is None, spec.model, spec.revision, spec.dtype
+
+
 def _earlier_copies(algorithm: Algorithm, model: RolePlan) -> int:
     """Copies of earlier weights: a reference, and a reader that averages."""
     lora, distillation = model.spec.lora, algorithm.distillation
@@ -334,6 +341,7 @@ def _gathered(model: RolePlan) -> int:
 def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iterator[MemoryPart]:
     """Memory that this process needs to sample from these models."""
     batches: dict[str, int] = {}
+    heads: set[Any] = set()
     for role, model in here.items():
         memory, config = model.memory, model.config
         copy = memory.weights if memory.int8 else memory.parameters * model.itemsize
@@ -342,7 +350,9 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
         if plays and copies(copy, None if model.device == "cpu" else card):
             # Learning makes the copy of a role that learns stale, and gets its memory.
             when: When = "sampling" if model.trained else "always"
-            yield MemoryPart("sampler's weights", role, memory.copied, when)
+            head = 0 if (base := _base(role, model)) in heads else memory.head
+            heads.add(base)
+            yield MemoryPart("sampler's weights", role, memory.copied + head, when)
         limit = _CPU_CACHE
         if model.device != "cpu" and card is not None:
             limit = max(card - taken, 0) // 4

@@ -98,6 +98,20 @@ def test_large_matrices_are_packed_in_float32_and_those_of_tiny_models_are_not(l
     assert all(isinstance(matrix, torch.Tensor) for matrix in matrices)
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="packed on x86 only")
+def test_a_packed_head_is_shared_until_its_weights_change() -> None:
+    weight, x = torch.randn(1024, 256), torch.randn(1, 256)
+    first = weights.head_of(weight, torch.float32)
+    assert isinstance(first, weights.PackedMatrix)
+    assert weights.head_of(weight, torch.float32) is first
+    weight.mul_(2)
+    second = weights.head_of(weight, torch.float32)
+    assert isinstance(second, weights.PackedMatrix)
+    torch.testing.assert_close(second.multiply(x), 2 * first.multiply(x))
+    del first, second
+    assert weights._HEADS[weight][1]() is None
+
+
 @pytest.mark.parametrize("name", ["qwen3", "phi3"])
 def test_the_generic_decoder_computes_the_same(load_role, without_ties, near, name: str) -> None:
     role = load_role(name)
