@@ -74,9 +74,9 @@ def _train(argv: Sequence[str]) -> int:
 
 def _prepare_problems(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblems":
     """Check everything before anything is loaded; return the run's problems."""
-    from coterie.training.config.model_defaults import sentence
+    from coterie.training.config.model_defaults import defaults_notice
 
-    notice = sentence(settings, argv)
+    notice = defaults_notice(settings, argv)
     # Defaults are chosen only for models that are not tiny, whose checks can take long.
     shows_progress = notice != ""
     if shows_progress and settings.choice.resume is None:

@@ -20,7 +20,8 @@ from coterie.algorithms.algorithm import (
     register,
 )
 from coterie.algorithms.credit import Credit, assign_credit, with_divergence_penalty
-from coterie.algorithms.dynamic_sampling import informative_groups, with_overlong_penalty
+from coterie.algorithms.informative_groups import informative_groups
+from coterie.algorithms.overlong import with_overlong_penalty
 from coterie.algorithms.settings import LearnerSettings
 
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ from coterie.datatypes import UserError, unvalidated, user_path
 from coterie.envs import presets
 from coterie.training.config.model_defaults import (
     as_flag,
+    defaults_notice,
     fitted,
     flags_in,
     role_rates,
-    sentence,
     with_penalty_at_limit,
     with_short_evaluation,
 )
@@ -118,7 +118,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if prints_config:
         if others := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
             raise UserError(f"--print-config does nothing else: leave out {others[0]}")
-        if line := sentence(settings, rest):
+        if line := defaults_notice(settings, rest):
             print(f"# {line}")
         print(as_toml(settings, default), end="")
         sys.exit(0)

@@ -25,6 +25,7 @@ from coterie.datatypes.policy import (
     TokenCodec,
     derive_seed,
     listed_moves,
+    role_of,
 )
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from coterie.datatypes.trajectory import Episode, Reading, Trajectory
@@ -67,6 +68,7 @@ __all__ = [
     "read_options",
     "reason_of",
     "refuse",
+    "role_of",
     "suggest",
     "unvalidated",
     "user_path",

@@ -18,6 +18,11 @@ _MOVES = re.compile(rf"^{MOVES.strip()}((?: (?:-?\d+|\[[^\[\]\n]+\]))+)", re.MUL
 _MOVE = re.compile(r"-?\d+|\[[^\[\]]+\]")
 
 
+def role_of(agent: str) -> str:
+    """Return the part before the last underscore, ``alice`` for ``alice_0``, or the whole name."""
+    return agent.rpartition("_")[0] or agent
+
+
 def listed_moves(text: str) -> list[str]:
     """Return the moves of the last line like ``Moves: 0 2 5``; empty without such a line."""
     lists = _MOVES.findall(text)

@@ -17,8 +17,8 @@ from pettingzoo.utils.conversions import (
     turn_based_aec_to_parallel_wrapper,
 )
 
-from coterie.datatypes import TokenCodec, UserError
-from coterie.envs.contract import CONTEXTS, role_of, why_not_plain
+from coterie.datatypes import TokenCodec, UserError, role_of
+from coterie.envs.contract import CONTEXTS, why_not_plain
 from coterie.envs.guarded import Guarded, check_metadata, describe
 from coterie.envs.guarded import title_of as _name
 from coterie.envs.spaces import Seen, SpacedEnv, TextSpace, TokenSpace

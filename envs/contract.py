@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import orjson
 
+from coterie.datatypes import role_of
+
 Rule = tuple[Callable[[Any], bool], str]
 """(whether a value is valid, a description of valid values)"""
 
@@ -22,11 +24,6 @@ _RESULTS = {
     "reset": "observations, infos",
     "step": "observations, rewards, terminations, truncations, infos",
 }
-
-
-def role_of(agent: str) -> str:
-    """Return the part before the last underscore, ``alice`` for ``alice_0``, or the whole name."""
-    return agent.rpartition("_")[0] or agent
 
 
 def roles_of(agents: Iterable[str]) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from coterie.datatypes import Problem, Scorer, ScoreRequests, UserError, derive_seed
+from coterie.datatypes import Problem, Scorer, ScoreRequests, UserError, derive_seed, role_of
 from coterie.envs.bytes_codec import TextMeter
-from coterie.envs.contract import CONTEXTS, python_info, role_of, why_not_grouped
+from coterie.envs.contract import CONTEXTS, python_info, why_not_grouped
 from coterie.envs.guarded import describe
 from coterie.envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
 from coterie.envs.spaces import Seen

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
-from coterie.datatypes import ScoreRequests, TokenCodec, UserError
+from coterie.datatypes import ScoreRequests, TokenCodec, UserError, role_of
 from coterie.datatypes.thinking import as_said, opened_by
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.envs.contract import CONTEXTS, role_of, roles_of
+from coterie.envs.contract import CONTEXTS, roles_of
 from coterie.envs.spaces import Seen, TokenSpace, View, token_ids
 from coterie.envs.tool_calls import introduce
 from coterie.envs.tools import offered_tools

@@ -10,7 +10,7 @@ import numpy as np
 from coterie.datatypes import Episode, Problem
 from coterie.evaluation.metrics.intervals import Resampled, mean_intervals
 from coterie.evaluation.metrics.means import Floats, as_floats
-from coterie.evaluation.reading import Reading
+from coterie.evaluation.report_labels import ReportLabels
 
 # Q problems, M columns, R resamples
 
@@ -93,7 +93,7 @@ class Evaluation:
     answers: Callable[[Sequence[str], Any], int] = lambda roles, settings: len(roles)
     """(roles, the environment's settings) -> approximate number of model answers to one held-out
     problem."""
-    reading: Reading = field(default_factory=Reading)
+    labels: ReportLabels = field(default_factory=ReportLabels)
     """Tags, marks and phases of its episodes in a report."""
 
     def table(self, roles: Sequence[str], *measured: Mapping[str, Any]) -> list[Row]:

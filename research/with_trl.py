@@ -38,7 +38,7 @@ from coterie.agents.models.rendering import render
 from coterie.agents.team.graders import build_scorer
 from coterie.agents.team.model_specs import model_spec
 from coterie.algorithms import ALGORITHMS
-from coterie.algorithms.dynamic_sampling import overlong_term
+from coterie.algorithms.overlong import overlong_term
 from coterie.datatypes import Problem, UserError, refuse
 from coterie.evaluation.compare.inherited_settings import run_settings
 from coterie.problems.prepare import prepare

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coterie.datatypes import Completion, Trajectory, UserError
+from coterie.datatypes import Completion, Trajectory, UserError, role_of
 
 # Keys of the environment contract; all other keys are measurements.
 _CONTRACT_KEYS = (
@@ -45,7 +45,7 @@ class Recorder:
         """``branches``: the agent may return to any earlier context and continue that row."""
         self.agent = agent
         self._branches = branches
-        self.role = agent.rpartition("_")[0] or agent
+        self.role = role_of(agent)
         self.turn = 0
         self.status = "ok"
         self._rows: list[_Row] = [_Row()]

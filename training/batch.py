@@ -20,7 +20,7 @@ from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.problems.curriculum import Played
-from coterie.training.dynamic_sampling import quotas
+from coterie.training.quotas import quotas
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ async def sample_batch(
 
     A group is informative if a role in it learns from rewards that differ, or from a row that a
     reader reads. Roles that a teacher teaches and the others fill a step separately
-    (:func:`coterie.training.dynamic_sampling.quotas`). Surplus problems are discarded, as are rows
+    (:func:`coterie.training.quotas.quotas`). Surplus problems are discarded, as are rows
     of frozen roles without a loss weight.
 
     Args:
@@ -150,7 +150,7 @@ def _rows_to_compare(
 
 
 def _penalise(episode: Episode, algorithms: RoleAlgorithms) -> Episode:
-    rows = (with_overlong_penalty([t], algorithms.of(t.role))[0] for t in episode.trajectories)
+    rows = (with_overlong_penalty(row, algorithms.of(row.role)) for row in episode.trajectories)
     return dataclasses.replace(episode, trajectories=tuple(rows))
 
 

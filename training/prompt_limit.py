@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from coterie.datatypes import Problem
+from coterie.datatypes import Problem, role_of
 from coterie.problems.stream import ProblemStream
 from coterie.rollouts.collect import tasks_for
 
@@ -18,7 +18,7 @@ def opening_prompts(env: Any, problem: Problem) -> dict[str, Any]:
     act later are left out."""
     prompts: dict[str, Any] = {}
     for agent, tokens in _openings(env, problem).items():
-        prompts.setdefault(agent.rpartition("_")[0] or agent, tokens)
+        prompts.setdefault(role_of(agent), tokens)
     return prompts
 
 

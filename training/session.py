@@ -23,8 +23,8 @@ from coterie.training.run.checkpoint import Progress
 from coterie.training.run.conclusion import tell
 from coterie.training.run.log import Logbook
 from coterie.training.run.recorder import is_due
+from coterie.training.run.role_failures import not_finite
 from coterie.training.run.stage_progress import learning, stage, stage_of_step
-from coterie.training.run.troubles import not_finite
 from coterie.training.runtime import Runtime, build
 
 T = TypeVar("T")

@@ -52,9 +52,9 @@ def are_limited() -> bool:
 def fit_instructions(specs: "Iterable[ModelSpec]") -> None:
     """Use the processor's fastest instructions unless all models are tiny. Call it before anything
     is computed; later it has no effect."""
-    from coterie.agents.models.number_format import is_tiny
+    from coterie.agents.models.number_format import has_tiny_files
 
-    if not all(map(is_tiny, specs)):
+    if not all(map(has_tiny_files, specs)):
         use_fastest()
 
 

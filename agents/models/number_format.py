@@ -52,7 +52,7 @@ def number_format_of(spec: ModelSpec, *, trained: bool = False) -> NumberFormat:
         return NumberFormat(spec.dtype, "asked for")
     if not _on_cpu(spec.device):
         return NumberFormat("bfloat16", "on a GPU")
-    if is_tiny(spec):
+    if has_tiny_files(spec):
         return NumberFormat("float32", f"at most {TINY_BYTES >> 20} MiB of weights")
     if (flag := native_bfloat16()) is not None:
         return NumberFormat("bfloat16", f"the processor has {flag}")
@@ -92,8 +92,9 @@ def _on_cpu(device: str) -> bool:
     return device == "cpu"
 
 
-def is_tiny(spec: ModelSpec) -> bool:
-    """Whether the local files have at most ``TINY_BYTES``; models of the hub count as large."""
+def has_tiny_files(spec: ModelSpec) -> bool:
+    """Whether the local files of weights have at most ``TINY_BYTES``; models of the hub count as
+    large. ``size.is_tiny`` counts weights instead."""
     folder = local_folder(spec)
     if folder is None or not folder.is_dir():
         return False

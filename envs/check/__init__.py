@@ -10,11 +10,11 @@ from typing import Any
 
 from pettingzoo import AECEnv, ParallelEnv
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, role_of
 from coterie.envs.adapt import action_kind, adapt, watch_spaces
 from coterie.envs.check.actions import ActionChooser, hostile_answers, plain_answers
 from coterie.envs.check.play import PlayedEpisode, play, same
-from coterie.envs.contract import role_of, roles_of, why_no_metadata
+from coterie.envs.contract import roles_of, why_no_metadata
 
 _SEEDS = 8
 

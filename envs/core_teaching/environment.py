@@ -32,8 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
-from coterie.envs.contract import role_of
+from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed, role_of
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.core_teaching.hints import Taught, contrasts, hint_checks, hints_for, to_reread
 from coterie.envs.core_teaching.measured import report_traces, whole_episode

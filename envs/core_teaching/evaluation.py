@@ -31,7 +31,7 @@ from coterie.evaluation.evaluation import (
 )
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 from coterie.evaluation.metrics.passk import pass_at_k, union
-from coterie.evaluation.reading import Mark, Phase, Reading, Tag
+from coterie.evaluation.report_labels import Mark, Phase, ReportLabels, Tag
 from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_candidates
 
 
@@ -215,7 +215,7 @@ def _share(episode: Episode, name: str) -> float | None:
     return float(np.mean([bool(row.info[name]) for row in hinted])) if hinted else None
 
 
-READING = Reading(
+LABELS = ReportLabels(
     tags=(
         Tag("rescued", "a hint turned a failure into a success", (("rescued", True),)),
         Tag("hurt", "a trace did worse for its hint", (("hint_outcome", "hurt"),)),
@@ -241,5 +241,5 @@ EVALUATION = Evaluation(
     rows=rows,
     pictures=pictures,
     answers=lambda roles, own: len(roles) * (own.k_cold + own.k_hinted) * (1 + own.probed),
-    reading=READING,
+    labels=LABELS,
 )

@@ -16,7 +16,7 @@ from coterie.evaluation.evaluation import Dots, Evaluation, Outcomes, Picture, P
 from coterie.evaluation.metrics.calibration import bin_index
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats
-from coterie.evaluation.reading import Mark, Phase, Reading, Tag
+from coterie.evaluation.report_labels import Mark, Phase, ReportLabels, Tag
 
 Table = list[list[float | None]]
 
@@ -157,7 +157,7 @@ def _rename(measured: dict[str, Resampled], small: str, large: str) -> dict[str,
     }
 
 
-READING = Reading(
+LABELS = ReportLabels(
     tags=(Tag("deferred", "the problem was deferred to the large model", (("deferred", True),)),),
     marks=(
         Mark("deferred", True, "deferred", "warn"),
@@ -175,5 +175,5 @@ EVALUATION = Evaluation(
     headline=headline,
     pictures=pictures,
     answers=lambda roles, own: len(roles) * own.eval_traces,
-    reading=READING,
+    labels=LABELS,
 )

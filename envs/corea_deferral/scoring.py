@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import Problem, Scorer, Verdict
-from coterie.envs.contract import role_of
+from coterie.datatypes import Problem, Scorer, Verdict, role_of
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
 from coterie.rewards.confidence import confidence_format, confidence_reward, target
 from coterie.rewards.grading.answers.confidence import parse_confidence

@@ -30,7 +30,7 @@ from coterie.evaluation.evaluation import (
 )
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
 from coterie.evaluation.metrics.passk import pass_at_k
-from coterie.evaluation.reading import Mark, Phase, Reading, Tag
+from coterie.evaluation.report_labels import Mark, Phase, ReportLabels, Tag
 
 # Q problems, N samples of each, R resamples
 
@@ -227,7 +227,7 @@ def _value(row: Trajectory, key: str) -> float | None:
     return None if row.status != "ok" or value is None else float(value)
 
 
-READING = Reading(
+LABELS = ReportLabels(
     tags=(
         Tag(
             "leaked",
@@ -255,5 +255,5 @@ EVALUATION = Evaluation(
     pictures=pictures,
     further=further,
     answers=lambda roles, own: 2 * own.eval_samples,
-    reading=READING,
+    labels=LABELS,
 )

@@ -9,8 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from coterie import envs
-from coterie.datatypes import UserError
-from coterie.envs.contract import role_of
+from coterie.datatypes import UserError, role_of
 from coterie.evaluation.compare.cross_play_scores import Seats, meaning, pairing_of, score
 from coterie.evaluation.compare.jobs import Job, Questions, make_job, sample_missing
 from coterie.evaluation.compare.output import show_written, write_json

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from coterie.datatypes import UserError
-from coterie.envs.contract import role_of
+from coterie.datatypes import UserError, role_of
 from coterie.evaluation.compare.jobs import Job
 from coterie.evaluation.compare.policies import NamedTeam, Prices, team_of
 from coterie.evaluation.compare.responses import Responses, pool, score_team

@@ -10,7 +10,7 @@ from coterie import envs
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.presets import preset_called
-from coterie.training.config.benchmark_defaults import sentence
+from coterie.training.config.benchmark_defaults import defaults_notice
 from coterie.training.config.presets import lay_over
 from coterie.training.config.role_sampling import role_sampling
 from coterie.training.config.serialize import flat, nested, override
@@ -207,7 +207,7 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
         for name, value in parsed.fitting().items()
         if name not in named and f"--{name.replace('_', '-')}" not in typed_flags
     }
-    if fit and (line := sentence(fit, parsed.models())):
+    if fit and (line := defaults_notice(fit, parsed.models())):
         print(line, flush=True)
     return override(parsed, nested(fit))
 

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coterie.datatypes import Problem, UserError
-from coterie.envs.contract import role_of
+from coterie.datatypes import Problem, UserError, role_of
 from coterie.evaluation.metrics.means import Floats, mean_present, ratio
 from coterie.rewards.grading.answers.votes import vote
 from coterie.training.run.durable_files import make_folder, sync

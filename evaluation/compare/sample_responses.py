@@ -26,9 +26,9 @@ from coterie.datatypes import (
     Trajectory,
     UserError,
     derive_seed,
+    role_of,
 )
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.envs.contract import role_of
 from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
 from coterie.evaluation.compare.responses import Record
 from coterie.evaluation.compare.settings import ComparisonSettings

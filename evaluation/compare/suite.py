@@ -56,7 +56,7 @@ from coterie.evaluation.compare.suites import (
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.compare.verifier import verifying
 from coterie.rewards.confidence import ThresholdSource
-from coterie.training.config.benchmark_defaults import sentence as fitting_sentence
+from coterie.training.config.benchmark_defaults import defaults_notice
 from coterie.training.config.model_defaults import as_flag
 from coterie.training.config.serialize import to_plain
 from coterie.training.run.durable_files import write_or_keep
@@ -278,7 +278,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *settings_inherited)}
     if settings.problems:
         fit.pop("problems", None)
-    line = fitting_sentence(fit, models, f"suite {suite.name}: ", _as_written)
+    line = defaults_notice(fit, models, f"suite {suite.name}: ", _as_written)
     suite = replace(suite, problems=fit.pop("problems", suite.problems), roles=roles)
     suite = replace(suite, settings={**fit, **suite.settings, **settings_inherited})
     if settings.problems:

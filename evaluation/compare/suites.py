@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 
 from coterie import envs
-from coterie.datatypes import Problem, UserError, check_fields, did_you_mean, suggest, user_path
-from coterie.envs.contract import role_of
+from coterie.datatypes import (
+    Problem,
+    UserError,
+    check_fields,
+    did_you_mean,
+    role_of,
+    suggest,
+    user_path,
+)
 from coterie.envs.solo import SoloSettings
 from coterie.evaluation.compare.jobs import Lineup, why_unplayed
 from coterie.evaluation.compare.policies import NAME, NamedPolicy

@@ -5,10 +5,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from coterie.datatypes import role_of
 from coterie.datatypes.visible import visible
-from coterie.evaluation.reading import Drawing, Mark, Reading
 from coterie.evaluation.report.decode import RoleTokenizers
 from coterie.evaluation.report.scan import Record, info_of, traces
+from coterie.evaluation.report_labels import Drawing, Mark, ReportLabels
 
 Shown = dict[str, Any]
 
@@ -23,19 +24,19 @@ _PLACED = ("problem", "mode", *_HINTS, *_HINTS.values(), "rounds", "cascade")
 
 
 def shown_episode(
-    record: Record, decoder: RoleTokenizers, reading: Reading, tags: Sequence[str] = ()
+    record: Record, decoder: RoleTokenizers, labels: ReportLabels, tags: Sequence[str] = ()
 ) -> Shown:
     """Everything that the page shows of one line of episodes.jsonl.
 
     Args:
         record: the line.
         decoder: decodes token ids.
-        reading: marks, phases and drawings of the environment.
+        labels: marks, phases and drawings of the environment.
         tags: tags of the episode.
     """
     info = info_of(record)
-    agent_traces = [_trace(row, decoder, reading) for row in traces(record)]
-    placed = (*_PLACED, *(drawing.measured for drawing in reading.drawings))
+    agent_traces = [_trace(row, decoder, labels) for row in traces(record)]
+    placed = (*_PLACED, *(drawing.measured for drawing in labels.drawings))
     state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
         {
@@ -50,7 +51,7 @@ def shown_episode(
             "hints": [hint for name in _HINTS for hint in _hints(info, name)],
             "consults": [_round(calls) for calls in _list(info.get("rounds"))],
             "cascade": [_pairs(_mapping(answer)) for answer in _list(info.get("cascade"))],
-            "drawings": [shown for d in reading.drawings if (shown := _drawing(d, info))],
+            "drawings": [shown for d in labels.drawings if (shown := _drawing(d, info))],
             "facts": _pairs({k: v for k, v in info.items() if k not in placed}),
             "reward": _mean_reward(agent_traces),
             "traces": agent_traces,
@@ -107,19 +108,19 @@ def _gold(record: Record) -> Shown | None:
     return {"label": label, "text": gold[:_LONGEST_GOLD] + more}
 
 
-def _trace(row: Record, decoder: RoleTokenizers, reading: Reading) -> Shown:
+def _trace(row: Record, decoder: RoleTokenizers, labels: ReportLabels) -> Shown:
     info = info_of(row)
-    marks = (*_VERDICTS, *reading.marks)
+    marks = (*_VERDICTS, *labels.marks)
     agent = str(row.get("agent", ""))
     status, advantage = str(row.get("status", "")), _number(row.get("advantage"))
     weight = _number(row.get("loss_weight"))
     # A row that failed, or of a role that does not learn, has no advantage.
     learned = status == "ok" and advantage is not None and weight != 0
-    pieces = _pieces(row, agent.rpartition("_")[0] or agent, decoder, learned=learned)
+    pieces = _pieces(row, role_of(agent), decoder, learned=learned)
     return {
         "agent": agent,
-        "role": agent.rpartition("_")[0] or agent,
-        "phase": next((p.text for p in reading.phases if p.applies(info)), ""),
+        "role": role_of(agent),
+        "phase": next((p.text for p in labels.phases if p.applies(info)), ""),
         "status": status,
         "reward": _number(row.get("reward")),
         "terms": [

@@ -13,7 +13,6 @@ from markupsafe import Markup
 from coterie.datatypes import UserError
 from coterie.datatypes.visible import visible
 from coterie.evaluation.evaluation import Bars, Evaluation, Picture
-from coterie.evaluation.reading import Reading
 from coterie.evaluation.report.chart import HEIGHT, WIDTH, Chart, chart
 from coterie.evaluation.report.curves import Curves, Panel, curves, held_out, tag_panel
 from coterie.evaluation.report.decode import RoleTokenizers
@@ -34,6 +33,7 @@ from coterie.evaluation.report.scan import (
     scan,
     space_evenly,
 )
+from coterie.evaluation.report_labels import ReportLabels
 
 _HERE = Path(__file__).parent
 
@@ -58,13 +58,13 @@ def page(
     notes = list(run.missing)
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
     evaluation = evaluation_for(run)
-    reading = evaluation.reading if evaluation else Reading()
-    log = scan(run.path / EPISODES, reading.tags)
-    tags = [tag.name for tag in (*reading.tags, FAILED)]
+    labels = evaluation.labels if evaluation else ReportLabels()
+    log = scan(run.path / EPISODES, labels.tags)
+    tags = [tag.name for tag in (*labels.tags, FAILED)]
     if only is not None and only not in tags:
         raise UserError(f"--only {only}: episodes of this run can be {', '.join(tags)}")
     chosen = choose(log.entries, episodes, which, only) if log else []
-    shown = _episodes(run, log, chosen, megabytes, notes, reading)
+    shown = _episodes(run, log, chosen, megabytes, notes, labels)
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     learning = curves(run.metrics, roles, _main(evaluation, roles))
     tagged = tag_panel(log.entries, tags) if log else None
@@ -107,7 +107,7 @@ def _episodes(
     chosen: list[LogEntry],
     megabytes: float,
     notes: list[str],
-    reading: Reading,
+    labels: ReportLabels,
 ) -> list[Shown]:
     """The chosen episodes, as many as fit; adds to ``notes`` what is left out."""
     if log is None or not log.entries:
@@ -119,7 +119,7 @@ def _episodes(
     decoder = RoleTokenizers(run.path, run.setting("agents", default={}))
     lines = records(run.path / EPISODES, chosen)
     shown = [
-        shown_episode(record, decoder, reading, entry.tags)
+        shown_episode(record, decoder, labels, entry.tags)
         for record, entry in zip(lines, chosen, strict=True)
     ]
     room = int(megabytes * 2**20)

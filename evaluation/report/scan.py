@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import orjson
 
-from coterie.evaluation.reading import Tag
+from coterie.evaluation.report_labels import Tag
 
 Record = Mapping[str, Any]
 """One line of episodes.jsonl."""

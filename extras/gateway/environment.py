@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from coterie.datatypes import Scorer, TokenCodec, UserError
+from coterie.datatypes import Scorer, TokenCodec, UserError, role_of
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.envs.contract import role_of
 from coterie.envs.problem_env import ProblemEnv
 from coterie.envs.spaces import Seen, TokenSpace
 from coterie.extras.gateway.episode import GatewayEpisode

@@ -6,7 +6,7 @@ from typing import Any
 
 from coterie.evaluation import Row, per_episode
 from coterie.evaluation.per_episode import line, measure
-from coterie.evaluation.reading import Drawing, Reading
+from coterie.evaluation.report_labels import Drawing, ReportLabels
 from coterie.extras.gateway.outcome import RARE
 
 
@@ -57,4 +57,4 @@ def _row(metric: str) -> Row:
 
 _DRAWING = Drawing("Calls by row (in brackets: not learned)", "forest", _forest)
 
-EVALUATION = replace(per_episode(measure, row=_row), reading=Reading(drawings=(_DRAWING,)))
+EVALUATION = replace(per_episode(measure, row=_row), labels=ReportLabels(drawings=(_DRAWING,)))

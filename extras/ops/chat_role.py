@@ -23,9 +23,9 @@ from coterie.datatypes import (
     UserError,
     derive_seed,
     did_you_mean,
+    role_of,
 )
 from coterie.datatypes.thinking import opened_by
-from coterie.envs.contract import role_of
 from coterie.envs.kinds import is_other
 from coterie.experts.naming import is_player
 from coterie.rollouts.play import question_shown, turn_sampling

@@ -14,7 +14,7 @@ from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.teachers import only_teaches, teacher_seats
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.cli.plugins import load
-from coterie.envs.contract import role_of
+from coterie.datatypes import role_of
 from coterie.evaluation.evaluation import Evaluation
 from coterie.extras.ops.footprint import Footprint
 from coterie.problems.sizes import measured

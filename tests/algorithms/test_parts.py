@@ -10,8 +10,8 @@ import torch
 from coterie.algorithms import Algorithm, informative_groups, with_overlong_penalty
 from coterie.algorithms.batched_model import BatchedModel
 from coterie.algorithms.batching import by_agent, micro_batches, pad, split_evenly
-from coterie.algorithms.dynamic_sampling import overlong_penalty
 from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
+from coterie.algorithms.overlong import overlong_penalty
 from coterie.algorithms.settings import lr_factor, warmup_steps
 from coterie.datatypes import Trajectory
 
@@ -97,10 +97,10 @@ def test_overlong_penalty_is_a_reward_term(make_rows):
     row = dataclasses.replace(row, reward=1.0, reward_terms={"right": 1.0})
     sampled = int(row.mask.sum())  # not the length of the context
     algorithm = Algorithm(overlong_limit=sampled + 1, overlong_buffer=2, overlong_factor=0.5)
-    (got,) = with_overlong_penalty([row], algorithm)
+    got = with_overlong_penalty(row, algorithm)
     assert got.reward_terms == {"right": 1.0, "overlong": -0.25}
     assert got.reward == 0.75
-    assert with_overlong_penalty([row], Algorithm()) == [row]
+    assert with_overlong_penalty(row, Algorithm()) is row
 
 
 def test_informative_groups(make_rows):

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from coterie.datatypes import role_of
 from coterie.envs.bytes_codec import END, BytesCodec
-from coterie.envs.contract import role_of, roles_of
+from coterie.envs.contract import roles_of
 from coterie.envs.spaces import TextSpace, TokenSpace
 
 

@@ -17,9 +17,9 @@ from coterie.training.config.model_defaults import (
     EVERYWHERE,
     SMALL,
     SMALL_BELOW,
+    defaults_notice,
     held_out,
     rate_of,
-    sentence,
 )
 from coterie.training.config.serialize import flat
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults, restore
@@ -64,7 +64,7 @@ def test_tiny_teams_keep_what_their_environment_says(env: str, tmp_path: Path) -
         usual.problems,
         usual.run,
     )
-    assert sentence(tiny) == ""
+    assert defaults_notice(tiny) == ""
 
 
 @pytest.mark.parametrize("weights", [135_000_000, 1_500_000_000])
@@ -113,7 +113,7 @@ def test_the_penalty_on_length_follows_the_limit(real: str, tmp_path: Path) -> N
     assert penalty("--env.max-new-tokens", "400") == (400, 100, 0.5)
     assert penalty("--env.max-new-tokens", "3") == (3, 1, 0.5)
     longer = run_of("solo", real, "--env.max-new-tokens", "400")
-    assert "--algo.overlong-limit 400 --algo.overlong-buffer 100" in sentence(longer)
+    assert "--algo.overlong-limit 400 --algo.overlong-buffer 100" in defaults_notice(longer)
     assert penalty("--env.max-new-tokens", "400", "--algo.overlong-limit", "300")[0] == 300
     assert penalty("--env.max-new-tokens", "400", "--algo.overlong_limit", "300")[0] == 300
     off = ("--algo.overlong-limit", "0", "--algo.overlong-buffer", "0")
@@ -123,7 +123,7 @@ def test_the_penalty_on_length_follows_the_limit(real: str, tmp_path: Path) -> N
         "[env]\nmax_new_tokens = 400\n[algo]\noverlong_limit = 99\noverlong_buffer = 20\n"
     )
     assert penalty("--config", str(file))[:2] == (99, 20)
-    assert "overlong-limit" not in sentence(run_of("solo", real, "--config", str(file)))
+    assert "overlong-limit" not in defaults_notice(run_of("solo", real, "--config", str(file)))
     large = run_of("solo", header_of(tmp_path / "large", 2_000_000_000))
     assert large.algo.overlong_limit == 0
 
@@ -154,7 +154,7 @@ def test_a_papers_preset_is_the_papers(name: str) -> None:
     )
     expected = count.value if count else usual["problems"].get("held_out") if usual else None
     assert run.problems.held_out == expected
-    assert sentence(run) == ""
+    assert defaults_notice(run) == ""
     assert run.learner.lr == published()[name].settings["learner.lr"].value
 
 
@@ -219,7 +219,7 @@ def test_a_line_says_what_was_chosen_and_the_file_shows_it(
     real: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = run_of("core-teaching", real, "--env.k-cold", "3")
-    line = sentence(run)
+    line = defaults_notice(run)
     assert "\n" not in line
     assert "135 million weights" in line
     for flag in ("--learner.lr 0.0002", "--problems.train gsm8k", "--problems.held-out 8"):
@@ -237,7 +237,7 @@ def test_the_line_says_nothing_of_what_was_named_and_stays_a_line(
 ) -> None:
     named = ["--learner.lr=2e-4", "--problems.held-out", "160"]
     words = ["--env", "solo", "--agents.solver.model", real, *named]
-    line = sentence(parse(words), words)
+    line = defaults_notice(parse(words), words)
     assert "--learner.lr" not in line
     assert "--problems.held-out" not in line
     assert "--problems.train gsm8k" in line

@@ -12,9 +12,9 @@ from coterie.algorithms import Credit
 from coterie.datatypes import Episode, UserError
 from coterie.training.batch import StepBatch
 from coterie.training.run import checkpoint_paths
+from coterie.training.run.role_failures import role_failures, why_no_signal
 from coterie.training.run.step_metrics import paid_shares, reward_metrics, rollout_metrics
 from coterie.training.run.summary import Tally
-from coterie.training.run.troubles import troubles, why_no_signal
 from coterie.training.session import Session
 
 from .rows import row
@@ -45,7 +45,7 @@ LOST = "failed: server sent a web page"
     ],
 )
 def test_who_is_named(rows, metrics, sentences) -> None:
-    assert troubles(rows, metrics, trained=["alice"], frozen=["expert"]) == sentences
+    assert role_failures(rows, metrics, trained=["alice"], frozen=["expert"]) == sentences
 
 
 def test_an_episode_without_a_row_has_failed() -> None:
@@ -100,7 +100,7 @@ def test_the_most_frequent_failure_is_that_of_most_agents() -> None:
     slow = "failed: no answer within 30 s"
     rows = [row("expert", status=LOST, member="e1/expert_0")] * 3
     rows += [row("expert", status=slow, member=f"e{number}/expert_0") for number in (2, 3)]
-    named = troubles(rows, {}, trained=[], frozen=["expert"])
+    named = role_failures(rows, {}, trained=[], frozen=["expert"])
     assert named == {"expert": f"never answers: {slow}"}
 
 

@@ -43,7 +43,7 @@ def is_made_for_tiny(problems: Collection[str]) -> bool:
     return all(name.partition("?")[0] in _FOR_TINY_MODELS for name in problems)
 
 
-def sentence(
+def defaults_notice(
     values: Mapping[str, Any],
     models: Collection[str],
     where: str = "",

@@ -15,7 +15,7 @@ from coterie import envs
 from coterie.agents.models.size import count_weights, is_tiny
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import LearnerSettings
-from coterie.envs.contract import role_of
+from coterie.datatypes import role_of
 from coterie.envs.presets import published
 from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_player
@@ -197,7 +197,7 @@ def answers_of_step(settings: TrainSettings) -> int:
     return settings.rollout.problems_per_step * replicas * learning_agents
 
 
-def sentence(settings: TrainSettings, argv: Collection[str] = ()) -> str:
+def defaults_notice(settings: TrainSettings, argv: Collection[str] = ()) -> str:
     """A sentence on the defaults chosen for the models of a run, as flags; empty if all are tiny.
 
     Args:

@@ -12,11 +12,11 @@ from coterie.training.config.run_settings import RunSettings
 from coterie.training.run.directory import RunDirectory
 from coterie.training.run.episode_records import episode_record, transcript
 from coterie.training.run.log import Logbook
+from coterie.training.run.role_failures import role_failures, why_no_signal
 from coterie.training.run.sinks import open_sinks
 from coterie.training.run.step_metrics import reward_metrics, rollout_metrics
 from coterie.training.run.summary import Tally
 from coterie.training.run.symptoms import Observer
-from coterie.training.run.troubles import troubles, why_no_signal
 
 _SIGNAL_STEP = 3
 """The step in which a role that never had a signal is reported."""
@@ -119,7 +119,7 @@ class StepRecorder:
         """
         trained = self._team.trained
         rows = batch.played
-        sentences = troubles(
+        sentences = role_failures(
             rows, learner_metrics, trained=trained, frozen=self._team.policies.keys() - trained
         )
         self._without_signal -= {

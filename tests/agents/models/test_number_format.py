@@ -84,7 +84,7 @@ def test_a_quantized_file_is_held_in_8_bits_where_that_is_fast(
     flags, tmp_path, monkeypatch, names, quantized, full, limit, wanted
 ) -> None:
     flags(names)
-    monkeypatch.setattr(number_format, "is_tiny", lambda spec: False)
+    monkeypatch.setattr(number_format, "has_tiny_files", lambda spec: False)
     monkeypatch.setattr(number_format, "is_quantized", lambda name: quantized)
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA")
     if limit is not None:

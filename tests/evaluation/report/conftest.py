@@ -13,7 +13,7 @@ from coterie.agents.models.locate import TINY
 from coterie.envs.core_teaching import evaluation as core_teaching
 from coterie.envs.corea_deferral import evaluation as corea_deferral
 from coterie.envs.eapo_consultation import evaluation as eapo_consultation
-from coterie.evaluation.reading import Reading, Tag
+from coterie.evaluation.report_labels import ReportLabels, Tag
 
 ENVIRONMENTS = (core_teaching, corea_deferral, eapo_consultation)
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)><!--"
@@ -51,15 +51,15 @@ TAGGED: tuple[tuple[str, dict[str, Any]], ...] = (
     ("failed", {"failed": True}),
 )
 
-ALL = Reading(
+ALL = ReportLabels(
     tags=(
-        *core_teaching.READING.tags[:2],
+        *core_teaching.LABELS.tags[:2],
         Tag("leaked", "an answer is given away", (("leak", True), ("answer_in_returns", True))),
-        *corea_deferral.READING.tags,
-        *eapo_consultation.READING.tags[1:],
+        *corea_deferral.LABELS.tags,
+        *eapo_consultation.LABELS.tags[1:],
     ),
-    marks=tuple(m for e in ENVIRONMENTS for m in e.READING.marks),
-    phases=tuple(p for e in ENVIRONMENTS for p in e.READING.phases),
+    marks=tuple(m for e in ENVIRONMENTS for m in e.LABELS.marks),
+    phases=tuple(p for e in ENVIRONMENTS for p in e.LABELS.phases),
 )
 """Everything that any of our environments has."""
 
@@ -90,9 +90,9 @@ def _trace(agent: str, given: str, sampled: str, **changes: Any) -> dict[str, An
 
 
 @pytest.fixture
-def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
+def labels(monkeypatch: pytest.MonkeyPatch) -> ReportLabels:
     """All tags, marks and phases; runs of core-teaching have them while it is used."""
-    everything = dataclasses.replace(core_teaching.EVALUATION, reading=ALL)
+    everything = dataclasses.replace(core_teaching.EVALUATION, labels=ALL)
     monkeypatch.setattr(core_teaching, "EVALUATION", everything)
     return ALL
 
@@ -121,7 +121,7 @@ def episode() -> Episode:
 
 
 @pytest.fixture
-def run(tmp_path: Path, episode: Episode, reading: Reading) -> Run:
+def run(tmp_path: Path, episode: Episode, labels: ReportLabels) -> Run:
     """Writes a whole run; (episodes=..., without=...) leaves files out."""
 
     def write(episodes: list[Any] | None = None, without: tuple[str, ...] = ()) -> Path:

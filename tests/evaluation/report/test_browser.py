@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from coterie.envs.core_teaching import evaluation as core_teaching
-from coterie.evaluation.reading import Drawing, Reading
 from coterie.evaluation.report.__main__ import main
+from coterie.evaluation.report_labels import Drawing, ReportLabels
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 try:
@@ -226,7 +226,7 @@ def test_an_environment_s_drawing_keeps_its_lines(
     opened: Open, episode: Any, trace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawing = Drawing("Moves", "moves", lambda moves: moves)
-    plugin = dataclasses.replace(core_teaching.EVALUATION, reading=Reading(drawings=(drawing,)))
+    plugin = dataclasses.replace(core_teaching.EVALUATION, labels=ReportLabels(drawings=(drawing,)))
     monkeypatch.setattr(core_teaching, "EVALUATION", plugin)
     text = "e4 " * 200 + "\n  └ d4"
     page = opened([episode(1, "p", trace("alice_0", "7", "7"), moves={"alice": text})])

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from coterie.evaluation.reading import Drawing, Reading
 from coterie.evaluation.report.decode import RoleTokenizers
 from coterie.evaluation.report.episode import all_visible, script_json, shown_episode
+from coterie.evaluation.report_labels import Drawing, ReportLabels
 
 Make = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def show(tmp_path: Path, reading: Reading) -> Make:
+def show(tmp_path: Path, labels: ReportLabels) -> Make:
     decoder = RoleTokenizers(
         tmp_path, {"alice": {"model": "tiny:alice"}, "bob": {"model": "tiny:bob"}}
     )
-    return lambda record: shown_episode(record, decoder, reading)
+    return lambda record: shown_episode(record, decoder, labels)
 
 
 def test_a_trace_is_shown_token_by_token(show: Make, episode: Make, trace: Make) -> None:
@@ -136,7 +136,7 @@ def test_without_a_tokenizer_the_text_is_left(tmp_path: Path, episode: Make, tra
     # Of two pieces in a row that were given nobody knows any more which is which.
     unclear = row | {"texts": ["a", "b", "c"]}
     for record, kinds in ((row, ["given", "written"]), (unclear, ["text"] * 3)):
-        (shown,) = shown_episode(episode(1, "p", record), decoder, Reading())["traces"]
+        (shown,) = shown_episode(episode(1, "p", record), decoder, ReportLabels())["traces"]
         assert [piece["kind"] for piece in shown["pieces"]] == kinds
 
 
@@ -234,15 +234,13 @@ def test_an_environment_draws_what_it_measured(
     def draw(moves: Any) -> dict[str, str]:
         return {role: " > ".join(names) for role, names in moves.items()}
 
-    reading = Reading(drawings=(Drawing("Moves", "moves", draw),))
+    labels = ReportLabels(drawings=(Drawing("Moves", "moves", draw),))
     decoder = RoleTokenizers(tmp_path, {})
-    shown = shown_episode(
-        episode(1, "p", moves={"white": ["e4", "d4"]}, won=True), decoder, reading
-    )
+    shown = shown_episode(episode(1, "p", moves={"white": ["e4", "d4"]}, won=True), decoder, labels)
     assert shown["drawings"] == [{"title": "Moves", "parts": [["white", "e4 > d4"]]}]
     assert shown["facts"] == [["won", "yes"]]
     # Nothing was measured, or something else, or nothing is to be drawn.
-    assert shown_episode(episode(1, "p", **info), decoder, reading)["drawings"] == []
+    assert shown_episode(episode(1, "p", **info), decoder, labels)["drawings"] == []
 
 
 def test_plain_data_is_walked_keys_included() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching import evaluation as core_teaching
-from coterie.evaluation.reading import Mark, Phase, Reading, Tag
 from coterie.evaluation.report.page import page
 from coterie.evaluation.report.rundata import read_run
+from coterie.evaluation.report_labels import Mark, Phase, ReportLabels, Tag
 
 Run = Callable[..., Path]
 
@@ -142,12 +142,12 @@ def test_an_environment_names_its_own_filters(
     run: Run, episode: Any, trace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As one from elsewhere does, in the `Evaluation` that its `EnvSpec` names."""
-    own = Reading(
+    own = ReportLabels(
         tags=(Tag("agreed", "two wrote the same", (("same", True),)),),
         marks=(Mark("same", True, "agrees", "good"),),
         phases=(Phase("turn", "The second word", 2),),
     )
-    plugin = dataclasses.replace(core_teaching.EVALUATION, reading=own)
+    plugin = dataclasses.replace(core_teaching.EVALUATION, labels=own)
     path = run([episode(1, "p", trace("alice_0", "7", "7", info={"same": True, "turn": 2}))])
     monkeypatch.setattr(core_teaching, "EVALUATION", plugin)
     html = written(path, only="agreed")

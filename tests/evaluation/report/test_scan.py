@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from coterie.evaluation.reading import Reading
 from coterie.evaluation.report.scan import (
     FAILED,
     LogEntry,
@@ -15,22 +14,23 @@ from coterie.evaluation.report.scan import (
     space_evenly,
     tags_of,
 )
+from coterie.evaluation.report_labels import ReportLabels
 
 
 def test_every_filter_finds_its_episode_and_no_other(
-    run: Callable[..., Path], reading: Reading
+    run: Callable[..., Path], labels: ReportLabels
 ) -> None:
-    log = scan(run() / "episodes.jsonl", reading.tags)
+    log = scan(run() / "episodes.jsonl", labels.tags)
     assert log is not None
     # The six episodes of the fixture are named after the one tag that each of them has.
     assert [entry.tags for entry in log.entries] == [
-        (name,) for name in (*(t.name for t in reading.tags), "failed")
+        (name,) for name in (*(t.name for t in labels.tags), "failed")
     ]
     assert [entry.step for entry in log.entries] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_reply_that_states_the_answer_leaks_and_a_bad_status_fails(reading: Reading) -> None:
-    tags = (*reading.tags, FAILED)
+def test_a_reply_that_states_the_answer_leaks_and_a_bad_status_fails(labels: ReportLabels) -> None:
+    tags = (*labels.tags, FAILED)
 
     def tags_with(status: str, **info: Any) -> tuple[str, ...]:
         return tags_of({"trajectories": [{"status": status, "info": info}]}, tags)
@@ -43,10 +43,10 @@ def test_a_reply_that_states_the_answer_leaks_and_a_bad_status_fails(reading: Re
 
 
 def test_chosen_episodes_are_read_again_from_where_they_stand(
-    run: Callable[..., Path], reading: Reading
+    run: Callable[..., Path], labels: ReportLabels
 ) -> None:
     path = run() / "episodes.jsonl"
-    log = scan(path, reading.tags)
+    log = scan(path, labels.tags)
     assert log is not None
     again = [record["problem"] for record in records(path, [log.entries[4], log.entries[1]])]
     assert again == ["consulted", "hurt"]

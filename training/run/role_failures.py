@@ -1,4 +1,7 @@
-"""Sentences on what keeps a role from answering or learning in a step."""
+"""Failures of a role in a step: no answers, nothing to learn from, a gradient that is not finite.
+
+``symptoms.py`` reads the answers.
+"""
 
 import math
 from collections import Counter
@@ -13,7 +16,7 @@ from coterie.training.run.episode_records import row_record
 NOT_FINITE = "not-finite.jsonl"
 
 
-def troubles(
+def role_failures(
     rows: Sequence[Trajectory],
     metrics: Mapping[str, float],
     *,

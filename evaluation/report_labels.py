@@ -60,8 +60,8 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How the report reads the episodes of one environment."""
+class ReportLabels:
+    """Labels of one environment's episodes in the report."""
 
     tags: tuple[Tag, ...] = ()
     marks: tuple[Mark, ...] = ()
