@@ -77,7 +77,8 @@ class StepLearner(ABC):
         """Index of a trajectory in the latest update -> (T,) additions to the advantages of its
         tokens, from rereading and from turn rewards."""
         self._updates = 0
-        """Calls of :meth:`update` that had rows."""
+        """Calls of :meth:`update`, one in each training step. Schedules follow the steps of the
+        run, so a step without rows counts."""
         self._skipped = 0
         """Optimizer steps that were skipped because a loss or gradient was not finite."""
         self._lost = 0
@@ -154,6 +155,7 @@ class StepLearner(ABC):
         use = [i for i, t in enumerate(learned) if t.trainable and scored_tokens(t)]
         rows, advantages = [learned[i] for i in use], advantages[use]
         if not rows:
+            self._updates += 1
             return {**_counts(rows, self.model.version), "skipped_steps": float(self._skipped)}
         several = self.settings.optimizer_steps > 1
         with self.model.active():

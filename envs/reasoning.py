@@ -4,7 +4,11 @@ Every function takes linear time, also on malformed text.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from coterie.datatypes.thinking import after_thinking
+from coterie.rewards.grading.answers.extract import LONGEST, Candidate, candidates, last_stated
 
 _BLOCK = re.compile(r"<(/?)strategy(?:\s[^<>]*)?>", re.IGNORECASE)
 _ANSWER_NAME = r"final_answer|final-answer|answer|outcome|result|strategy_\w*?outcome"
@@ -29,6 +33,9 @@ _IS_THE_ANSWER = re.compile(
 )
 _CLAUSE = re.compile(r"[.!?;:]\s|,\s(?=(?:and|hence|so|then|therefore|thus|which)\b)")
 _ANY_TAG = re.compile(r"</?[A-Za-z_][\w:.-]*(\s[^<>]*)?>")
+_PASSES = 8
+_VALUE_WITHIN = 512
+"""Characters between a heading or a name in JSON and its value."""
 _GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 
 
@@ -74,8 +81,11 @@ def strip_answers(text: str) -> str:
     """Remove stated answers from ``text``, then all other tags.
 
     Answer tags, boxes, answer lines, "final answer is ..." tails and "... is the answer" clauses go
-    with their content. An answer tag or box that is never closed extends to the end.
+    with their content; so do lines that state one in any other form that a grader reads. An answer
+    tag or box that is never closed extends to the end.
     """
+    marked = bool(candidates(text))
+    text = _without_corrections(text)
     text = _without_boxes(_without_answer_tags(text))
     kept: list[str] = []
     announced = False
@@ -95,7 +105,7 @@ def strip_answers(text: str) -> str:
         line = _ANY_TAG.sub(_drop, _without_verdict(_ANSWER_TAIL.sub("", line))).rstrip()
         if line.strip():
             kept.append(_GAP.sub(" ", line))
-    return "\n".join(kept).strip()
+    return _without_stated("\n".join(kept).strip(), marked=marked).strip()
 
 
 def leaks(hint: str, gold: str) -> bool:
@@ -105,6 +115,50 @@ def leaks(hint: str, gold: str) -> bool:
         return False
     inside = rf"(?<![\w.]){re.escape(gold)}(?!\w|\.\d)"
     return re.search(inside, hint.casefold()) is not None
+
+
+def _without_corrections(text: str) -> str:
+    """Remove lines such as "Correction: 4", which say nothing once the first answer is gone."""
+    visible = after_thinking(text)
+    hidden = text.removesuffix(visible)
+    return hidden + _without_lines(visible, [one for one in candidates(text) if one.corrects])
+
+
+def _without_stated(text: str, *, marked: bool) -> str:
+    """Remove the lines that still state an answer: in JSON, below a heading, in other languages.
+
+    Args:
+        text: without what is easily recognised.
+        marked: whether the whole trace marked its answer. Else a grader may read one in bold in
+            the last line, or after ``A:``.
+    """
+    text = text[-LONGEST:]
+    for _ in range(_PASSES):
+        if not (stated := candidates(text)):
+            break
+        text = _without_lines(text, stated)
+    if stated := candidates(text):
+        # Each removed answer uncovered another one.
+        text = text[: stated[0].start]
+    if marked:
+        return text
+    if last := last_stated(text):
+        return _without_lines(text, [last])
+    before, _, line = text.rpartition("\n")
+    return before if "**" in line else text
+
+
+def _without_lines(text: str, stated: Sequence[Candidate]) -> str:
+    """Remove each candidate's line, and the lines down to its value."""
+    kept, position = "", 0
+    for one in stated:
+        if one.start < position:
+            continue
+        kept += text[position : max(position, text.rfind("\n", 0, one.start) + 1)]
+        value = text.find(one.text.partition("\n")[0], one.start, one.start + _VALUE_WITHIN)
+        end = text.find("\n", max(value, one.start))
+        position = len(text) if end < 0 else end + 1
+    return kept + text[position:]
 
 
 def _without_verdict(line: str) -> str:

@@ -159,8 +159,10 @@ def graded_part(text: str, kind: AnswerKind, *, opened: bool = False) -> str | N
     code.
     """
     if kind != "code":
-        answer = final_answer(text, opened=opened)
-        return None if answer is None else f"{ANSWER} {answer}"
+        if final_answer(text, opened=opened) is None:
+            return None
+        # The line break after it tells a formula of its own from one in the line.
+        return ANSWER + text[read(text, opened=opened).answers[-1] :].rstrip()
     reading = read(text, opened=opened)
     if reading.thinking:
         return None

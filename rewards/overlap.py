@@ -1,26 +1,18 @@
 """Word overlap of an answer with the gold answer.
 
 Exact match and token F1 follow SQuAD (arXiv:1606.05250). Exact match reads numbers as DROP does
-(arXiv:1903.00161), and F1 has HotpotQA's rule for yes and no (arXiv:1809.09600). Partial credit is
-CoRe's (arXiv:2601.21600).
+(arXiv:1903.00161), and F1 has HotpotQA's rule for yes and no (arXiv:1809.09600).
 """
 
 import re
 import string
 from collections import Counter
 from collections.abc import Sequence
-from fractions import Fraction
-
-from coterie.datatypes import AnswerKind
 
 MAX_LENGTH = 2000
 """Characters. Longer answers earn nothing: no gold answer comes near."""
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-_WRAPPER = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\(?:text|mathrm)\s*\{([^{}]*)\}")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_NUMBER = re.compile(r"([-+]?\d{1,40}(?:\.\d{1,40})?|[-+]?\.\d{1,40})(?:/(\d{1,40}))?")
-_FRACTION = re.compile(r"([-+]?)\\[dt]?frac\{([-+]?\d{1,40})\}\{(\d{1,40})\}")
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -64,60 +56,14 @@ def squad_f1(answer: str, golds: Sequence[str]) -> float:
     return max((_f1(normalise(answer), normalise(gold)) for gold in golds), default=0.0)
 
 
-def partial_credit(
-    answer: str | None, gold: str, kind: AnswerKind, *, numeric_overlap: bool = False
-) -> float:
-    """Token multiset F1 of the normalised answers, in [0, 1]; 0 without an answer.
-
-    Tokens are words and single punctuation marks (the reference code of CoRe, arXiv:2601.21600,
-    which leaves partial credit undefined). Where the gold answer is one number, shared tokens say
-    nothing about closeness: credit is then 1 if the values are equal and 0 otherwise, unless
-    ``numeric_overlap`` asks for the F1 there too. Kind ``qa`` has the F1 of SQuAD; a program earns
-    nothing for its wording.
-    """
-    if answer is None or len(answer) > MAX_LENGTH or len(gold) > MAX_LENGTH:
-        return 0.0
-    if kind == "qa":
-        return squad_f1(answer, [gold])
-    if kind == "code":
-        return 0.0
-    answer, gold = _simplify(answer, kind), _simplify(gold, kind)
-    gold_number = None if kind in ("text", "judged") else _number(gold)
-    if gold_number is not None and not numeric_overlap:
-        return float(_number(answer) == gold_number)
-    return _multiset_f1(_TOKEN.findall(answer), _TOKEN.findall(gold))
-
-
 def _f1(answer: str, gold: str) -> float:
     if answer != gold and (answer in _VERDICTS or gold in _VERDICTS):
         return 0.0
-    return _multiset_f1(answer.split(), gold.split())
+    return multiset_f1(answer.split(), gold.split())
 
 
-def _multiset_f1(answer: list[str], gold: list[str]) -> float:
+def multiset_f1(answer: Sequence[str], gold: Sequence[str]) -> float:
+    """The F1 of two multisets, in [0, 1]."""
     # 2 |A n G| / (|A| + |G|)
     shared = (Counter(answer) & Counter(gold)).total()
     return 2 * shared / (len(answer) + len(gold)) if shared else 0.0
-
-
-def _simplify(answer: str, kind: AnswerKind) -> str:
-    answer = _WRAPPER.sub(r"\1", answer.replace("−", "-")).replace("\\$", "").replace("$", "")
-    if kind in ("math", "number"):
-        answer = _THOUSANDS.sub("", answer)
-    # In a formula an exclamation mark is a factorial.
-    ends = " \t\r\n*.。" + ("" if kind in ("math", "number", "list") else "!")
-    return " ".join(answer.strip(ends).casefold().split())
-
-
-def _number(answer: str) -> Fraction | None:
-    """The exact value of a plain number or fraction; forty digits bound its cost."""
-    if match := _FRACTION.fullmatch(answer):
-        sign, numerator, denominator = match.groups()
-        top = Fraction(sign + "1") * Fraction(numerator)
-    elif match := _NUMBER.fullmatch(answer):
-        numerator, denominator = match.groups()
-        top = Fraction(numerator)
-    else:
-        return None
-    bottom = Fraction(denominator or 1)
-    return top / bottom if bottom else None

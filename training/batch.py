@@ -87,7 +87,7 @@ async def sample_batch(
     algorithm, readings = algorithms.usual, dict[int, Reading | None]()
     if not algorithm.dynamic_sampling:
         episodes = [_penalise(episode, algorithms) for episode in await play(problems)]
-        rows = [row for _, row in _rows_to_compare(episodes, learners)]
+        rows = [row for _, row in _rows_to_compare(episodes, key, learners)]
         await _read_into(readings, rows, read)
         return StepBatch(episodes, rows, 1, readings)
     episodes, rows = list[Episode](), list[Trajectory]()
@@ -98,9 +98,11 @@ async def sample_batch(
         played = await play(algorithm.generation_batch or problems)
         penalised = [_penalise(episode, algorithms) for episode in played]
         episodes += penalised
-        new = _rows_to_compare(penalised, learners)
+        new = _rows_to_compare(penalised, key, learners)
         # Rewards before any penalty on length, as in DAPO's trainer.
-        differ = informative_groups([row for _, row in _rows_to_compare(played, learners)], key)
+        differ = informative_groups(
+            [row for _, row in _rows_to_compare(played, key, learners)], key
+        )
         informs = partial(_informs, algorithms, key, differ, readings)
         groups = others.add(new, key, informs)
         waiting = taught.of_interest(new)
@@ -138,14 +140,16 @@ async def _read_into(
 
 
 def _rows_to_compare(
-    episodes: Sequence[Episode], learners: Collection[str]
+    episodes: Sequence[Episode], key: str, learners: Collection[str]
 ) -> list[tuple[str, Trajectory]]:
-    """(problem, row) of every row that is compared with others."""
+    """(problem, row) of the rows of roles that learn, and of frozen ones in their groups. Groups of
+    frozen rows alone would only enter the deviation of the batch."""
+    rows = [(episode.problem_id, row) for episode in episodes for row in episode.trajectories]
+    learned_in = {row.groups.get(key) for _, row in rows if row.role in learners}
     return [
-        (episode.problem_id, row)
-        for episode in episodes
-        for row in episode.trajectories
-        if row.loss_weight > 0 or row.role in learners
+        (problem, row)
+        for problem, row in rows
+        if row.role in learners or (row.loss_weight > 0 and row.groups.get(key) in learned_in)
     ]
 
 
@@ -208,7 +212,7 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
         key: names the groups within which rewards are compared.
         learners: roles that learn.
     """
-    rows = _rows_to_compare(batch.episodes, learners)
+    rows = _rows_to_compare(batch.episodes, key, learners)
     informative = informative_groups([row for _, row in rows], key)
     by_problem: dict[str, list[Trajectory]] = {}
     for problem, row in rows:

@@ -21,7 +21,7 @@ from coterie.rewards.exploration import (
     signatures,
     strategy_ratio,
 )
-from coterie.rewards.overlap import partial_credit
+from coterie.rewards.partial_credit import partial_credit
 from coterie.rewards.rescue import hint_lift, rescue_candidates, rescues, teacher_lift
 
 Values = npt.NDArray[np.float64]

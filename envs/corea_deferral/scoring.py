@@ -11,7 +11,7 @@ import numpy as np
 from coterie.datatypes import Problem, Scorer, Verdict, role_of
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
 from coterie.rewards.confidence import confidence_format, confidence_reward, target
-from coterie.rewards.grading.answers.confidence import parse_confidence
+from coterie.rewards.grading.answers.confidence import parse_confidence, without_confidences
 from coterie.rewards.grading.answers.extract import last_box
 
 TERMS = ("correct", "format", "confidence")
@@ -56,9 +56,10 @@ class ConfidentTrace:
 
 
 def graded_part(text: str, problem: Problem) -> str:
-    """Return the part of a trace that is graded: its last box, or all of it without a box."""
+    """Return the part of a trace that is graded: its last box, or without a box all of it but the
+    confidences."""
     # A program is graded as a whole; a box may stand in its comments.
-    return text if problem.kind == "code" else last_box(text)
+    return text if problem.kind == "code" else without_confidences(last_box(text))
 
 
 def is_kept(trace: ConfidentTrace | None, threshold: float) -> bool:

@@ -219,7 +219,8 @@ def _terms(
     if episode.failed:
         return {"answer": 0.0, "consulting": 0.0}
     counted = report["calls" if settings.penalised == "dispatched" else "accepted"]
-    free = episode.step <= settings.penalty_start
+    # What the policy did not choose costs it nothing.
+    free = episode.step <= settings.penalty_start or episode.consult == "always"
     if free or (settings.penalty_only_if_right and not report["correct"]):
         counted = 0
     cost = consult_penalty(counted, settings.consult_penalty)

@@ -36,8 +36,8 @@ class EapoConsultationSettings(Validated):
     """G: conversations about one problem, compared as a group with their lone traces."""
     consult: Consult = "free"
     """free: the policy decides. never: no expert can be asked, so that every trace is lone and none
-    is read again (self-exploratory training). always: every expert is asked the question first, and
-    the policy answers after the replies."""
+    is read again (self-exploratory training). always: every expert is asked the question first,
+    whatever the budget and without a penalty, and the policy answers after the replies."""
     budget: Annotated[int, Ge(0)] = 10
     """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"
@@ -128,6 +128,12 @@ class EapoConsultationSettings(Validated):
             self.turns_end <= self.budget,
             f"turns_end is {self.turns_end}: it must be between 0 and the budget",
         )
+        for name in ("at_once", "turns_end", "anneal_steps"):
+            _require(
+                self.consult != "always" or not getattr(self, name),
+                f"{name} does nothing while every expert is asked once; leave it out, or choose "
+                "consult free",
+            )
         fading_of(self)
 
     @property

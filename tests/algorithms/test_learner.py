@@ -293,6 +293,16 @@ def test_schedule(tiny, make_rows):
     assert rates == pytest.approx([0.5e-3, 1e-3, 0.75e-3, 0.25e-3])
 
 
+def test_a_step_without_rows_counts_in_the_schedule(tiny, make_rows):
+    settings = dataclasses.replace(PLAIN, lr=1.0e-3, schedule="linear")
+    learner = Learner(tiny(), get("grpo"), settings, total_steps=4)
+    learner.update(make_rows(8), ADVANTAGES)
+    learner.update([], [])
+    # (4 - 2) / 4 of the rate in the third step
+    assert learner.update(make_rows(8), ADVANTAGES)["lr"] == pytest.approx(0.5e-3)
+    assert learner.model.version == 2
+
+
 @pytest.mark.parametrize("kl", [0.0, 0.1])
 def test_resume_equals_uninterrupted_bit_for_bit(kl, tiny, make_rows):
     algorithm = dataclasses.replace(get("gspo"), kl_coefficient=kl)

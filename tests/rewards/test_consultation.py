@@ -8,9 +8,11 @@ from coterie.rewards.consultation import (
     answer_reward,
     consult_penalty,
     final_answer,
+    graded_part,
     is_well_formed,
     read,
 )
+from coterie.rewards.grading.answers.extract import extract
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,13 @@ def test_final_answer() -> None:
     assert final_answer("<think> Answer: 3 </think> so 4") is None
     assert final_answer("4") is None
     assert final_answer("Answer: ") is None
+
+
+@pytest.mark.parametrize(
+    "answer", ["2", "\n\\[\n2\n\\]", "\n$$\n2\n$$", "\n```\n2\n```", "\n\n2\n"]
+)
+def test_an_answer_below_its_line_is_read(answer: str) -> None:
+    assert extract(graded_part(f"<think>x</think>\nAnswer:{answer}", "math") or "") == "2"
 
 
 def test_calls_are_told_apart() -> None:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from coterie.datatypes import Problem
 from coterie.rewards.exploitation import exploitation
 from coterie.rewards.grading.answers import Checker
-from coterie.rewards.overlap import exact_match, normalise, partial_credit, squad_f1
+from coterie.rewards.overlap import exact_match, normalise, squad_f1
+from coterie.rewards.partial_credit import partial_credit
 
 
 @pytest.mark.parametrize(
@@ -120,6 +121,14 @@ def test_kind_qa_is_right_by_exact_match() -> None:
         ("204 degrees", "204", "number", 0.0),
         ("1234", "1235", "number", 0.0),
         ("1/0", "1/0", "text", 1.0),
+        # So are numbers in any other form.
+        ("45^\\circ", "90^\\circ", "math", 0.0),
+        ("40\\%", "50\\%", "math", 0.0),
+        ("\\frac13", "\\frac12", "math", 0.0),
+        ("2\\frac{1}{2}", "1\\frac{1}{2}", "math", 0.0),
+        ("3\\times10^3", "2\\times10^3", "math", 0.0),
+        ("2\\sqrt{5}", "2\\sqrt{3}", "math", 0.0),
+        ("2 \\sqrt 3", "2\\sqrt{3}", "math", 1.0),
         # A factorial is another number: 6, not 3.
         ("3!", "3", "number", 0.0),
         ("New York!", "New York", "text", 1.0),

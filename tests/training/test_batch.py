@@ -258,6 +258,19 @@ def test_without_dynamic_sampling_everything_is_trained_on() -> None:
     assert (rounds, len(batch.rows)) == ([32], 64)
 
 
+def test_frozen_rows_enter_only_the_groups_of_roles_that_learn() -> None:
+    episode = {"alice_0": 1.0, "alice_1": 0.0, "large_0": 6.0, "large_1": 0.0}
+    batch, _ = sampled(get("reinforce++"), 2, lambda _: episode)
+    assert [row.role for row in batch.rows] == ["alice"] * 4
+
+    async def play(_: int) -> list[Episode]:
+        shared = tuple(row(agent, "p", reward) for agent, reward in episode.items())
+        return [Episode("p", 0, 1, "train", shared)]
+
+    batch = asyncio.run(sample_batch(play, unread, team(get("grpo")), "problem", 1, ("alice",)))
+    assert [row.role for row in batch.rows] == ["alice", "alice", "large", "large"]
+
+
 def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
     versions = [("alice", 5), ("alice", 4), ("alice", 3), ("bob", 0), ("frozen", 0)]
     batch = StepBatch([], [rows.row(role, weight_version=v) for role, v in versions], 1)

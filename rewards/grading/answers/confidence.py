@@ -38,6 +38,15 @@ def read(content: str, *, per_hundred: bool = False) -> float | None:
     return value if math.isfinite(value) and 0 <= value <= 1 else None
 
 
+def without_confidences(text: str) -> str:
+    r"""``text`` without every ``\confidence{...}``, which is not part of the answer on its line."""
+    kept, position = "", 0
+    for start, _, end in arguments(text, _MARK):
+        kept += text[position:start]
+        position = end + 1
+    return kept + text[position:]
+
+
 def parse_confidence(text: str, *, per_hundred: bool = False) -> float | None:
     """The last confidence that is stated after the thinking; None where there is none, or the last
     one is not valid."""

@@ -132,6 +132,23 @@ _BARE_BOX = re.compile(
 )
 _BOX = re.compile(r"\\f?boxed\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
+_PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SIGN_BEFORE = re.compile(r"(?:\A|[=$(\[{:≈\n])[ \t]*(?P<sign>[-−])(?:\\?\$)?\Z")
+_FACTOR_BEFORE = re.compile(r"(?<![A-Za-z0-9_.,])[0-9]+(?:\.[0-9]+)?\Z")
+"""``2\\boxed{12}``"""
+_FACTOR_BEHIND = re.compile(
+    r"\s{0,4}(?:\\(?:times|cdot)\s{0,4}(?:10\s{0,2}\^\s{0,2}(?:\{[-+]?[0-9]{1,4}\}|[0-9])|[0-9]+(?:\.[0-9]+)?)"
+    r"|\^\s{0,2}(?:\{[^{}]{1,64}\}|[0-9A-Za-z])|/\s{0,2}[0-9]+)"
+)
+"""What changes the value of a box that it touches: ``\\boxed{12}\\times 10^3``."""
+_DENIED_BEFORE = re.compile(
+    r"(?:\\neq?\b|\\not\s?=|≠|\b(?:not|cannot)(?:\s(?:be|equal))?|n['’]t(?:\s(?:be|equal))?)[\s$:]{0,4}\Z",
+    re.I,
+)
+_DENIED_BEHIND = re.compile(
+    r"[\s$)]{0,4}(?:is|was|seems|looks)\s(?:wrong|incorrect|mistaken|not\s(?:right|correct|possible|the\sanswer))",
+    re.I,
+)
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
@@ -283,16 +300,28 @@ def _boxed(text: str) -> list[Candidate]:
     parts: list[str] = []
     reached = start = 0
     for begin, a, b in boxes(text):
+        if not text[a:b].strip():  # "As asked, it is within \\boxed{}."
+            continue
+        before, behind = text[max(0, begin - 24) : begin], text[b + 1 : b + 129]
+        if _DENIED_BEFORE.search(before) or _DENIED_BEHIND.match(behind):
+            continue
         near = bool(parts) and begin - reached <= 64
         between = _BETWEEN_BOXES.fullmatch(text, reached, begin) if near else None
         if between is None or not re.search(r"[,;&]|and|or|\\q?quad|\\\\", between[0]):
             stated += _joined(start, names, parts)
             names, parts, start = [], [], begin
-            before = _NAME_BEFORE.search(text, max(0, begin - 16), begin)
-            names.append(before[0].strip(" $") if before else "")
+            name = _NAME_BEFORE.search(text, max(0, begin - 16), begin)
+            names.append(name[0].strip(" $") if name else "")
         else:
             names.append((between["name"] or "").strip())
-        parts.append(_LABEL.sub(r"\g<text>", text[a:b].strip()))
+        inside = _LABEL.sub(r"\g<text>", text[a:b].strip())
+        if _SIGN_BEFORE.search(before):
+            inside = f"-{inside}" if _PLAIN_NUMBER.fullmatch(inside) else f"-({inside})"
+        if factor := _FACTOR_BEFORE.search(before):
+            inside = f"{factor[0]} \\times ({inside})"
+        if factor := _FACTOR_BEHIND.match(behind):
+            inside = f"{inside if _PLAIN_NUMBER.fullmatch(inside) else f'({inside})'}{factor[0]}"
+        parts.append(inside)
         reached = b + 1
     return stated + _joined(start, names, parts)
 

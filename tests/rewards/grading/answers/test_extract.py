@@ -68,6 +68,14 @@ from coterie.rewards.grading.answers import boxes, candidates, extract
         (r"\boxed{4} \quad \text{or} \quad \boxed{9}", "4, 9"), (r"\boxed{4}, so \boxed{9}", "9"),
         (r"x = \boxed{4}, y = \boxed{9}", "x =4, y =9"), (r"\boxed{4}\n\n\boxed{9}", "9"),
         (r"\boxed{9} or \boxed{9}", "9"), (r"\boxed{4}, \boxed{6}, and \boxed{9}", "4, 6, 9"),
+        # A box whose value is denied, and one that is a part of a value.
+        (r"$x \neq \boxed{14}$", None), (r"It cannot be \boxed{14}.", None),
+        (r"\boxed{14} is wrong.", None), (r"Not 13 but \boxed{14}", "14"),
+        (r"$x=-\boxed{14}$", "-14"), ("- \\boxed{14}", "14"), (r"20 - \boxed{14}", "14"),
+        (r"$2\boxed{14}$", r"2 \times (14)"), (r"\boxed{14}\times 10^3", r"14\times 10^3"),
+        (r"\boxed{x+1}^2", "(x+1)^2"), (r"\boxed{14}/5", "14/5"), (r"\boxed{14}^\circ", "14"),
+        (r"7 + 7 = \boxed{14} dollars", "14"), (r"Step 2: \boxed{14}", "14"),
+        (r"\boxed{14}. It is within \boxed{}.", "14"), ("Answer: 14\n\\boxed{}", "14"),
         # Bold in the last line, where nothing else states an answer.
         ("2 * 7 = 14\nSo he sells **14** pens a day.", "14 pens a day"),
         ("He has **$14** left.", "$14 left"),
