@@ -148,12 +148,16 @@ def custom_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
         raise UserError(f"{title} is a {type(function).__name__}; it must be a function")
     try:
         advantage_N = np.asarray(function(reward_N.copy(), group_N.copy()), np.float64)
-    except Exception as error:
-        raise UserError(f"{title} raised {type(error).__name__}: {str(error)[:300]}") from error
-    if advantage_N.shape != reward_N.shape or not np.isfinite(advantage_N).all():
+    except (Exception, SystemExit) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(f"{title} raised {type(error).__name__}: {reason}") from error
+    # The loss has them in float32.
+    most = np.finfo(np.float32).max
+    if advantage_N.shape != reward_N.shape or not (np.abs(advantage_N) <= most).all():
+        shown = " ".join(repr(advantage_N).split())[:200]
         raise UserError(
-            f"{title} gave {advantage_N!r:.200}; it must give {len(reward_N)} finite numbers, one "
-            "for each reward"
+            f"{title} gave {shown}; it must give {len(reward_N)} finite numbers, one for "
+            "each reward"
         )
     return advantage_N
 

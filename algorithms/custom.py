@@ -24,7 +24,7 @@ def try_custom_parts(algorithm: Algorithm) -> None:
 def _try_surrogate(algorithm: Algorithm) -> None:
     import torch
 
-    from coterie.algorithms.surrogates import Terms, surrogate
+    from coterie.algorithms.surrogates import surrogate, terms_of
 
     choice = algorithm.surrogate
     name = f"algo.surrogate {type(choice).__name__}"
@@ -37,13 +37,7 @@ def _try_surrogate(algorithm: Algorithm) -> None:
     logp_BT = torch.full((2, 3), -1.0, requires_grad=True)
     old_BT = torch.tensor([[-1.0, -1.5, -0.5], [-1.0, -2.0, -1.0]])
     mask_BT = torch.tensor([[True, True, True], [True, True, False]])
-    try:
-        terms = surrogate(choice, logp_BT, old_BT, torch.tensor([[1.0], [-1.0]]), mask_BT)
-    except Exception as error:
-        raise UserError(f"{name} raised {type(error).__name__}: {str(error)[:300]}") from error
-    shapes = [getattr(part, "shape", None) for part in terms] if isinstance(terms, Terms) else []
-    if shapes != [logp_BT.shape] * 3:
-        raise UserError(f"{name} must give coterie.algorithms.Terms: three tensors (B, T)")
+    terms = terms_of(choice, logp_BT, old_BT, torch.tensor([[1.0], [-1.0]]), mask_BT)
     loss_BT = terms.loss_BT[mask_BT]
     if not loss_BT.isfinite().all() or not loss_BT.requires_grad:
         raise UserError(f"{name} must give a finite loss that depends on the log-probabilities")

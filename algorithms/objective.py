@@ -17,7 +17,7 @@ from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batching import Batch
-from coterie.algorithms.surrogates import Terms, surrogate, token_ratio
+from coterie.algorithms.surrogates import Terms, terms_of, token_ratio
 
 Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
 Correction = Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]
@@ -91,7 +91,7 @@ def objective(
         cap: largest importance weight.
     """
     mask_BT = batch.mask_BT
-    terms = surrogate(algorithm.surrogate, logp_BT, old_BT, batch.advantage_BT, mask_BT)
+    terms = terms_of(algorithm.surrogate, logp_BT, old_BT, batch.advantage_BT, mask_BT)
     correct = importance(old_BT, batch.sampler_BT, mask_BT, correction, cap)
     loss_BT = terms.loss_BT * correct.weight_BT
     kl_BT = None

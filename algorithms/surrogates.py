@@ -17,6 +17,7 @@ from coterie.algorithms.algorithm import (
     SequenceWeight,
     SoftGate,
 )
+from coterie.datatypes import UserError
 
 # Far outside every bound, and far from overflow: exp(20) = 4.9e8. Beyond it the gradient is 0.
 _LOG_RATIO_LIMIT = 20.0
@@ -134,3 +135,25 @@ def gate_weight(
     ratio_BT = token_ratio(logp_BT, old_BT).detach()
     weight_BT = gate(ratio_BT, advantage, choice.tau_positive, choice.tau_negative)
     return Terms(-weight_BT * advantage * logp_BT, ratio_BT, torch.zeros_like(mask_BT))
+
+
+def terms_of(
+    choice: object, logp_BT: Tensor, old_BT: Tensor, advantage: Tensor, mask_BT: Tensor
+) -> Terms:
+    """Call :func:`surrogate`; a formula of the user's may fail.
+
+    Raises:
+        UserError: it raises, or does not return three tensors (B, T).
+    """
+    if type(choice).__module__ == ClippedRatio.__module__:
+        return surrogate(choice, logp_BT, old_BT, advantage, mask_BT)
+    name = f"algo.surrogate {type(choice).__name__}"
+    try:
+        terms = surrogate(choice, logp_BT, old_BT, advantage, mask_BT)
+    except (Exception, SystemExit) as error:
+        reason = " ".join(str(error).split())[:300]
+        raise UserError(f"{name} raised {type(error).__name__}: {reason}") from error
+    parts = tuple(terms) if isinstance(terms, Terms) else ()
+    if [part.shape for part in parts if isinstance(part, Tensor)] != [logp_BT.shape] * 3:
+        raise UserError(f"{name} must give coterie.algorithms.Terms: three tensors (B, T)")
+    return terms

@@ -91,7 +91,7 @@ class ConversationEnv(ProblemEnv):
             settings = self.settings_class()
         self.settings: Any = settings
         self.title = self.title or type(self).__name__
-        if not self.default_roles:
+        if not self.default_roles or isinstance(self.default_roles, str):
             raise UserError(f'{self.title}: say who takes part: default_roles = ("alice", "bob").')
         self.roles = self.default_roles if roles is None else tuple(roles)
         self.check_roles()
@@ -327,7 +327,7 @@ class ConversationEnv(ProblemEnv):
             return function(argument)
         except (UserError, StopIteration):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not self.guarded:
                 # A bug of this package: its traceback says more than a sentence.
                 raise

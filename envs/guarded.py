@@ -159,7 +159,7 @@ def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         return getattr(env, method)(*args, **kwargs)
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(
             f"{title_of(env)}: {method}() raised {describe(error)}; coterie check says where."
         ) from error

@@ -240,10 +240,14 @@ def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
     """
     try:
         result = getattr(spec, name)(*arguments)
-        return [(bool(wrong), str(why)) for wrong, why in result] if name == "check" else result
+        if name == "check":
+            return [(bool(wrong), str(why)) for wrong, why in result]
+        if name == "learns":
+            return tuple(result)
+        return dict(result) if name == "learning" else result
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"env {spec.name!r}: EnvSpec.{name} failed: {describe(error)}.") from error
 
 

@@ -41,7 +41,7 @@ def per_episode(
         play: Play, problems: Sequence[Problem], roles: Sequence[str], settings: Any
     ) -> Outcomes:
         episodes = await play(problems, mode="eval")
-        measured = [dict(measure(episode)) for episode in episodes]
+        measured = [_measured(measure, episode) for episode in episodes]
         return {
             "problems": [problem.id for problem in problems],
             "measured": {
@@ -68,10 +68,31 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     return column_means(columns, resamples, seed) if columns else {}
 
 
+def _measured(measure: Measure, episode: Episode) -> dict[str, Any]:
+    """Call the author's code."""
+    try:
+        result = measure(episode)
+    except UserError:
+        raise
+    except (Exception, SystemExit) as error:
+        why = f"raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    else:
+        if isinstance(result, Mapping) and all(isinstance(name, str) for name in result):
+            return dict(result)
+        why = f"gave {result!r:.100}; it must give a dictionary of numbers by name"
+    raise UserError(f"the evaluation of {episode.problem_id}: measure(episode) {why}")
+
+
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    if not isinstance(value, bool | int | float | np.number | np.bool_) or math.isinf(value):
+    try:
+        is_number = isinstance(value, bool | int | float | np.number | np.bool_) and not math.isinf(
+            value
+        )
+    except OverflowError:  # an integer beyond all floats
+        is_number = False
+    if not is_number:
         raise UserError(
             f"the evaluation measured {name!r} as {value!r:.80}; it must be a finite number, or "
             "None where there is none"

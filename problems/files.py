@@ -8,6 +8,7 @@ import csv
 import io
 import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,6 +111,7 @@ def _table_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 names = list(_MMLU)
             elif not names:
                 names = [cell.strip() for cell in cells]
+                _refuse_twice(path, names)
                 continue
             place = f"line {lines.line_num}"
             if len(cells) != len(names):
@@ -155,6 +157,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     number = 0
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
+            _refuse_twice(path, file.schema_arrow.names)
             for batch in file.iter_batches(batch_size=4096):
                 for row in batch.to_pylist():
                     number += 1
@@ -176,7 +179,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _parse(path: Path, place: str | None, text: str) -> Any:
     try:
         # Some tools write missing cells as NaN; a missing answer is refused later.
-        return json.loads(text, parse_constant=lambda constant: None)
+        return json.loads(text, parse_constant=lambda constant: None, object_pairs_hook=_once_each)
     except json.JSONDecodeError as error:
         where = place or f"line {error.lineno}"
         raise UserError(
@@ -188,6 +191,22 @@ def _parse(path: Path, place: str | None, text: str) -> Any:
         ) from None
     except ValueError as error:
         raise UserError(f"{path} {place or ''}: {error}".replace(" :", ":")) from None
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        twice = next(
+            name for name, count in Counter(name for name, _ in pairs).items() if count > 1
+        )
+        raise ValueError(f"{twice!r} is given twice in one object; rename or delete one")
+    return row
+
+
+def _refuse_twice(path: Path, names: Sequence[str]) -> None:
+    """Refuse two columns of one name, of which only the last would be read."""
+    if twice := next((name for name, n in Counter(names).items() if name and n > 1), ""):
+        raise UserError(f"{path} has two columns {twice!r}; rename or delete one")
 
 
 def _object(path: Path, place: str, row: Any) -> dict[str, Any]:

@@ -138,9 +138,24 @@ def gpqa(row: Row, answers: Answers | None = None) -> Problem:
     return choose(_text(row, "Question"), Options(texts, tuple("ABCD"), right=0), row, {})
 
 
+def _is_short(value: Any) -> bool:
+    """Whether a cell is an answer rather than a worked solution."""
+    return isinstance(value, str | int | float) and 0 < len(str(value).strip()) <= 32
+
+
+def _bare(value: Any) -> str:
+    return without_dollars(str(value)).strip().casefold()
+
+
 def final_answer(row: Row, answers: Answers | None = None) -> Problem:
     """OlympiadBench (arXiv:2402.14008) and DeepMath (arXiv:2504.11456)."""
     value = row["final_answer"]
+    other = row.get("answer")
+    if _is_short(other) and _is_short(value) and _bare(other) != _bare(value):
+        raise UnusableRowError(
+            f"'answer' is {other!r} and 'final_answer' {value!r}; name one with "
+            "--problems.answer-column"
+        )
     if answers == "any":
         value = [without_dollars(e) if isinstance(e, str) else e for e in _listed(value)]
     read = read_answer(value, answers or "all")

@@ -72,6 +72,23 @@ class Formless(Surrogate):
     weight: float = 1.0
 
 
+@dataclass(frozen=True)
+class Late(Surrogate):
+    """Passes the trial, which has two rows."""
+
+    how: str = "returns"
+
+
+@surrogate.register
+def late(choice: Late, logp_BT, old_BT, advantage, mask_BT):
+    if len(logp_BT) > 2 and choice.how == "returns":
+        return None
+    if len(logp_BT) > 2:
+        raise SystemExit("two\\nlines")
+    return plain_score(PlainScore(), logp_BT, old_BT, advantage, mask_BT)
+
+
+LATE, EXITS = Algorithm(surrogate=Late()), Algorithm(surrogate=Late("exits"))
 SILENT, BROKEN = Algorithm(surrogate=Silent()), Algorithm(surrogate=Broken())
 FAILING, FORMLESS = Algorithm(surrogate=Failing()), Algorithm(surrogate=Formless())
 
@@ -179,6 +196,20 @@ def test_a_loss_that_a_run_could_not_read_back_is_refused_when_it_is_named(
     sentence = f"is a {kind}: derive it from coterie.algorithms.Surrogate and make it a frozen"
     assert sentence in capsys.readouterr().err
     assert not (mine / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("my_algorithms:LATE", "Late must give coterie.algorithms.Terms: three tensors (B, T)"),
+        ("my_algorithms:EXITS", "algo.surrogate Late raised SystemExit: two lines"),
+    ],
+)
+def test_a_loss_that_fails_in_an_update_is_one_sentence(
+    name: str, sentence: str, mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--algo", name, *SMALL, "--run-dir", str(mine / "run")]) == 2
+    assert sentence in capsys.readouterr().err
 
 
 def test_an_own_advantage_trains_and_resumes(mine: Path) -> None:

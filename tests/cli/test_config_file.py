@@ -107,6 +107,11 @@ def test_an_empty_file_says_nothing(tmp_path: Path) -> None:
         ("2", 2),
         ("'1e3'", "1e3"),
         ("1e3a", "1e3a"),
+        ("010", 10),
+        ("1:30", "1:30"),
+        ("1_000", "1_000"),
+        (".5", 0.5),
+        ("-.inf", float("-inf")),
     ],
 )
 def test_numbers_need_no_point_and_no_sign_of_the_exponent(text: str, value: object) -> None:

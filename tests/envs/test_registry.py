@@ -11,6 +11,7 @@ from coterie import envs
 from coterie.datatypes import UserError
 from coterie.envs.core_teaching import CoreTeachingEnv, CoreTeachingSettings
 from coterie.envs.padded_view import PaddedView
+from coterie.envs.registry import ask
 from coterie.envs.token_view import TokenView
 
 from .sources import WHOLE
@@ -118,6 +119,27 @@ def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python()
 def test_paths_that_lead_nowhere(path: str, arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         envs.make(path, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("roles", "alice", r'roles is a text; write \("alice",\)'),
+        ("defaults", [1], "defaults must be a dictionary"),
+        ("larger", 3, "larger must be a dictionary"),
+        ("learns", ("alice",), "learns must be a function"),
+    ],
+)
+def test_fields_of_the_wrong_kind(field: str, value: Any, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        envs.EnvSpec("odd", 0, dict, **{field: value})
+
+
+def test_functions_of_a_spec_have_to_return_what_they_say() -> None:
+    spec = envs.EnvSpec("odd", 0, dict, learns=lambda settings: None, learning=lambda roles: 3)
+    for name in ("learns", "learning"):
+        with pytest.raises(UserError, match=rf"EnvSpec\.{name} failed: TypeError"):
+            ask(spec, name, ())
 
 
 def test_a_name_is_taken_once() -> None:

@@ -153,10 +153,29 @@ def test_without_any_number_there_is_no_table() -> None:
     assert evaluation.estimate(examined(evaluation, episode()), 10, 0) == {}
 
 
-@pytest.mark.parametrize("value", ["7", float("inf"), [1.0]])
+@pytest.mark.parametrize("value", ["7", float("inf"), [1.0], 10**400])
 def test_what_is_no_number_is_named(value: Any) -> None:
     with pytest.raises(UserError, match=r"the evaluation measured 'right' as .*a finite number"):
         examined(per_episode(lambda played: {"right": value}), episode())
+
+
+def fails(_: Episode) -> dict[str, float]:
+    raise KeyError("alice_9")
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (fails, r"the evaluation of p: measure\(episode\) raised KeyError: 'alice_9'"),
+        (lambda played: sys.exit(0), "raised SystemExit: 0"),
+        (lambda played: None, "gave None; it must give a dictionary of numbers by name"),
+        (lambda played: [1.0], r"gave \[1.0\]; it must give a dictionary"),
+        (lambda played: {3: 1.0}, r"gave \{3: 1.0\}; it must give a dictionary"),
+    ],
+)
+def test_a_measure_that_fails_is_one_sentence(function: Any, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        examined(per_episode(function), episode())
 
 
 def test_better_is_one_of_three_words() -> None:

@@ -133,6 +133,13 @@ LABELLED = {
         ("a.json", '{"x": 1}', "0 lists of problems"),
         ("a.parquet", "no parquet", "not a readable Parquet file"),
         ("a.csv", "question,answer\n", "a.csv holds no problems"),
+        ("a.csv", "question,question,answer\nQ?,Hint,4\n", "a.csv has two columns 'question'"),
+        ("a.jsonl", '{"question": "Q?", "answer": "4", "answer": "5"}', "'answer' is given twice"),
+        (
+            "a.jsonl",
+            '{"question": "Q?", "answer": "4", "final_answer": "5"}',
+            "line 1: 'answer' is '4' and 'final_answer' '5'; name one with --problems.answer-col",
+        ),
         ("a.txt", "question,answer\n", "unknown kind of file; use one that ends in .jsonl"),
     ],
 )
@@ -162,6 +169,21 @@ def test_what_is_no_file(tmp_path):
     ):
         with pytest.raises(UserError, match=sentence):
             load_file(tmp_path / f"{name}.jsonl")
+
+
+def test_two_columns_of_one_name_in_parquet(tmp_path):
+    columns = [pyarrow.array(["Q?"]), pyarrow.array(["4"]), pyarrow.array(["5"])]
+    table = pyarrow.Table.from_arrays(columns, names=["question", "answer", "answer"])
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(UserError, match=r"a\.parquet has two columns 'answer'"):
+        load_file(tmp_path / "a.parquet")
+
+
+def test_a_short_answer_beside_the_final_one_has_to_agree(tmp_path):
+    row = {"question": "Q?", "answer": "$4$", "final_answer": "4"}
+    worked = row | {"answer": "We add 2 and 2 and get four, which is the answer."}
+    loaded = load_file(write(tmp_path / "a.jsonl", lines([row, worked])))
+    assert [problem.gold for problem in loaded] == ["4", "4"]
 
 
 @pytest.mark.parametrize(
