@@ -1,4 +1,4 @@
-"""Self-distillation: a second context changes the advantage of each sampled token."""
+"""Distillation: the log-probabilities of a reader change the advantages of sampled tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from coterie.datatypes import Trajectory
 
 # N sampled tokens of a row; K likeliest tokens; V vocabulary
 
-_FAR = 80.0  # nats: exp of less is 0 in float32
+_FAR = 80.0  # nats: exp(-80) = 2e-35 is negligible
 _LEAST = 1e-6  # smaller probabilities are rounding errors
 _AT_BOUND = 1 - 1e-5
 

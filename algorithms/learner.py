@@ -14,12 +14,12 @@ from torch import Tensor
 from coterie.agents.models.shards import gather, shard_as, whole
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.batched_model import BatchedModel
-from coterie.algorithms.batching import Batch, by_agent, scored_tokens
+from coterie.algorithms.batching import Batch
 from coterie.algorithms.credit import Floats
 from coterie.algorithms.distillation import TokenSignal
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
 from coterie.algorithms.nonfinite import NotFinite, cause_of
-from coterie.algorithms.objective import SUMS, Totals, objective
+from coterie.algorithms.objective import SUMS, denominators, objective
 from coterie.algorithms.optimizer_state import (
     load_moments,
     make_optimizer,
@@ -123,12 +123,7 @@ class Learner(StepLearner):
     ) -> tuple[float, Tensor, Tensor]:
         """Leave the gradient of one optimizer step on the parameters; return loss, sums, peaks."""
         algorithm, settings = self.algorithm, self.settings
-        agents = by_agent([rows[i] for i in part])
-        totals = Totals(len(agents), sum(scored_tokens(rows[i]) for i in part))
-        agent_tokens: dict[int, float] = {}
-        for agent in agents:
-            tokens = sum(scored_tokens(rows[part[i]]) for i in agent)
-            agent_tokens |= {part[i]: float(tokens) for i in agent}
+        totals, agent_tokens = denominators(rows, part)
         sums, peaks, loss = torch.zeros(len(SUMS)), torch.zeros(2), torch.zeros(())
         self._optimizer.zero_grad()
         busy = self._busy(part, advantages, signal)

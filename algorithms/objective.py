@@ -9,6 +9,7 @@ delta = the trainer's log pi_old - the sampler's log pi, which differ by roundin
 A sampler that does not know a log-probability reports NaN; delta is then 0.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -16,8 +17,9 @@ import torch
 from torch import Tensor
 
 from coterie.algorithms.algorithm import Algorithm
-from coterie.algorithms.batching import Batch
+from coterie.algorithms.batching import Batch, by_agent, scored_tokens
 from coterie.algorithms.surrogates import Terms, terms_of, token_ratio
+from coterie.datatypes import Trajectory
 
 Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
 Correction = Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]
@@ -34,6 +36,19 @@ class Totals:
     agents: int
     """Agents of episodes; all rows of an agent count as one."""
     tokens: int
+
+
+def denominators(
+    rows: Sequence[Trajectory], part: Sequence[int]
+) -> tuple[Totals, dict[int, float]]:
+    """Return what an optimizer step on ``part`` divides by: its totals, and index of a row -> the
+    tokens of its agent."""
+    agents = by_agent([rows[i] for i in part])
+    agent_tokens: dict[int, float] = {}
+    for agent in agents:
+        tokens = sum(scored_tokens(rows[part[i]]) for i in agent)
+        agent_tokens |= {part[i]: float(tokens) for i in agent}
+    return Totals(len(agents), sum(scored_tokens(rows[i]) for i in part)), agent_tokens
 
 
 @dataclass(frozen=True)

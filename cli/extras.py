@@ -1,7 +1,7 @@
 """What the extras add to the core, as one table.
 
-The core imports no extra. Each entry names a module or ``module:attribute``, which is imported when
-the entry is used.
+The core imports no extra. Each entry names a module or ``module:attribute``. Every run imports
+settings, checks, the sink and the host of its engine; the others are imported when they are used.
 """
 
 from collections.abc import Mapping

@@ -99,9 +99,6 @@ class PreparedProblems:
     fingerprints: dict[str, str]
     """SHA-256 of the sources for the log, under ``train`` and ``eval`` (``train NAME`` and ``eval
     NAME`` where there are several) or under a flag."""
-    removed: int | None
-    """Rows that were removed from finite training sources because of evaluation; None if all are
-    generators."""
     worked: Mapping[str, ProblemStream] = field(default_factory=dict)
     """Role -> problems whose solutions it imitates before training; none is for evaluation."""
     sets_of_problem: tuple[tuple[str, ...], ...] = ()
@@ -124,10 +121,8 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
     trains = open_training(settings, seed)
     held_out = _hold_out(settings, trains, seed)
     exclude = held_out.forms | _contaminated(settings, trains, held_out)
-    rows = sum(train.size for train in trains if train.size is not None)
-    full, few = None, trains
+    few = trains
     if settings.limit is not None:
-        full = ProblemStream(trains, seed, exclude)
         few = tuple(sample(train, settings.limit, seed, exclude) for train in trains)
     _check_finite(few, settings.order)
     stream = ProblemStream(
@@ -138,12 +133,10 @@ def prepare(settings: ProblemSettings, seed: int = 0) -> PreparedProblems:
         weights=settings.weights,
         order=settings.order,
     )
-    available = (full or stream).available
     return PreparedProblems(
         stream,
         held_out.problems,
         _fingerprints("train", settings.sources, trains) | held_out.fingerprints,
-        None if available is None else rows - available,
         sets_of_problem=held_out.sets_of_problem,
         notes=tuple(dict.fromkeys((*_notes(trains), *held_out.notes))),
     )

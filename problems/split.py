@@ -171,18 +171,16 @@ def sample(
     return _subset(source, source.name, sorted(allowed[:n]))
 
 
-def contaminated_keys(
-    training: ProblemSource, evaluation: Sequence[Problem], n: int = WORDS_IN_A_ROW
-) -> frozenset[str]:
-    """Return canonical forms of training problems that share an id or ``n`` consecutive words with
-    evaluation problems."""
+def contaminated_keys(training: ProblemSource, evaluation: Sequence[Problem]) -> frozenset[str]:
+    """Return canonical forms of training problems that share an id, or ``WORDS_IN_A_ROW`` words in
+    a row, with evaluation problems."""
     if training.size is None:
         raise UserError(
             f"{training.name} is generated, and its problems share their wording by design; "
             "leave out --problems.decontaminate"
         )
     problems = [training[i] for i in range(training.size)]
-    pairs = same_id(problems, evaluation) + shared_words(problems, evaluation, n)
+    pairs = same_id(problems, evaluation) + shared_words(problems, evaluation, WORDS_IN_A_ROW)
     keys = keys_of(training)
     return frozenset(keys[i] for i, _ in pairs)
 

@@ -175,13 +175,13 @@ def graded_part(text: str, kind: AnswerKind, *, opened: bool = False) -> str | N
     return said if said.strip() else None
 
 
-def has_answered(text: str, kind: AnswerKind, *, opened: bool = False) -> bool:
+def has_answered(text: str, kind: AnswerKind) -> bool:
     """Whether ``text`` states a complete answer: an ``Answer:`` with something after it or, for a
     program, a closed block of code."""
-    part = graded_part(text, kind, opened=opened)
+    part = graded_part(text, kind)
     if part is None or kind != "code":
         return part is not None
-    return len(_FENCE.findall(part)) > 1 or final_answer(text, opened=opened) is not None
+    return len(_FENCE.findall(part)) > 1 or final_answer(text) is not None
 
 
 def answer_f1(text: str, verdict: Verdict, problem: Problem, *, opened: bool = False) -> float:

@@ -8,10 +8,13 @@ Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 
 
+_QUIET_TURNS = 8
+
+
 class Coalescer(Generic[Request, Answer]):
     """Turns a synchronous batch function into an async call for a single request.
 
-    A batch closes after ``quiet_turns`` rounds of the event loop without a new request. By then
+    A batch closes after eight rounds of the event loop without a new request. By then
     every coroutine has sent the requests that do not depend on a pending answer. The batch is
     sorted by ``key``, so the order of arrival does not matter. If ``answer`` raises, every call of
     the batch raises the same error. Calls cancelled before the batch closes are dropped.
@@ -22,11 +25,9 @@ class Coalescer(Generic[Request, Answer]):
         answer: Callable[[list[Request]], Sequence[Answer]],
         *,
         key: Callable[[Request], Any],
-        quiet_turns: int = 8,
     ) -> None:
         self._answer = answer
         self._key = key
-        self._quiet_turns = quiet_turns
         self._waiting: list[tuple[Request, asyncio.Future[Answer]]] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -52,7 +53,7 @@ class Coalescer(Generic[Request, Answer]):
 
     async def _wait_for_silence(self) -> None:
         turns, seen = 0, len(self._waiting)
-        while turns < self._quiet_turns:
+        while turns < _QUIET_TURNS:
             await asyncio.sleep(0)
             turns = turns + 1 if len(self._waiting) == seen else 0
             seen = len(self._waiting)

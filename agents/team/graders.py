@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, get_args
 
@@ -98,18 +98,12 @@ class Graders:
             self._checker.close()
 
 
-def checker_of(
-    settings: ScoringSettings, tell: Callable[[str], None] | None = None
-) -> ProcessChecker | None:
-    """Return the checker of the settings, which the caller must close; None for the default.
-
-    Args:
-        tell: shows a sentence about answers on which the checker fails.
-    """
+def checker_of(settings: ScoringSettings) -> ProcessChecker | None:
+    """Return the checker of the settings, which the caller must close; None for the default."""
     if settings.checker == DEFAULT:
         return None
     return ProcessChecker(
-        settings.checker, workers=settings.workers, deadline_s=settings.deadline_s, tell=tell
+        settings.checker, workers=settings.workers, deadline_s=settings.deadline_s
     )
 
 

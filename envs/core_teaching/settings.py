@@ -1,4 +1,4 @@
-"""Every knob of the core-teaching environment, and what each reward term is worth when."""
+"""Settings of core-teaching, and the weights of its reward terms by epoch."""
 
 from dataclasses import dataclass, fields
 from functools import partial

@@ -1,4 +1,4 @@
-"""Every knob of the corea-deferral environment."""
+"""Settings of corea-deferral, and its prompt."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

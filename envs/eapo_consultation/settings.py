@@ -1,4 +1,4 @@
-"""Every knob of the eapo-consultation environment, and how help fades by the training step."""
+"""Settings of eapo-consultation, and the schedule by which help fades."""
 
 from dataclasses import dataclass
 from functools import lru_cache, partial

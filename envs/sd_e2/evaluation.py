@@ -60,7 +60,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
 
 def rows(roles: Sequence[str]) -> list[Row]:
     """Return the rows of the table at the end of a run."""
-    team = [Row(f"Oracle Pass@{k}", f"team_pass@{k}") for k in _KS] if len(roles) > 1 else []
+    team = [Row(f"Team Pass@{k}", f"team_pass@{k}") for k in _KS] if len(roles) > 1 else []
     return [
         *(Row(f"Pass@{k} {role}", f"pass@{k}/{role}") for k in _KS for role in roles),
         *team,

@@ -1,4 +1,4 @@
-"""Every knob of the sd-e2 environment."""
+"""Settings of sd-e2."""
 
 from dataclasses import dataclass
 from typing import Annotated

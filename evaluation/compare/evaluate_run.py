@@ -135,7 +135,7 @@ def evaluate(argv: Sequence[str]) -> int:
         "samples": how.samples,
         "config": settings.plain(),
     }
-    write_or_keep(path, json.dumps(content, indent=1) + "\n", "--out")
+    write_or_keep(path, json.dumps(content, indent=1) + "\n")
     failures = f"{failed} answers failed and are excluded; " if failed else ""
     console.print(f"{failures}written: {path}", soft_wrap=True, markup=False)
     return 0

@@ -17,7 +17,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> Path:
     Raises:
         UserError: the file cannot be written; the message says where the content is kept.
     """
-    write_or_keep(path, json.dumps(as_json(content), indent=1), "--out")
+    write_or_keep(path, json.dumps(as_json(content), indent=1))
     return path
 
 

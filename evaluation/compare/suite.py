@@ -252,7 +252,7 @@ def compare(settings: SuiteComparison) -> None:
         )
     if text := examples(answered):
         files.append(settings.out / "examples.md")
-        write_or_keep(files[-1], text, "--out")
+        write_or_keep(files[-1], text)
     show_written(console, *files)
 
 

@@ -319,7 +319,6 @@ def cascaded(
     large: Responses,
     *,
     calls: int = 1,
-    oracle: bool = False,
 ) -> System:
     """A cascade: ``small``'s answer if it is kept, else ``large``'s.
 
@@ -330,7 +329,6 @@ def cascaded(
         small: responses of the first model.
         large: responses of the last one.
         calls: responses of ``small`` that each question costs.
-        oracle: whether the decision uses the gold answer.
     """
     deferred_QS = as_floats(deferral.deferred_QS)
     deferred_Q = deferred_QS.mean(axis=1)
@@ -351,7 +349,6 @@ def cascaded(
         mean_present(score_QN, axis=1),
         total_used([first, extra]),
         waited_Q + deferred_Q * mean_present(large.seconds_QN, axis=1),
-        oracle=oracle,
         deferral=deferral,
     )
 

@@ -25,7 +25,7 @@ def check_cluster(
         settings: the cluster settings.
         agents: role -> settings.
         vllm: settings of the vLLM engines; None without vLLM.
-        moments: role -> number format of the optimiser's moments.
+        moments: role -> number format of the optimizer's moments.
         doctor: whether the run is ``--doctor``.
 
     Raises:

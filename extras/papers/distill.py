@@ -168,7 +168,7 @@ def distill(settings: DistillSettings) -> None:
         with stage(console, title, total, lines=slow, pulses=(LEARNED,), unit="solutions"):
             spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
-    write_or_keep(settings.out / "distillation.json", json.dumps(spent), "--out")
+    write_or_keep(settings.out / "distillation.json", json.dumps(spent))
     console.print(
         f"{spent['learned_tokens']:,} tokens learned of {spent['expert_tokens']:,} that the expert "
         f"wrote; the policy is in {settings.out / 'final' / 'policy'}"

@@ -22,11 +22,11 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.algorithms.batching import by_agent, micro_batches, pad, scored_tokens
+from coterie.algorithms.batching import micro_batches, pad
 from coterie.algorithms.credit import Floats
 from coterie.algorithms.distillation import TokenSignal
 from coterie.algorithms.nonfinite import NotFinite
-from coterie.algorithms.objective import Totals, objective
+from coterie.algorithms.objective import denominators, objective
 from coterie.algorithms.rereading import Rereading
 from coterie.algorithms.step_learner import NO_SIGNAL, StepLearner
 from coterie.algorithms.turn_credit import TurnBonus
@@ -197,12 +197,7 @@ class ServerLearner(StepLearner):
         signal: TokenSignal = NO_SIGNAL,
     ) -> tuple[float, Tensor, Tensor]:
         algorithm, settings = self.algorithm, self.settings
-        agents = by_agent([rows[i] for i in part])
-        totals = Totals(len(agents), sum(scored_tokens(rows[i]) for i in part))
-        agent_tokens: dict[int, float] = {}
-        for agent in agents:
-            tokens = sum(scored_tokens(rows[part[i]]) for i in agent)
-            agent_tokens |= {part[i]: float(tokens) for i in agent}
+        totals, agent_tokens = denominators(rows, part)
         busy = self._busy(part, advantages, signal)
         # Without a row the step still decays the moments: one row with weights of 0 takes it.
         chosen = busy or [min(part, key=lambda i: len(rows[i].tokens))]

@@ -29,7 +29,7 @@ _START = (
 )
 
 
-def check_name(name: str, flag: str = "--scoring.checker") -> None:
+def check_name(name: str) -> None:
     """Check that ``name`` names a checker.
 
     Raises:
@@ -37,8 +37,8 @@ def check_name(name: str, flag: str = "--scoring.checker") -> None:
     """
     if name not in (DEFAULT, MATH_VERIFY) and not _PATH.fullmatch(name):
         raise UserError(
-            f"{flag} is {name!r}; it must be {DEFAULT}, {MATH_VERIFY} or a function of yours, "
-            "written pkg.module:function"
+            f"--scoring.checker is {name!r}; it must be {DEFAULT}, {MATH_VERIFY} or a function of "
+            "yours, written pkg.module:function"
         )
 
 

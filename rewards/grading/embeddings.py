@@ -42,9 +42,7 @@ class MiniLMEncoder:
     _CHARACTERS = 16_384
     """More than 256 tokens of any text; the rest is not even tokenised."""
 
-    def __init__(self, *, device: str = "cpu", batch_size: int = 64) -> None:
-        self._device = device
-        self._batch_size = batch_size
+    def __init__(self) -> None:
         self._model: SentenceTransformer | None = None
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -58,7 +56,7 @@ class MiniLMEncoder:
         if filled:
             vectors_nD[filled] = self._load().encode(
                 [cleaned[index] for index in filled],
-                batch_size=self._batch_size,
+                batch_size=64,
                 show_progress_bar=False,
                 convert_to_numpy=True,
                 normalize_embeddings=True,
@@ -81,9 +79,7 @@ class MiniLMEncoder:
             shows_bars = logging.is_progress_bar_enabled()
             logging.disable_progress_bar()
             try:
-                self._model = SentenceTransformer(
-                    str(folder), device=self._device, local_files_only=True
-                )
+                self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
             finally:
                 if shows_bars:
                     logging.enable_progress_bar()

@@ -50,7 +50,6 @@ class AnswerScorer:
 
     Args:
         encoder: how texts are embedded; a name (``hashed`` or ``minilm``) or an encoder.
-        shortcuts: as in :class:`coterie.rewards.grading.answers.Checker`.
         workers: processes for algebra; none is started before one is needed.
         deadline_s: seconds for one comparison by algebra.
         graders: kind -> the grader that replaces the comparison; kinds ``code`` and ``judged`` need
@@ -67,7 +66,6 @@ class AnswerScorer:
         self,
         *,
         encoder: Encoder | str = "hashed",
-        shortcuts: bool = True,
         workers: int = 1,
         deadline_s: float = 5.0,
         graders: Mapping[AnswerKind, Grader] = MappingProxyType({}),
@@ -75,7 +73,7 @@ class AnswerScorer:
         remember_vectors: int = 1 << 13,
     ) -> None:
         self.encoder = make_encoder(encoder) if isinstance(encoder, str) else encoder
-        self._checker = Checker(shortcuts=shortcuts, workers=workers, deadline_s=deadline_s)
+        self._checker = Checker(workers=workers, deadline_s=deadline_s)
         self._graders = dict(graders)
         self._graded: Counter[str] = Counter()
         self._verdicts: _Memory[Hashable, Verdict] = _Memory(remember_verdicts)

@@ -20,7 +20,6 @@ def test_the_default_holds_out_512_generated_problems():
     taken = prepared.train.take(3000)
     assert not {problem_key(problem) for problem in taken} & keys
     assert prepared.train.epoch_size == 1024
-    assert prepared.removed is None
     again = prepare(ProblemSettings(), seed=1)
     assert again.evaluation == prepared.evaluation
     assert again.fingerprints == prepared.fingerprints
@@ -38,14 +37,14 @@ def test_one_file_is_split(tmp_path):
     path = save(tmp_path / "a.jsonl", range(30))
     prepared = prepare(ProblemSettings(train=path, held_out=10))
     assert len(prepared.evaluation) == 10
-    assert (prepared.train.available, prepared.removed) == (20, 10)
+    assert prepared.train.available == 20
 
 
 def test_two_files_share_nothing(tmp_path):
     train, test = save(tmp_path / "a.jsonl", range(30)), save(tmp_path / "b.jsonl", range(25, 40))
     prepared = prepare(ProblemSettings(train=train, eval=(test,)))
     assert [problem.gold for problem in prepared.evaluation] == [str(i) for i in range(25, 40)]
-    assert (prepared.train.available, prepared.removed) == (25, 5)
+    assert prepared.train.available == 25
     assert prepared.fingerprints["train"] != prepared.fingerprints["eval"]
 
 
@@ -174,7 +173,7 @@ def test_several_sources_train_and_each_holds_out(tmp_path):
     assert (settings.sources, settings.weights) == ((first, second), (2.0, 1.0))
     prepared = prepare(settings)
     # 22 and 6 are left, 28 in an epoch: 18.67 and 9.33.
-    assert (prepared.train.available, prepared.train.epoch_size, prepared.removed) == (28, 28, 8)
+    assert (prepared.train.available, prepared.train.epoch_size) == (28, 28)
     epoch = prepared.train.take(28)
     assert sum(problem.id.startswith("x-train/train:") for problem in epoch) == 19
     assert sum(problem.id.startswith("y-train/train:") for problem in epoch) == 9

@@ -1,6 +1,5 @@
 """Settings that are not set follow from the models: tiny ones keep what the environments say."""
 
-import dataclasses
 import json
 import tomllib
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 from coterie import envs
 from coterie.agents.team.settings import AgentSettings
 from coterie.cli.command_line import parse
-from coterie.datatypes import UserError
 from coterie.envs import registry
 from coterie.envs.presets import published
 from coterie.problems.hub import HUB_SETS
@@ -287,13 +285,3 @@ def test_an_evaluation_behind_a_warm_up_takes_its_part(real: str) -> None:
     # 40 steps of 4 problems with 8 answers; .1 * 2 * 40 * 32 = 256 answers in 2 or 3 evaluations.
     assert run_of("solo", real, "--steps", "40").problems.held_out == 128
     assert run_of("solo", real, "--steps", "40", "--warmup.steps", "5").problems.held_out == 85
-
-
-def test_defaults_of_a_role_that_the_environment_does_not_have(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    spec = envs.spec("core-teaching")
-    odd = dataclasses.replace(spec, defaults={"agents": {"alcie": {"trained": False}}})
-    monkeypatch.setitem(registry._SPECS, "core-teaching", odd)
-    with pytest.raises(UserError, match=r"names agents\.alcie; its roles are alice, bob"):
-        defaults(Choice("core-teaching", "gspo", ("alice", "bob")))

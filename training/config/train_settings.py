@@ -172,22 +172,11 @@ def settings_class() -> type[TrainSettings]:
 def defaults(choice: Choice) -> TrainSettings:
     """The settings of ``choice`` before any flag."""
     settings, spec = _class_defaults(choice), envs.spec(choice.env)
-    _check_default_agents(choice, spec)
     agents = {role: _agent(role, choice, spec) for role in choice.roles}
     of_env = {part: values for part, values in spec.defaults.items() if part != "agents"}
     if choice.train_role and spec.learning is not None:
         of_env["env"] = {**of_env.get("env", {}), **ask(spec, "learning", choice.train_role)}
     return override(dataclasses.replace(settings, agents=agents), of_env)
-
-
-def _check_default_agents(choice: Choice, spec: envs.EnvSpec) -> None:
-    """Refuse ``EnvSpec.defaults`` of a role that the environment does not have."""
-    unknown = sorted({*spec.defaults.get("agents", {})} - {*choice.roles})
-    if unknown and choice.roles == tuple(spec.roles):
-        raise UserError(
-            f"env {spec.name!r}: EnvSpec.defaults names agents.{unknown[0]}; its roles are "
-            f"{', '.join(choice.roles)}"
-        )
 
 
 def _class_defaults(choice: Choice) -> TrainSettings:

@@ -72,7 +72,7 @@ class Restorable(Protocol):
 
 @dataclass(frozen=True)
 class Progress:
-    """The position of a run: all that a step depends on, apart from weights and optimisers."""
+    """The position of a run: all that a step depends on, apart from weights and optimizers."""
 
     step: int
     """Training steps done."""
@@ -225,8 +225,6 @@ def _refusal(path: Path, reason: str) -> UserError:
 
 
 def _progress(state: Any) -> Progress:
-    # Runs from before there was an order have none.
-    state = {"difficulty": {}, **state}
     progress = Progress(**{name: state[name] for name in _FIELDS})
     wrong = [name for name, hint in _FIELDS.items() if not fits(getattr(progress, name), hint)]
     if wrong or min(progress.step, progress.cursor, progress.warmed, *progress.logs.values()) < 0:

@@ -11,7 +11,7 @@ What happens on ``--resume``, in order:
    and compares the files of the newest checkpoint with their checksums
    (:func:`coterie.training.run.checkpoint.check`).
 4. :func:`coterie.training.runtime.assemble` loads every model as a new run does.
-5. :meth:`Checkpointer.restore` puts the checkpoint's weights, optimisers and generator in their
+5. :meth:`Checkpointer.restore` puts the checkpoint's weights, optimizers and generator in their
    place, cuts the logs back to their size at that moment, and moves the problem stream and the
    counters there. Without a checkpoint the run starts again.
 6. :class:`coterie.training.session.Session` continues: stored evaluations are read, and warm-up and

@@ -48,13 +48,9 @@ def write_whole(path: Path, content: str) -> None:
     sync(path.parent)
 
 
-def write_or_keep(path: Path, content: str, flag: str) -> None:
-    """Make the folder and :func:`write_whole`; on failure, write the content to a temporary file.
-
-    Args:
-        path: of the file.
-        content: of the file.
-        flag: names the file in the message.
+def write_or_keep(path: Path, content: str) -> None:
+    """Make the folder and :func:`write_whole` a file of ``--out``; on failure, write the content to
+    a temporary file.
 
     Raises:
         UserError: the file could not be written; the message says where its content is.
@@ -64,7 +60,7 @@ def write_or_keep(path: Path, content: str, flag: str) -> None:
         write_whole(path, content)
     except OSError as error:
         clause = keep(path.name, content)
-        raise UserError(f"{flag}: {path} cannot be written ({error.strerror}); {clause}") from None
+        raise UserError(f"--out: {path} cannot be written ({error.strerror}); {clause}") from None
 
 
 def not_written(what: str, error: Exception, run: Path) -> UserError:

@@ -72,7 +72,7 @@ def _examine(settings: TrainSettings, problems: PreparedProblems) -> int:
 
 
 def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
-    """Run every check on a session; restores weights and optimisers afterwards."""
+    """Run every check on a session; restores weights and optimizers afterwards."""
     settings, team = session.settings, session.team
     # Sleeping engines leave their memory to the learner.
     session.run_async(team.backend.rest())

@@ -63,7 +63,7 @@ Weights = Mapping[str, torch.Tensor]
 
 @contextmanager
 def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str, Weights]]:
-    """Yield role -> name -> weights, and restore weights, optimisers, counters and torch's
+    """Yield role -> name -> weights, and restore weights, optimizers, counters and torch's
     generator on exit."""
     generator = torch.get_rng_state()
     weights = {

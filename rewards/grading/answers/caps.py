@@ -1,4 +1,4 @@
-r"""What is refused before a parser sees it.
+r"""Limits on the length, nesting and exponents of a text before it is parsed.
 
 A cap spares the deadline for the common blow-ups; what slips through is killed with its process.
 """

@@ -1,4 +1,4 @@
-"""Dates, in whatever order their parts stand."""
+"""Dates, compared in any order of day, month and year."""
 
 import re
 from datetime import date

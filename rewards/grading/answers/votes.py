@@ -1,4 +1,4 @@
-"""Which answers are the same vote."""
+"""Groups of equal answers, for a vote."""
 
 import hashlib
 from collections.abc import Sequence

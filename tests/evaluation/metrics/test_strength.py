@@ -1,4 +1,4 @@
-"""Strengths against numbers by hand, and against another optimiser."""
+"""Strengths against numbers by hand, and against another optimizer."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_who_met_nobody_is_average() -> None:
     assert strengths == pytest.approx([np.log(3.5 / 1.5) / 2, -np.log(3.5 / 1.5) / 2, 0], abs=1e-6)
 
 
-def test_an_independent_optimiser_agrees() -> None:
+def test_an_independent_optimizer_agrees() -> None:
     random = np.random.default_rng(0)
     wins_RKK = random.integers(0, 30, (20, 5, 5)) + random.choice([0, 0.5], (20, 5, 5))
     strength_RK = bradley_terry(wins_RKK)
