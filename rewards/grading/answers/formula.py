@@ -6,6 +6,8 @@ r"""Formulas as trees of tuples, and what holds for them before anything is comp
 ("constant", "pi")              also e, i and oo
 ("sum", a, b, ...), ("product", a, b, ...), ("quotient", a, b), ("power", a, b)
 ("negative", a), ("cos", a), ("root", a, n), ("log", a, base), ("degrees", a), ...
+("of f", a)                     a function without a definition
+("of product", a, b, ...)       a product of matrices or vectors, whose order counts
 ("equation", left, right)       at the root only
 """
 
@@ -16,6 +18,7 @@ from typing import Any
 
 Formula = tuple[Any, ...]
 
+OF = "of "
 LEAVES = frozenset({"number", "symbol", "constant"})
 FUNCTIONS = frozenset(
     [f"{arc}{name}{h}" for arc in ("", "arc") for name in ("sin", "cos", "tan") for h in ("", "h")]
@@ -39,6 +42,36 @@ def ordered(formula: Formula) -> Formula:
         return formula[:2]
     inside = tuple(map(ordered, formula[1:]))
     return (formula[0], *(sorted(inside, key=repr) if formula[0] in ("sum", "product") else inside))
+
+
+def in_order(product: Formula) -> Formula:
+    """A product of vectors, or of matrices, known by an inverse or a transpose, with its factors in
+    order; any other formula as it is."""
+    if product[0] != "product":
+        return product
+    factors = [part for part in product[1:] if part[0] != "number"]
+    vectors = sum(part[0] == "symbol" and part[1].startswith("\\vec") for part in factors) > 1
+    matrices = any(map(_is_inverse_or_transpose, factors)) and all(map(_may_be_matrix, factors))
+    if len(factors) < 2 or not (matrices or vectors):
+        return product
+    numbers = [part for part in product[1:] if part[0] == "number"]
+    rest = (f"{OF}product", *factors)
+    return ("product", *numbers, rest) if numbers else rest
+
+
+def _is_inverse_or_transpose(formula: Formula) -> bool:
+    if formula[0] != "power" or not _may_be_matrix(formula[1]):
+        return False
+    exponent = formula[2]
+    return exponent[:2] == ("number", -1) or exponent == ("symbol", "T")
+
+
+def _may_be_matrix(formula: Formula) -> bool:
+    """Whether it holds capital letters and no others."""
+    if formula[0] == "power":
+        return _may_be_matrix(formula[1])
+    names = [part[1] for part in parts(formula) if part[0] == "symbol"]
+    return bool(names) and all(name[0].isupper() for name in names)
 
 
 def numeral(text: str) -> Formula:

@@ -44,6 +44,12 @@ _TOKEN = re.compile(
     r"|(?P<sign>\\[A-Za-z]+|\*\*|[-+*/^!(){}\[\]|_,A-Za-z'])"
     r")"
 )
+_OF_LETTER = re.compile(r"\(\s?[A-Za-z]\s?\)")
+_OF_N = re.compile(r"\(\s?n")
+_DERIVATIVE = re.compile(
+    r"\{\s?(?:d|\\partial)(?:\s?\^\s?(?:[2-9]|\{[2-9]\}))?\s?[A-Za-z]?\s?\}"
+    r"\s?\{\s?(?:d|\\partial)\s?[A-Za-z](?:\s?\^\s?(?:[2-9]|\{[2-9]\}))?\s?\}"
+)
 _SUBSCRIPT = re.compile(r"_\s?(?:\{([^{}]{1,16})\}|([A-Za-z0-9]))")
 
 
@@ -131,7 +137,7 @@ class _Parser:
                 result, divided = joined("product", result, last), False
             else:
                 break
-        return result
+        return trees.in_order(result)
 
     def begins_power(self) -> bool:
         """Whether a power of a numeral begins here: ``n 2^n``, and no ``x2``."""
@@ -194,7 +200,7 @@ class _Parser:
             return _literal(kind, token)
         if kind == "accented" or token.isalpha() or token in SYMBOLS:
             constant = _CONSTANTS.get(token)
-            return ("constant", constant) if constant else self.symbol(token.replace(" ", ""))
+            return ("constant", constant) if constant else self.applied(token.replace(" ", ""))
         if token in _CONSTANTS:
             return ("constant", _CONSTANTS[token])
         return self.bracket(token) if token in _CLOSING else self.command(token)
@@ -208,6 +214,20 @@ class _Parser:
         if fraction[0] != "number":
             return joined("product", whole, fraction)
         return _known(trees.mixed(whole, fraction))
+
+    def applied(self, name: str) -> Formula:
+        """A symbol, or a function of what stands in the bracket after it."""
+        symbol = self.symbol(name)
+        if self.token != "(" or not self.is_function(symbol[1]):
+            return symbol
+        return (f"{trees.OF}{symbol[1]}", self.primary())
+
+    def is_function(self, name: str) -> bool:
+        """Whether the bracket after ``name`` holds an argument: ``f(x+1)``, ``g'(2)``, ``P(A)``,
+        ``T(n/2)``, and no ``h(a+b)``."""
+        if name[0] == "f" or name.endswith("'"):
+            return True
+        return bool((_OF_N if name[0] == "T" else _OF_LETTER).match(self.text, self.end - 1))
 
     def symbol(self, name: str) -> Formula:
         """A symbol with its subscript and primes."""
@@ -233,6 +253,10 @@ class _Parser:
     def command(self, token: str) -> Formula:
         """A command that takes arguments."""
         if token == "\\frac":
+            if derivative := _DERIVATIVE.match(self.text, self.end - 1):
+                self.end = derivative.end()
+                self.advance()
+                return ("symbol", derivative[0].replace(" ", ""))
             return quotient(self.argument(), self.argument())
         if token in ("\\binom", "\\dbinom", "\\tbinom"):
             return ("binomial", self.argument(), self.argument())

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from coterie.rewards.grading.answers.caps import refuses
-from coterie.rewards.grading.answers.formula import FUNCTIONS, LEAVES, Formula, parts
+from coterie.rewards.grading.answers.formula import FUNCTIONS, LEAVES, OF, Formula, parts
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.normalise import DOLLAR
 from coterie.rewards.grading.answers.units import counts, split_unit
@@ -134,7 +134,9 @@ class Value:
     @property
     def is_number(self) -> bool:
         """Whether it holds no variable."""
-        return all(part[0] != "symbol" for part in parts(self.formula))
+        return not any(
+            part[0] == "symbol" or part[0].startswith(OF) for part in parts(self.formula)
+        )
 
 
 def drop_thousands(text: str) -> str:

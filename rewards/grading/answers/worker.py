@@ -14,7 +14,12 @@ or in a logarithm is positive: ``\\sqrt{ab}`` is compared where a and b are, so 
 points are left, the factors may have any sign, and then complex values count as well. A step that
 has a complex argument, since the formula holds i, may give any value.
 
-Variables are known by the order in which they come, so that their names decide nothing.
+Formulas with a floor or ceiling are compared at whole numbers, where one of their sides often ends:
+of both parities, around powers of 2 and 3. Variables that are whole by custom (n, m, k, i, j) are
+never anything else. Formulas with an absolute value or an even root are compared far away, too.
+
+Other than that, variables are known by the order in which they come, so that their names decide
+nothing.
 """
 
 import contextlib
@@ -50,6 +55,31 @@ SIGNED = (2, 8)
 """The same for every other choice of signs."""
 FINEST = 6
 """Points at which values are computed to the most digits."""
+WHOLE = (
+    *range(1, 21),
+    26,
+    27,
+    28,
+    31,
+    32,
+    33,
+    63,
+    64,
+    65,
+    80,
+    81,
+    82,
+    100,
+    127,
+    128,
+    243,
+    1000,
+    1024,
+)
+"""Whole numbers at which floors and ceilings are compared."""
+WHOLE_NAMES = frozenset("nmkij")
+FAR = (100, 10_000)
+"""Distances at which absolute values and even roots are compared."""
 NEAR, WIDE = 4, 12
 """Powers of 3 between which coordinates lie: of the first half of the tries, and of the others."""
 
@@ -72,6 +102,23 @@ def _rational_power(base: Any, exponent: Fraction) -> Any:
     return _power(base, mp.mpf(top) / bottom)
 
 
+def _whole(value: Any, rounded: Callable[[Any], Any]) -> Any:
+    """``rounded(value)``, where the rounding of log_2 8 does not make it 2."""
+    near = mpmath.nint(value)
+    limit = mp.mpf(10) ** (GUARD - mp.dps) * max(1, abs(value))
+    return near if abs(value - near) <= limit else rounded(value)
+
+
+def _undefined(name: str, *arguments: Any) -> Any:
+    """The value of a function of which nothing is known: of one that has no property by chance."""
+    value = mp.mpf(0)
+    for argument in arguments:
+        a, b, c = (random.Random(f"{name} {part}").randint(3**20, 3**21) for part in range(3))
+        unit, x = mp.mpf(3**20), argument + value / 3
+        value = mpmath.sin(a / unit * x + b / unit) + mpmath.cos(x**2 / 7 + c / unit)
+    return value
+
+
 OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "sum": lambda *terms: reduce(lambda a, b: a + b, terms),
     "product": lambda *factors: reduce(lambda a, b: a * b, factors),
@@ -82,8 +129,8 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "log": lambda a, base: mpmath.log(a) / mpmath.log(base),
     "degrees": mpmath.radians,
     "abs": abs,
-    "floor": mpmath.floor,
-    "ceiling": mpmath.ceil,
+    "floor": lambda value: _whole(value, mpmath.floor),
+    "ceiling": lambda value: _whole(value, mpmath.ceil),
     "factorial": mpmath.factorial,
     "binomial": mpmath.binomial,
     **{name: getattr(mpmath, name) for name in ("sin", "cos", "tan", "cot", "sec", "csc")},
@@ -128,7 +175,10 @@ class Values:
             result = _rational_power(arguments[0], exponent)
         else:
             arguments = [self.of(part) for part in rest]
-            result = OPERATIONS[kind](*arguments)
+            if kind.startswith("of "):
+                result = _undefined(kind, *arguments)
+            else:
+                result = OPERATIONS[kind](*arguments)
         if self.real and isinstance(result, mp.mpc) and not _any_complex(arguments):
             raise NotRealError
         return result
@@ -216,6 +266,35 @@ def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]
         )
 
 
+def special_points(
+    formulas: Sequence[list[Any]], names: Sequence[str]
+) -> Iterator[tuple[int, list[dict[str, Fraction]]]]:
+    """Where formulas with floors, absolute values or even roots are compared as well; as in
+    :func:`points`."""
+    kinds = {kind for formula in formulas for kind in _kinds(formula)}
+    if kinds & {"floor", "ceiling"}:
+        random_ = random.Random("whole")
+        rows = [WHOLE, *(random_.sample(WHOLE, len(WHOLE)) for _ in names[1:])]
+        tried = [dict(zip(names, map(Fraction, row), strict=True)) for row in zip(*rows)]
+        yield len(tried), tried
+    if kinds & {"abs", "even root"}:
+        for sign in (1, -1):
+            random_ = random.Random(f"far {sign}")
+            tried = [
+                {name: sign * Fraction(random_.randint(*FAR)) for name in names} for _ in range(2)
+            ]
+            yield len(tried), tried
+
+
+def _kinds(formula: list[Any]) -> Iterator[str]:
+    kind, *rest = formula
+    exponent = _exponent(kind, rest)
+    yield "even root" if exponent is not None and exponent.denominator % 2 == 0 else kind
+    for part in rest:
+        if isinstance(part, list):
+            yield from _kinds(part)
+
+
 def _size(seed: str, number: int, tries: int) -> Fraction:
     """A positive coordinate of the point ``number``."""
     generator = random.Random(seed)
@@ -234,12 +313,17 @@ def _close(left: Any, right: Any) -> bool:
 Comparison = Callable[[Values], Any]
 
 
-def _wherever(defined: Comparison, names: Sequence[str]) -> list[Any]:
+def _wherever(
+    defined: Comparison, names: Sequence[str], formulas: Sequence[list[Any]]
+) -> list[Any]:
     """The values where ``defined`` has one, real if possible; stops at the first False."""
     values: list[Any] = []
+    groups = [*special_points(formulas, names)] if names else []
+    if not groups or len(groups[0][1]) != len(WHOLE) or not WHOLE_NAMES.issuperset(names):
+        groups = [*points(names), *groups]
     for real, factors in ((True, True), (True, False), (False, False)):
         values = []
-        for wanted, tried in points(names):
+        for wanted, tried in groups:
             before = len(values)
             for point in tried:
                 if len(values) == before + wanted or _is_enough(values):
@@ -256,7 +340,10 @@ def _is_enough(values: list[Any]) -> bool:
 
 
 def _same_formula(gold: list[Any], answer: list[Any], names: Sequence[str]) -> bool:
-    same = _wherever(lambda values: _close(values.of(gold), values.of(answer)), names)
+    def close(values: Values) -> bool:
+        return _close(values.of(gold), values.of(answer))
+
+    same = _wherever(close, names, (gold, answer))
     return len(same) >= (ENOUGH if names else 1) and all(same)
 
 
@@ -270,7 +357,7 @@ def _same_equation(gold: list[Any], answer: list[Any], names: Sequence[str]) -> 
         )
         return left / right
 
-    ratios = _wherever(ratio, names)
+    ratios = _wherever(ratio, names, (gold, answer))
     return len(ratios) >= ENOUGH and all(r != 0 and _close(ratios[0], r) for r in ratios)
 
 
