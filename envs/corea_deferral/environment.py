@@ -18,7 +18,8 @@ Modes (``options["mode"]``): ``train``, where each learner writes N traces and n
 unless the settings say so; ``eval``, the cascade; ``responses``, where both roles answer every
 question, so that any threshold can be evaluated later without sampling again.
 
-Observation: the prompt, once, when the agent is active.
+Observation: the prompt, once, when the agent is active. With ``prefill_confidence`` an agent whose
+answer states no confidence goes on behind ``\confidence{``.
 
 Agents get their reward at the end. In training it consists of correctness, format, and the distance
 of the stated confidence from the share of right traces in the group; otherwise it is correctness.
@@ -26,7 +27,7 @@ An active agent without an entry in ``actions`` failed: it earns 0 and does not 
 A failure of the small role is deferred.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,13 @@ from coterie.envs.corea_deferral.scoring import (
     is_kept,
     score,
 )
-from coterie.envs.corea_deferral.settings import CoreaDeferralSettings, prompt_for
+from coterie.envs.corea_deferral.settings import PREFILL, CoreaDeferralSettings, prompt_for
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.rewards.grading.answers.confidence import parse_confidence
+
+Traces = Generator[Turn, Answers, dict[str, ConfidentTrace]]
 
 
 class CoreaDeferralEnv(ConversationEnv, guarded=False):
@@ -87,10 +91,17 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
                 tuple((graded_part(text, problem), problem) for text in answers.values())
             )
 
-        def read(answers: Answers) -> dict[str, ConfidentTrace]:
+        def traces_of(asks: Mapping[str, Ask], *, prefilled: bool) -> Traces:
+            answers = yield Turn(dict(asks), needed)
+            confidences = (yield from self._prefilled(answers)) if prefilled else {}
             return {
                 agent: ConfidentTrace.read(
-                    agent, text, problem, self.scorer, per_hundred=per_hundred
+                    agent,
+                    text,
+                    confidences.get(agent, ""),
+                    problem,
+                    self.scorer,
+                    per_hundred=per_hundred,
                 )
                 for agent, text in answers.items()
             }
@@ -98,7 +109,7 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         # In training the learners answer, in evaluation the small model.
         first = {"train": settings.learners, "eval": (small,), "responses": self.roles}[mode]
         asks = {agent: ask for role in first for agent in self.agents_of(role)[:count]}
-        traces = read((yield Turn(dict(asks), needed)))
+        traces = yield from traces_of(asks, prefilled=settings.prefill_confidence)
 
         # Unsure answers are deferred to the large model, which sees the question only.
         pairs = [
@@ -110,7 +121,8 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
             deferred = dict.fromkeys(unsure, ask)
         # A large model that learns has answered already.
         if late := {agent: ask for agent in deferred if agent not in asks}:
-            traces |= read((yield Turn(late, needed)))
+            # Nobody reads its confidence.
+            traces |= yield from traces_of(late, prefilled=False)
             asks |= late
 
         nothing: dict[str, float] = dict.fromkeys(TERMS, 0.0)
@@ -150,6 +162,17 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
                 ],
             },
         )
+
+    def _prefilled(self, answers: Answers) -> Generator[Turn, Answers, dict[str, str]]:
+        """Let the agents whose answers state no confidence go on with one; return what is added to
+        each answer."""
+        # The number has at most as many tokens as "0.85}" has characters.
+        ask = Ask(PREFILL, "continuation", max_new_tokens=8, stop=["}"])
+        silent = [agent for agent, text in answers.items() if parse_confidence(text) is None]
+        if not silent:
+            return {}
+        numbers = yield Turn(dict.fromkeys(silent, ask), lambda _: ScoreRequests())
+        return {agent: PREFILL + number for agent, number in numbers.items()}
 
     def _cost(self, prompt: str, trace: ConfidentTrace) -> float:
         """Cost of a trace, in prompt tokens of the small model."""

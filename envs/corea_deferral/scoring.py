@@ -31,12 +31,28 @@ class ConfidentTrace:
 
     @classmethod
     def read(
-        cls, agent: str, text: str, problem: Problem, scorer: Scorer, *, per_hundred: bool
+        cls,
+        agent: str,
+        answer: str,
+        added: str,
+        problem: Problem,
+        scorer: Scorer,
+        *,
+        per_hundred: bool,
     ) -> "ConfidentTrace":
-        """Grade an answer; with ``per_hundred``, 90 is a confidence of 0.9."""
-        verdict = scorer.check(graded_part(text, problem), problem)
-        confidence = parse_confidence(text, per_hundred=per_hundred)
-        return cls(agent, role_of(agent), text, verdict, confidence)
+        """Grade an answer.
+
+        Args:
+            agent: who wrote it.
+            answer: the text that is graded.
+            added: a confidence that was asked for after it, or nothing.
+            problem: the problem.
+            scorer: grades the answer.
+            per_hundred: whether 90 is a confidence of 0.9.
+        """
+        verdict = scorer.check(graded_part(answer, problem), problem)
+        confidence = parse_confidence(answer + added, per_hundred=per_hundred)
+        return cls(agent, role_of(agent), answer + added, verdict, confidence)
 
     def report(self, threshold: float | None) -> dict[str, Any]:
         """Return measurements for the log; with ``threshold``, also whether it is deferred."""

@@ -34,6 +34,10 @@ class CoreaDeferralSettings(Validated):
     stop: tuple[str, ...] = tuple(f"{tenths / 10} }}" for tenths in range(11))
     """Strings that end a trace."""
 
+    prefill_confidence: bool = False
+    r"""Begin the confidence of an answer that states none: ``\confidence{`` is added to it, and the
+    model writes the number. Not in the paper."""
+
     confidence_reward: ConfidenceReward = "l1"
     """Loss between a stated confidence and its target; none: reinforcement learning on correctness
     and format alone (RLVR)."""
@@ -75,6 +79,10 @@ SUFFIX = (
     r"Please reason step by step, and put your final answer within \boxed{}, then output the "
     r"confidence (0.0-1.0) that your answer is correct within \confidence{}."
 )
+
+
+PREFILL = "\n\\confidence{"
+"""What is added to an answer without a confidence."""
 
 
 def prompt_for(problem: Problem) -> str:

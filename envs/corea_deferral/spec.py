@@ -21,8 +21,8 @@ SPEC = EnvSpec(
         "agents": {"large": {"trained": False}},
     },
     larger={
-        # Chat models end their answers; the prompt asks for a box and a confidence anyway.
-        "env": {"max_new_tokens": 512, "stop": ()},
+        # Chat models end their answers. Small ones state no confidence by themselves.
+        "env": {"max_new_tokens": 512, "stop": (), "prefill_confidence": True},
         "learner": {"schedule": "constant"},
     },
     presets="coterie.envs.corea_deferral.presets:PRESETS",

@@ -274,3 +274,38 @@ def test_the_transcript_says_who_was_deferred(question):
     text = env.render()
     assert "wrong, deferred" in text
     assert text.index("== small_0 ==") < text.index("== large_0 ==")
+
+
+def test_an_answer_without_a_confidence_goes_on_with_one(begin):
+    env, *_ = begin(traces=3, prefill_confidence=True)
+    first = {"small_0": say(2), "small_1": say(2, 0.4), "small_2": say(3)}
+    observations, _, terminations, _, infos = env.step(first)
+    assert asked(observations) == ["small_0", "small_2"]
+    assert observations["small_0"]["text"] == "\n\\confidence{"
+    assert (infos["small_0"]["piece"], infos["small_0"]["stop"]) == ("continuation", ["}"])
+    assert not any(terminations.values())
+    *_, infos = env.step({"small_0": "0.9}", "small_2": "sure}"})
+    stated = [infos[f"small_{i}"]["confidence"] for i in range(3)]
+    assert stated == [0.9, 0.4, None]
+    assert [infos[f"small_{i}"]["answer"] for i in range(3)] == ["2", "2", "3"]
+    # One answer, a confidence after it, one language: a third each; p_hat is 2/3.
+    terms = [infos[f"small_{i}"]["reward_terms"] for i in range(3)]
+    assert [term["format"] for term in terms] == pytest.approx([1.0, 1.0, 2 / 3])
+    assert [term["confidence"] for term in terms] == pytest.approx([2 / 3 - 0.9, 0.4 - 2 / 3, -1])
+
+
+def test_where_all_state_a_confidence_nothing_is_added(begin):
+    env, *_ = begin(traces=2, prefill_confidence=True)
+    *_, terminations, _, infos = env.step({"small_0": say(2, 0.5), "small_1": say(2, 0.6)})
+    assert all(terminations.values())
+    assert infos["small_1"]["confidence"] == 0.6
+
+
+def test_the_large_model_states_no_confidence_that_nobody_reads(begin):
+    env, *_ = begin("eval", eval_traces=1, prefill_confidence=True)
+    observations, *_ = env.step({"small_0": say(3)})
+    observations, *_ = env.step({"small_0": "0.1}"})
+    assert asked(observations) == ["large_0"]
+    *_, terminations, _, infos = env.step({"large_0": say(2)})
+    assert all(terminations.values())
+    assert infos["large_0"]["correct"]
