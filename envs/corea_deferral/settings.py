@@ -73,6 +73,11 @@ class CoreaDeferralSettings(Validated):
     output_weight: Annotated[float, Ge(0)] = 4.0
     """Price of an output token, in prompt tokens."""
 
+    @property
+    def read_tokens(self) -> int:
+        """Most tokens of a context beside the prompt and an answer: of a prefilled confidence."""
+        return 16 if self.prefill_confidence else 0
+
 
 # COREA, arXiv:2603.03752, section 3.1
 SUFFIX = (

@@ -260,8 +260,13 @@ def as_flag(name: str, value: Any = ()) -> str:
 
     >>> as_flag("env.prompt", "{question}\\n\\nThink.")
     '--env.prompt "{question}\\\\n\\\\nThink."'
+    >>> as_flag("env.wide", True), as_flag("env.wide", False)
+    ('--env.wide', '--env.no-wide')
     """
     path = name.removeprefix("run.").replace("_", "-")
+    if isinstance(value, bool):
+        section, _, last = path.rpartition(".")
+        return f"--{section}{'.' * bool(section)}{last if value else f'no-{last}'}"
     values = value if isinstance(value, list | tuple) else [value]
     words = [str(word) for word in values]
     quoted = [word if len(word.split()) == 1 else json.dumps(word) for word in words]
