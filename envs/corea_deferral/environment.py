@@ -19,7 +19,7 @@ unless the settings say so; ``eval``, the cascade; ``responses``, where both rol
 question, so that any threshold can be evaluated later without sampling again.
 
 Observation: the prompt, once, when the agent is active. With ``prefill_confidence`` an agent whose
-answer states no confidence goes on behind ``\confidence{``.
+answer states no confidence goes on behind ``... is \confidence{``.
 
 Agents get their reward at the end. In training it consists of correctness, format, and the distance
 of the stated confidence from the share of right traces in the group; otherwise it is correctness.
@@ -84,7 +84,9 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         training = mode == "train"
         count = settings.traces if training else settings.eval_traces
         per_hundred = settings.confidence_per_hundred and not training
-        ask = Ask(prompt_for(problem), max_new_tokens=token_limit(settings, training=training))
+        ask = Ask(
+            prompt_for(problem, settings), max_new_tokens=token_limit(settings, training=training)
+        )
 
         def needed(answers: Answers) -> ScoreRequests:
             return ScoreRequests(

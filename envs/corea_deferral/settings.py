@@ -35,8 +35,8 @@ class CoreaDeferralSettings(Validated):
     """Strings that end a trace."""
 
     prefill_confidence: bool = False
-    r"""Begin the confidence of an answer that states none: ``\confidence{`` is added to it, and the
-    model writes the number. Not in the paper."""
+    r"""Ask for the answer alone, and begin its confidence: ``... is \confidence{`` is added, and the
+    model writes the number. For models that state no confidence by themselves; not in the paper."""
 
     confidence_reward: ConfidenceReward = "l1"
     """Loss between a stated confidence and its target; none: reinforcement learning on correctness
@@ -76,7 +76,7 @@ class CoreaDeferralSettings(Validated):
     @property
     def read_tokens(self) -> int:
         """Most tokens of a context beside the prompt and an answer: of a prefilled confidence."""
-        return 16 if self.prefill_confidence else 0
+        return 32 if self.prefill_confidence else 0
 
 
 # COREA, arXiv:2603.03752, section 3.1
@@ -84,12 +84,11 @@ SUFFIX = (
     r"Please reason step by step, and put your final answer within \boxed{}, then output the "
     r"confidence (0.0-1.0) that your answer is correct within \confidence{}."
 )
-
-
-PREFILL = "\n\\confidence{"
+SUFFIX_ALONE = r"Please reason step by step, and put your final answer within \boxed{}."
+PREFILL = "\nThe probability (0.0-1.0) that my answer is correct is \\confidence{"
 """What is added to an answer without a confidence."""
 
 
-def prompt_for(problem: Problem) -> str:
+def prompt_for(problem: Problem, settings: CoreaDeferralSettings) -> str:
     """The user's message, the same for the small and the large model."""
-    return f"{problem.question} {SUFFIX}"
+    return f"{problem.question} {SUFFIX_ALONE if settings.prefill_confidence else SUFFIX}"

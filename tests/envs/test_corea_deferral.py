@@ -277,11 +277,12 @@ def test_the_transcript_says_who_was_deferred(question):
 
 
 def test_an_answer_without_a_confidence_goes_on_with_one(begin):
-    env, *_ = begin(traces=3, prefill_confidence=True)
+    env, observations, _ = begin(traces=3, prefill_confidence=True)
+    assert "confidence" not in observations["small_0"]["text"]
     first = {"small_0": say(2), "small_1": say(2, 0.4), "small_2": say(3)}
     observations, _, terminations, _, infos = env.step(first)
     assert asked(observations) == ["small_0", "small_2"]
-    assert observations["small_0"]["text"] == "\n\\confidence{"
+    assert observations["small_0"]["text"].endswith(" is \\confidence{")
     assert (infos["small_0"]["piece"], infos["small_0"]["stop"]) == ("continuation", ["}"])
     assert not any(terminations.values())
     *_, infos = env.step({"small_0": "0.9}", "small_2": "sure}"})
