@@ -35,8 +35,8 @@ class CoreaDeferralSettings(Validated):
     """Strings that end a trace."""
 
     prefill_confidence: bool = False
-    r"""Ask for the answer alone, and begin its confidence: ``... is \confidence{`` is added, and the
-    model writes the number. For models that state no confidence by themselves; not in the paper."""
+    r"""Ask for the answer alone, and begin its confidence: ``... is \confidence{`` is added, and
+    the model writes the number. For models that state none by themselves; not in the paper."""
 
     confidence_reward: ConfidenceReward = "l1"
     """Loss between a stated confidence and its target; none: reinforcement learning on correctness
