@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from coterie.datatypes import UserError
-
 
 @dataclass(frozen=True)
 class EnvSpec:
@@ -61,24 +59,6 @@ class EnvSpec:
     baseline: Path | None = None
     """JSON with the results of another training method on the same problems (``algo``, ``command``,
     ``seeds``, ``metrics``), shown beside the results of these defaults."""
-
-    def __post_init__(self) -> None:
-        wrong: list[tuple[bool, str]] = [
-            (isinstance(self.roles, str), f'roles is a text; write ("{self.roles}",)'),
-            *(
-                (not isinstance(value, Mapping | None), f"{name} must be a dictionary")
-                for name in ("defaults", "larger", "small", "suite")
-                for value in [getattr(self, name)]
-            ),
-            *(
-                (value is not None and not callable(value), f"{name} must be a function")
-                for name in ("learns", "learning", "rereads", "terms", "costs", "check")
-                for value in [getattr(self, name)]
-            ),
-        ]
-        for is_wrong, sentence in wrong:
-            if is_wrong:
-                raise UserError(f"EnvSpec {self.name!r}: {sentence}.")
 
     @property
     def id(self) -> str:

@@ -200,7 +200,12 @@ def _find(name: str) -> tuple[EnvSpec, str]:
             raise UserError(f"{title} is an EnvSpec named {target.name!r}; give both one name.")
         if target.settings is not None and not is_dataclass(target.settings):
             raise UserError(f"{title}: EnvSpec.settings must be a dataclass, each field a flag.")
-        for name in ("learns", "learning", "rereads", "check"):
+        if isinstance(target.roles, str):
+            raise UserError(f'{title}: EnvSpec.roles is a text; write ("{target.roles}",).')
+        for name in ("defaults", "larger", "small", "suite"):
+            if not isinstance(value := getattr(target, name), Mapping | None):
+                raise UserError(f"{title}: EnvSpec.{name} is {value!r:.80}; write a dictionary.")
+        for name in ("learns", "learning", "rereads", "terms", "costs", "check"):
             if (hook := getattr(target, name)) is not None and not callable(hook):
                 raise UserError(f"{title}: EnvSpec.{name} is {hook!r:.80}; it must be a function.")
         if lacking := _without_default(target.settings):

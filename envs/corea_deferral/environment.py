@@ -84,9 +84,8 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         training = mode == "train"
         count = settings.traces if training else settings.eval_traces
         per_hundred = settings.confidence_per_hundred and not training
-        ask = Ask(
-            prompt_for(problem, settings), max_new_tokens=token_limit(settings, training=training)
-        )
+        prompt = prompt_for(problem, prefilled=settings.prefill_confidence)
+        ask = Ask(prompt, max_new_tokens=token_limit(settings, training=training))
 
         def needed(answers: Answers) -> ScoreRequests:
             return ScoreRequests(

@@ -89,6 +89,6 @@ PREFILL = "\nThe probability (0.0-1.0) that my answer is correct is \\confidence
 """What is added to an answer without a confidence."""
 
 
-def prompt_for(problem: Problem, settings: CoreaDeferralSettings) -> str:
+def prompt_for(problem: Problem, *, prefilled: bool = False) -> str:
     """The user's message, the same for the small and the large model."""
-    return f"{problem.question} {SUFFIX_ALONE if settings.prefill_confidence else SUFFIX}"
+    return f"{problem.question} {SUFFIX_ALONE if prefilled else SUFFIX}"

@@ -124,19 +124,25 @@ def test_paths_that_lead_nowhere(path: str, arguments: dict[str, Any], sentence:
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("roles", "alice", r'roles is a text; write \("alice",\)'),
-        ("defaults", [1], "defaults must be a dictionary"),
-        ("larger", 3, "larger must be a dictionary"),
-        ("learns", ("alice",), "learns must be a function"),
+        ("roles", "alice", r'EnvSpec\.roles is a text; write \("alice",\)'),
+        ("defaults", [1], r"EnvSpec\.defaults is \[1\]; write a dictionary"),
+        ("larger", 3, "EnvSpec.larger is 3; write a dictionary"),
+        ("learns", ("alice",), r"EnvSpec\.learns is \('alice',\); it must be a function"),
     ],
 )
-def test_fields_of_the_wrong_kind(field: str, value: Any, sentence: str) -> None:
+def test_fields_of_the_wrong_kind(
+    field: str, value: Any, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module: Any = types.ModuleType("odd_plugin_of_a_test")
+    module.SPEC = envs.EnvSpec("odd_plugin_of_a_test:SPEC", 0, dict, **{field: value})
+    monkeypatch.setitem(sys.modules, "odd_plugin_of_a_test", module)
     with pytest.raises(UserError, match=sentence):
-        envs.EnvSpec("odd", 0, dict, **{field: value})
+        envs.spec("odd_plugin_of_a_test:SPEC")
 
 
 def test_functions_of_a_spec_have_to_return_what_they_say() -> None:
-    spec = envs.EnvSpec("odd", 0, dict, learns=lambda settings: None, learning=lambda roles: 3)
+    wrong: Any = {"learns": lambda settings: None, "learning": lambda roles: 3}
+    spec = envs.EnvSpec("odd", 0, dict, **wrong)
     for name in ("learns", "learning"):
         with pytest.raises(UserError, match=rf"EnvSpec\.{name} failed: TypeError"):
             ask(spec, name, ())

@@ -67,7 +67,7 @@ def test_the_report_draws_the_calls_of_each_role(
     roles = ("alice", "bob")
     episode = run(make(_forks, *roles, **settings), dict.fromkeys(roles, saying("ok")))
     record = {"step": 1, "info": episode.info, "trajectories": []}
-    shown = shown_episode(record, RoleTokenizers(tmp_path, {}), EVALUATION.reading)
+    shown = shown_episode(record, RoleTokenizers(tmp_path, {}), EVALUATION.labels)
     (drawing,) = shown["drawings"]
     assert drawing["parts"] == [["alice", alice], ["bob", "new: 1"]]
     assert "forest" not in dict(shown["facts"])
