@@ -23,6 +23,9 @@ Reread = Literal["none", "wrong"]
 _require = partial(require, "eapo-consultation")
 
 
+_ACCEPT_RATE = 0.02
+
+
 @dataclass(frozen=True)
 class EapoConsultationSettings(Validated):
     """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again behind experts'
@@ -50,7 +53,7 @@ class EapoConsultationSettings(Validated):
     schedule: Schedule = "linear"
     """Acceptance probability rho_s of a reply by training step s: inv (1/s), inv-sqrt, inv-sq,
     const, linear, cosine."""
-    accept_rate: Share = 0.02
+    accept_rate: Share = _ACCEPT_RATE
     """rho of the schedule const."""
     accept_scale: Annotated[float, Gt(0)] = 1.0
     """Unit of s in the inverse schedules, in steps: 1 + (s - 1) / scale."""
@@ -127,6 +130,11 @@ class EapoConsultationSettings(Validated):
         _require(
             self.turns_end <= self.budget,
             f"turns_end is {self.turns_end}: it must be between 0 and the budget",
+        )
+        _require(
+            self.schedule == "const" or self.accept_rate == _ACCEPT_RATE,
+            f"accept_rate does nothing with schedule {self.schedule}; choose schedule const, or "
+            "leave it out",
         )
         for name in ("at_once", "turns_end", "anneal_steps"):
             _require(
