@@ -19,7 +19,7 @@ import numpy.typing as npt
 from coterie.algorithms.algorithm import Algorithm
 from coterie.algorithms.turn_credit import TurnBonus, turn_bonus
 from coterie.cli.plugins import load
-from coterie.datatypes import Trajectory, UserError
+from coterie.datatypes import Trajectory, UserError, raised
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -149,8 +149,7 @@ def custom_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
     try:
         advantage_N = np.asarray(function(reward_N.copy(), group_N.copy()), np.float64)
     except (Exception, SystemExit) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise UserError(f"{title} raised {type(error).__name__}: {reason}") from error
+        raise UserError(f"{title} {raised(error)}") from error
     # The loss has them in float32.
     most = np.finfo(np.float32).max
     if advantage_N.shape != reward_N.shape or not (np.abs(advantage_N) <= most).all():

@@ -17,7 +17,7 @@ from coterie.algorithms.algorithm import (
     SequenceWeight,
     SoftGate,
 )
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, raised
 
 # Far outside every bound, and far from overflow: exp(20) = 4.9e8. Beyond it the gradient is 0.
 _LOG_RATIO_LIMIT = 20.0
@@ -151,8 +151,7 @@ def terms_of(
     try:
         terms = surrogate(choice, logp_BT, old_BT, advantage, mask_BT)
     except (Exception, SystemExit) as error:
-        reason = " ".join(str(error).split())[:300]
-        raise UserError(f"{name} raised {type(error).__name__}: {reason}") from error
+        raise UserError(f"{name} {raised(error)}") from error
     parts = tuple(terms) if isinstance(terms, Terms) else ()
     if [part.shape for part in parts if isinstance(part, Tensor)] != [logp_BT.shape] * 3:
         raise UserError(f"{name} must give coterie.algorithms.Terms: three tensors (B, T)")

@@ -96,5 +96,10 @@ def reason_of(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
 
 
+def raised(error: BaseException) -> str:
+    """``raised ValueError: ...`` in one line, about an error in a user's code."""
+    return f"raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
 def _shorten(text: str) -> str:
     return repr(text) if len(text) <= 80 else f"{text[:80]!r}..."

@@ -84,8 +84,8 @@ def strip_answers(text: str) -> str:
     with their content; so do lines that state one in any other form that a grader reads. An answer
     tag or box that is never closed extends to the end.
     """
-    marked = bool(candidates(text))
-    text = _without_corrections(text)
+    stated = candidates(text)
+    text = _without_corrections(text, stated)
     text = _without_boxes(_without_answer_tags(text))
     kept: list[str] = []
     announced = False
@@ -105,7 +105,7 @@ def strip_answers(text: str) -> str:
         line = _ANY_TAG.sub(_drop, _without_verdict(_ANSWER_TAIL.sub("", line))).rstrip()
         if line.strip():
             kept.append(_GAP.sub(" ", line))
-    return _without_stated("\n".join(kept).strip(), marked=marked).strip()
+    return _without_stated("\n".join(kept).strip(), marked=bool(stated)).strip()
 
 
 def leaks(hint: str, gold: str) -> bool:
@@ -117,11 +117,11 @@ def leaks(hint: str, gold: str) -> bool:
     return re.search(inside, hint.casefold()) is not None
 
 
-def _without_corrections(text: str) -> str:
+def _without_corrections(text: str, stated: Sequence[Candidate]) -> str:
     """Remove lines such as "Correction: 4", which say nothing once the first answer is gone."""
     visible = after_thinking(text)
     hidden = text.removesuffix(visible)
-    return hidden + _without_lines(visible, [one for one in candidates(text) if one.corrects])
+    return hidden + _without_lines(visible, [one for one in stated if one.corrects])
 
 
 def _without_stated(text: str, *, marked: bool) -> str:

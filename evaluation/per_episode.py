@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import Episode, Problem, Trajectory, UserError
+from coterie.datatypes import Episode, Problem, Trajectory, UserError, raised
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
 from coterie.evaluation.metrics.means import as_floats
 
@@ -75,7 +75,7 @@ def _measured(measure: Measure, episode: Episode) -> dict[str, Any]:
     except UserError:
         raise
     except (Exception, SystemExit) as error:
-        why = f"raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        why = raised(error)
     else:
         if isinstance(result, Mapping) and all(isinstance(name, str) for name in result):
             return dict(result)
@@ -86,18 +86,17 @@ def _measured(measure: Measure, episode: Episode) -> dict[str, Any]:
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
+    is_number = isinstance(value, bool | int | float | np.number | np.bool_)
     try:
-        is_number = isinstance(value, bool | int | float | np.number | np.bool_) and not math.isinf(
-            value
-        )
+        number = float(value) if is_number else math.inf
     except OverflowError:  # an integer beyond all floats
-        is_number = False
-    if not is_number:
+        number = math.inf
+    if math.isinf(number):
         raise UserError(
             f"the evaluation measured {name!r} as {value!r:.80}; it must be a finite number, or "
             "None where there is none"
         )
-    return None if math.isnan(value) else float(value)
+    return None if math.isnan(number) else number
 
 
 def measure(episode: Episode) -> dict[str, float | None]:

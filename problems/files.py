@@ -196,16 +196,19 @@ def _parse(path: Path, place: str | None, text: str) -> Any:
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(pairs)
     if len(row) < len(pairs):
-        twice = next(
-            name for name, count in Counter(name for name, _ in pairs).items() if count > 1
-        )
+        twice = _twice(name for name, _ in pairs)
         raise ValueError(f"{twice!r} is given twice in one object; rename or delete one")
     return row
 
 
+def _twice(names: Iterable[str]) -> str:
+    """The first name that comes more than once, but for empty ones; empty if none does."""
+    return next((name for name, count in Counter(names).items() if name and count > 1), "")
+
+
 def _refuse_twice(path: Path, names: Sequence[str]) -> None:
     """Refuse two columns of one name, of which only the last would be read."""
-    if twice := next((name for name, n in Counter(names).items() if name and n > 1), ""):
+    if twice := _twice(names):
         raise UserError(f"{path} has two columns {twice!r}; rename or delete one")
 
 

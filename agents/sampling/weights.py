@@ -79,8 +79,12 @@ def matrix(weight_OI: Tensor | Int8Matrix) -> Matrix:
     if isinstance(weight_OI, Int8Matrix):
         return weight_OI
     if packs(weight_OI):
-        return PackedMatrix(torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous()))
+        return pack(weight_OI)
     return weight_OI.t().contiguous()
+
+
+def pack(weight_OI: Tensor) -> PackedMatrix:
+    return PackedMatrix(torch.ops.mkldnn._reorder_linear_weight(weight_OI.contiguous()))
 
 
 def packs(weight_OI: Tensor) -> bool:
@@ -107,7 +111,7 @@ def head_of(weight_VD: Tensor, dtype: torch.dtype) -> Matrix:
     version, held = _HEADS.get(weight_VD, (-1, lambda: None))
     packed = held()
     if packed is None or version != weight_VD._version or packed.blocks.dtype != dtype:
-        packed = PackedMatrix(torch.ops.mkldnn._reorder_linear_weight(head_VD.contiguous()))
+        packed = pack(head_VD)
         _HEADS[weight_VD] = weight_VD._version, weakref.ref(packed)
     return packed
 

@@ -266,13 +266,18 @@ def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]
         )
 
 
-def special_points(
+def points_for(
     formulas: Sequence[list[Any]], names: Sequence[str]
 ) -> Iterator[tuple[int, list[dict[str, Fraction]]]]:
-    """Where formulas with floors, absolute values or even roots are compared as well; as in
-    :func:`points`."""
+    """:func:`points`, and where floors, absolute values and even roots are compared as well."""
+    if not names:
+        yield from points(names)
+        return
     kinds = {kind for formula in formulas for kind in _kinds(formula)}
-    if kinds & {"floor", "ceiling"}:
+    rounds = bool(kinds & {"floor", "ceiling"})
+    if not (rounds and WHOLE_NAMES.issuperset(names)):
+        yield from points(names)
+    if rounds:
         random_ = random.Random("whole")
         rows = [WHOLE, *(random_.sample(WHOLE, len(WHOLE)) for _ in names[1:])]
         tried = [dict(zip(names, map(Fraction, row), strict=True)) for row in zip(*rows)]
@@ -318,9 +323,7 @@ def _wherever(
 ) -> list[Any]:
     """The values where ``defined`` has one, real if possible; stops at the first False."""
     values: list[Any] = []
-    groups = [*special_points(formulas, names)] if names else []
-    if not groups or len(groups[0][1]) != len(WHOLE) or not WHOLE_NAMES.issuperset(names):
-        groups = [*points(names), *groups]
+    groups = [*points_for(formulas, names)]
     for real, factors in ((True, True), (True, False), (False, False)):
         values = []
         for wanted, tried in groups:
