@@ -31,10 +31,12 @@ from coterie.datatypes.policy import (
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
 from coterie.datatypes.trajectory import Episode, Reading, Trajectory
 from coterie.datatypes.validation import (
+    Needs,
     Validated,
     check_fields,
     fits,
     named_below,
+    unmet,
     unvalidated,
     validate,
 )
@@ -45,6 +47,7 @@ __all__ = [
     "Completion",
     "Episode",
     "FinishReason",
+    "Needs",
     "Policy",
     "PolicyFailure",
     "Problem",
@@ -72,6 +75,7 @@ __all__ = [
     "refuse",
     "role_of",
     "suggest",
+    "unmet",
     "unvalidated",
     "user_path",
     "validate",

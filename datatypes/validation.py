@@ -35,6 +35,35 @@ Share = Annotated[float, Interval(ge=0, le=1)]
 PositiveShare = Annotated[float, Interval(gt=0, le=1)]
 """A share above 0."""
 
+
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """Metadata of a field that changes nothing unless another one has one of some values.
+
+    ::
+
+        loss: Literal["l1", "l2", "kl"] = "l1"
+        epsilon: Annotated[float, Needs("loss", "kl")] = 1e-3
+        weight: float = 0.0
+        margin: Annotated[float, Needs("weight")] = 0.1
+    """
+
+    other: str
+    """Name of the other field."""
+    values: tuple[object, ...]
+    """Values of it that are enough; none: any that is not 0, false or empty."""
+
+    def __init__(self, other: str, *values: object) -> None:
+        object.__setattr__(self, "other", other)
+        object.__setattr__(self, "values", values)
+
+    def met_by(self, value: object) -> bool:
+        """Whether the other field's ``value`` is enough; of a list one entry has to be."""
+        if self.values:
+            return value in self.values
+        return any(value) if isinstance(value, tuple | list) else bool(value)
+
+
 _LARGE = 2**31
 _WORDS = {
     str: "text",
@@ -69,6 +98,14 @@ class Validated:
         Raises:
             UserError: one sentence that names the flag and the way out.
         """
+
+
+def unmet(settings: Any) -> Iterator[tuple[str, Needs]]:
+    """The names of the fields of a dataclass that change nothing now, each with what it needs."""
+    for name, hint in _hints(type(settings)).items():
+        for mark in _marks(hint):
+            if isinstance(mark, Needs) and not mark.met_by(getattr(settings, mark.other)):
+                yield name, mark
 
 
 @contextmanager

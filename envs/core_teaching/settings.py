@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Interval, MinLen
 
-from coterie.datatypes import Validated
+from coterie.datatypes import Needs, Validated
 from coterie.datatypes.validation import Share
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
@@ -33,7 +33,7 @@ class CoreTeachingSettings(Validated):
     """K: traces per role in the first round, without a hint (cold)."""
     k_hinted: Annotated[int, Interval(ge=0, le=MOST)] = 0
     """K': traces per role in the second round; 0: no second round."""
-    hint_probability: Share = 0.75
+    hint_probability: Annotated[Share, Needs("k_hinted")] = 0.75
     """Probability that a second-round trace gets the hint."""
     # spec.py has larger limits for models that are not tiny.
     hint_tokens: Annotated[int, Ge(1)] = 64
@@ -61,38 +61,44 @@ class CoreTeachingSettings(Validated):
     """w_1: weight of correctness (exploitation)."""
     alpha: float = 0.0
     """Share of partial credit within exploitation."""
-    alpha_only_if_wrong: bool = False
+    alpha_only_if_wrong: Annotated[bool, Needs("alpha")] = False
     """Give partial credit to wrong answers only: a correct trace then earns 1, not 1 + alpha."""
-    partial_on_numbers: bool = False
+    partial_on_numbers: Annotated[bool, Needs("alpha")] = False
     """Give partial credit where the gold answer is a number, too. A number is one token, so only a
     shared sign or unit earns any."""
     w_explore: Annotated[tuple[float, ...], MinLen(1)] = (0.0,)
     """w_2: weight of exploration by epoch; the last value holds from then on."""
-    explore_mode: ExploreMode = "leave-one-out"
+    explore_mode: Annotated[ExploreMode, Needs("w_explore")] = "leave-one-out"
     """literal: the paper's greedy set, zero unless its cap binds. leave-one-out: distance to the
     nearest other trace. mean-pairwise: mean distance to the others. strategy-ratio: share of
     distinct strategies within a trace."""
-    explore_pool: ExplorePool = "question"
+    explore_pool: Annotated[
+        ExplorePool,
+        Needs("w_explore"),
+        Needs("explore_mode", "literal", "leave-one-out", "mean-pairwise"),
+    ] = "question"
     """Traces that a trace is compared with: all of the question, or those of its own role."""
-    explore_correct_only: bool = True
+    explore_correct_only: Annotated[bool, Needs("w_explore")] = True
     """Reward exploration of correct traces only."""
-    delta: float = 0.15
+    delta: Annotated[float, Needs("w_explore")] = 0.15
     """Distance below which exploration earns nothing."""
-    cap: Annotated[int, Ge(1)] = 10
+    cap: Annotated[
+        int, Ge(1), Needs("w_explore"), Needs("explore_mode", "literal", "strategy-ratio")
+    ] = 10
     """Largest size of the greedy set (literal and strategy-ratio)."""
     lambda_cm: Annotated[tuple[float, ...], MinLen(1)] = (0.0,)
     """Weight of distance from peers' traces by epoch; the last value holds from then on."""
-    delta_cm: float = 0.15
+    delta_cm: Annotated[float, Needs("lambda_cm")] = 0.15
     """Distance from peers' traces below which it earns nothing."""
-    eta: float = 1.0
+    eta: Annotated[float, Needs("lambda_cm")] = 1.0
     """Least exploitation of a peer's best trace for its distance to count."""
-    cross_requires_correct: bool = True
+    cross_requires_correct: Annotated[bool, Needs("lambda_cm")] = True
     """Reward distance from peers of correct traces only."""
     lambda_ta: float = 0.0
     """Weight of trace accuracy."""
-    trace_accuracy: TraceAccuracyMode = "v2"
+    trace_accuracy: Annotated[TraceAccuracyMode, Needs("lambda_ta")] = "v2"
     """v1: rewards correct traces on easy questions; v2: on hard questions."""
-    r_teach: float = 0.0
+    r_teach: Annotated[float, Needs("k_hinted")] = 0.0
     """Bonus of a rescued trace: right with the hint, after only wrong cold traces of its role."""
     teacher_lift: float = 0.0
     """Reward the teacher's trace for the change in other roles' success with its hint. Not in the
@@ -100,7 +106,7 @@ class CoreTeachingSettings(Validated):
     terms: tuple[str, ...] = ()
     """Reward terms of your own: NAME=WEIGHT, or NAME with weight 1. NAME is pkg.module:function,
     from the traces of a question and the problem to a number for each trace."""
-    lambda_b: Annotated[float, Ge(0)] = 0.8
+    lambda_b: Annotated[float, Ge(0), Needs("k_hinted")] = 0.8
     """Loss weight of second-round traces."""
     learn_hinted_after: HintedContext = "hint"
     """Prompt after which a hinted trace is trained: the one with the hint, under which it was
@@ -116,7 +122,9 @@ class CoreTeachingSettings(Validated):
     """Hint in that prompt: a peer's right trace, or one of the role's own (SDPO,
     arXiv:2601.20802)."""
     # A peer that is right by luck has nothing to teach.
-    reread_least: Share = 0.5
+    reread_least: Annotated[
+        Share, Needs("reread", "wrong", "unsolved", "alike", "all"), Needs("reread_hint", "peer")
+    ] = 0.5
     """Least share of right cold traces of the peer on this question for its trace to be the hint:
     below it a right answer may be luck."""
     reread_contrast: bool = False

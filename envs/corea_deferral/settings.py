@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Interval, MinLen
 
-from coterie.datatypes import Problem, Validated
+from coterie.datatypes import Needs, Problem, Validated
 from coterie.envs.settings import Several
 from coterie.rewards.confidence import EPSILON, Target, ThresholdSource
 
@@ -41,11 +41,11 @@ class CoreaDeferralSettings(Validated):
     confidence_reward: ConfidenceReward = "l1"
     """Loss between a stated confidence and its target; none: reinforcement learning on correctness
     and format alone (RLVR)."""
-    p_hat: Target = "group"
+    p_hat: Annotated[Target, Needs("confidence_reward", "l1", "l2", "kl")] = "group"
     """Target of the confidence: the group's share of right traces, that of the other traces, that
     share shrunk towards a half, the trace's own correctness, or the mean of the first and the last.
     l2 on sample is the Brier score, kl on sample the log score."""
-    epsilon: Annotated[float, Interval(gt=0, lt=0.5)] = EPSILON
+    epsilon: Annotated[float, Interval(gt=0, lt=0.5), Needs("confidence_reward", "kl")] = EPSILON
     """Smallest probability inside the logarithms of kl."""
     w_correct: Annotated[float, Ge(0)] = 1.0
     """Weight of correctness."""
@@ -61,12 +61,14 @@ class CoreaDeferralSettings(Validated):
     """How evaluation chooses the threshold. accuracy: the cheapest that loses at most accuracy-loss
     against the large role; cost: the most accurate at a cost of at most cost-share of the large
     role's; large-pass@1: the large role's accuracy; fixed: --env.threshold."""
-    threshold_on_test: bool = False
+    threshold_on_test: Annotated[
+        bool, Needs("threshold_source", "accuracy", "cost", "large-pass@1")
+    ] = False
     """Choose the threshold on the scored questions themselves, as the paper does, instead of on the
     other half of them."""
-    accuracy_loss: Annotated[float, Ge(0)] = 0.01
+    accuracy_loss: Annotated[float, Ge(0), Needs("threshold_source", "accuracy")] = 0.01
     """Accuracy that the cascade may lose against the large role."""
-    cost_share: Annotated[float, Ge(0)] = 0.8
+    cost_share: Annotated[float, Ge(0), Needs("threshold_source", "cost")] = 0.8
     """Largest cost of the cascade, as a share of the large role's."""
     size_ratio: Annotated[float, Gt(0)] = 32 / 7
     """Parameters of the large model divided by those of the small one."""

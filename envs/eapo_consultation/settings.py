@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Interval
 
-from coterie.datatypes import UserError, Validated
+from coterie.datatypes import Needs, UserError, Validated
 from coterie.datatypes.validation import Share
 from coterie.envs.eapo_consultation.fading import Fading, Schedule, match_budget
 from coterie.envs.prompts import ExpertStyle
@@ -21,9 +21,6 @@ Queries = Literal["own", "shuffled"]
 Reread = Literal["none", "wrong"]
 
 _require = partial(require, "eapo-consultation")
-
-
-_ACCEPT_RATE = 0.02
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class EapoConsultationSettings(Validated):
     """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"
     """rounds: a block of calls counts as one; calls: each call counts."""
-    turns_end: Annotated[int, Ge(0)] = 0
+    turns_end: Annotated[int, Ge(0), Needs("anneal_steps")] = 0
     """T_end: rounds that are left when the budget has been annealed."""
     anneal_steps: Annotated[int, Ge(0)] = 0
     """Training steps over which the budget falls linearly to turns-end; 0: it stays constant."""
@@ -53,18 +50,18 @@ class EapoConsultationSettings(Validated):
     schedule: Schedule = "linear"
     """Acceptance probability rho_s of a reply by training step s: inv (1/s), inv-sqrt, inv-sq,
     const, linear, cosine."""
-    accept_rate: Share = _ACCEPT_RATE
+    accept_rate: Annotated[Share, Needs("schedule", "const")] = 0.02
     """rho of the schedule const."""
-    accept_scale: Annotated[float, Gt(0)] = 1.0
+    accept_scale: Annotated[float, Gt(0), Needs("schedule", "inv", "inv-sqrt", "inv-sq")] = 1.0
     """Unit of s in the inverse schedules, in steps: 1 + (s - 1) / scale."""
-    accept_span: Annotated[float, Gt(0)] = 200.0
+    accept_span: Annotated[float, Gt(0), Needs("schedule", "linear", "cosine")] = 200.0
     """linear and cosine: training steps until the probability is 0."""
     accept_start: Annotated[int, Ge(0)] = 0
     """s_0: first steps that do not count, such as the learning rate's warm-up."""
     accept_total: Annotated[float, Ge(0)] = 0.0
     """Sum of rho_s over accept-steps, to which the schedule is stretched so that schedules can be
     compared at equal help; 0: no stretching."""
-    accept_steps: Annotated[int, Ge(1)] = 320
+    accept_steps: Annotated[int, Ge(1), Needs("accept_total")] = 320
     """Training steps over which accept-total is summed."""
     coin: Coin = "response"
     """response: each reply is accepted by a draw of its own. group: the conversations of a problem
@@ -89,13 +86,13 @@ class EapoConsultationSettings(Validated):
     # Asking costs something once help is gone.
     consult_penalty: Annotated[float, Ge(0)] = 0.05
     """lambda: penalty for each call."""
-    penalised: Penalised = "dispatched"
+    penalised: Annotated[Penalised, Needs("consult_penalty")] = "dispatched"
     """Calls that are penalised: all that are well-formed and within budget, or those whose reply
     was accepted."""
-    penalty_start: Annotated[int, Ge(0)] = 200
+    penalty_start: Annotated[int, Ge(0), Needs("consult_penalty")] = 200
     """Training steps before the penalty starts. With a penalty from the start, a policy stops
     asking before it learns what help is worth."""
-    penalty_only_if_right: bool = False
+    penalty_only_if_right: Annotated[bool, Needs("consult_penalty")] = False
     """Penalise right answers only. In a group without a right answer the penalty alone would set
     the advantages, and dividing by the deviation makes it as large as correctness."""
 
@@ -130,11 +127,6 @@ class EapoConsultationSettings(Validated):
         _require(
             self.turns_end <= self.budget,
             f"turns_end is {self.turns_end}: it must be between 0 and the budget",
-        )
-        _require(
-            self.schedule == "const" or self.accept_rate == _ACCEPT_RATE,
-            f"accept_rate does nothing with schedule {self.schedule}; choose schedule const, or "
-            "leave it out",
         )
         for name in ("at_once", "turns_end", "anneal_steps"):
             _require(

@@ -62,11 +62,6 @@ def test_consultations_that_the_policy_did_not_choose_cost_nothing() -> None:
         Played([RIGHT], consult="always", anneal_steps=10)
 
 
-def test_a_rate_that_no_schedule_uses_is_refused() -> None:
-    with pytest.raises(UserError, match="accept_rate does nothing with schedule linear; choose"):
-        Played([RIGHT], accept_rate=0.5, schedule="linear")
-
-
 def test_a_penalty_that_comes_later() -> None:
     turns = [calls((1, "a")), RIGHT]
     paid = {
