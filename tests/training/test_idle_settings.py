@@ -9,14 +9,15 @@ from coterie.cli.command_line import parse
 from coterie.datatypes import Needs, UserError, unmet
 from coterie.training.config.preflight import check_together
 
+_COREA, _EAPO = "--env corea-deferral", "--env eapo-consultation"
 REFUSED = [
-    ("--env corea-deferral --env.epsilon 0.01", "with --env.confidence-reward l1; leave it out, or choose kl"),
-    ("--env corea-deferral --env.confidence-reward none --env.p-hat mix", "with --env.confidence-reward none"),
-    ("--env corea-deferral --env.accuracy-loss 0.1", "with --env.threshold-source cost"),
-    ("--env eapo-consultation --env.accept-rate 0.5", "with --env.schedule linear; leave it out, or choose const"),
-    ("--env eapo-consultation --env.accept-scale 2", "with --env.schedule linear"),
-    ("--env eapo-consultation --env.consult-penalty 0 --env.penalised accepted", "with --env.consult-penalty 0.0; leave it out, or change that"),
-]  # fmt: skip
+    (f"{_COREA} --env.epsilon 0.01", "confidence-reward l1; leave it out, or choose kl"),
+    (f"{_COREA} --env.confidence-reward none --env.p-hat mix", "confidence-reward none; leave"),
+    (f"{_COREA} --env.accuracy-loss 0.1", "does nothing with --env.threshold-source cost"),
+    (f"{_EAPO} --env.accept-rate 0.5", "schedule linear; leave it out, or choose const"),
+    (f"{_EAPO} --env.accept-scale 2", "with --env.schedule linear; leave it out, or choose inv"),
+    (f"{_EAPO} --env.consult-penalty 0 --env.penalised accepted", "0.0; leave it out, or change"),
+]
 TAKEN = [
     "--env corea-deferral --env.confidence-reward kl --env.epsilon 0.01",
     "--env eapo-consultation --env.schedule const --env.accept-rate 0.5",
