@@ -86,6 +86,7 @@ class SamplingState:
         eos: npt.NDArray[np.int64],
         finder: Callable[[tuple[str, ...]], StopFinder],
     ) -> None:
+        self._prompts = [request.tokens for request in requests]
         limits_B = np.array([request.sampling.max_new_tokens for request in requests])
         self.room = int(limits_B.max())
         self._tokens_BT = np.zeros((len(requests), self.room), np.int64)
@@ -134,6 +135,11 @@ class SamplingState:
                 self._finish[row] = "eos"
             over_B |= ended_B
         return over_B
+
+    def read(self, live: int) -> npt.NDArray[np.int64]:
+        """Return what the model has read of a live row: all but its newest token."""
+        row = self._live_B[live]
+        return np.concatenate([self._prompts[row], self._tokens_BT[row, : self._step - 1]])
 
     def select(self, keep_N: npt.NDArray[np.int64]) -> None:
         """Continue with these live rows, in this order."""

@@ -16,6 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from coterie.agents.sampling.kept import KeptContext
 from coterie.agents.sampling.weights import FusedWeights
 
 _SHARED_BYTES = 256 << 20
@@ -55,6 +56,10 @@ class KeyValueCache(Protocol):
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
         """Move the movers into the holes and continue with the first ``rows`` rows."""
+
+    def context_of(self, row: int) -> KeptContext:
+        """Return a copy of what is cached of a row."""
+        ...
 
 
 def contexts(
@@ -105,6 +110,31 @@ class RowContexts:
         self._keys[layer, rows_N, :, :, :longest] = k.transpose(2, 3)[fork_B[rows_N]]
         self._values[layer, rows_N, :, :longest] = v[fork_B[rows_N]]
 
+    def resume(self, row: int, context: KeptContext) -> None:
+        """Begin a row, whose padding is left out here, with a context that was kept."""
+        columns = slice(int(self.pad_B[row]), self.length)
+        self._keys[:, row, ..., columns] = context.keys[..., : self.length - columns.start]
+        self._values[:, row, :, columns] = context.values[:, :, : self.length - columns.start]
+
+    def extend(self, layer: int, k: Tensor, v: Tensor, first: int) -> tuple[Tensor, Tensor]:
+        """Store keys and values of further tokens, which :attr:`length` does not count yet.
+
+        Args:
+            layer: number of the decoder layer.
+            k: (N, J, T, E)
+            v: (N, J, T, E)
+            first: number of the first of these N rows.
+
+        Returns:
+            keys and values of all their positions, (N, J, length + T, E) each.
+        """
+        end = self.length + k.shape[2]
+        keys = self._keys[layer, first : first + len(k), ..., :end]
+        values = self._values[layer, first : first + len(k), :, :end]
+        keys[..., self.length :] = k.transpose(2, 3)
+        values[:, :, self.length :] = v
+        return keys.transpose(2, 3), values
+
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """See :class:`KeyValueCache`."""
         w, n, t = self._w, self._rows, self.length
@@ -135,6 +165,13 @@ class RowContexts:
             if self._bias_BT is not None:
                 self._bias_BT[holes_N] = self._bias_BT[movers_N]
         self._rows = rows
+
+    def context_of(self, row: int) -> KeptContext:
+        """See :class:`KeyValueCache`."""
+        columns = slice(int(self.pad_B[row]), self.length)
+        return KeptContext(
+            self._keys[:, row, ..., columns].clone(), self._values[:, row, :, columns].clone()
+        )
 
 
 class SharedContexts:
@@ -224,6 +261,17 @@ class SharedContexts:
             self._fork_B[holes_N] = self._fork_B[movers_N]
         self._fork_B = self._fork_B[:rows]
         self._assign_slots()
+
+    def context_of(self, row: int) -> KeptContext:
+        """See :class:`KeyValueCache`."""
+        prompt, own = slice(int(self.pad_B[row]), None), self.length - self._prompt
+        fork = int(self._fork_B[row])
+        keys = self._prompt_keys[:, fork, :, prompt].transpose(2, 3)
+        values = self._prompt_values[:, fork, :, prompt]
+        return KeptContext(
+            torch.cat([keys, self._keys[:, row, ..., :own]], -1),
+            torch.cat([values, self._values[:, row, :, :own]], -2),
+        )
 
 
 def _move(keys: Tensor, values: Tensor, holes_N: Tensor, movers_N: Tensor, used: int) -> None:

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from coterie.agents.sampling.contexts import contexts
+from coterie.agents.sampling.contexts import RowContexts, contexts
+from coterie.agents.sampling.kept import KeptContext
 from coterie.agents.sampling.weights import FusedWeights, LayerWeights, Matrix
 
 # P distinct prompts, B rows, T cached positions, D model width, H query heads, J key-value heads,
@@ -40,6 +41,37 @@ class FusedDecoder:
             logits_PV.append(self._prefill_chunk(ids_PT[part], pad_P[part], start))
         return torch.cat(logits_PV)[torch.tensor(fork_B, device=w.device)]
 
+    def resume(self, prompts: list[list[int]], kept: list[KeptContext], room: int) -> Tensor:
+        """Read what the prompts have beyond contexts that were kept; otherwise as :meth:`prefill`.
+
+        Args:
+            prompts: one for each row.
+            kept: the context that each of them continues.
+            room: most new tokens of a row.
+        """
+        w = self._w
+        # All rows read equally many tokens, some of them again.
+        read = max(len(prompt) - len(context) for prompt, context in zip(prompts, kept))
+        start = max(map(len, prompts)) - read
+        pad_B = torch.tensor([start + read - len(prompt) for prompt in prompts], device=w.device)
+        rows_B = torch.arange(len(prompts), device=w.device)
+        cache = RowContexts(w, pad_B, rows_B, start, read + room)
+        for row, context in enumerate(kept):
+            cache.resume(row, context)
+        self._contexts, self._turns = cache, w.turns(start + read + room)
+        ids_BT = torch.tensor([prompt[-read:] for prompt in prompts], device=w.device)
+        chunk = max(1, _PREFILL_TOKENS // read)
+        logits_BV = [
+            self._resume_chunk(cache, ids_BT[first : first + chunk], first)
+            for first in range(0, len(prompts), chunk)
+        ]
+        cache.length += read
+        return torch.cat(logits_BV)
+
+    def context_of(self, row: int) -> KeptContext:
+        """Return a copy of what is computed of a row, without its newest token."""
+        return self._contexts.context_of(row)
+
     def step(self, tokens_B: Tensor) -> Tensor:
         w, contexts = self._w, self._contexts
         x_BD = F.embedding(tokens_B, w.embedding)
@@ -60,22 +92,43 @@ class FusedDecoder:
         turns = self._turns[(columns - pad[:, None]).clamp(min=0)].view(-1, 1, self._turns.shape[1])
         x = F.embedding(ids.view(-1), w.embedding)
         for i, layer in enumerate(w.layers):
-            q, k, v = (
-                part.view(count, longest, -1, w.width).transpose(1, 2)
-                for part in self._project(x, layer, turns)
-            )
+            q, k, v = self._heads(x, layer, turns, count)
             self._contexts.keep(i, k, v, first)
-            mixed = F.scaled_dot_product_attention(
-                q,
-                k,
-                v,
-                attn_mask=_causal_mask(columns, pad, layer.window),
-                scale=w.scale,
-                enable_gqa=True,
-            )
-            x = self._finish(x, mixed.transpose(1, 2).reshape(count * longest, -1), layer)
+            mask = _causal_mask(columns, pad, layer.window, longest)
+            x = self._finish(x, self._attended(q, k, v, mask), layer)
         # The last column has every prompt's last token.
         return self._logits(x.view(count, longest, -1)[:, -1])
+
+    def _resume_chunk(self, cache: RowContexts, ids: Tensor, first: int) -> Tensor:
+        w = self._w
+        count, read = ids.shape
+        columns = cache.length + torch.arange(read, device=w.device)
+        pad = cache.pad_B[first : first + count]
+        turns = self._turns[columns - pad[:, None]].view(-1, 1, self._turns.shape[1])
+        x = F.embedding(ids.view(-1), w.embedding)
+        for i, layer in enumerate(w.layers):
+            q, k, v = self._heads(x, layer, turns, count)
+            keys, values = cache.extend(i, k, v, first)
+            mask = _causal_mask(columns, pad, layer.window, keys.shape[2])
+            x = self._finish(x, self._attended(q, keys, values, mask), layer)
+        return self._logits(x.view(count, read, -1)[:, -1])
+
+    def _heads(
+        self, x: Tensor, layer: LayerWeights, turns: Tensor, rows: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values by row: (rows, H or J, T, E) each."""
+        q, k, v = (
+            part.view(rows, len(x) // rows, -1, self._w.width).transpose(1, 2)
+            for part in self._project(x, layer, turns)
+        )
+        return q, k, v
+
+    def _attended(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
+        """(rows T, H E) the attention of every query."""
+        mixed = F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, scale=self._w.scale, enable_gqa=True
+        )
+        return mixed.transpose(1, 2).reshape(q.shape[0] * q.shape[2], -1)
 
     def _project(
         self, x: Tensor, layer: LayerWeights, turns: Tensor
@@ -105,13 +158,14 @@ class FusedDecoder:
         return _affine(_rms(x, self._w.norm_D, self._w), self._w.head, self._w.head_bias)
 
 
-def _causal_mask(columns_T: Tensor, pad_P: Tensor, window: int | None) -> Tensor:
-    """(P, 1, T, T) true where a query may attend to a key."""
-    ahead = columns_T[:, None] - columns_T[None, :]
+def _causal_mask(columns_T: Tensor, pad_P: Tensor, window: int | None, keys: int) -> Tensor:
+    """(P, 1, T, keys) true where the queries in some columns may attend to a key."""
+    columns_K = torch.arange(keys, device=columns_T.device)
+    ahead = columns_T[:, None] - columns_K[None, :]
     seen = ahead >= 0
     if window is not None:
         seen &= ahead < window
-    mask = seen & (columns_T >= pad_P[:, None])[:, None, :]
+    mask = seen & (columns_K >= pad_P[:, None])[:, None, :]
     # A padding query sees itself, because an empty softmax is NaN.
     return (mask | (ahead == 0))[:, None]
 

@@ -21,6 +21,7 @@ from coterie.agents.sampling.batches import (
 from coterie.agents.sampling.choose import Rules, choose
 from coterie.agents.sampling.decoder import Decoder, GenericDecoder
 from coterie.agents.sampling.fused import FusedDecoder
+from coterie.agents.sampling.kept import KeptContexts
 from coterie.agents.sampling.stops import StopFinder
 from coterie.agents.sampling.weights import FusedWeights
 from coterie.cli.progress import ANSWERED, Share
@@ -32,6 +33,10 @@ NewTokens = npt.NDArray[np.int64]
 
 _COPY_BYTES = 4 << 30
 _SHARE_OF_GPU = 12
+
+KEEPS_FROM = 1 << 28
+"""Bytes of the smallest copy of weights beside which contexts are kept: a tiny model reads a whole
+context as fast."""
 
 
 def copies(size: int, gpu: int | None) -> bool:
@@ -49,7 +54,8 @@ class Sampler:
     """Samples from one role's model with its current weights, which ``handle.stamp`` identifies.
 
     The sampler makes a fused copy of the weights if the model is small enough. Larger models and
-    other architectures use their own forward pass.
+    other architectures use their own forward pass. Beside a fused copy it keeps what was computed
+    of its answers: the next turn of a conversation is read from there on.
     """
 
     def __init__(
@@ -77,6 +83,7 @@ class Sampler:
         self.copy_bytes = size if fits else 0
         """Bytes of the fused copy of the weights; 0: there is none."""
         self._limits = limits or BatchLimits.for_model(handle.causal_lm, handle.device)
+        self._kept = KeptContexts()
         self._weights: FusedWeights | None = None
         self._stamp: tuple[int, int] | None = None
         self._finder = cache(lambda stop: StopFinder(stop, decode, handle.vocab_size))
@@ -89,6 +96,11 @@ class Sampler:
     def release(self) -> None:
         """Free the memory of the copy until the next call of :meth:`sample`."""
         self._weights = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Free the memory of what was computed of earlier answers."""
+        self._kept.clear()
 
     @torch.inference_mode()
     def sample(
@@ -120,11 +132,8 @@ class Sampler:
     ) -> list[Completion]:
         handle, device = self._handle, self._handle.device
         state = SamplingState(requests, self._eos, self._finder)
-        prompts: dict[bytes, int] = {}
-        fork = [prompts.setdefault(request.tokens.tobytes(), len(prompts)) for request in requests]
-        distinct = [np.frombuffer(key, np.int64).tolist() for key in prompts]
         decoder = self._decoder()
-        logits_BV = decoder.prefill(distinct, fork, state.room)
+        logits_BV = self._read(decoder, requests, state.room)
         share = Share(ANSWERED, len(requests))
         longest = max(request.sampling.max_new_tokens for request in requests)
         rules = Rules.of([request.sampling for request in requests], logits_BV.shape[1], device)
@@ -139,6 +148,7 @@ class Sampler:
             steps += 1
             share.reach(steps / longest)
             if over_B.any():
+                self._keep(decoder, state, np.nonzero(over_B)[0].tolist())
                 if over_B.all():
                     share.reach(1.0)
                     return state.completions(handle.version)
@@ -153,13 +163,29 @@ class Sampler:
                 )
             logits_BV = decoder.step(tokens_B)
 
+    def _read(self, decoder: Decoder, requests: list[SamplingRequest], room: int) -> torch.Tensor:
+        """Read the prompts, those of earlier answers from their end on; (B, V) the first logits."""
+        tokens = [request.tokens for request in requests]
+        if isinstance(decoder, FusedDecoder) and (kept := self._kept.find(tokens)):
+            return decoder.resume([prompt.tolist() for prompt in tokens], kept, room)
+        prompts: dict[bytes, int] = {}
+        fork = [prompts.setdefault(prompt.tobytes(), len(prompts)) for prompt in tokens]
+        distinct = [np.frombuffer(key, np.int64).tolist() for key in prompts]
+        return decoder.prefill(distinct, fork, room)
+
+    def _keep(self, decoder: Decoder, state: SamplingState, rows: list[int]) -> None:
+        """Keep the contexts of live rows that end now."""
+        if isinstance(decoder, FusedDecoder) and self.copy_bytes >= KEEPS_FROM:
+            for row in rows:
+                self._kept.add(state.read(row), decoder.context_of(row))
+
     def _decoder(self) -> Decoder:
         handle = self._handle
         if not self.fused:
             return GenericDecoder(handle.causal_lm, handle.device)
         if self._weights is None or self._stamp != handle.stamp:
             # Free the old copy first, so that memory need not hold two.
-            self._weights = None
+            self.release()
             self._weights = FusedWeights(handle.causal_lm, handle.adapter, handle.dtype)
             self._stamp = handle.stamp
         return FusedDecoder(self._weights)

@@ -68,12 +68,14 @@ class LocalBackend:
         """Do nothing: policies and learners share their weights."""
 
     async def rest(self) -> None:
-        """Free the samplers' copies of weights, which learning makes stale, for learning."""
+        """Free the samplers' copies of weights, which learning makes stale, and the contexts that
+        they keep, for learning."""
         from coterie.agents.sampling.policy import LocalPolicy
 
-        for role in self._learners:
-            if isinstance(policy := self._policies[role], LocalPolicy):
-                policy.sampler.release()
+        for role, policy in self._policies.items():
+            if isinstance(policy, LocalPolicy):
+                free = policy.sampler.release if role in self._learners else policy.sampler.forget
+                free()
         return_freed_memory()
 
     async def read(

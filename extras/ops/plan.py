@@ -16,7 +16,7 @@ from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.papers import CONFIGS
 from coterie.agents.models.process import quietly
 from coterie.agents.models.spec import ModelSpec
-from coterie.agents.sampling import copies
+from coterie.agents.sampling import KEEPS_FROM, KEPT_BYTES, copies
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
@@ -346,6 +346,9 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
         memory, config = model.memory, model.config
         copy = memory.weights if memory.int8 else memory.parameters * model.itemsize
         # Experts and large models have no rows in a step, but are sampled.
+        logits = 16 * config.vocab_size
+        rows = min(model.rows, max(1, _LOGITS // logits))
+        contexts = rows * model.longest * memory.cache_per_token
         plays = memory.fused and not only_teaches(role)
         if plays and copies(copy, None if model.device == "cpu" else card):
             # Learning makes the copy of a role that learns stale, and gets its memory.
@@ -353,12 +356,13 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
             head = 0 if (base := _base(role, model)) in heads else memory.head
             heads.add(base)
             yield MemoryPart("sampler's weights", role, memory.copied + head, when)
+            if contexts and memory.copied >= KEEPS_FROM:
+                kept = min(KEPT_BYTES, contexts)
+                yield MemoryPart("contexts of answers", role, kept, "sampling")
         limit = _CPU_CACHE
         if model.device != "cpu" and card is not None:
             limit = max(card - taken, 0) // 4
-        logits = 16 * config.vocab_size
-        rows = min(model.rows, max(1, _LOGITS // logits))
-        cache = min(limit, rows * model.longest * memory.cache_per_token)
+        cache = min(limit, contexts)
         read = min(_PREFILL, rows * model.prompt)
         width = 4 * config.hidden_size + 3 * (getattr(config, "intermediate_size", None) or 0)
         batches[role] = cache + rows * logits + read * width * model.itemsize

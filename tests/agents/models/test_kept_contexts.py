@@ -1,0 +1,114 @@
+"""The next turn of a conversation is read from the end of the last answer on."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from coterie.agents.models.spec import LoraSpec
+from coterie.agents.sampling import Sampler, SamplingRequest, contexts, fused, sample
+from coterie.agents.sampling.kept import KeptContext, KeptContexts
+from coterie.datatypes import Completion, Sampling
+
+from .test_agreement import NAMES, ragged_rows, worst_gap
+
+SUFFIXES = ([7, 30], [8], [9, 4, 11], [12, 5])
+
+
+def next_turn(rows: Sequence[SamplingRequest], outs: Sequence[Completion]) -> list[SamplingRequest]:
+    """Each answer with a few tokens behind it; answers of different length end at another time."""
+    return [
+        SamplingRequest(
+            np.concatenate([row.tokens, out.tokens, SUFFIXES[i % len(SUFFIXES)]]),
+            row.seed + 1000,
+            Sampling(3 + i),
+        )
+        for i, (row, out) in enumerate(zip(rows, outs))
+    ]
+
+
+@pytest.fixture
+def resumed(monkeypatch) -> list[int]:
+    """The numbers of rows that went on, by batch; models of any size keep contexts."""
+    monkeypatch.setattr(sample, "KEEPS_FROM", 0)
+    batches, resume = [], fused.FusedDecoder.resume
+
+    def counted(decoder, prompts, kept, room):
+        batches.append(len(prompts))
+        return resume(decoder, prompts, kept, room)
+
+    monkeypatch.setattr(fused.FusedDecoder, "resume", counted)
+    return batches
+
+
+@pytest.mark.parametrize("layout", ["rows", "shared"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "gemma2"])
+def test_logprobs_are_those_of_the_whole_context(
+    load_role, shake, monkeypatch, resumed: list[int], name: str, layout: str
+) -> None:
+    if layout == "shared":
+        monkeypatch.setattr(contexts, "_SHARED_BYTES", 0)
+    # A row at a time has to be read: a chunk holds fewer tokens than one row has.
+    monkeypatch.setattr(fused, "_PREFILL_TOKENS", 2)
+    role = load_role(name, lora=LoraSpec(rank=4))
+    shake(role.handle, size=0.2, only="lora_B")
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    # Rows of one length of prompt, so that half of the tokens can be saved.
+    rows = [row for row in ragged_rows() if len(row.tokens) > 6]
+    outs = sampler.sample(rows)
+    second = next_turn(rows, outs)
+    assert worst_gap(role, sampler, second) < 1e-3
+    third = next_turn(second, sampler.sample(second))
+    assert worst_gap(role, sampler, third) < 1e-3
+    assert resumed == [len(rows)] * 3
+
+
+def test_new_weights_read_everything_again(load_role, shake, resumed: list[int]) -> None:
+    role = load_role("qwen2")
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    rows = ragged_rows()[6:]
+    outs = sampler.sample(rows)
+    shake(role.handle, size=0.05)
+    assert worst_gap(role, sampler, next_turn(rows, outs)) < 1e-3
+    sampler.release()
+    assert worst_gap(role, sampler, next_turn(rows, outs)) < 1e-3
+    assert resumed == []
+
+
+def test_tiny_models_keep_nothing(load_role) -> None:
+    role = load_role("qwen2")
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    sampler.sample(ragged_rows())
+    assert sampler._kept.find([np.zeros(100, np.int64)]) is None
+    assert not sampler._kept._kept
+
+
+def of_length(size: int) -> KeptContext:
+    return KeptContext(torch.zeros(1, 1, 2, size), torch.zeros(1, 1, size, 2))
+
+
+def ids(*tokens: int) -> np.ndarray:
+    return np.array(tokens, np.int64)
+
+
+def test_the_longest_context_is_found_where_most_is_saved() -> None:
+    kept = KeptContexts()
+    for size in (2, 4):
+        kept.add(ids(*range(size)), of_length(size))
+    (found,) = kept.find([ids(0, 1, 2, 3, 9)]) or []
+    assert len(found) == 4
+    (found,) = kept.find([ids(0, 1, 2, 3)]) or []
+    assert len(found) == 2, "the newest token has to be read"
+    assert kept.find([ids(0, 1, 2, 3, 9), ids(5, 6)]) is None, "a prompt that continues none"
+    assert kept.find([ids(0, 1, 9, 9, 9)]) is None, "more to read than to save"
+
+
+def test_the_oldest_make_room() -> None:
+    kept = KeptContexts(limit=2 * of_length(4).nbytes)
+    for first in (10, 20, 30):
+        kept.add(ids(first, 1, 2, 3), of_length(4))
+    assert kept.find([ids(10, 1, 2, 3, 4)]) is None
+    assert kept.find([ids(20, 1, 2, 3, 4), ids(30, 1, 2, 3, 4)]) is not None
+    kept.add(ids(*range(100)), of_length(100))
+    assert kept.find([ids(30, 1, 2, 3, 4)]) is not None, "what is too large pushes nothing out"
