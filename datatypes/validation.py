@@ -102,8 +102,8 @@ class Validated:
 
 def unmet(settings: Any) -> Iterator[tuple[str, Needs]]:
     """The names of the fields of a dataclass that change nothing now, each with what it needs."""
-    for name, hint in _hints(type(settings)).items():
-        for mark in _marks(hint):
+    for name, (_, marks) in _fields(type(settings)).items():
+        for mark in marks:
             if isinstance(mark, Needs) and not mark.met_by(getattr(settings, mark.other)):
                 yield name, mark
 
@@ -131,12 +131,13 @@ def validate(settings: Any, at: str = "") -> None:
     Raises:
         UserError: one sentence that names the field.
     """
-    hints = _hints(type(settings))
-    values = {name: getattr(settings, name) for name in hints}
+    fields = _fields(type(settings))
+    values = {name: getattr(settings, name) for name in fields}
     check_fields(type(settings), values, at=at)
     for name, value in values.items():
         # The flags of a section without a name, such as --steps, have no prefix.
-        prefix = at if _is_nameless(hints[name]) else f"{at}{_written(name, at)}."
+        nameless = any(getattr(mark, "name", None) == "" for mark in fields[name][1])
+        prefix = at if nameless else f"{at}{_written(name, at)}."
         nested = {prefix: value}
         if isinstance(value, Mapping):
             nested = {f"{prefix}{_written(str(key), at)}.": item for key, item in value.items()}
@@ -193,9 +194,9 @@ def check_fields(kind: type, values: Mapping[str, Any], *, at: str = "") -> None
     Raises:
         UserError: names the first such value.
     """
-    hints = _hints(kind)
+    fields = _fields(kind)
     for name, value in values.items():
-        if name in hints and (wanted := _wanted(value, hints[name])):
+        if name in fields and (wanted := _wanted(value, *fields[name])):
             shown = reprlib.repr(value)
             raise UserError(f"{at}{_written(name, at)} is {shown}; it must be {wanted}")
 
@@ -225,17 +226,15 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 @lru_cache
-def _hints(kind: type) -> dict[str, Any]:
+def _fields(kind: type) -> dict[str, tuple[Any, list[Any]]]:
+    """The fields of a dataclass; name -> its type, the bounds and other metadata in it."""
     hints = get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    names = [field.name for field in dataclasses.fields(kind)]
+    return {name: (hints[name], _marks(hints[name])) for name in names}
 
 
 def _written(name: str, at: str) -> str:
     return name.replace("_", "-") if at.startswith("--") else name
-
-
-def _is_nameless(hint: Any) -> bool:
-    return any(getattr(mark, "name", None) == "" for mark in _marks(hint))
 
 
 def _marks(hint: Any) -> list[Any]:
@@ -247,11 +246,10 @@ def _marks(hint: Any) -> list[Any]:
     return [part for group in parts for part in group] + _marks(kind)
 
 
-def _wanted(value: Any, hint: Any) -> str:
+def _wanted(value: Any, hint: Any, marks: list[Any]) -> str:
     """What the field takes in words if ``value`` does not fit; else empty."""
     if not fits(value, hint):
         return describe(hint)
-    marks = _marks(hint)
     if any(isinstance(mark, MinLen) and len(value) < mark.min_length for mark in marks):
         return "a list with at least one entry"
     bounds = list(_bounds(marks))
