@@ -57,6 +57,8 @@ class Prompt:
     """Determines the random stream: a completion is a function of (weights, prompt, seed)."""
     problem: Problem | None = None
     """Only for scripted policies (oracles, gold hints)."""
+    continues: bool = False
+    """Whether the agent may be asked again in this context. Only speed depends on it."""
 
 
 @dataclass(frozen=True)

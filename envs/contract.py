@@ -228,6 +228,7 @@ _LIMITS: dict[str, Rule] = {
         ("temperature", "top_p"),
         (lambda value: _finite(value) and value >= 0, "a finite number of at least 0"),
     ),
+    "continues": (lambda value: isinstance(value, bool), "true or false"),
     "piece": (
         lambda value: (
             isinstance(value, str) and value in ("message", "continuation", "fresh", "tools")

@@ -355,6 +355,8 @@ class ConversationEnv(ProblemEnv):
                     info["tool_results"] = [_as_result(call) for call in calls[agent]]
                 elif agent in self._tools:
                     info["offered_tools"] = self._tools[agent].schemas
+                if ask.continues or agent in self._tools:
+                    info["continues"] = True
                 if limit is None:
                     limit = getattr(self.settings, "max_new_tokens", None)
                 if limit is not None:

@@ -29,6 +29,9 @@ class Ask:
     """Strings that end an answer; None: the settings' ``stop``, if there is one."""
     trained: bool = True
     """Whether the answer is learned; otherwise it is only context of later answers."""
+    continues: bool = False
+    """Whether the agent may be asked again in the same context. A sampler in this process keeps
+    what it computed of it then, so that the next turn begins sooner."""
 
 
 class Fresh(str):

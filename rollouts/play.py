@@ -115,6 +115,7 @@ async def play(
                 agent=agent,
                 seed=derive_seed(seed, replica, agent, recorder.turn),
                 problem=problem,
+                continues=bool(infos[agent].get("continues", False)),
             )
             usual = sampling if isinstance(sampling, Sampling) else sampling[recorder.role]
             trains = options.get("mode", "train") == "train"

@@ -21,6 +21,7 @@ _CONTRACT_KEYS = (
     "void",
     "episode",
     "max_new_tokens",
+    "continues",
     "stop",
     "temperature",
     "top_p",

@@ -30,6 +30,8 @@ class SamplingRequest:
     seed: int
     """Determines the row's random stream; its tokens do not depend on the rest of the batch."""
     sampling: Sampling
+    continues: bool = False
+    """Whether the next turn may continue this answer, so that its context is kept."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class SamplingState:
         eos: npt.NDArray[np.int64],
         finder: Callable[[tuple[str, ...]], StopFinder],
     ) -> None:
-        self._prompts = [request.tokens for request in requests]
+        self._requests = requests
         limits_B = np.array([request.sampling.max_new_tokens for request in requests])
         self.room = int(limits_B.max())
         self._tokens_BT = np.zeros((len(requests), self.room), np.int64)
@@ -136,10 +138,15 @@ class SamplingState:
             over_B |= ended_B
         return over_B
 
+    def continuing(self, over_B: npt.NDArray[np.bool_]) -> list[int]:
+        """Return the live rows among these that the next turn may continue."""
+        rows = np.nonzero(over_B)[0].tolist()
+        return [row for row in rows if self._requests[self._live_B[row]].continues]
+
     def read(self, live: int) -> npt.NDArray[np.int64]:
         """Return what the model has read of a live row: all but its newest token."""
         row = self._live_B[live]
-        return np.concatenate([self._prompts[row], self._tokens_BT[row, : self._step - 1]])
+        return np.concatenate([self._requests[row].tokens, self._tokens_BT[row, : self._step - 1]])
 
     def select(self, keep_N: npt.NDArray[np.int64]) -> None:
         """Continue with these live rows, in this order."""

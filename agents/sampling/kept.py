@@ -9,7 +9,7 @@ from torch import Tensor
 
 # L layers, J key-value heads, E head width, T positions
 
-KEPT_BYTES = 1 << 30
+KEPT_BYTES = 1 << 29
 """Most memory of what is kept."""
 
 
@@ -55,7 +55,7 @@ class KeptContexts:
 
     def find(self, prompts: Sequence[npt.NDArray[np.int64]]) -> list[KeptContext] | None:
         """Return the longest context that each prompt continues; None if one of them continues
-        none, or if less than half of all tokens would be saved."""
+        none, or if less than a quarter of all tokens would be saved."""
         if not self._kept:
             return None
         sizes = sorted({len(context) for context in self._kept.values()}, reverse=True)
@@ -68,7 +68,7 @@ class KeptContexts:
             found.append(context)
         read = max(len(prompt) - len(context) for prompt, context in zip(prompts, found))
         lengths = [len(prompt) for prompt in prompts]
-        if read >= min(lengths) or 2 * read * len(prompts) > sum(lengths):
+        if read >= min(lengths) or 4 * read * len(prompts) > 3 * sum(lengths):
             return None
         return found
 

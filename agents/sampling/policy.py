@@ -60,7 +60,10 @@ class LocalPolicy:
         """
         sampling = fit_context(prompt, sampling, self._handle)
         return await self._coalescer(
-            (prompt.agent, SamplingRequest(prompt.tokens, prompt.seed, sampling))
+            (
+                prompt.agent,
+                SamplingRequest(prompt.tokens, prompt.seed, sampling, prompt.continues),
+            )
         )
 
     def answer(self, requests: list[tuple[str, SamplingRequest]]) -> list[Completion]:

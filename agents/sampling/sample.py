@@ -55,7 +55,7 @@ class Sampler:
 
     The sampler makes a fused copy of the weights if the model is small enough. Larger models and
     other architectures use their own forward pass. Beside a fused copy it keeps what was computed
-    of its answers: the next turn of a conversation is read from there on.
+    of answers that may be continued: the next turn is read from there on.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Sampler:
             steps += 1
             share.reach(steps / longest)
             if over_B.any():
-                self._keep(decoder, state, np.nonzero(over_B)[0].tolist())
+                self._keep(decoder, state, over_B)
                 if over_B.all():
                     share.reach(1.0)
                     return state.completions(handle.version)
@@ -173,10 +173,10 @@ class Sampler:
         distinct = [np.frombuffer(key, np.int64).tolist() for key in prompts]
         return decoder.prefill(distinct, fork, room)
 
-    def _keep(self, decoder: Decoder, state: SamplingState, rows: list[int]) -> None:
-        """Keep the contexts of live rows that end now."""
+    def _keep(self, decoder: Decoder, state: SamplingState, over_B: npt.NDArray[np.bool_]) -> None:
+        """Keep the contexts of rows that end now and may be continued."""
         if isinstance(decoder, FusedDecoder) and self.copy_bytes >= KEEPS_FROM:
-            for row in rows:
+            for row in state.continuing(over_B):
                 self._kept.add(state.read(row), decoder.context_of(row))
 
     def _decoder(self) -> Decoder:

@@ -28,6 +28,7 @@ A failure of the small role is deferred.
 """
 
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,8 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         count = settings.traces if training else settings.eval_traces
         per_hundred = settings.confidence_per_hundred and not training
         prompt = prompt_for(problem, prefilled=settings.prefill_confidence)
-        ask = Ask(prompt, max_new_tokens=token_limit(settings, training=training))
+        longest = token_limit(settings, training=training)
+        ask = Ask(prompt, max_new_tokens=longest, continues=settings.continues)
 
         def needed(answers: Answers) -> ScoreRequests:
             return ScoreRequests(
@@ -119,9 +121,9 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         deferred: dict[str, Ask] = {}
         if mode == "eval" or (training and settings.ask_large):
             unsure = [b for a, b in pairs if not is_kept(traces.get(a), settings.threshold)]
-            deferred = dict.fromkeys(unsure, ask)
+            deferred = dict.fromkeys(unsure, replace(ask, continues=False))
         # A large model that learns has answered already.
-        if late := {agent: ask for agent in deferred if agent not in asks}:
+        if late := {agent: last for agent, last in deferred.items() if agent not in asks}:
             # Nobody reads its confidence.
             traces |= yield from traces_of(late, prefilled=False)
             asks |= late

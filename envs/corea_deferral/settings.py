@@ -76,6 +76,11 @@ class CoreaDeferralSettings(Validated):
     """Price of an output token, in prompt tokens."""
 
     @property
+    def continues(self) -> bool:
+        """Whether an answer is continued."""
+        return self.prefill_confidence
+
+    @property
     def read_tokens(self) -> int:
         """Most tokens of a context beside the prompt and an answer: of a prefilled confidence."""
         return 32 if self.prefill_confidence else 0

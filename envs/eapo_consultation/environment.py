@@ -143,7 +143,8 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
                 and episode.tokens < episode.max_new_tokens
             )
             left = max(1, episode.max_new_tokens - episode.tokens)
-            ask = Ask(text, piece, left, [CALLS[1]] if may_call else [])
+            stop = [CALLS[1]] if may_call else []
+            ask = Ask(text, piece, left, stop, continues=may_call)
             scores = partial(self._needed, episode, problem, may_call, tuple(lone))
             answers = yield Turn({POLICY: ask, **lone}, scores)
             for agent in (agent for agent in lone if agent in answers):

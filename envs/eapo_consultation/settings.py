@@ -142,6 +142,11 @@ class EapoConsultationSettings(Validated):
         return min(self.at_once or self.experts, self.experts)
 
     @property
+    def continues(self) -> bool:
+        """Whether an answer may be continued, after an expert's reply."""
+        return self.consult == "free"
+
+    @property
     def read_tokens(self) -> int:
         """Most tokens of a context that experts wrote."""
         calls = self.budget * (self.parallel if self.budget_unit == "rounds" else 1)

@@ -213,7 +213,7 @@ class ChatRole:
         seed = derive_seed(self._seed, "chat", self._asked)
         prompt = Prompt(np.asarray(tokens, dtype=np.int64), text, f"{self._role}_0", seed)
         sampling = fit_context(prompt, usual, self._handle)
-        return SamplingRequest(prompt.tokens, seed, sampling), sampling
+        return SamplingRequest(prompt.tokens, seed, sampling, continues=True), sampling
 
 
 def kind_of_run(run: Path) -> AnswerKind:

@@ -61,6 +61,8 @@ class RolePlan:
     """Bytes per number in its computations."""
     imitated: int
     """Worked solutions per warm-up step."""
+    continues: bool = False
+    """Whether its answers may be continued, so that the sampler keeps their contexts."""
 
     @property
     def multiplied(self) -> int:

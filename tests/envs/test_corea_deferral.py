@@ -63,6 +63,7 @@ def test_training_asks_the_learners_only(begin):
         "output the confidence (0.0-1.0) that your answer is correct within \\confidence{}."
     )
     assert infos["small_0"]["max_new_tokens"] == 40
+    assert "continues" not in infos["small_0"]
     *_, done, _, _ = env.step({"small_0": say(2, 0.1), "small_1": say(3, 0.1)})
     assert all(done.values())
     assert env.agents == []
@@ -277,13 +278,15 @@ def test_the_transcript_says_who_was_deferred(question):
 
 
 def test_an_answer_without_a_confidence_goes_on_with_one(begin):
-    env, observations, _ = begin(traces=3, prefill_confidence=True)
+    env, observations, infos = begin(traces=3, prefill_confidence=True)
     assert "confidence" not in observations["small_0"]["text"]
+    assert infos["small_0"]["continues"]
     first = {"small_0": say(2), "small_1": say(2, 0.4), "small_2": say(3)}
     observations, _, terminations, _, infos = env.step(first)
     assert asked(observations) == ["small_0", "small_2"]
     assert observations["small_0"]["text"].endswith(" is \\confidence{")
     assert (infos["small_0"]["piece"], infos["small_0"]["stop"]) == ("continuation", ["}"])
+    assert "continues" not in infos["small_0"]
     assert not any(terminations.values())
     *_, infos = env.step({"small_0": "0.9}", "small_2": "sure}"})
     stated = [infos[f"small_{i}"]["confidence"] for i in range(3)]
@@ -305,8 +308,9 @@ def test_where_all_state_a_confidence_nothing_is_added(begin):
 def test_the_large_model_states_no_confidence_that_nobody_reads(begin):
     env, *_ = begin("eval", eval_traces=1, prefill_confidence=True)
     observations, *_ = env.step({"small_0": say(3)})
-    observations, *_ = env.step({"small_0": "0.1}"})
+    observations, *_, infos = env.step({"small_0": "0.1}"})
     assert asked(observations) == ["large_0"]
+    assert "continues" not in infos["large_0"]
     *_, terminations, _, infos = env.step({"large_0": say(2)})
     assert all(terminations.values())
     assert infos["large_0"]["correct"]

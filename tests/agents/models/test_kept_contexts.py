@@ -1,6 +1,7 @@
 """The next turn of a conversation is read from the end of the last answer on."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,11 @@ from .test_agreement import NAMES, ragged_rows, worst_gap
 SUFFIXES = ([7, 30], [8], [9, 4, 11], [12, 5])
 
 
+def first_turn() -> list[SamplingRequest]:
+    """Rows of prompts of similar length, so that half of all tokens can be saved."""
+    return [replace(row, continues=True) for row in ragged_rows() if len(row.tokens) > 6]
+
+
 def next_turn(rows: Sequence[SamplingRequest], outs: Sequence[Completion]) -> list[SamplingRequest]:
     """Each answer with a few tokens behind it; answers of different length end at another time."""
     return [
@@ -23,6 +29,7 @@ def next_turn(rows: Sequence[SamplingRequest], outs: Sequence[Completion]) -> li
             np.concatenate([row.tokens, out.tokens, SUFFIXES[i % len(SUFFIXES)]]),
             row.seed + 1000,
             Sampling(3 + i),
+            continues=True,
         )
         for i, (row, out) in enumerate(zip(rows, outs))
     ]
@@ -54,8 +61,7 @@ def test_logprobs_are_those_of_the_whole_context(
     role = load_role(name, lora=LoraSpec(rank=4))
     shake(role.handle, size=0.2, only="lora_B")
     sampler = Sampler(role.handle, role.codec.decode, ())
-    # Rows of one length of prompt, so that half of the tokens can be saved.
-    rows = [row for row in ragged_rows() if len(row.tokens) > 6]
+    rows = first_turn()
     outs = sampler.sample(rows)
     second = next_turn(rows, outs)
     assert worst_gap(role, sampler, second) < 1e-3
@@ -67,7 +73,7 @@ def test_logprobs_are_those_of_the_whole_context(
 def test_new_weights_read_everything_again(load_role, shake, resumed: list[int]) -> None:
     role = load_role("qwen2")
     sampler = Sampler(role.handle, role.codec.decode, ())
-    rows = ragged_rows()[6:]
+    rows = first_turn()
     outs = sampler.sample(rows)
     shake(role.handle, size=0.05)
     assert worst_gap(role, sampler, next_turn(rows, outs)) < 1e-3
@@ -76,12 +82,17 @@ def test_new_weights_read_everything_again(load_role, shake, resumed: list[int])
     assert resumed == []
 
 
-def test_tiny_models_keep_nothing(load_role) -> None:
+@pytest.mark.parametrize("continues", [False, True])
+def test_nothing_is_kept_of_tiny_models_nor_of_last_turns(
+    load_role, monkeypatch, resumed: list[int], continues: bool
+) -> None:
+    if continues:
+        monkeypatch.setattr(sample, "KEEPS_FROM", 1 << 28)
     role = load_role("qwen2")
     sampler = Sampler(role.handle, role.codec.decode, ())
-    sampler.sample(ragged_rows())
-    assert sampler._kept.find([np.zeros(100, np.int64)]) is None
-    assert not sampler._kept._kept
+    rows = [replace(row, continues=continues) for row in first_turn()]
+    sampler.sample(next_turn(rows, sampler.sample(rows)))
+    assert resumed == []
 
 
 def of_length(size: int) -> KeptContext:
@@ -101,7 +112,7 @@ def test_the_longest_context_is_found_where_most_is_saved() -> None:
     (found,) = kept.find([ids(0, 1, 2, 3)]) or []
     assert len(found) == 2, "the newest token has to be read"
     assert kept.find([ids(0, 1, 2, 3, 9), ids(5, 6)]) is None, "a prompt that continues none"
-    assert kept.find([ids(0, 1, 9, 9, 9)]) is None, "more to read than to save"
+    assert kept.find([ids(0, 1, *[9] * 7)]) is None, "more to read than to save"
 
 
 def test_the_oldest_make_room() -> None:

@@ -39,6 +39,7 @@ def test_a_malformed_call_costs_a_round() -> None:
     assert played.returned(3)[0]["status"] == "BUDGET_EXHAUSTED"
     # Nothing stops at a call from here on.
     assert [limits["stop"] for limits in played.limits] == [["</agent_calls>"]] * 3 + [[]]
+    assert [limits.get("continues", False) for limits in played.limits] == [True] * 3 + [False]
     assert (played.info["rounds"], played.info["errors"], played.info["exhausted"]) == (2, 1, True)
     assert not played.info["formatted"]
     assert played.rewards["policy_0"] == 1.0
