@@ -74,13 +74,16 @@ def _train(argv: Sequence[str]) -> int:
 
 def _prepare_problems(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblems":
     """Check everything before anything is loaded; return the run's problems."""
+    from coterie.training.config.idle_settings import idle_in_environment
     from coterie.training.config.model_defaults import defaults_notice
 
     notice = defaults_notice(settings, argv)
     # Defaults are chosen only for models that are not tiny, whose checks can take long.
     shows_progress = notice != ""
-    if shows_progress and settings.choice.resume is None:
-        print(notice, flush=True)
+    if settings.choice.resume is None:
+        for line in (notice, *idle_in_environment(settings)):
+            if line:
+                print(line, flush=True)
     # These imports are slow, so the notice comes first.
     from coterie.training.config.preflight import preflight
     from coterie.training.run.stage_progress import checking

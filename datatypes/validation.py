@@ -59,9 +59,8 @@ class Needs:
 
     def met_by(self, value: object) -> bool:
         """Whether the other field's ``value`` is enough; of a list one entry has to be."""
-        if self.values:
-            return value in self.values
-        return any(value) if isinstance(value, tuple | list) else bool(value)
+        entries = value if isinstance(value, tuple | list) else (value,)
+        return any(entry in self.values if self.values else entry for entry in entries)
 
 
 _LARGE = 2**31
@@ -101,10 +100,20 @@ class Validated:
 
 
 def unmet(settings: Any) -> Iterator[tuple[str, Needs]]:
-    """The names of the fields of a dataclass that change nothing now, each with what it needs."""
-    for name, (_, marks) in _fields(type(settings)).items():
+    """The names of the fields of a dataclass that change nothing now, each with what it needs.
+
+    Raises:
+        UserError: a field needs another one that does not exist.
+    """
+    fields = _fields(type(settings))
+    for name, (_, marks) in fields.items():
         for mark in marks:
-            if isinstance(mark, Needs) and not mark.met_by(getattr(settings, mark.other)):
+            if not isinstance(mark, Needs):
+                continue
+            if mark.other not in fields:
+                kind = type(settings).__name__
+                raise UserError(f"{kind}.{name} needs {mark.other!r}, which is no field of {kind}")
+            if not mark.met_by(getattr(settings, mark.other)):
                 yield name, mark
 
 

@@ -28,7 +28,7 @@ class SamplingRequest:
     tokens: npt.NDArray[np.int64]
     """(T,) the prompt, at least one token."""
     seed: int
-    """Determines the row's random stream; its tokens do not depend on the rest of the batch."""
+    """Determines the row's random stream; up to rounding, its tokens do not depend on the batch."""
     sampling: Sampling
     continues: bool = False
     """Whether the next turn may continue this answer, so that its context is kept."""

@@ -60,7 +60,7 @@ class FusedDecoder:
             cache.resume(row, context)
         self._contexts, self._turns = cache, w.turns(start + read + room)
         ids_BT = torch.tensor([prompt[-read:] for prompt in prompts], device=w.device)
-        chunk = max(1, _PREFILL_TOKENS // read)
+        chunk = max(1, _PREFILL_TOKENS // (start + read))
         logits_BV = [
             self._resume_chunk(cache, ids_BT[first : first + chunk], first)
             for first in range(0, len(prompts), chunk)

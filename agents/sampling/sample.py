@@ -119,12 +119,19 @@ class Sampler:
         if any(len(request.tokens) == 0 for request in requests):
             raise ValueError("a prompt has no tokens")
         done: dict[int, Completion] = {}
+        # Rows that continue an answer are a batch of their own: one that is read whole would have
+        # all of its batch read whole.
+        keys = self._kept.continued_by([request.tokens for request in requests])
+        continuing = [i for i, key in enumerate(keys) if key is not None]
+        others = [i for i, key in enumerate(keys) if key is None]
         # A fused copy is rounded already.
         rounded = nullcontext() if self.fused else rounded_once(self._handle.causal_lm)
         with self._handle.active(), rounded:
-            for batch in partition(requests, self._limits):
-                for i, completion in zip(batch, self._batch([requests[i] for i in batch], tell)):
-                    done[i] = completion
+            for part in (continuing, others):
+                for chosen in partition([requests[i] for i in part], self._limits):
+                    batch = [part[i] for i in chosen]
+                    sampled = self._batch([requests[i] for i in batch], tell)
+                    done.update(zip(batch, sampled))
         return [done[i] for i in range(len(requests))]
 
     def _batch(
@@ -166,7 +173,7 @@ class Sampler:
     def _read(self, decoder: Decoder, requests: list[SamplingRequest], room: int) -> torch.Tensor:
         """Read the prompts, those of earlier answers from their end on; (B, V) the first logits."""
         tokens = [request.tokens for request in requests]
-        if isinstance(decoder, FusedDecoder) and (kept := self._kept.find(tokens)):
+        if isinstance(decoder, FusedDecoder) and (kept := self._kept.take(tokens)):
             return decoder.resume([prompt.tolist() for prompt in tokens], kept, room)
         prompts: dict[bytes, int] = {}
         fork = [prompts.setdefault(prompt.tobytes(), len(prompts)) for prompt in tokens]

@@ -63,7 +63,7 @@ class CoreTeachingSettings(Validated):
     """Share of partial credit within exploitation."""
     alpha_only_if_wrong: Annotated[bool, Needs("alpha")] = False
     """Give partial credit to wrong answers only: a correct trace then earns 1, not 1 + alpha."""
-    partial_on_numbers: Annotated[bool, Needs("alpha")] = False
+    partial_on_numbers: bool = False
     """Give partial credit where the gold answer is a number, too. A number is one token, so only a
     shared sign or unit earns any."""
     w_explore: Annotated[tuple[float, ...], MinLen(1)] = (0.0,)
@@ -98,7 +98,7 @@ class CoreTeachingSettings(Validated):
     """Weight of trace accuracy."""
     trace_accuracy: Annotated[TraceAccuracyMode, Needs("lambda_ta")] = "v2"
     """v1: rewards correct traces on easy questions; v2: on hard questions."""
-    r_teach: Annotated[float, Needs("k_hinted")] = 0.0
+    r_teach: Annotated[float, Needs("k_hinted"), Needs("hint_probability")] = 0.0
     """Bonus of a rescued trace: right with the hint, after only wrong cold traces of its role."""
     teacher_lift: float = 0.0
     """Reward the teacher's trace for the change in other roles' success with its hint. Not in the
@@ -122,11 +122,9 @@ class CoreTeachingSettings(Validated):
     """Hint in that prompt: a peer's right trace, or one of the role's own (SDPO,
     arXiv:2601.20802)."""
     # A peer that is right by luck has nothing to teach.
-    reread_least: Annotated[
-        Share, Needs("reread", "wrong", "unsolved", "alike", "all"), Needs("reread_hint", "peer")
-    ] = 0.5
-    """Least share of right cold traces of the peer on this question for its trace to be the hint:
-    below it a right answer may be luck."""
+    reread_least: Annotated[Share, Needs("reread", "wrong", "unsolved", "alike", "all")] = 0.5
+    """Least share of right cold traces on this question of the role whose trace is the hint: below
+    it a right answer may be luck."""
     reread_contrast: bool = False
     """Compare with the reading after a hint from a wrong trace, not with the author's own
     probabilities, so that what any hint does to style cancels (RLCSD, arXiv:2606.11709). Traces

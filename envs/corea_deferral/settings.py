@@ -41,18 +41,22 @@ class CoreaDeferralSettings(Validated):
     confidence_reward: ConfidenceReward = "l1"
     """Loss between a stated confidence and its target; none: reinforcement learning on correctness
     and format alone (RLVR)."""
-    p_hat: Annotated[Target, Needs("confidence_reward", "l1", "l2", "kl")] = "group"
+    p_hat: Annotated[
+        Target, Needs("confidence_reward", "l1", "l2", "kl"), Needs("w_confidence")
+    ] = "group"
     """Target of the confidence: the group's share of right traces, that of the other traces, that
     share shrunk towards a half, the trace's own correctness, or the mean of the first and the last.
     l2 on sample is the Brier score, kl on sample the log score."""
-    epsilon: Annotated[float, Interval(gt=0, lt=0.5), Needs("confidence_reward", "kl")] = EPSILON
+    epsilon: Annotated[
+        float, Interval(gt=0, lt=0.5), Needs("confidence_reward", "kl"), Needs("w_confidence")
+    ] = EPSILON
     """Smallest probability inside the logarithms of kl."""
     w_correct: Annotated[float, Ge(0)] = 1.0
     """Weight of correctness."""
     w_format: Annotated[float, Ge(0)] = 1.0
     """Weight of the format: a third each for one boxed answer, a confidence after it, and the
     question's language."""
-    w_confidence: Annotated[float, Ge(0)] = 4.0
+    w_confidence: Annotated[float, Ge(0), Needs("confidence_reward", "l1", "l2", "kl")] = 4.0
     """Weight of the confidence reward."""
     confidence_per_hundred: bool = False
     """In evaluation, read confidences above 1 and up to 100 as percentages."""

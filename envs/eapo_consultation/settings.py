@@ -56,7 +56,9 @@ class EapoConsultationSettings(Validated):
     """Unit of s in the inverse schedules, in steps: 1 + (s - 1) / scale."""
     accept_span: Annotated[float, Gt(0), Needs("schedule", "linear", "cosine")] = 200.0
     """linear and cosine: training steps until the probability is 0."""
-    accept_start: Annotated[int, Ge(0)] = 0
+    accept_start: Annotated[
+        int, Ge(0), Needs("schedule", "inv", "inv-sqrt", "inv-sq", "linear", "cosine")
+    ] = 0
     """s_0: first steps that do not count, such as the learning rate's warm-up."""
     accept_total: Annotated[float, Ge(0)] = 0.0
     """Sum of rho_s over accept-steps, to which the schedule is stretched so that schedules can be
@@ -84,15 +86,19 @@ class EapoConsultationSettings(Validated):
     """em_math: 1 for the right value, 0.1 for the right format alone. f1_literal: the paper's word
     F1 if above 0, else 0.1 for the format. f1_or_format: the larger of the two."""
     # Asking costs something once help is gone.
-    consult_penalty: Annotated[float, Ge(0)] = 0.05
+    consult_penalty: Annotated[float, Ge(0), Needs("consult", "free")] = 0.05
     """lambda: penalty for each call."""
-    penalised: Annotated[Penalised, Needs("consult_penalty")] = "dispatched"
+    penalised: Annotated[Penalised, Needs("consult_penalty"), Needs("consult", "free")] = (
+        "dispatched"
+    )
     """Calls that are penalised: all that are well-formed and within budget, or those whose reply
     was accepted."""
-    penalty_start: Annotated[int, Ge(0), Needs("consult_penalty")] = 200
+    penalty_start: Annotated[int, Ge(0), Needs("consult_penalty"), Needs("consult", "free")] = 200
     """Training steps before the penalty starts. With a penalty from the start, a policy stops
     asking before it learns what help is worth."""
-    penalty_only_if_right: Annotated[bool, Needs("consult_penalty")] = False
+    penalty_only_if_right: Annotated[bool, Needs("consult_penalty"), Needs("consult", "free")] = (
+        False
+    )
     """Penalise right answers only. In a group without a right answer the penalty alone would set
     the advantages, and dividing by the deviation makes it as large as correctness."""
 

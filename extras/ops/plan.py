@@ -357,7 +357,7 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
             head = 0 if (base := _base(role, model)) in heads else memory.head
             heads.add(base)
             yield MemoryPart("sampler's weights", role, memory.copied + head, when)
-            if contexts and model.continues and memory.copied >= KEEPS_FROM:
+            if contexts and model.continues and copy >= KEEPS_FROM:
                 kept = min(KEPT_BYTES, contexts)
                 yield MemoryPart("contexts of answers", role, kept, "sampling")
         limit = _CPU_CACHE

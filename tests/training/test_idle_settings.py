@@ -1,49 +1,87 @@
-"""Settings that somebody chose and that change nothing are refused."""
+"""A run says which settings of its environment somebody chose and that change nothing."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
 
+from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import Needs, UserError, unmet
-from coterie.training.config.preflight import check_together
+from coterie.training.config.idle_settings import idle_in_environment
 
 _COREA, _EAPO = "--env corea-deferral", "--env eapo-consultation"
-REFUSED = [
-    (f"{_COREA} --env.epsilon 0.01", "confidence-reward l1; leave it out, or choose kl"),
-    (f"{_COREA} --env.confidence-reward none --env.p-hat mix", "confidence-reward none; leave"),
-    (f"{_COREA} --env.accuracy-loss 0.1", "does nothing with --env.threshold-source cost"),
-    (f"{_EAPO} --env.accept-rate 0.5", "schedule linear; leave it out, or choose const"),
-    (f"{_EAPO} --env.accept-scale 2", "with --env.schedule linear; leave it out, or choose inv"),
-    (f"{_EAPO} --env.consult-penalty 0 --env.penalised accepted", "0.0; leave it out, or change"),
+_LARGE = f"{_EAPO} --agents.policy.model Qwen/Qwen2.5-7B-Instruct"
+IDLE = [
+    ("--env.lambda-b 0.5", "--env.lambda-b 0.5 changes nothing with --env.k-hinted 0"),
+    ("--env.delta 0.2", "--env.delta 0.2 changes nothing with --env.w-explore 0.0"),
+    (
+        "--env.w-explore 0.1 --env.cap 3",
+        "--env.cap 3 changes nothing with --env.explore-mode leave-one-out, only with literal or "
+        "strategy-ratio",
+    ),
+    (
+        "--env.no-cross-requires-correct",
+        "--env.no-cross-requires-correct changes nothing with --env.lambda-cm 0.0",
+    ),
+    (
+        f"{_COREA} --env.epsilon 0.01",
+        "--env.epsilon 0.01 changes nothing with --env.confidence-reward l1, only with kl",
+    ),
+    (
+        f"{_COREA} --env.w-confidence 0 --env.p-hat mix",
+        "--env.p-hat mix changes nothing with --env.w-confidence 0.0",
+    ),
+    (
+        f"{_COREA} --env.accuracy-loss 0.1",
+        "--env.accuracy-loss 0.1 changes nothing with --env.threshold-source cost, only with "
+        "accuracy",
+    ),
+    (
+        f"{_EAPO} --env.accept-rate 0.5",
+        "--env.accept-rate 0.5 changes nothing with --env.schedule linear, only with const",
+    ),
+    (
+        f"{_LARGE} --env.consult-penalty 0 --env.penalised accepted",
+        "--env.penalised accepted changes nothing with --env.consult-penalty 0.0",
+    ),
 ]
-TAKEN = [
-    "--env corea-deferral --env.confidence-reward kl --env.epsilon 0.01",
-    "--env eapo-consultation --env.schedule const --env.accept-rate 0.5",
-    # What the preset or the environment sets is not refused when another setting turns it off.
+NOT_IDLE = [
+    f"{_COREA} --env.confidence-reward kl --env.epsilon 0.01",
+    f"{_EAPO} --env.schedule const --env.accept-rate 0.5",
+    "--env.reread wrong --env.reread-hint own --env.reread-least 0",
+    # What the preset, the environment or the size of a model sets is nobody's choice.
     "--preset core-gated --env.w-explore 0",
-    "--env eapo-consultation --env.consult-penalty 0",
+    f"{_EAPO} --env.consult-penalty 0",
+    f"{_LARGE} --env.schedule const",
     # Nor is a default that is written out.
-    "--env corea-deferral --env.epsilon 0.001",
+    f"{_COREA} --env.epsilon 0.001",
 ]
 
 
-@pytest.mark.parametrize(("flags", "sentence"), REFUSED)
-def test_refused(flags: str, sentence: str) -> None:
-    with pytest.raises(UserError) as refused:
-        check_together(parse(flags.split()))
-    assert sentence in str(refused.value)
+@pytest.mark.parametrize(("flags", "sentence"), IDLE)
+def test_idle(flags: str, sentence: str) -> None:
+    assert [*idle_in_environment(parse(flags.split()))] == [sentence]
 
 
-@pytest.mark.parametrize("flags", TAKEN)
-def test_taken(flags: str) -> None:
-    check_together(parse(flags.split()))
+@pytest.mark.parametrize("flags", NOT_IDLE)
+def test_not_idle(flags: str) -> None:
+    assert [*idle_in_environment(parse(flags.split()))] == []
+
+
+def test_a_run_says_it_once(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled"]
+    run += ["--checkpoint-every", "1", "--env.delta", "0.2", "--run-dir", str(tmp_path / "run")]
+    assert train.main(run) == 0
+    said = "--env.delta 0.2 changes nothing with --env.w-explore 0.0\n"
+    assert said in capsys.readouterr().out
+    assert train.main(["--resume", str(tmp_path / "run"), "--steps", "2"]) == 0
+    assert said not in capsys.readouterr().out
 
 
 @dataclass(frozen=True)
 class Settings:
-    loss: str = "l1"
+    loss: str | tuple[str, ...] = "l1"
     weights: tuple[float, ...] = (0.0, 0.0)
     epsilon: Annotated[float, Needs("loss", "kl", "js")] = 1e-3
     margin: Annotated[float, Needs("weights"), Needs("loss", "l1")] = 0.1
@@ -56,7 +94,18 @@ class Settings:
         (Settings("js"), ["margin", "margin"]),
         (Settings("kl", (0.0, 0.5)), ["margin"]),
         (Settings("l1", (0.5,)), ["epsilon"]),
+        (Settings(("l1", "js"), (0.5,)), []),
     ],
 )
 def test_needs(settings: Settings, names: list[str]) -> None:
     assert [name for name, _ in unmet(settings)] == names
+
+
+def test_a_misspelt_need_is_one_sentence() -> None:
+    @dataclass(frozen=True)
+    class Misspelt:
+        weight: float = 0.0
+        margin: Annotated[float, Needs("wieght")] = 0.1
+
+    with pytest.raises(UserError, match=r"Misspelt\.margin needs 'wieght', which is no field of"):
+        [*unmet(Misspelt())]

@@ -129,10 +129,6 @@ ENV = [
     ("--env.reread-contrast", "say --algo.distillation.likeliest 0"),
     ("--env.learn-hinted-after cold", "which k_hinted 0 leaves out; choose k_hinted 1"),
     ("--env.teacher-lift 0.1", "which k_hinted 0 leaves out; choose k_hinted 1"),
-    ("--env.lambda-b 0.5", "--env.lambda-b 0.5 does nothing with --env.k-hinted 0; leave it out"),
-    ("--env.delta 0.2", "--env.delta 0.2 does nothing with --env.w-explore 0.0; leave it out, or"),
-    ("--env.w-explore 0.1 --env.cap 3", "with --env.explore-mode leave-one-out; leave it out, or"),
-    ("--env.no-cross-requires-correct", "--env.no-cross-requires-correct does nothing with --env."),
 ]
 WARMUP = [
     ("--warmup.steps 1 --warmup.lr 0", "--warmup.lr is 0.0; it must be above 0"),

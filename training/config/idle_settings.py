@@ -1,37 +1,39 @@
-"""Refusals of settings that somebody chose and that change nothing.
+"""Settings that somebody chose and that change nothing beside the others.
 
-Defaults of environments and presets stay: ``--algo.distillation.beta 0`` is enough to turn
-distillation off.
+Defaults of environments, models and presets are nobody's choice: ``--algo.distillation.beta 0`` is
+enough to turn distillation off.
 """
 
 import dataclasses
 from collections.abc import Iterator
 
 from coterie.algorithms.algorithm import Distillation
-from coterie.datatypes import unmet
+from coterie.datatypes import join_or, unmet
 from coterie.envs.presets import preset_called
-from coterie.training.config.model_defaults import as_flag
+from coterie.training.config.model_defaults import as_flag, fitted
 from coterie.training.config.presets import lay_over
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 
 
-def idle_in_environment(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """Refusals of ``--env`` settings whose :class:`~coterie.datatypes.Needs` are not met."""
+def idle_in_environment(settings: TrainSettings) -> Iterator[str]:
+    """A sentence for each ``--env`` setting whose :class:`~coterie.datatypes.Needs` are not met.
+
+    An ablation turns one setting off and leaves those that belong to it, so nothing is refused.
+    """
     if settings.env is None:
         return
-    default = _before_flags(settings.choice).env
-    usual = {field.name: field.default for field in dataclasses.fields(settings.env)}
-    for name, needs in unmet(settings.env):
-        value, other = getattr(settings.env, name), getattr(settings.env, needs.other)
-        yield (
-            value not in (getattr(default, name), usual[name]),
-            f"{_flag(name, value)} does nothing with {_flag(needs.other, other)}; leave it out, or "
-            f"{f'choose {needs.values[0]}' if needs.values else 'change that'}",
-        )
-
-
-def _flag(name: str, value: object) -> str:
-    return as_flag(f"env.{name}", value)
+    chosen = settings.env
+    of_class = {field.name: field.default for field in dataclasses.fields(chosen)}
+    of_env = vars(_before_flags(settings.choice).env)
+    of_models = vars(_before_flags(settings.choice, settings).env)
+    for name, needs in unmet(chosen):
+        value, other = getattr(chosen, name), getattr(chosen, needs.other)
+        if value not in (of_class[name], of_env[name], of_models[name]):
+            yield (
+                f"{as_flag(f'env.{name}', value)} changes nothing with "
+                f"{as_flag(f'env.{needs.other}', other)}"
+                + (f", only with {join_or([*map(str, needs.values)])}" if needs.values else "")
+            )
 
 
 def idle_distillation(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
@@ -56,8 +58,10 @@ def _refusals(at: str, chosen: Distillation, default: Distillation) -> Iterator[
         )
 
 
-def _before_flags(choice: Choice) -> TrainSettings:
+def _before_flags(choice: Choice, models_of: TrainSettings | None = None) -> TrainSettings:
     before_flags = defaults(choice)
+    if models_of:
+        before_flags = fitted(before_flags, models_of.agents)
     if choice.preset:
         before_flags = lay_over(preset_called(choice.preset, choice.env), before_flags)
     return before_flags
