@@ -272,7 +272,7 @@ def test_a_new_reward_term_edits_two_files(checkout, tmp_path: Path) -> None:
     settings, scoring = "envs/core_teaching/settings.py", "envs/core_teaching/scoring.py"
     (tmp_path / "rewards" / "brevity.py").write_text(TERM, encoding="utf-8")
     field = '    w_brevity: float = 0.0\n    """Weight of brevity."""\n'
-    tree.insert(settings, field, before="    lambda_b: Annotated[float, Ge(0)] = 0.8\n")
+    tree.insert(settings, field, before="    lambda_b: ")
     tree.insert(settings, "    brevity: float\n", before="    teacher_lift: float\n\n")
     tree.insert(settings, "        brevity=settings.w_brevity,\n", before="        teacher_lift=s")
     tree.insert(
