@@ -42,8 +42,9 @@ def fit_context(prompt: Prompt, sampling: Sampling, handle: Bounded) -> Sampling
 class LocalPolicy:
     """Implements :class:`coterie.datatypes.Policy`: concurrent calls become one batch.
 
-    Up to rounding, a completion depends only on weights, prompt, seed and settings. Its ``weight_version`` is the
-    handle's version. Answers end when the model's context is full. Sampling blocks the event loop.
+    Up to rounding, a completion depends only on weights, prompt, seed and settings. Its
+    ``weight_version`` is the handle's version. Answers end when the model's context is full.
+    Sampling blocks the event loop.
     """
 
     def __init__(self, handle: ModelHandle, codec: HFCodec) -> None:

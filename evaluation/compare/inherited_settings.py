@@ -23,6 +23,7 @@ _PROMPTING = (
     "prompt_style",
     "opens_thinking",
     "stop",
+    "prefill_confidence",
     "expert_max_new_tokens",
     "reply_tokens",
     "reply_thinking_tokens",

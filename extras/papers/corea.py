@@ -114,6 +114,9 @@ class CoreaComparison(ComparisonSettings):
     """Longest response."""
     stop: tuple[str, ...] = CoreaDeferralSettings().stop
     """Strings that end a response; default: train.py's."""
+    prefill_confidence: bool = False
+    r"""Ask for the answer alone, and begin its confidence: ``... is \confidence{`` is added, and
+    the model writes the number."""
     threshold: ThresholdSource = "cost"
     """How the threshold for each half of the questions is chosen on the other half."""
     threshold_on_test: bool = False
@@ -449,7 +452,11 @@ def _job(
         name,
         _ENV,
         CoreaDeferralSettings(
-            traces=1, learners=(_ROLE,), max_new_tokens=settings.max_new_tokens, stop=settings.stop
+            traces=1,
+            learners=(_ROLE,),
+            max_new_tokens=settings.max_new_tokens,
+            stop=settings.stop,
+            prefill_confidence=settings.prefill_confidence,
         ),
         "train",
         {_ROLE: (policy,)},

@@ -23,6 +23,7 @@ _PROMPT_SETTINGS = (
     "env.expert_max_new_tokens",
     "env.reply_tokens",
     "env.stop",
+    "env.prefill_confidence",
 )
 """Settings of an environment's table that concern prompts and answers, not learning."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coterie import benchmark
+from coterie import benchmark, train
 from coterie.evaluation.compare.sample_responses import mean_probability
 
 
@@ -64,6 +64,20 @@ def test_stop_strings_end_responses(tmp_path: Path) -> None:
         ends[len(stops)] = [record["text"].strip() for record in records]
     assert all(text.endswith("}") and "confidence" not in text for text in ends[1])
     assert all("confidence" in text for text in ends[11])
+
+
+def test_a_run_brings_its_prefilled_confidence(tmp_path: Path) -> None:
+    flags = "--env corea-deferral --algo grpo --env.prefill-confidence --env.stop --steps 1"
+    small = f"--rollout.problems-per-step 2 --eval.no-enabled --run-dir {tmp_path / 'run'}"
+    assert train.main([*flags.split(), *small.split()]) == 0
+    few = ("--questions", "4", "--samples", "1", "--resamples", "10", "--out", str(tmp_path))
+    assert run("--corea", str(tmp_path / "run"), "--systems", "slm", "corea", *few) == 0
+    paths = [*(tmp_path / "responses").glob("*/*.jsonl")]
+    assert len(paths) == 3
+    for path in paths:
+        first, *records = map(json.loads, path.read_text().splitlines())
+        assert first["identity"]["settings"]["prefill_confidence"]
+        assert all("\\confidence{" in record["text"] for record in records)
 
 
 def test_an_unfinished_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
