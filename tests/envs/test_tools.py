@@ -272,6 +272,7 @@ def test_an_episode_is_paid_by_the_result_of_a_call(shop: Any) -> None:
         "tool_results": [{"content": "4", "name": "price"}],
         "max_new_tokens": 9,
         "stop": ["!"],
+        "continues": True,
     }
     assert rewards == {"buyer_0": 0.0, "seller_0": 0.0}
     second = {"buyer_0": "It is 4."}
