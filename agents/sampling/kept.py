@@ -62,8 +62,8 @@ class KeptContexts:
         None if one of them continues none, or if reading the rest of each would save less than a
         quarter of reading every distinct prompt.
         """
-        keys = self.continued_by(prompts)
-        found = [self._kept[key] for key in keys if key is not None]
+        keys = [key for key in self.continued_by(prompts) if key is not None]
+        found = [self._kept[key] for key in keys]
         if not found or len(found) < len(prompts):
             return None
         for key in {*keys}:
