@@ -439,6 +439,25 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     return sentence
 
 
+@pytest.fixture
+def resumed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of rows read from an answer's end on, by batch; models of any size keep
+    contexts."""
+    from coterie.agents.sampling import sample
+    from coterie.agents.sampling.fused import FusedDecoder
+
+    monkeypatch.setattr(sample, "KEEPS_FROM", 0)
+    rows: list[int] = []
+    resume = FusedDecoder.resume
+
+    def counted(decoder: Any, prompts: Any, kept: Any, room: int) -> Any:
+        rows.append(len(prompts))
+        return resume(decoder, prompts, kept, room)
+
+    monkeypatch.setattr(FusedDecoder, "resume", counted)
+    return rows
+
+
 SMALL_RUN = ("--steps", "2", "--rollout.problems-per-step", "8", "--eval.no-enabled")
 
 

@@ -5,8 +5,9 @@ enough to turn distillation off.
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import join_or, unmet
 from coterie.envs.presets import preset_called
@@ -23,12 +24,11 @@ def idle_in_environment(settings: TrainSettings) -> Iterator[str]:
     if settings.env is None:
         return
     chosen = settings.env
-    of_class = {field.name: field.default for field in dataclasses.fields(chosen)}
-    of_env = vars(_before_flags(settings.choice).env)
-    of_models = vars(_before_flags(settings.choice, settings).env)
+    usual = _before_flags(settings.choice, settings.agents).env
+    defaults_of_class = {field.name: field.default for field in dataclasses.fields(chosen)}
     for name, needs in unmet(chosen):
         value, other = getattr(chosen, name), getattr(chosen, needs.other)
-        if value not in (of_class[name], of_env[name], of_models[name]):
+        if value not in (getattr(usual, name), defaults_of_class[name]):
             yield (
                 f"{as_flag(f'env.{name}', value)} changes nothing with "
                 f"{as_flag(f'env.{needs.other}', other)}"
@@ -39,12 +39,14 @@ def idle_in_environment(settings: TrainSettings) -> Iterator[str]:
 def idle_distillation(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
     """Refusals of distillation settings that no role uses, because its beta is 0."""
     algorithms, usual = settings.algorithms, settings.algo.distillation
+    agents = settings.agents
     if not any(algorithm.distillation.beta for algorithm in settings.learned_by.values()):
-        yield from _refusals("--algo.", usual, _before_flags(settings.choice).algo.distillation)
+        begun = _before_flags(settings.choice, agents).algo.distillation
+        yield from _refusals("--algo.", usual, begun)
     for role, algorithm in algorithms.by_role.items():
-        name = settings.agents[role].algorithm
+        name = agents[role].algorithm
         choice = dataclasses.replace(settings.choice, algo=name, preset=None)
-        begun = _before_flags(choice).algo.distillation if name else usual
+        begun = _before_flags(choice, agents).algo.distillation if name else usual
         yield from _refusals(algorithms.at(role), algorithm.distillation, begun)
 
 
@@ -58,10 +60,8 @@ def _refusals(at: str, chosen: Distillation, default: Distillation) -> Iterator[
         )
 
 
-def _before_flags(choice: Choice, models_of: TrainSettings | None = None) -> TrainSettings:
-    before_flags = defaults(choice)
-    if models_of:
-        before_flags = fitted(before_flags, models_of.agents)
+def _before_flags(choice: Choice, agents: Mapping[str, AgentSettings]) -> TrainSettings:
+    before_flags = fitted(defaults(choice), agents)
     if choice.preset:
         before_flags = lay_over(preset_called(choice.preset, choice.env), before_flags)
     return before_flags

@@ -18,7 +18,7 @@ SUFFIXES = ([7, 30], [8], [9, 4, 11], [12, 5])
 
 
 def first_turn() -> list[SamplingRequest]:
-    """Rows of prompts of similar length, so that half of all tokens can be saved."""
+    """Rows of prompts of similar length, so that a quarter of all tokens can be saved."""
     return [replace(row, continues=True) for row in ragged_rows() if len(row.tokens) > 6]
 
 
@@ -33,20 +33,6 @@ def next_turn(rows: Sequence[SamplingRequest], outs: Sequence[Completion]) -> li
         )
         for i, (row, out) in enumerate(zip(rows, outs))
     ]
-
-
-@pytest.fixture
-def resumed(monkeypatch) -> list[int]:
-    """The numbers of rows that went on, by batch; models of any size keep contexts."""
-    monkeypatch.setattr(sample, "KEEPS_FROM", 0)
-    batches, resume = [], fused.FusedDecoder.resume
-
-    def counted(decoder, prompts, kept, room):
-        batches.append(len(prompts))
-        return resume(decoder, prompts, kept, room)
-
-    monkeypatch.setattr(fused.FusedDecoder, "resume", counted)
-    return batches
 
 
 @pytest.mark.parametrize("layout", ["rows", "shared"])

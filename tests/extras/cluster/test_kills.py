@@ -21,7 +21,7 @@ pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).resolve().parents[3]
 KILLS, SEED = (int(os.environ.get(f"COTERIE_{name}", least)) for name, least in
-               (("KILLS", "1"), ("SEED", "0")))  # fmt: skip
+               (("KILLS", "2"), ("SEED", "0")))  # fmt: skip
 STEPS = str(3 * KILLS)
 
 
