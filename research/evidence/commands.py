@@ -36,9 +36,14 @@ def start(program: str, arguments: Sequence[str], folder: Path, done: str) -> No
     if done in ("summary.json", "distillation.json") and not resumes and folder.is_dir():
         shutil.rmtree(folder)  # a trainer needs an empty folder
     words = [program, *(("--resume", str(folder)) if resumes else arguments)]
-    subprocess.run([sys.executable, *words], cwd=ROOT, check=False)
+    run(words)
     if not (folder / done).exists():
         raise SystemExit(f"{shlex.join(['python', *words])} did not end; start it again")
+
+
+def run(words: Sequence[str]) -> None:
+    """Run a script of the repository in a process of its own, whatever its exit code."""
+    subprocess.run([sys.executable, *words], cwd=ROOT, check=False)
 
 
 @contextmanager

@@ -9,11 +9,14 @@ machine or more time, and are not run; neither are blocks without a language.
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from coterie.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
@@ -37,12 +40,44 @@ SAVED = re.compile(r"# (\w+\.py)\n")
 BLOCK = re.compile(
     r"^```(python|bash)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
 )
+PROGRAMS = (["python", "train.py"], ["python", "benchmark.py"])
 SECONDS = 600
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
     """(language, text, what stands after it as its output or nothing) of each block."""
     return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def plain(text: str) -> list[list[str]]:
+    """The words of each line of a block of training, benchmarks and ``coterie``; nothing if the
+    shell has more to do for one of them."""
+    lines = text.replace("\\\n", " ").splitlines()
+    if any(mark in text for mark in ("$", "|", ";", "<", ">", "export ")):
+        return []
+    commands = [words for line in lines if (words := shlex.split(line, comments=True))]
+    known = [words[:2] in PROGRAMS or words[0] == "coterie" for words in commands]
+    return commands if all(known) else []
+
+
+def run_here(commands: list[list[str]], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run commands in this process: one of its own imports for ten seconds first. Modules that a
+    page shows are gone afterwards."""
+    before = set(sys.modules)
+    with monkeypatch.context() as patch:
+        patch.chdir(folder)
+        patch.syspath_prepend(folder)
+        for program, *arguments in commands:
+            words = arguments if program == "coterie" else [Path(arguments[0]).stem, *arguments[1:]]
+            try:
+                code = main(words)
+            except SystemExit as exit:
+                code = exit.code
+            assert not code, [program, *arguments]
+    for name in set(sys.modules) - before:
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        if Path(file).is_relative_to(folder):
+            del sys.modules[name]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +88,7 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
         if blocks(page) and page.stem != "tutorial"  # test_notebook.py runs it
     ],
 )
-def test_snippets_run(page: Path, tmp_path: Path) -> None:
+def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("train.py", "benchmark.py", "tools", "research", "examples"):
         (tmp_path / name).symlink_to(ROOT / name)
     environment = {
@@ -63,6 +98,9 @@ def test_snippets_run(page: Path, tmp_path: Path) -> None:
         "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
     }
     for language, text, shown in blocks(page):
+        if language == "bash" and (commands := plain(text)):
+            run_here(commands, tmp_path, monkeypatch)
+            continue
         command = ["bash", "-euo", "pipefail", "-c", text]
         if language == "python":
             if name := SAVED.match(text):

@@ -1,14 +1,33 @@
-"""Two small sets of word problems."""
+"""Two small sets of word problems, and commands of studies in the process of the tests."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evidence import measures, real_problems
+from coterie import benchmark, train
+from evidence import commands, measures, real_problems
 
 THINGS = ("cows", "pens", "cups", "maps", "keys", "nuts", "eggs", "bags")
+
+
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training and benchmarks of studies run here: a process of its own imports for ten seconds."""
+    programs = {"train.py": train.main, "benchmark.py": benchmark.main}
+    in_a_process = commands.run
+
+    def run(words: Sequence[str]) -> None:
+        program, *arguments = words
+        if program in programs:
+            assert programs[program](arguments) == 0
+        else:
+            in_a_process(words)
+
+    monkeypatch.setattr(commands, "run", run)
+    monkeypatch.chdir(commands.ROOT)
 
 
 @pytest.fixture

@@ -125,6 +125,7 @@ def shortened(study: Study, **own: str) -> Study:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_this_process")
 def test_a_run_of_real_models_on_tiny_ones(
     word_problems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_run_of_real_models_on_tiny_ones(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("arm", "models"),
     [("solo-taught", ("alice", "alice")), ("consult-imitated", ("policy", "expert"))],
@@ -187,6 +189,7 @@ def test_a_run_of_models_that_reason_on_tiny_ones(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(
     ("name", "own"),
     [
