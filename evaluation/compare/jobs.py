@@ -127,8 +127,8 @@ class Lineup:
     answers: int = 1
     """Responses per episode."""
     extra_values: tuple[str, ...] = ()
-    """Further values to store with a response: names that the environment reports, ``probability``
-    and ``tokens``."""
+    """Further values to store with a response: names that the environment reports, ``probability``,
+    ``tokens``, and ``turns``, the spans of sampled tokens."""
     replies: Mapping[str, Sequence[str]] | None = None
     """Problem id -> fixed replies of the experts in seat order; the experts are not sampled."""
     silent: tuple[str, ...] | None = None

@@ -86,7 +86,10 @@ class Completions:
 # Policy -> (Q, 2) prompt and sampled tokens
 Used = Mapping[str, Floats]
 
-_NOT_MEASURED = {"problem", "sample", "answer", "text", "used", "tokens", "earned", "outcome"}
+_NOT_MEASURED = {
+    *("problem", "sample", "answer", "text", "used", "tokens", "turns"),
+    *("earned", "scored", "outcome"),
+}
 
 
 @dataclass(frozen=True)
@@ -198,7 +201,7 @@ def responses(
 
 def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
     """Whether ``role``'s answer in a team's episode is right; without a role, the mean reward over
-    roles, as in a run's table.
+    roles (:func:`mean_reward`).
 
     Args:
         record: record of one episode.
@@ -221,10 +224,11 @@ def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
 
 
 def mean_reward(record: Mapping[str, Any]) -> float:
-    """Mean over roles of the mean reward of each role's agents."""
+    """Mean over roles of the mean reward of each role's agents, of those that ``scored`` names; of
+    all where it names none, as in records of before 30 November 2026."""
     by_role: dict[str, list[float]] = {}
-    for agent, reward in record["earned"].items():
-        by_role.setdefault(role_of(agent), []).append(reward)
+    for agent in record.get("scored") or record["earned"]:
+        by_role.setdefault(role_of(agent), []).append(record["earned"][agent])
     return float(np.mean([np.mean(rewards) for rewards in by_role.values()]))
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -29,6 +29,7 @@ from coterie.datatypes import (
     role_of,
 )
 from coterie.envs.bytes_codec import BytesCodec
+from coterie.envs.registry import ask
 from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
 from coterie.evaluation.compare.responses import Record
 from coterie.evaluation.compare.settings import ComparisonSettings
@@ -362,8 +363,15 @@ def _record_of_team(
             for agent, reward in episode.rewards.items()
             if role_of(agent) in lineup.policies
         },
+        "scored": [agent for agent, row in last.items() if row.role in _paid(lineup)],
         "outcome": {a: row.info["outcome"] for a, row in last.items() if "outcome" in row.info},
     }
+
+
+def _paid(lineup: Lineup) -> Collection[str]:
+    """The roles whose rewards make a team's score: an expert or a large model earns nothing."""
+    spec = envs.spec(lineup.env)
+    return lineup.policies if spec.learns is None else ask(spec, "learns", lineup.settings)
 
 
 def _cut(rows: Sequence[Trajectory]) -> dict[str, int]:
@@ -392,6 +400,8 @@ def _used(
 def _extra_value(row: Trajectory, name: str) -> Any:
     if name == "tokens":
         return row.tokens.tolist()
+    if name == "turns":
+        return [list(turn) for turn in row.turns]
     return mean_probability(row) if name == "probability" else float(row.info[name])
 
 

@@ -462,7 +462,7 @@ def _job(
         {_ROLE: (policy,)},
         _ROLE,
         stream=("comparison",),
-        extra_values=("probability", "tokens") if key in ("rlvr", "corea") else (),
+        extra_values=("probability", "tokens", "turns") if key in ("rlvr", "corea") else (),
     )
     folder, title = settings.out / "responses", f"responses of {name}: {policy.model}"
     return make_job(lineup, questions, settings, folder, title=title, samples=samples, keyed=True)

@@ -73,7 +73,7 @@ def mean_probabilities(policy: NamedPolicy, responses: Responses) -> Floats:
     """Return (Q, S) arithmetic means of the sampled tokens' probabilities in the learner's forward
     pass at temperature 1, whatever the sampling temperature; NaN where there is no response."""
     handle = _handle(policy)
-    rows = [_row(tokens, prompt) for tokens, prompt in _tokens(responses.records)]
+    rows = [_row(tokens, turns) for tokens, turns in _tokens(responses.records)]
     mean_N = np.zeros(len(rows))
     with torch.no_grad(), handle.active():
         for chosen in micro_batches(rows, _TOKENS_AT_ONCE, shares_from=handle.shares_from):
@@ -91,14 +91,15 @@ def _handle(policy: NamedPolicy) -> ModelHandle:
     return build_team({policy.name: policy.settings}).loaded[policy.name].handle
 
 
-def _tokens(records: Any) -> list[tuple[list[int], int]]:
-    """(tokens, length of the prompt) of every response."""
-    return [
-        (record["tokens"], int(next(iter(record["used"].values()))[0]))
-        for row in records
-        for record in row
-        if record is not None
-    ]
+def _tokens(records: Any) -> list[tuple[list[int], list[list[int]]]]:
+    """(tokens, spans of the sampled turns) of every response."""
+    found = [record for row in records for record in row if record is not None]
+    return [(record["tokens"], record.get("turns") or _one_turn(record)) for record in found]
+
+
+def _one_turn(record: Any) -> list[list[int]]:
+    """The span behind the prompt, for responses that were stored without ``turns``."""
+    return [[int(next(iter(record["used"].values()))[0]), len(record["tokens"])]]
 
 
 def _by_question(values_N: Floats, responses: Responses) -> Floats:
@@ -108,17 +109,20 @@ def _by_question(values_N: Floats, responses: Responses) -> Floats:
     return values_QS
 
 
-def _row(tokens: list[int], prompt: int) -> Trajectory:
+def _row(tokens: list[int], turns: list[list[int]]) -> Trajectory:
+    sampled = np.zeros(len(tokens), dtype=np.bool_)
+    for start, end in turns:
+        sampled[start:end] = True
     return Trajectory(
         agent="policy_0",
         role="policy",
         tokens=np.asarray(tokens, dtype=np.int64),
-        mask=np.arange(len(tokens)) >= prompt,
+        mask=sampled,
         logprobs=np.zeros(len(tokens), dtype=np.float32),
         reward=0.0,
         reward_terms={},
         groups={},
-        turns=((prompt, len(tokens)),),
+        turns=tuple((start, end) for start, end in turns),
     )
 
 

@@ -115,9 +115,14 @@ def test_no_scored_question_is_fitted_on(tmp_path: Path, source: str) -> None:
     assert further_questions(open_questions([path], ComparisonSettings()), "", 10, settings) is None
 
 
-def test_probabilities_are_the_learners_at_temperature_1(run: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("turns", ["one turn", "confidence in a turn of its own"])
+def test_probabilities_are_the_learners_at_temperature_1(
+    run: Any, tmp_path: Path, turns: str
+) -> None:
     flags = ("--rlvr", "tiny:small", "--corea", "tiny:small", "--questions", "8")
     rows = ("--systems", "rlvr-avgprob", "corea-ties", "--samples", "2")
+    if turns != "one turn":
+        rows += ("--prefill-confidence",)
     # The sampler's own numbers at 1 are the forward pass's.
     run("corea", *flags, *rows)
     (path,) = (tmp_path / "out" / "responses").glob("*/rlvr-*.jsonl")

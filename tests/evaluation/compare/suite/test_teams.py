@@ -130,6 +130,14 @@ def test_a_team_is_what_its_roles_earn(run: Any) -> None:
     assert "best of k, expected" in shown
 
 
+def test_who_is_not_asked_or_cannot_learn_does_not_lower_a_teams_score(run: Any) -> None:
+    """In evaluation no expert is paid, and traces without experts are not asked."""
+    flags = ("--team", f"policy={GOLD}", f"expert={WRONG}", "--suite", "eapo-consultation")
+    results, _ = run(*flags, *CHAINS)
+    row = results["suites"]["eapo-consultation"]["rows"]["team"]
+    assert row["avg"]["value"] == 1.0
+
+
 def test_teams_side_by_side_have_all_rows(run: Any) -> None:
     flags = ("--teams", f"ours={GOLD}", f"theirs={HALF}", "--suite", "wires:WIRE", *CHAINS)
     prices = ("--prices", "ours=0,4", "theirs.caller=0,8", "theirs.receiver=0,16")
