@@ -224,8 +224,11 @@ def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
 
 
 def mean_reward(record: Mapping[str, Any]) -> float:
-    """Mean over roles of the mean reward of each role's agents, of those that ``scored`` names; of
-    all where it names none, as in records of before 30 November 2026."""
+    """Mean over roles of the mean reward of each role's agents.
+
+    Only the agents in ``scored`` count. If there are none, as in records from before 30 November
+    2026, all agents count.
+    """
     by_role: dict[str, list[float]] = {}
     for agent in record.get("scored") or record["earned"]:
         by_role.setdefault(role_of(agent), []).append(record["earned"][agent])

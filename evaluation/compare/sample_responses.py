@@ -342,6 +342,7 @@ def _record_of_team(
     # An agent whose context was reset has several rows, each with its full reward.
     rows = [row for row in episode.trajectories if row.role in lineup.policies]
     last = {row.agent: row for row in rows}
+    scored_roles = _scored_roles(lineup)
     infos = [row.info for row in last.values() if row.role == lineup.role]
     right = [float(info["correct"]) for info in infos if info.get("correct") is not None]
     turns: dict[str, float] = {}
@@ -363,13 +364,14 @@ def _record_of_team(
             for agent, reward in episode.rewards.items()
             if role_of(agent) in lineup.policies
         },
-        "scored": [agent for agent, row in last.items() if row.role in _paid(lineup)],
+        "scored": [agent for agent, row in last.items() if row.role in scored_roles],
         "outcome": {a: row.info["outcome"] for a, row in last.items() if "outcome" in row.info},
     }
 
 
-def _paid(lineup: Lineup) -> Collection[str]:
-    """The roles whose rewards make a team's score: an expert or a large model earns nothing."""
+def _scored_roles(lineup: Lineup) -> Collection[str]:
+    """The roles whose rewards count in a team's score. A role that cannot learn, such as an expert,
+    earns nothing."""
     spec = envs.spec(lineup.env)
     return lineup.policies if spec.learns is None else ask(spec, "learns", lineup.settings)
 

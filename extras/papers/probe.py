@@ -98,7 +98,7 @@ def _tokens(records: Any) -> list[tuple[list[int], list[list[int]]]]:
 
 
 def _one_turn(record: Any) -> list[list[int]]:
-    """The span behind the prompt, for responses that were stored without ``turns``."""
+    """The span after the prompt, for responses that were stored without ``turns``."""
     return [[int(next(iter(record["used"].values()))[0]), len(record["tokens"])]]
 
 

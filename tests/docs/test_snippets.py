@@ -50,8 +50,8 @@ def blocks(page: Path) -> list[tuple[str, str, str]]:
 
 
 def plain(text: str) -> list[list[str]]:
-    """The words of each line of a block of training, benchmarks and ``coterie``; nothing if the
-    shell has more to do for one of them."""
+    """The words of each command, if all of them are ``train.py``, ``benchmark.py`` or ``coterie``
+    and none needs a shell; otherwise nothing."""
     lines = text.replace("\\\n", " ").splitlines()
     if any(mark in text for mark in ("$", "|", ";", "<", ">", "export ")):
         return []
@@ -61,8 +61,8 @@ def plain(text: str) -> list[list[str]]:
 
 
 def run_here(commands: list[list[str]], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run commands in this process: one of its own imports for ten seconds first. Modules that a
-    page shows are gone afterwards."""
+    """Run commands in this process, since a new one takes ten seconds to import torch and
+    transformers. Afterwards remove the modules that the page itself has written."""
     before = set(sys.modules)
     with monkeypatch.context() as patch:
         patch.chdir(folder)

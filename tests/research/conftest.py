@@ -15,7 +15,8 @@ THINGS = ("cows", "pens", "cups", "maps", "keys", "nuts", "eggs", "bags")
 
 @pytest.fixture
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Training and benchmarks of studies run here: a process of its own imports for ten seconds."""
+    """Run the training and benchmarks of studies in this process, since a new one takes ten seconds
+    to import torch and transformers."""
     programs = {"train.py": train.main, "benchmark.py": benchmark.main}
     in_a_process = commands.run
 
