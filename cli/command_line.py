@@ -77,7 +77,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     preset = presets.preset_called(str(choices["preset"]), env) if "preset" in choices else None
     env = env or (preset.env if preset else "") or DEFAULT_ENV
     algo = str(choices.get("algo", preset.algo if preset else DEFAULT_ALGO))
-    if preset and preset.env not in ("", env):
+    if preset and preset.env != env:
         raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")
     roles = tuple(choices.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
     learners = tuple(choices.get("train_role", preset.train_role if preset else ()))  # type: ignore[arg-type]

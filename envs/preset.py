@@ -36,7 +36,7 @@ class Preset:
 
     paper: str
     env: str
-    """The environment; empty: every environment."""
+    """The environment."""
     algo: str
     models: Mapping[str, str]
     """Role -> hub id; a team with other roles must name its own models."""

@@ -1,4 +1,4 @@
-"""Presets by name: those of the environments, and small real models in any of them."""
+"""Presets by name."""
 
 import difflib
 from collections.abc import Mapping
@@ -8,34 +8,8 @@ from typing import Any
 from coterie.cli.plugins import load
 from coterie.datatypes import UserError
 from coterie.envs.env_spec import EnvSpec
-from coterie.envs.preset import Preset, Setting
+from coterie.envs.preset import Preset
 from coterie.envs.registry import default_settings, registered, spec
-
-_OURS = "ours"
-_SMALL, _OTHER = "HuggingFaceTB/SmolLM2-360M-Instruct", "Qwen/Qwen2.5-0.5B-Instruct"
-
-REAL_SMALL = Preset(
-    paper="",
-    env="",
-    algo="gspo",
-    models={
-        **dict.fromkeys(("alice", "small", "policy", "solver"), _SMALL),
-        **dict.fromkeys(("bob", "large", "expert"), _OTHER),
-    },
-    settings={
-        "problems.train": Setting(
-            "hub:garrethlee/svamp",
-            _OURS,
-            "such models can learn word problems of one step",
-        ),
-        "env.max_new_tokens": Setting(256, _OURS, "answers to them are short"),
-        "rollout.problems_per_step": Setting(8, _OURS, "a step takes a minute on two cores"),
-        "learner.lr": Setting(2e-4, _OURS, "1e-4 moves an adapter of such a model too slowly"),
-        "run.steps": Setting(200, _OURS, "hundreds of steps, as few groups have a signal at first"),
-    },
-    own=True,
-)
-"""For models of 100 million to a billion weights; other settings follow from the models."""
 
 
 def known(env: str = "") -> Mapping[str, Preset]:
@@ -50,12 +24,11 @@ def known(env: str = "") -> Mapping[str, Preset]:
     specs = {registered_spec.name: registered_spec for registered_spec in registered()}
     if env and env not in specs:
         specs[env] = spec(env)
-    presets = {
+    return {
         name: preset
         for env_spec in specs.values()
         for name, preset in _presets_of(env_spec).items()
     }
-    return {**presets, "real-small": REAL_SMALL}
 
 
 def published() -> Mapping[str, Preset]:
@@ -95,7 +68,7 @@ def settings_of(env: str, preset: str | None = None) -> Any:
     if preset is None:
         return settings
     chosen = preset_called(preset, env)
-    if chosen.env not in ("", env):
+    if chosen.env != env:
         raise UserError(f"preset {preset} is for {chosen.env}, not for {env}")
     learns = env_spec.learning(chosen.train_role) if env_spec.learning and chosen.train_role else {}
     own = {**learns} | {

@@ -17,7 +17,7 @@ from coterie.envs.token_view import TokenView
 from .sources import WHOLE
 
 PLUGIN = f"""{WHOLE}
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from coterie.envs import EnvSpec
 from coterie.envs.preset import Preset, Setting
 
@@ -39,7 +39,8 @@ LOUD = EnvSpec(
     name="plugin_of_a_test:LOUD", version=0, factory=Loud, settings=Loudness, roles=("me",),
     defaults={{"env": {{"words": 5}}}}, presets="plugin_of_a_test:PRESETS",
 )
-PRESETS = {{"half": HALF}}
+LONGER = replace(HALF, settings={{"env.max_new_tokens": Setting(9, "ours")}})
+PRESETS = {{"half": HALF, "longer": LONGER}}
 ODD = EnvSpec(
     name="odd", version=0, factory=Loud, settings=Loudness, defaults={{"env": {{"volume": 5}}}}
 )
@@ -98,8 +99,8 @@ def test_an_environment_of_ones_own_plays_its_defaults_and_presets_from_python()
     assert (made().words, made().cap) == (5, 9)
     assert (made(preset="half").words, made(preset="half").cap) == (1, 9)
     assert made() == envs.settings_of("plugin_of_a_test:LOUD")
-    with pytest.raises(UserError, match="preset real-small sets max_new_tokens, which"):
-        made(preset="real-small")
+    with pytest.raises(UserError, match="preset longer sets max_new_tokens, which"):
+        made(preset="longer")
 
 
 @pytest.mark.usefixtures("plugin")

@@ -258,14 +258,6 @@ def test_a_stored_run_keeps_what_it_had(real: str) -> None:
     assert (run.env.prompt_style, run.learner.lr, run.problems.held_out) == ("plain", 1e-3, None)
 
 
-def test_small_real_models_have_a_preset_in_every_environment() -> None:
-    for env in SHIPPED:
-        run = parse(["--preset", "real-small", "--env", env])
-        assert all("Instruct" in agent.model for agent in run.agents.values())
-        assert (run.env.max_new_tokens, run.learner.lr) == (256, 2e-4)
-        assert run.problems.train.startswith("hub:")
-
-
 def test_an_environment_of_others_keeps_what_it_names(
     real: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
