@@ -15,8 +15,18 @@ Answers = Literal["any", "all"]
 
 _OPENING = re.compile(r"\\f?box(?:ed)?\s*\{")
 _MARK = re.compile(r"\\f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
+_JOINT = re.compile(
+    r"[\s$.]*(?:[,;&]|\\(?:text|mathrm)\s?\{\s*(?:and|or|,)\s*\}|\b(?:and|or)\b)"
+    r"(?:[\s$,]|\b(?:and|or)\b|\\q?quad|\\[,; ])*(?:[A-Za-z](?:_\{?\w\}?)?\s*=)?[\s$]*"
+)
+"""What may stand between boxes that are one answer."""
+_NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])([A-Za-z](?:_\{?\w\}?)?)\s*=[\s$]*\Z")
 _PLAIN_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)", re.ASCII)
 _WITH_UNIT = re.compile(r"([-+]?[\d,]*\.?\d+)\s*(?:\([^()]*\)\s*)?", re.ASCII)
+_GROUPED = re.compile(
+    r"[-+]?\s?[$€£]?\s?\d{1,3}(?:,\d{2,3})*,\d{3}(?:\.\d+)?(?:[\s%][^\d,]*)?", re.ASCII
+)
+"""One number with thousands separators; ``1,2,3`` and ``(3,4)`` are several."""
 _WORDS = {"yes", "no", "true", "false"}
 _LONGEST_NUMBER = 100
 _TRUTH = {True: ("Yes", "True"), False: ("No", "False")}
@@ -49,9 +59,9 @@ def plain_number(text: str) -> str | None:
 
 
 def after_hashes(answer: str) -> str:
-    """Return GSM8K's answer: the line after the last ``####``, without thousands separators."""
-    line = answer.rpartition("####")[2].strip().partition("\n")[0]
-    gold = line.strip().replace(",", "")
+    """Return GSM8K's answer: the line after the last ``####``; ``1,200`` without its comma."""
+    line = answer.rpartition("####")[2].strip().partition("\n")[0].strip()
+    gold = line.replace(",", "") if _GROUPED.fullmatch(line) else line
     return plain_number(gold) or gold
 
 
@@ -77,10 +87,10 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
     if "####" in text:
         text = after_hashes(text)
     elif "\\boxed" in text:
-        boxed = last_boxed(text)
+        boxed = boxed_answer(text)
         if boxed is None:
             raise UnusableRowError("the answer holds no closed \\boxed{}")
-        text = boxed
+        return plain_number(boxed[0]) or boxed[0], boxed[1]
     return plain_number(text) or text, kind_of(text)
 
 
@@ -186,24 +196,51 @@ def _kind_of(value: Any) -> str:
     return "missing" if value is None else f"{type(value).__name__}, not text or a number"
 
 
-def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last outermost balanced ``\boxed{...}`` or ``\fbox{...}``, in
-    linear time; None if no box is closed. Escaped braces, ``\{`` and ``\}``, do not count.
+def boxed_answer(text: str) -> tuple[str, AnswerKind] | None:
+    r"""Return the answer of a solution and its kind, in linear time: its last outermost balanced
+    ``\boxed{}`` or ``\fbox{}``, with those that only commas or ``and`` part from it; None if no box
+    is closed.
 
-    Example: ``last_boxed(r"so \boxed{\frac{1}{2}}.") == r"\frac{1}{2}"``
+    >>> boxed_answer(r"first \boxed{1}, then \boxed{\frac{1}{2}}.")
+    ('\\frac{1}{2}', 'math')
+    >>> boxed_answer(r"so $x=\boxed{3}$ or $x=\boxed{-3}$.")
+    ('3, -3', 'list')
+    >>> boxed_answer(r"$x=\boxed{3}$ and $y=\boxed{4}$")
+    ('x=3, y=4', 'math')
     """
-    content: str | None = None
-    depths: list[int | None] = []  # where each open brace's box content starts; None: no box
+    joined: list[tuple[str, str]] = []
+    reached = 0
+    for start, end, content in _boxes(text):
+        name = _NAME_BEFORE.search(text, max(0, start - 16), start)
+        if not joined or start - reached > 64 or not _JOINT.fullmatch(text, reached, start):
+            joined = []
+        joined.append((name[1] if name else "", content))
+        reached = end
+    if not joined:
+        return None
+    values = [value for _, value in joined]
+    if len({*values}) == 1:
+        return values[0], kind_of(values[0])
+    names = {name for name, _ in joined}
+    if "" not in names and len(names) == len(joined):
+        return ", ".join(f"{name}={value}" for name, value in joined), "math"
+    return ", ".join(values), "list"
+
+
+def _boxes(text: str) -> list[tuple[int, int, str]]:
+    """The outermost balanced boxes: offsets of the command and behind its brace, and the content.
+    Escaped braces do not count."""
+    spans: list[tuple[int, int, str]] = []
+    depths: list[tuple[int, int] | None] = []  # of each open brace: command, content; None: no box
     for mark in _MARK.finditer(text):
         token = mark.group()
         if token == "{":
             depths.append(None)
         elif token == "}":
-            if not depths:
-                continue
-            start = depths.pop()
-            if start is not None:
-                content = text[start : mark.start()]
+            if depths and (box := depths.pop()) is not None:
+                while spans and spans[-1][0] > box[0]:
+                    spans.pop()
+                spans.append((box[0], mark.end(), text[box[1] : mark.start()].strip()))
         elif _OPENING.match(token):
-            depths.append(mark.end())
-    return None if content is None else content.strip()
+            depths.append((mark.start(), mark.end()))
+    return spans

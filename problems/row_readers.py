@@ -82,7 +82,10 @@ def _joined(row: Row, columns: Sequence[str]) -> str:
 
 def gsm8k(row: Row, answers: Answers | None = None) -> Problem:
     """GSM8K (arXiv:2110.14168): the answer follows ``####``."""
-    gold = after_hashes(_text(row, "answer"))
+    answer = _text(row, "answer")
+    if "####" not in answer:
+        raise UnusableRowError("'answer' has no '####' before its result")
+    gold = after_hashes(answer)
     return Problem("", _text(row, "question"), gold, "number" if plain_number(gold) else "math")
 
 

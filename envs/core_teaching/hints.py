@@ -24,10 +24,14 @@ from coterie.envs.core_teaching.settings import (
 )
 from coterie.envs.reasoning import Strategy, strategies, strip_answers
 from coterie.rewards.grading.answers.extract import after_thinking, extract
+from coterie.rewards.grading.answers.normalise import may_be_name
+from coterie.rewards.grading.answers.unmarked import name_unmarked, value_unmarked
 
 Taught = Literal["all", "peer", "own"]
 
 _NOISE = re.compile(r"[\s$*.。!()\[\]{}\\]+")
+_CONCLUSIONS = 8
+"""How many last lines may state the answer in words, until there is no hint."""
 
 
 def hints_for(
@@ -69,8 +73,8 @@ def hints_for(
             sources[chosen] = hint_source(teacher.text, teacher.verdict.answer, states_gold)
         if (source := sources[chosen]) is None:
             continue
-        answers = (*problem.golds, teacher.verdict.answer or "")
-        text = build_hint(source, answers, meter, settings.hint_tokens, settings.truncate)
+        answer = teacher.verdict.answer or ""
+        text = build_hint(source, problem, answer, meter, settings.hint_tokens, settings.truncate)
         if text is not None:
             taught[role] = Hint(teacher.agent, text)
     return taught
@@ -173,7 +177,8 @@ def contrasts(
             blocks = strategies(text)
             hint = build_hint(
                 blocks[0].text if blocks else text,
-                (*problem.golds, other.verdict.answer or ""),
+                problem,
+                other.verdict.answer or "",
                 meters[trace.role],
                 settings.hint_tokens,
                 settings.truncate,
@@ -217,22 +222,37 @@ def hint_checks(text: str) -> list[str]:
 
 
 def build_hint(
-    source: str, answers: Collection[str], meter: TextMeter, limit: int, keep: End
+    source: str, problem: Problem, answer: str, meter: TextMeter, limit: int, keep: End
 ) -> str | None:
     """Return the hint for one student: ``source`` without answers, truncated to ``limit`` tokens;
     None if nothing remains, or only an answer.
 
     Args:
         source: see :func:`hint_source`.
-        answers: wordings of the right answer.
+        problem: the question, with the wordings of its right answer.
+        answer: another wording, the teacher's.
         meter: meter of the student's tokens.
         limit: most tokens (``--env.hint-tokens``).
         keep: the end that is kept, ``head`` or ``tail`` (``--env.truncate``).
     """
-    stripped = strip_answers(source)
-    if _letters(stripped) in {"", *map(_letters, answers)}:
+    stripped = _without_conclusion(strip_answers(source), problem)
+    if _letters(stripped) in {"", *map(_letters, (*problem.golds, answer))}:
         return None
     return meter.truncate(stripped, limit, keep=keep).strip() or None
+
+
+def _without_conclusion(text: str, problem: Problem) -> str:
+    """Remove last lines in which a grader reads the answer without a mark: ``Therefore, 15 socks
+    are left.`` Empty if line after line states one."""
+    named = problem.kind in ("qa", "text") or any(map(may_be_name, problem.golds))
+    for _ in range(_CONCLUSIONS):
+        if not (
+            value_unmarked(text, problem.question)
+            or (named and name_unmarked(text, problem.question))
+        ):
+            return text
+        text = text.rpartition("\n")[0].rstrip()
+    return ""
 
 
 def _agrees(block: Strategy, answer: str | None) -> bool:

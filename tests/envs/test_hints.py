@@ -2,11 +2,13 @@ import time
 
 import pytest
 
+from coterie.datatypes import Problem
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.core_teaching.hints import build_hint, hint_checks, hint_source
 from coterie.envs.reasoning import leaks, strategies, strip_answers, tagged_answer
 
 BYTES = BytesCodec()
+EIGHT = Problem("p", "3 + 5 =", "8", "number")
 
 
 class Words:
@@ -33,7 +35,7 @@ TWO_WAYS = (
 
 def hint_of(text: str) -> str | None:
     source = hint_source(text, "8", is_eight)
-    return None if source is None else build_hint(source, ("8",), BYTES, 100, "head")
+    return None if source is None else build_hint(source, EIGHT, "", BYTES, 100, "head")
 
 
 @pytest.mark.parametrize(
@@ -97,8 +99,26 @@ def test_a_wrong_strategy_is_no_hint_wherever_the_trace_states_its_answer(
     assert hint_checks(trace)[0] == "3 + 4<result>7</result>"
 
 
+@pytest.mark.parametrize(
+    ("question", "gold", "said"),
+    [
+        ("How many socks has Ann missed?", "27", "So Ann has missed 50 - 23 = 27 socks."),
+        ("How many socks are there?", "27", "Therefore, the number of socks is 27."),
+        ("Solve 2x = 18.", "9", "So, the solution is x = 9."),
+        ("Who wrote the novel?", "Ann Lee", "The novel was written by Ann Lee."),
+    ],
+)
+def test_a_hint_has_no_last_sentence_that_a_grader_reads(
+    question: str, gold: str, said: str
+) -> None:
+    problem = Problem("p", question, gold, "number" if gold.isdigit() else "text")
+    for source in (f"First, look.\n{said}", f"First, look.\n{said}\n\n\\boxed{{{gold}}}"):
+        assert build_hint(source, problem, gold, BYTES, 100, "head") == "First, look."
+    assert build_hint(said, problem, gold, BYTES, 100, "head") is None
+
+
 def test_other_wordings_of_the_answer_alone_are_no_hint_either() -> None:
-    assert build_hint("16/2", ("8", "16/2"), BYTES, 100, "head") is None
+    assert build_hint("16/2", EIGHT, "16/2", BYTES, 100, "head") is None
 
 
 @pytest.mark.parametrize(
@@ -162,10 +182,10 @@ def test_answers_are_stripped_with_what_they_hold(text: str, left: str) -> None:
 
 def test_the_cap_counts_the_students_own_tokens() -> None:
     source = "one two three four"
-    assert build_hint(source, ("8",), Words(), 2, "head") == "one two"
-    assert build_hint(source, ("8",), Words(), 2, "tail") == "three four"
-    assert build_hint(source, ("8",), BYTES, 8, "head") == "one two"
-    assert build_hint(source, ("8",), BYTES, 3, "tail") == "our"
+    assert build_hint(source, EIGHT, "", Words(), 2, "head") == "one two"
+    assert build_hint(source, EIGHT, "", Words(), 2, "tail") == "three four"
+    assert build_hint(source, EIGHT, "", BYTES, 8, "head") == "one two"
+    assert build_hint(source, EIGHT, "", BYTES, 3, "tail") == "our"
 
 
 @pytest.mark.parametrize(
@@ -228,6 +248,6 @@ def test_garbage_costs_linear_time(garbage: str) -> None:
     hint_checks(garbage)
     strip_answers(garbage)
     if source:
-        build_hint(source, ("8",), BYTES, 64, "head")
+        build_hint(source, EIGHT, "", BYTES, 64, "head")
     # Linear time is a tenth of this; quadratic time would be minutes.
     assert time.process_time() - began < 4

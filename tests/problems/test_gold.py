@@ -5,7 +5,7 @@ import pytest
 from coterie.problems.gold import (
     UnusableRowError,
     after_hashes,
-    last_boxed,
+    boxed_answer,
     number_text,
     number_with_unit,
     plain_number,
@@ -31,7 +31,23 @@ from coterie.problems.gold import (
     ],
 )
 def test_last_balanced_box(text, content):
-    assert last_boxed(text) == content
+    answer = boxed_answer(text)
+    assert (answer and answer[0]) == content
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (r"so $x=\boxed{3}$ or $x=\boxed{-3}$.", ("3, -3", "list")),
+        (r"$x=\boxed{3}$ and $y=\boxed{4}$", ("x=3, y=4", "math")),
+        (r"$\boxed{1}$, $\boxed{2}$, and $\boxed{3}$", ("1, 2, 3", "list")),
+        (r"\boxed{1}\text{ and }\boxed{2}", ("1, 2", "list")),
+        (r"\boxed{2}. Then we get \boxed{5}", ("5", "number")),
+        (r"we get \boxed{7}, so \boxed{7}", ("7", "number")),
+    ],
+)
+def test_boxes_that_are_one_answer(text, answer):
+    assert boxed_answer(text) == answer
 
 
 @pytest.mark.parametrize(
@@ -39,7 +55,7 @@ def test_last_balanced_box(text, content):
 )
 def test_boxes_in_garbage_take_linear_time(text):
     started = time.process_time()
-    assert last_boxed(text) is None
+    assert boxed_answer(text) is None
     assert time.process_time() - started < 2
 
 
@@ -73,6 +89,12 @@ def test_plain_numbers(text, number):
 def test_answer_after_hashes_loses_its_commas():
     assert after_hashes("3 * 4 = <<3*4=12>>12\n#### 1,080") == "1080"
     assert after_hashes("#### 1 #### 2") == "2"
+    assert after_hashes("#### $1,200.50") == "$1200.50"
+
+
+@pytest.mark.parametrize("several", ["(3,4)", "1,2,3", "1, 2, 3", "[0, 5)", "(3,400)"])
+def test_commas_between_values_stay(several):
+    assert read_gold(f"So it is.\n#### {several}") == (several, "math")
 
 
 @pytest.mark.parametrize(
