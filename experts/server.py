@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -200,9 +200,14 @@ class ServerPolicy:
             if self.settings.keep_thinking_tokens and thinking:
                 kept = tail(thinking, self._codec, self.settings.keep_thinking_tokens)
                 text = f"{kept}\n{text}"
+        elif thinking:
+            text = f"<think>{thinking}</think>\n{text}"
         if not text.strip():
             raise AttemptFailure("empty", "server sent an empty reply")
-        text, stopped = cut_at_stop(text + reply.stopped_by, sampling.stop)
+        ending = reply.stopped_by
+        if reply.ended and not ending:
+            ending = _left_out(text, sampling.stop)
+        text, stopped = cut_at_stop(text + ending, sampling.stop)
         finish: FinishReason = "stop" if stopped else "eos" if reply.ended else "length"
         return encode_reply(text, self._codec, self._limit(sampling), finish)
 
@@ -230,6 +235,17 @@ class ServerPolicy:
     def _without_key(self, text: str) -> str:
         """Hide ``text`` if it contains the beginning of the API key."""
         return "(not shown)" if self._key and self._key[:8] in text else text
+
+
+def _left_out(text: str, stops: Sequence[str]) -> str:
+    """The stop string that a server left out of ``text`` without saying so: the only one that
+    closes a tag which is open there. Empty if there is none."""
+    open_tags = [
+        stop
+        for stop in stops
+        if stop.startswith("</") and text.rfind(f"<{stop[2:]}") > text.rfind(stop)
+    ]
+    return open_tags[0] if len(open_tags) == 1 else ""
 
 
 @dataclass(frozen=True)

@@ -200,7 +200,8 @@ def read_reply(body: bytes, content_type: str) -> Choice:
         text, thinking = choice.get("text"), None
     if not isinstance(text, str):
         raise AttemptFailure("schema", "server's choice has no text", example=excerpt(body))
-    stop = choice.get("stop_reason")
+    # vLLM's name, and SGLang's; both may be the id of a token.
+    stop = choice.get("stop_reason") or choice.get("matched_stop")
     usage = data.get("usage")
     return Choice(
         text=text,

@@ -18,7 +18,10 @@ RETURNS = ("<agent_returns>", "</agent_returns>")
 THINK = ("<think>", "</think>")
 ANSWER = "Answer:"
 
-_MARKS = "|".join(map(re.escape, (*CALLS, *RETURNS, ANSWER)))
+_ANSWER = r"(?:Answer|(?m:^)[ \t]*answer)[*_]{0,3}[ \t]?:"
+"""``Answer:``, also as ``**Answer**:``, or ``answer:`` where it begins a line."""
+_MARKS = "|".join((*map(re.escape, (*CALLS, *RETURNS)), _ANSWER))
+STATES_ANSWER = re.compile(_ANSWER)
 
 FORMAT_REWARD = 0.1
 """Paid for a wrong answer in the right format."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from coterie.datatypes.thinking import after_thinking, split_thinking
 from coterie.envs.bytes_codec import TextMeter
-from coterie.rewards.consultation import ANSWER, CALLS, RETURNS, THINK, read
+from coterie.rewards.consultation import CALLS, RETURNS, STATES_ANSWER, THINK, read
 
 Status = Literal["OK", "UNAVAILABLE", "ERROR", "BUDGET_EXHAUSTED"]
 
@@ -56,9 +56,11 @@ def move_of(text: str, tokens: int, *, thinking: bool, may_call: bool) -> Move:
     reading = read(text, opened=thinking)
     if reading.calls:
         start, end = reading.calls[-1]
-        if ANSWER not in text[end:]:
+        if STATES_ANSWER.search(text, end) is None:
             return Move("call", text, tokens, text[start:end], reading.thinking)
-    unanswered = reading.thought_calls and ANSWER not in text[reading.thought_calls[-1] :]
+    unanswered = (
+        reading.thought_calls and STATES_ANSWER.search(text, reading.thought_calls[-1]) is None
+    )
     if reading.thinking and unanswered:
         return Move("ignored call", text, tokens, thinking=True)
     return Move("answer", text, tokens)

@@ -122,6 +122,24 @@ def test_nothing_behind_the_last_box_is_the_answer(begin, behind):
     assert infos["small_2"]["answer"] == "7"
 
 
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (r"x = -\boxed{2}", "-2"),
+        (r"\boxed{2}\times 10^3", r"2\times 10^3"),
+        (r"\boxed{2} and \boxed{3}", "2, 3"),
+        (r"\boxed{2}. It stands within \boxed{}", "2"),
+        ("\\boxed{2}\n\nQuestion: 1 + 2 = ? \\boxed{3}", "2"),
+        (r"It is not \boxed{3}. Answer: 2", "2"),
+    ],
+)
+def test_a_box_is_read_with_what_belongs_to_it(begin, text, answer):
+    env, *_ = begin(traces=1)
+    *_, infos = env.step({"small_0": text + r" \confidence{0.9}"})
+    assert infos["small_0"]["answer"] == answer
+    assert infos["small_0"]["correct"] == (answer == "2")
+
+
 def test_a_program_is_graded_whole(begin, question):
     env, *_ = begin()
     program = "def f():\n    return 1  # \\boxed{1}\n"

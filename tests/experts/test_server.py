@@ -102,6 +102,7 @@ SEPARATED = {"content": "4", "reasoning_content": "2 and 2"}
         (INLINE, {"strip_thinking": False}, INLINE["content"]),
         (INLINE, {"keep_thinking_tokens": 5}, "and 2\nAnswer: 4"),
         (SEPARATED, {}, "4"),
+        (SEPARATED, {"strip_thinking": False}, "<think>2 and 2</think>\n4"),
         (SEPARATED, {"keep_thinking_tokens": 1}, "2\n4"),
     ],
 )
@@ -149,14 +150,18 @@ async def test_finish_reasons(server, policy, ask, codec):
     server.script = [
         server.says("a", finish_reason="length"),
         server.says("a<call>b", stop_reason="</call>"),  # vLLM leaves the stop string out
+        server.says("a<call>b", matched_stop="</call>"),  # so does SGLang
+        server.says("a<call>b"),  # OpenAI says nothing of it
+        server.says("a<call>b", finish_reason="length"),
         server.says("aENDb</call>"),
         server.says("a"),
     ]
     expert = policy()
-    said = [await expert(ask(), stop) for _ in range(4)]
+    said = [await expert(ask(), stop) for _ in range(7)]
     assert [(codec.decode(c.tokens), c.finish_reason) for c in said] == [
         ("a", "length"),
-        ("a<call>b</call>", "stop"),
+        *3 * [("a<call>b</call>", "stop")],
+        ("a<call>b", "length"),
         ("aEND", "stop"),
         ("a", "eos"),
     ]

@@ -82,6 +82,11 @@ def test_final_answer() -> None:
     assert final_answer("<think> Answer: 3 </think> so 4") is None
     assert final_answer("4") is None
     assert final_answer("Answer: ") is None
+    # As chat models write it.
+    for mark in ("**Answer**:", "Answer :", "So.\nanswer:", "**Answer** :"):
+        assert final_answer(f"<think> a </think> {mark} 4") == "4"
+        assert graded_part(f"<think> a </think> {mark} 4", "number") == "Answer: 4"
+    assert final_answer("My answer: 4") is None
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ _AS_GOOD = re.compile(
 )
 """Another option that is said to be right as well."""
 _EDGES = " .:,;)*"
+_IN_BRACKETS = re.compile(r"\s*\(([^()]+)\)[\s.*]*")
 _DASH = re.compile(r"\A(?:[-–—−]{1,3}\s+|—\s*)")
 """A dash that sets off: in "B - red" and "B — red" it does, in "B. -1" it is a sign."""
 _REMARK = re.compile(r"(?P<value>\W{0,4}(?:\([A-J]\))?[^()]*)\s\((?P<remark>[^()]{4,200})\)[\s.*]*")
@@ -65,6 +66,11 @@ _REJECTS = re.compile(
 )
 _BOLD_OPTION = re.compile(r"(?<!\*)\*\*(\(?[A-J][.):]\s[^*\n]{1,200})\*\*(?!\*)")
 _LISTED = re.compile(r"(?:\A|\s)(?P<open>\(?)(?P<letter>[A-Ja-j])(?P<close>[.):])\s+(?=\S)")
+_SET_LETTER = re.compile(
+    r"\$?\s?\\(?:text|textbf|textrm|mathrm|mathbf)\s?\{\s?(\([A-J]\))\s?\}"
+    r"(?:\\[ ,;:]|\\q?quad|[~\s])*"
+)
+"""``$\\textbf{(A)}\\ 12 \\qquad``, as competitions print options."""
 _MAX_LENGTH = 4096
 _MOST_CANDIDATES = 1024
 """How many of the last candidates are searched for an option."""
@@ -82,7 +88,8 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
     text = plain(text)
     match = _LETTER.fullmatch(text)
     letter = match["letter"].upper() if match else ""
-    rest = match["rest"].strip(_EDGES) if match else ""
+    inside = _IN_BRACKETS.fullmatch(match["rest"]) if match else None
+    rest = (inside[1] if inside else match["rest"]).strip(_EDGES) if match else ""
     stated = bool(letter) and letter in allowed and not rest
     # "c" is the option that reads c, where there is one; "C" is always the letter.
     if stated and not (text.islower() and [plain(c) for c in choices].count(text) == 1):
@@ -178,7 +185,10 @@ def listed_options(question: str) -> tuple[str, ...]:
     >>> listed_options("What is 4 times 9? (A) 24 (B) 32 (C) 36")
     ('24', '32', '36')
     """
-    marks = [*_LISTED.finditer(question[:MAX_QUESTION])]
+    question = question[:MAX_QUESTION]
+    if _SET_LETTER.search(question):
+        question = re.sub(r"\\q?quad|(?<!\\)\$", " ", _SET_LETTER.sub(r" \1 ", question))
+    marks = [*_LISTED.finditer(question)]
     first = max((i for i, mark in enumerate(marks) if mark["letter"] in "Aa"), default=len(marks))
     # "B) G. W. F. Hegel"
     marks = [mark for mark in marks[first:] if _around(mark) == _around(marks[first])]

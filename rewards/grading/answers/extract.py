@@ -134,11 +134,15 @@ _BOX = re.compile(r"\\f?boxed\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SIGN_BEFORE = re.compile(r"(?:\A|[=$(\[{:≈\n])[ \t]*(?P<sign>[-−])(?:\\?\$)?\Z")
-_FACTOR_BEFORE = re.compile(r"(?<![A-Za-z0-9_.,])[0-9]+(?:\.[0-9]+)?\Z")
-"""``2\\boxed{12}``"""
+_FACTOR_BEFORE = re.compile(
+    r"(?:(?:\A|(?<=[=$(\[{:≈\n]))[ \t]*[-−])?(?<![A-Za-z0-9_.,])[0-9]+(?:\.[0-9]+)?\Z"
+)
+"""``2\\boxed{12}``, ``= -2\\boxed{12}``"""
 _FACTOR_BEHIND = re.compile(
     r"\s{0,4}(?:\\(?:times|cdot)\s{0,4}(?:10\s{0,2}\^\s{0,2}(?:\{[-+]?[0-9]{1,4}\}|[0-9])|[0-9]+(?:\.[0-9]+)?)"
-    r"|\^\s{0,2}(?:\{[^{}]{1,64}\}|[0-9A-Za-z])|/\s{0,2}[0-9]+)"
+    r"|\^\s{0,2}(?:\{[^{}]{1,64}\}|[0-9A-Za-z])|/\s{0,2}[0-9]+"
+    # A letter in a formula; m, g, s, h and l may be units.
+    r"|\\pi(?![A-Za-z])|\\sqrt\s?(?:\{[^{}]{1,64}\}|[0-9])|[iknxyz]\s{0,4}(?=\$|\\[)\]]))"
 )
 """What changes the value of a box that it touches: ``\\boxed{12}\\times 10^3``."""
 _DENIED_BEFORE = re.compile(
@@ -318,7 +322,7 @@ def _boxed(text: str) -> list[Candidate]:
         if _SIGN_BEFORE.search(before):
             inside = f"-{inside}" if _PLAIN_NUMBER.fullmatch(inside) else f"-({inside})"
         if factor := _FACTOR_BEFORE.search(before):
-            inside = f"{factor[0]} \\times ({inside})"
+            inside = f"{factor[0].strip()} \\times ({inside})"
         if factor := _FACTOR_BEHIND.match(behind):
             inside = f"{inside if _PLAIN_NUMBER.fullmatch(inside) else f'({inside})'}{factor[0]}"
         parts.append(inside)
@@ -428,12 +432,17 @@ def extract(response: str) -> str | None:
 
 
 def last_box(response: str) -> str:
-    r"""The last ``\boxed{...}`` after the thinking, whatever follows it; all of ``response`` where
-    there is none.
+    r"""The last ``\boxed{...}`` after the thinking, with the signs, factors and further boxes that
+    belong to it, whatever follows; all of ``response`` where there is none.
 
     For prompts that ask for something after the box, such as a confidence: a sentence about it
     ("The answer is likely correct.") is no second answer.
+
+    >>> last_box(r"x = -\boxed{5} \confidence{0.9} The answer is likely right.")
+    '\\boxed{-5}'
     """
-    text = after_thinking(response)
-    spans = boxes(text)
-    return text[spans[-1][0] : spans[-1][2] + 1] if spans else response
+    text = after_thinking(response)[-LONGEST:]
+    stated = _boxed(text)
+    if stated and (following := _NEXT_QUESTION.search(text, stated[0].start + 1)):
+        stated = [candidate for candidate in stated if candidate.start < following.start()]
+    return rf"\boxed{{{stated[-1].text}}}" if stated else response

@@ -106,6 +106,8 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
             r"\s?:\s*\}?\s*(?=\S)",
             "",
         ),
+        # The end of a line, with nothing behind it.
+        (r"\s*(?:\\\\)+\s*\Z", ""),
         # \[ \] \( \) only where no other backslash stands before them (as in "\\[2pt]").
         (r"(?<!\\)\\[\[\]()]", " "),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
@@ -114,7 +116,17 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         (r"(?<!\\)\\(?:[,;: ]|\Z)", " "),
         # "~12" is about 12.
         (r"(?<=\S)~", " "),
-        (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
+        (r"\\(?:[dtc]|nice|s)frac(?![A-Za-z])", r"\\frac"),
+        # The package siunitx.
+        (r"\\ang\s?\{\s?(-?[0-9.]{1,16})\s?\}", r"\1^\\circ "),
+        (r"\\num\s?\{\s?([-+0-9.,]{1,32})\s?\}", r"\1"),
+        (
+            r"\\(?:SI|qty)\s?\{\s?([-+0-9.,]{1,32})\s?\}\s?\{([A-Za-z/^0-9 ]{1,16})\}",
+            r"\1 \\text{ \2}",
+        ),
+        (r"\\[hv]space\*?\s?\{[^{}]{1,16}\}", " "),
+        (r"\{ ?smallmatrix ?\}", "{matrix}"),
+        (r"\\neq(?![A-Za-z])", r"\\ne"),
         # √13 is the root of 13, \sqrt13 is typeset as the root of 1, and then 3.
         (r"√\s?([0-9.]+)", r"\\sqrt{\1}"),
         (r"√", r"\\sqrt "),
@@ -164,8 +176,8 @@ _SPELLED = {
 """An upright letter after a number is a unit: m is a variable in ``5m`` only."""
 _WRAPPERS = re.compile(
     r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|underline"
-    r"|textnormal|boldsymbol|operatorname|boxed|fbox)"
-    r"\s{0,4}\{([^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+)\}"
+    r"|textnormal|textsf|textup|boldsymbol|bm|mathsf|mathtt|operatorname|boxed|fbox)"
+    r"\s{0,4}\{([^{}]*+(?:\{[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+\}[^{}]*+)*+)\}"
 )
 _INCHES = re.compile(r"(?P<number>[^\"']{0,64}[0-9])\s?(?:\"|'')\.?")
 """``12"``; a number in quotes has two of them."""

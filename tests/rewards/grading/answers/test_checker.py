@@ -73,6 +73,11 @@ number: ‑17 => -17 || minus 17 => -17 || negative 17 => -17 || １７５０ =>
 number: In 1969 => 1969 || in the year 1969. => 1969 || 1'234'567 => 1234567
 number: 1.234.567,89 => 1234567.89 || 1.234.567 => 1234567 || 45.678,90 => 45678.9
 number: \frac{dV}{dt}=3 => 3
+\nicefrac{1}{2} => \frac12 || \sfrac12 => \frac12 || \ang{90} => 90^\circ || \num{5.5} => 5.5
+\SI{5}{m} => 5 \text{ m} || \qty{5}{cm} => 5 \text{ cm} || x \ne 2 => x \neq 2 || \bm{5} => 5
+\mathbf{\frac{\sqrt{3}}{3}} => \frac{\sqrt3}{3}
+\boldsymbol{\frac{\sqrt{3}}{3}} => \frac{\sqrt3}{3}
+\left(\begin{smallmatrix} 1 \\ 2 \end{smallmatrix}\right) => \begin{pmatrix} 1 \\ 2 \end{pmatrix}
 list: 2\mp\sqrt3 => 2+\sqrt3, 2-\sqrt3 || 1'234'567, 8 => 1234567, 8
 text: 14 March 2024 => March 14, 2024 || 4th of July => July 4
 """
@@ -86,6 +91,8 @@ number: 43 => 42 || 5 million => 5 || 5, 6 => 5 || 2^{11} => 1024 || 1024 \pm 1 
 number: \approx 1025 => 1024 || 3! => 3
 list: 1,2,2 => 1,1,2 || -2 => -2,-2 || \sqrt{12}, 2 => 1,2\sqrt{3}
 text: unequal => They are equal
+# A reference below 1 is a share, of which a percentage is the hundredth.
+0.25\% => 0.25 || \frac14\% => \frac14 || 5 \text{ m} => 5 \text{ s} || \ang{91} => 90^\circ
 # Letters keep their case.
 0 => R^2-r^2 || r^2-R^2 => R^2-r^2 || \frac{mm}{R} => \frac{mM}{r}
 # Work that is left to do says no value.
@@ -166,6 +173,32 @@ def test_different_answers_are_wrong(
 ) -> None:
     verdict = either_checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
     assert not verdict.correct, verdict
+
+
+@pytest.mark.parametrize(
+    ("response", "gold", "right"),
+    [
+        (r"\boxed{5 \\}", "5", True),
+        (r"$x = -2\boxed{\sqrt{5}}$", r"-2\sqrt5", True),
+        (r"$x = -2\boxed{\sqrt{5}}$", r"2\sqrt5", False),
+        (r"$\boxed{12}\pi$", r"12\pi", True),
+        (r"$\boxed{12}\pi$", "12", False),
+        (r"$\boxed{6}\sqrt{3}$", r"6\sqrt3", True),
+        (r"$\boxed{12}i$", "12i", True),
+        (r"$\boxed{12}i$", "12", False),
+        (r"$\boxed{12}m$", "12", True),  # which may be meters
+        (r"\boxed{12} is it.", "12", True),
+    ],
+)
+def test_what_touches_a_box_belongs_to_it(
+    response: str, gold: str, right: bool, either_checker: Checker
+) -> None:
+    assert either_checker.check(response, problem(gold)).correct == right
+
+
+def test_a_percentage_answers_a_question_for_one(either_checker: Checker) -> None:
+    asked = replace(problem("0.25"), question="What percent of them is red?")
+    assert either_checker.check(r"\boxed{0.25\%}", asked).correct
 
 
 def test_percent_is_a_hundredth_only_where_the_data_set_says_so(either_checker: Checker) -> None:

@@ -76,6 +76,7 @@ OPTIONS = ("red", "blue or green", "1/4", r"\frac{4}{5}", "$x^2+1$", "32 cm")
         ("32 kg", None), ("B: not blue", None), ("B: no, C", None), ("B: purple", None),
         ("B: green", None), ("B: red", None), ("(B, 32)", None), ("B: 1/4", None), ("D: 1/4", None),
         ("B, because it is", None), ("B and C", None), ("E: x^2+2", None),
+        ("B (blue or green)", "B"), ("C (1/4).", "C"), ("B (red)", None), ("B (or C)", None),
     ],
 )  # fmt: skip
 def test_a_letter_counts_alone_or_with_its_own_option(text: str, letter: str | None) -> None:
@@ -152,6 +153,14 @@ def test_options_may_stand_in_the_question(kind: AnswerKind) -> None:
         ("(C)", False), ("5", False), ("A. 5", False), ("(B) 60", False),
     ):  # fmt: skip
         assert Checker().check(f"Answer: {answer}", asked).correct == right, answer
+    # As MATH and AMC print them.
+    question = r"What is it? $\text{(A)}\ 5\qquad\textbf{(B)}\ 6 \qquad \mathrm{(C)} 60$"
+    asked = Problem("p", question, "B", kind)
+    for answer, right in (
+        (r"\textbf{(B)}\ 6", True), ("B", True), ("6", True), (r"\textbf{(C)}\ 60", False),
+        (r"\textbf{(B)}\ 60", False), ("60", False),
+    ):  # fmt: skip
+        assert Checker().check(rf"\boxed{{{answer}}}", asked).correct == right, answer
     # Two letters are no options, nor are letters out of order.
     for listed in ("A. red B. blue", "B. red A. blue C. green", "A. red C) blue B. green"):
         asked = Problem("p", f"Which? {listed}", "B", "math")
