@@ -75,11 +75,9 @@ def _train(argv: Sequence[str]) -> int:
 def _prepare_problems(settings: "TrainSettings", argv: Sequence[str]) -> "PreparedProblems":
     """Check everything before anything is loaded; return the run's problems."""
     from coterie.training.config.idle_settings import idle_in_environment
-    from coterie.training.config.model_defaults import defaults_notice
+    from coterie.training.config.model_defaults import defaults_notice, has_large
 
     notice = defaults_notice(settings, argv)
-    # Defaults are chosen only for models that are not tiny, whose checks can take long.
-    shows_progress = notice != ""
     if settings.choice.resume is None:
         for line in (notice, *idle_in_environment(settings)):
             if line:
@@ -88,7 +86,7 @@ def _prepare_problems(settings: "TrainSettings", argv: Sequence[str]) -> "Prepar
     from coterie.training.config.preflight import preflight
     from coterie.training.run.stage_progress import checking
 
-    with checking(lines=shows_progress):
+    with checking(lines=has_large(settings.agents)):
         return preflight(settings)
 
 

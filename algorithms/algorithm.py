@@ -176,6 +176,9 @@ class Distillation(Validated):
             return replace(self, beta=self.beta * left)
 
 
+Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
+
+
 @dataclass(frozen=True)
 class Algorithm(Validated):
     """From rewards to a gradient: baseline, scale, surrogate, reduction, KL penalty.
@@ -204,7 +207,7 @@ class Algorithm(Validated):
     epsilon: Annotated[float, Ge(0)] = 1e-4
     """Added to the standard deviation."""
     surrogate: Surrogate = ClippedRatio()
-    reduction: Literal["sequence-mean", "token-mean", "constant-length"] = "sequence-mean"
+    reduction: Reduction = "sequence-mean"
     """Mean over agents of the token mean, mean over all tokens, or sum over all tokens divided by
     agents times a constant length. The rows of an agent in an episode count together as one."""
     length: Annotated[int, Ge(0)] = 0
@@ -248,6 +251,11 @@ class Algorithm(Validated):
                 "coterie.algorithms.Surrogate and make it a frozen dataclass"
             )
         super().__post_init__()
+
+    @property
+    def has_custom_surrogate(self) -> bool:
+        """Whether the loss is one's own, not one of this project."""
+        return type(self.surrogate).__module__ != Algorithm.__module__
 
     def check(self) -> None:
         refuse(

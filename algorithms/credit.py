@@ -101,8 +101,9 @@ def scale_by_group(
 def scale_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: float) -> Floats:
     """Divide differences by (their standard deviation over the batch + epsilon).
 
-    Source: REINFORCE++, arXiv:2501.03262. The differences have mean 0 in each group, hence in the
-    batch. Groups of one do not count towards the deviation.
+    Source: REINFORCE++, arXiv:2501.03262. Less the mean of their group they have mean 0 in the
+    batch, too; less a running average they need not, and are divided by the root of their mean
+    square, which does not vanish where all are alike. Groups of one do not count.
     """
     compared_N = np.bincount(group_N)[group_N] > 1 if len(group_N) else np.zeros(0, np.bool_)
     rows = int(compared_N.sum())

@@ -17,7 +17,7 @@ def try_custom_parts(algorithm: Algorithm) -> None:
         # Two groups, one of them without variance.
         rewards = np.array([1.0, 0.0, 0.5, 0.25, 0.25])
         custom_advantage(algorithm.advantage, rewards, np.array([0, 0, 0, 1, 1]))
-    if type(algorithm.surrogate).__module__ != Algorithm.__module__:
+    if algorithm.has_custom_surrogate:
         _try_surrogate(algorithm)
 
 

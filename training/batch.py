@@ -108,7 +108,7 @@ async def sample_batch(
         waiting = taught.of_interest(new)
         while taught.left and waiting:
             chosen, waiting = {*waiting[: taught.left]}, waiting[taught.left :]
-            part = [(problem, row) for problem, row in new if problem in chosen]
+            part = [(episode, row) for episode, row in new if episode in chosen]
             await _read_into(readings, [row for _, row in part], read)
             groups |= taught.add(part, key, informs)
         rows += [row for _, row in new if row.groups.get(key) in groups]
@@ -141,14 +141,14 @@ async def _read_into(
 
 def _rows_to_compare(
     episodes: Sequence[Episode], key: str, learners: Collection[str]
-) -> list[tuple[str, Trajectory]]:
-    """(problem, row) of the rows of roles that learn, and of frozen ones in their groups. Groups of
-    frozen rows alone would only enter the deviation of the batch."""
-    rows = [(episode.problem_id, row) for episode in episodes for row in episode.trajectories]
+) -> list[tuple[int, Trajectory]]:
+    """(index of the episode, row) of the rows of roles that learn, and of frozen ones in their
+    groups. Groups of frozen rows alone would only enter the deviation of the batch."""
+    rows = [(index, row) for index, each in enumerate(episodes) for row in each.trajectories]
     learned_in = {row.groups.get(key) for _, row in rows if row.role in learners}
     return [
-        (problem, row)
-        for problem, row in rows
+        (index, row)
+        for index, row in rows
         if row.role in learners or (row.loss_weight > 0 and row.groups.get(key) in learned_in)
     ]
 
@@ -160,6 +160,7 @@ def _penalise(episode: Episode, algorithms: RoleAlgorithms) -> Episode:
 
 def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> StepBatch:
     """``batch`` without rows of learning roles that were sampled more than ``most`` updates ago.
+    Rows that failed are trained on in no case, and stay as members of their groups.
 
     Args:
         batch: of one step.
@@ -169,7 +170,8 @@ def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> S
     rows = [
         row
         for row in batch.rows
-        if versions.get(row.role, row.weight_version) - row.weight_version <= most
+        if not row.trainable
+        or versions.get(row.role, row.weight_version) - row.weight_version <= most
     ]
     return dataclasses.replace(batch, rows=rows, stale=len(batch.rows) - len(rows))
 
@@ -215,9 +217,9 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
     rows = _rows_to_compare(batch.episodes, key, learners)
     informative = informative_groups([row for _, row in rows], key)
     by_problem: dict[str, list[Trajectory]] = {}
-    for problem, row in rows:
+    for index, row in rows:
         if row.trainable and row.role in learners:
-            by_problem.setdefault(problem, []).append(row)
+            by_problem.setdefault(batch.episodes[index].problem_id, []).append(row)
     return {
         problem: Played(
             reward=float(np.mean([row.reward for row in own])),

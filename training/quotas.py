@@ -1,7 +1,7 @@
 """Which problems fill a step under dynamic sampling (DAPO, arXiv:2503.14476)."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.datatypes import Trajectory
@@ -9,44 +9,45 @@ from coterie.datatypes import Trajectory
 
 @dataclass
 class Quota:
-    """The problems on which some roles train in a step."""
+    """How many episodes some roles still need in a step. A problem that is drawn again counts
+    again, so that a small set fills a step, too."""
 
     roles: Collection[str]
     size: int
     """Number of problems in a step."""
-    problems: list[str] = field(default_factory=list)
+    found: int = 0
 
     @property
     def left(self) -> int:
         """Number of problems that are missing."""
-        return self.size - len(self.problems)
+        return self.size - self.found
 
-    def of_interest(self, rows: Sequence[tuple[str, Trajectory]]) -> list[str]:
-        """The problems, in order, of (problem, row) that these roles can learn from."""
-        return list(dict.fromkeys(problem for problem, row in rows if self._may_learn(row)))
+    def of_interest(self, rows: Sequence[tuple[int, Trajectory]]) -> list[int]:
+        """The episodes, in order, of (episode, row) that these roles can learn from."""
+        return list(dict.fromkeys(episode for episode, row in rows if self._may_learn(row)))
 
     def add(
         self,
-        rows: Sequence[tuple[str, Trajectory]],
+        rows: Sequence[tuple[int, Trajectory]],
         key: str,
         informs: Callable[[Trajectory], bool],
     ) -> set[str]:
-        """Add informative problems until the quota is full.
+        """Add informative episodes until the quota is full.
 
         Args:
-            rows: (problem, row) of a round.
+            rows: (episode, row) of a round, or of episodes of it that were not added before.
             key: names the groups within which rewards are compared.
             informs: whether its role learns something from a row.
 
         Returns:
-            The informative groups of all problems of the quota.
+            The informative groups of the episodes that were added.
         """
         groups = {row.groups[key] for _, row in rows if self._may_learn(row) and informs(row)}
         # A row that failed may have no such group.
-        chosen = [(problem, row) for problem, row in rows if row.groups.get(key) in groups]
-        found = dict.fromkeys([*self.problems, *(problem for problem, _ in chosen)])
-        self.problems = list(found)[: self.size]
-        return {row.groups[key] for problem, row in chosen if problem in self.problems}
+        chosen = [(episode, row) for episode, row in rows if row.groups.get(key) in groups]
+        added = list(dict.fromkeys(episode for episode, _ in chosen))[: self.left]
+        self.found += len(added)
+        return {row.groups[key] for episode, row in chosen if episode in added}
 
     def _may_learn(self, row: Trajectory) -> bool:
         return row.role in self.roles and row.trainable

@@ -1,6 +1,7 @@
 """The composition root: the parts of a run, each built from its own settings."""
 
 import asyncio
+import json
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -107,6 +108,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
             directory.close()
             raise
         runtime = assemble(settings, problems, directory, settings.plain())
+        _keep_steps(directory, settings.run.steps)
     else:
         settings = _at_commits(settings)
         path = settings.run.run_dir or default_path(choice.env, choice.algo)
@@ -119,6 +121,15 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
             raise
     write_environment(directory, settings.players, problems.fingerprints)
     return runtime
+
+
+def _keep_steps(directory: RunDirectory, steps: int) -> None:
+    """Store the number of steps that ``--resume RUN --steps N`` asks for, so that the next
+    ``--resume RUN`` goes on to the same end."""
+    config = json.loads((directory.path / "config.json").read_text(encoding="utf-8"))
+    if config["run"]["steps"] != steps:
+        config["run"]["steps"] = steps
+        directory.write_json("config.json", config)
 
 
 def _at_commits(settings: TrainSettings) -> TrainSettings:
@@ -221,6 +232,7 @@ def _assemble(
     )
     closing.callback(lambda: _on_loop(runner, sampler.aclose()))
     warmup = WarmUp(team, problems.worked, make_env, settings.warmup, scorer.check)
+    warmup.drop_long(say)
     for sentence in warmup.other_forms().values():
         say(sentence)
     evaluation = settings.eval

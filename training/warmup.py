@@ -15,9 +15,9 @@ from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Problem, UserError, Validated, Verdict
 from coterie.problems.canonical import problem_key
 from coterie.problems.hub import known_overlap
-from coterie.problems.prepare import ProblemSettings, open_training
+from coterie.problems.prepare import PreparedProblems, ProblemSettings, open_training
 from coterie.problems.solutions import solution_of
-from coterie.problems.source import ProblemSource
+from coterie.problems.source import ProblemSource, keys_of
 from coterie.problems.split import contaminated_keys
 from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.checkers import LONGEST
@@ -62,7 +62,7 @@ def prepare_warmup(
     settings: WarmupSettings,
     agents: Mapping[str, AgentSettings],
     problems: ProblemSettings,
-    evaluation: Sequence[Problem],
+    prepared: PreparedProblems,
     seed: int,
     check: Check,
 ) -> tuple[dict[str, ProblemStream], dict[str, str]]:
@@ -72,7 +72,7 @@ def prepare_warmup(
         settings: of the warm-up.
         agents: role -> who plays it.
         problems: settings of the run's problems, which are the default.
-        evaluation: held-out problems, which are left out.
+        prepared: the run's problems; held-out ones are left out.
         seed: of the run.
         check: grades worked solutions.
 
@@ -93,7 +93,15 @@ def prepare_warmup(
             # A single name is read as it is, without a weight.
             chosen = replace(problems, train=text) if text else problems
             sources = opened.setdefault(text, open_training(chosen, seed, worked=True))
-            streams[role] = _stream(chosen, sources, problems.evaluated, evaluation, seed, check)
+            stream = _stream(chosen, sources, problems.evaluated, prepared.evaluation, seed, check)
+            if not text and problems.limit is not None:
+                few = {key for source in prepared.train.sources for key in keys_of(source)}
+                stream.leave_out(
+                    lambda problem, few=few: problem_key(problem) not in few,
+                    "none of the problems of --problems.limit has a worked solution: raise it, or "
+                    "name a set with --warmup.problems",
+                )
+            streams[role] = stream
             flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
             fingerprints[flag] = _fingerprint(sources)
     return streams, fingerprints

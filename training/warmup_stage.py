@@ -1,6 +1,7 @@
 """The steps of the warm-up, in which roles imitate worked solutions."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from coterie.algorithms.imitation import worked_row
 from coterie.algorithms.nonfinite import NotFinite
 from coterie.datatypes import Problem, TokenCodec, Trajectory, UserError
 from coterie.datatypes.thinking import behind_thought, opened_by
+from coterie.problems.solutions import solution_of
 from coterie.problems.stream import ProblemStream
 from coterie.training.prompt_limit import opening_prompts
 from coterie.training.run.directory import RunDirectory
@@ -63,6 +65,39 @@ class WarmUp:
                     f"their last line, and the right one is added ({_PAGE})"
                 )
         return sentences
+
+    def drop_long(self, tell: Callable[[str], None]) -> None:
+        """Leave out worked solutions that do not fit into their role's context.
+
+        Args:
+            tell: shows a sentence on the dropped ones of a role.
+
+        Raises:
+            UserError: none of a role's fits.
+        """
+        for role, stream in self._streams.items():
+            context: int | None = getattr(self._team.codecs[role], "context", None)
+            if context is None:
+                continue
+            before = stream.available
+            dropped = stream.leave_out(
+                partial(self._is_long, role, context, len(self._prompt(role, stream.at(0))[0])),
+                f"none of its worked solutions fits into the context of {role}, {context} tokens: "
+                f"raise --agents.{role}.context, or leave out --warmup.steps",
+            )
+            if dropped:
+                tell(
+                    f"{dropped:,} of {before:,} worked solutions of {role} are left out: they do "
+                    f"not fit into its context of {context:,} tokens"
+                )
+
+    def _is_long(self, role: str, context: int, usual: int, problem: Problem) -> bool:
+        """Whether a worked row has more tokens than ``context``; ``usual``: those of a prompt."""
+        # A token has at least a byte: most rows need not be written down to be short enough.
+        texts = (problem.question, *problem.choices, solution_of(problem) or "")
+        if usual + 2 * sum(len(text.encode()) for text in texts) < context:
+            return False
+        return len(self._row(role, problem).tokens) > context
 
     def steps(
         self,

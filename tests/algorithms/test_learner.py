@@ -8,7 +8,18 @@ import pytest
 import torch
 from safetensors.torch import load, save
 
-from coterie.algorithms import ALGORITHMS, Algorithm, ClippedRatio, Learner, LearnerSettings, get
+from coterie.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    ClippedRatio,
+    Learner,
+    LearnerSettings,
+    Surrogate,
+    Terms,
+    get,
+    surrogate,
+    token_ratio,
+)
 from coterie.algorithms.algorithm import Distillation
 from coterie.cli.progress import LEARNED
 from coterie.datatypes import UserError
@@ -47,6 +58,26 @@ def test_idle_rows_do_not_change_the_gradient(name, tiny, make_rows, near):
         gradients(tiny(), rows, get(name), settings, advantages) for settings in (PLAIN, with_idle)
     )
     near(left_out, kept, passes=2)
+
+
+@dataclasses.dataclass(frozen=True)
+class Certain(Surrogate):
+    """Makes every sampled token likelier, whatever it earned."""
+
+
+@surrogate.register
+def certain(choice: Certain, logp_BT, old_BT, advantage, mask_BT):
+    return Terms(-logp_BT, token_ratio(logp_BT, old_BT).detach(), torch.zeros_like(mask_BT))
+
+
+def test_a_loss_of_ones_own_sees_rows_without_an_advantage(tiny, make_rows, near):
+    own, nothing = Algorithm(surrogate=Certain()), np.zeros(8)
+    with_idle = dataclasses.replace(PLAIN, skip_idle_rows=False)
+    usual, kept = (
+        gradients(tiny(), make_rows(8), own, settings, nothing) for settings in (PLAIN, with_idle)
+    )
+    assert max(float(g.abs().max()) for g in usual.values()) > 1e-3
+    near(usual, kept, passes=2)
 
 
 @pytest.mark.parametrize("epochs", [1, 2])

@@ -25,6 +25,9 @@ def test_beside_a_run_that_was_told_nothing_else(flags: tuple[str, ...]) -> None
         ("--algo", "grpo"),
         ("--algo.distillation.beta", "0.5"),
         ("--env.k-cold", "4"),
+        ("--eval.temperature", "0.1"),
+        ("--warmup.steps", "9"),
+        ("--scoring.checker", "math-verify"),
         ("--roles", "alice", "carol"),
     ],
 )

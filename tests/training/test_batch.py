@@ -73,6 +73,25 @@ def test_a_step_trains_on_its_number_of_problems() -> None:
     assert len(batch.episodes) == 64
 
 
+def test_a_small_set_fills_a_step_with_problems_that_come_again() -> None:
+    names = [f"p{place}" for place in range(3)]
+
+    async def play(count: int) -> list[Episode]:
+        # A problem of which the role learns nothing is among them.
+        paid = [(name, float(name != "p2")) for name in (names * count)[:count]]
+        return [
+            Episode(n, 0, 1, "train", (row("alice_0", n, 0.0), row("alice_1", n, reward)))
+            for n, reward in paid
+        ]
+
+    dapo = team(get("dapo"))
+    batch = asyncio.run(sample_batch(play, unread, dapo, "problem+role", 6, ("alice",)))
+    # Four of the six episodes of a round inform; the second round has the two that lack.
+    assert batch.rounds == 2
+    assert {row.groups["problem"] for row in batch.rows} == {"p0", "p1"}
+    assert len(batch.rows) == 2 * (4 + 4)
+
+
 def test_a_round_plays_a_generation_batch() -> None:
     algorithm = dataclasses.replace(get("dapo"), generation_batch=96)
     batch, rounds = sampled(algorithm, 16, twenty_informative)
@@ -279,6 +298,12 @@ def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
     assert [(r.role, r.weight_version) for r in kept.rows] == versions
     assert kept.stale == 1
     assert without_stale(batch, {"alice": 5, "bob": 1}, 0).stale == 3
+
+
+def test_a_row_that_failed_is_not_stale() -> None:
+    failed = rows.row("alice", status="failed: deadline", weight_version=0)
+    batch = StepBatch([], [failed], 1)
+    assert without_stale(batch, {"alice": 5}, 1) == batch
 
 
 def test_the_divergence_of_an_agent_is_that_of_all_its_contexts() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.training.session import Session
@@ -39,6 +40,26 @@ def test_nor_is_one_whose_checkpoints_must_have_been_there(tmp_path: Path) -> No
         file.write('{"step": 3}\n')
     with pytest.raises(UserError, match="has logged 3 steps and has no checkpoint left"):
         parse(["--resume", str(run)])
+
+
+def test_more_steps_are_remembered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = tmp_path / "run"
+    few = ("--rollout.problems-per-step", "2", "--eval.no-enabled", "--threads", "1")
+    assert train.main([*few, "--steps", "1", "--run-dir", str(run)]) == 0
+    assert train.main(["--resume", str(run), "--steps", "2"]) == 0
+    capsys.readouterr()
+    # As after a kill in one of the further steps: plain --resume goes on to their end.
+    summary, kept = run / "summary.json", (run / "summary.json").read_text()
+    of_first = json.loads(kept)
+    of_first["config"]["run"]["steps"] = 1
+    summary.write_text(json.dumps(of_first))
+    assert parse(["--resume", str(run)]).run.steps == 2
+    summary.write_text(kept)
+    with pytest.raises(SystemExit):
+        parse(["--resume", str(run)])
+    shown = capsys.readouterr().out
+    assert "has ended; --steps above 2 continues it" in shown
+    assert "has changed" not in shown
 
 
 def test_a_run_that_is_refused_before_it_begins_leaves_nothing(

@@ -301,3 +301,16 @@ def test_distillation_that_does_nothing_is_refused(flags: tuple[str, ...], flag:
 )
 def test_defaults_and_what_a_role_uses_are_no_mistake(flags: tuple[str, ...]) -> None:
     preflight(parse(flags))
+
+
+@pytest.mark.parametrize(
+    ("flags", "length"),
+    [
+        (("--algo", "dr-grpo", "--algo.reduction", "token-mean"), 0),
+        (("--algo", "grpo", "--algo.reduction=constant-length"), 44),
+        (("--algo", "dr-grpo"), 44),
+        (("--algo", "dr-grpo", "--algo.length", "5"), 5),
+    ],
+)
+def test_the_length_follows_the_reduction(flags: tuple[str, ...], length: int) -> None:
+    assert parse(["--env.max-new-tokens", "44", *flags]).algo.length == length

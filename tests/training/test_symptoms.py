@@ -348,3 +348,9 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
         "step 2: keeping the trained models: ",
     ):
         assert f"\n{part}" in output, part
+
+
+def test_models_of_a_papers_preset_are_large() -> None:
+    # Its defaults are the paper's; steps and answers take long all the same.
+    assert subject(["--preset", "core-qwen-gsm8k"]).large
+    assert not subject([]).large

@@ -135,6 +135,35 @@ def test_held_out_problems_are_never_imitated(
     assert not seen & {problem_key(problem) for problem in problems.evaluation}
 
 
+def test_a_limit_of_the_problems_holds_for_imitation(file: str) -> None:
+    settings = parse([*SOLO, "--problems.train", file, "--problems.limit", "5", *WARM])
+    problems = preflight(settings)
+    worked, trained = problems.worked["solver"], problems.train
+    imitated = {problem_key(worked.at(place)) for place in range(100)}
+    assert imitated == {problem_key(trained.at(place)) for place in range(100)}
+    assert len(imitated) == 5
+
+
+def test_solutions_longer_than_the_context_are_left_out(
+    tmp_path: Path, opened: Callable[..., Session], capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [
+        {
+            "question": f"{n} + 1 =",
+            "answer": str(n + 1),
+            "solution": f"{n} + 1 = " * (1 + 99 * (n > 19)),
+        }
+        for n in range(24)
+    ]
+    path = tmp_path / "long.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = (*SOLO, *WARM, "--problems.train", str(path), "--agents.solver.context", "100")
+    session = opened(*flags, "--problems.eval", "chains")
+    assert "4 of 24 worked solutions of solver are left out" in capsys.readouterr().out
+    rows_of_steps = [session.runtime.warmup.rows("solver", number) for number in range(1, 9)]
+    assert max(len(row.tokens) for step in rows_of_steps for row in step) <= 100
+
+
 def test_each_role_imitates_its_own_set_as_it_is_asked(
     file: str, opened: Callable[..., Session]
 ) -> None:

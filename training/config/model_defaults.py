@@ -82,9 +82,9 @@ FEWEST_HELD_OUT = 8
 def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Values:
     """Defaults that replace those of ``settings`` for the models of ``agents``; empty if all are
     tiny, or with the preset of a paper."""
-    models = [agent for agent in agents.values() if not is_player(agent.model)]
-    if all(is_tiny(agent.model, agent.revision) for agent in models):
+    if not has_large(agents):
         return {}
+    models = [agent for agent in agents.values() if not is_player(agent.model)]
     if settings.choice.preset and settings.choice.preset in published():
         return {}
     learning = [agent for agent in models if agent.trained]
@@ -99,6 +99,14 @@ def fitting(settings: TrainSettings, agents: Mapping[str, AgentSettings]) -> Val
         values["run.checkpoint_every"] = 10
     chosen_by_env = set(flat(spec.defaults)) if spec.larger is None else set()
     return {name: value for name, value in values.items() if name not in chosen_by_env}
+
+
+def has_large(agents: Mapping[str, AgentSettings]) -> bool:
+    """Whether a model of ``agents`` is not tiny: its checks, steps and answers can take long."""
+    return any(
+        not is_player(agent.model) and not is_tiny(agent.model, agent.revision)
+        for agent in agents.values()
+    )
 
 
 def rate_of(learning: Collection[AgentSettings]) -> float:

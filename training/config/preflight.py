@@ -172,13 +172,13 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
     Raises:
         UserError: there are none, or such a role has no prompt at the beginning of an episode.
     """
-    agents, evaluation = settings.agents, problems.evaluation
+    agents = settings.agents
     # Solutions of judged problems and programs are not graded.
     scoring = replace(settings.scoring, programs=False, judge="")
     scorer, graders = build_scorer(scoring)
     try:
         worked, fingerprints = prepare_warmup(
-            settings.warmup, agents, settings.problems, evaluation, settings.run.seed, scorer.check
+            settings.warmup, agents, settings.problems, problems, settings.run.seed, scorer.check
         )
     finally:
         scorer.close()

@@ -235,9 +235,8 @@ def replicas_of(settings: TrainSettings, metadata: Mapping[str, Any]) -> int:
 
 def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
     """``settings`` with the environment's limit of tokens as ``--algo.length``, if that is used."""
-    if settings.algo.reduction != "constant-length":
-        return settings
-    algo = dataclasses.replace(settings.algo, length=token_limit(settings))
+    constant = settings.algo.reduction == "constant-length"
+    algo = dataclasses.replace(settings.algo, length=token_limit(settings) if constant else 0)
     return dataclasses.replace(settings, algo=algo)
 
 

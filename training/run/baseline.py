@@ -8,8 +8,9 @@ from typing import Any
 from coterie import envs
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 
-_PARTS = ("env", "algo", "agents", "learner", "problems", "rollout")
+_PARTS = ("env", "algo", "agents", "learner", "problems", "rollout", "warmup", "scoring")
 _OF_RUN = ("steps", "tokens", "group_by")
+_OF_EVALUATION = ("temperature", "top_p")
 
 
 @dataclass(frozen=True)
@@ -46,5 +47,8 @@ def baseline(settings: TrainSettings) -> Baseline:
 
 
 def _compared(settings: TrainSettings) -> list[Any]:
-    parts = [getattr(settings, part) for part in _PARTS]
-    return parts + [getattr(settings.run, name) for name in _OF_RUN]
+    return [
+        *(getattr(settings, part) for part in _PARTS),
+        *(getattr(settings.run, name) for name in _OF_RUN),
+        *(getattr(settings.eval, name) for name in _OF_EVALUATION),
+    ]

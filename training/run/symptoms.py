@@ -17,7 +17,7 @@ from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Reading, Trajectory
-from coterie.training.config.model_defaults import fitting, rate_of
+from coterie.training.config.model_defaults import has_large, rate_of
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
 
@@ -134,7 +134,7 @@ class Subject:
             " ".join(settings.problems.sources),
             any(each.from_itself for each in learned.values()),
             [role for role, each in learned.items() if each.teaches],
-            bool(fitting(settings, settings.agents)),
+            has_large(settings.agents),
         )
 
 
