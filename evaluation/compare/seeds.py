@@ -73,7 +73,8 @@ def compare(settings: SeedsComparison) -> None:
     """Read the runs, print the table, write results and picture.
 
     Raises:
-        UserError: a run that has not ended, or runs of different environments.
+        UserError: a run that has not ended or is named twice, runs of different environments, or
+            two runs of a system with the same seed.
     """
     check_folder(settings.out, "--out", files=("seeds.json", "seeds.png"))
     named = [_paths(text) for text in settings.systems]
