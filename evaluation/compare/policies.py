@@ -279,8 +279,11 @@ def _trained(what: str, role: str) -> tuple[AgentSettings | None, Path | None]:
                 f"{what} trained {', '.join(trained)}: name one, such as {what}/final/{trained[0]}"
             )
         known = role if role in trained else trained[0]
-        before = models_of(run).get(known) or AgentSettings("")
-        return after_training(before, run / "final" / known), run
+        folder = run / "final" / known
+        if before := models_of(run).get(known):
+            return after_training(before, folder), run
+        # A distillation has no settings of roles.
+        return AgentSettings(str(folder), trained=False), run
     if (run / "checkpoints").is_dir():
         raise UserError(
             f"{what} is a run that has not ended: {command('train.py')} --resume {what}"
