@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from coterie.agents.models.locate import check_model, hub_snapshot, named_adapter
@@ -41,6 +42,24 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
         revision=adapter.base_revision if adapter and adapter.from_hub else settings.revision,
         trust_remote_code=settings.trust_remote_code,
     )
+
+
+def after_training(settings: AgentSettings, folder: Path) -> AgentSettings:
+    """Return the settings that load what a role has learned.
+
+    Args:
+        settings: of the role in its run.
+        folder: the weights or the adapter that the run has written.
+
+    Raises:
+        UserError: the adapter does not name its base model.
+    """
+    revision = None
+    if adapter := named_adapter(str(folder)):
+        began = model_spec(settings)
+        # The commit of an adapter that the run began with is none of their common base.
+        revision = began.revision if began.model == adapter.base else None
+    return replace(settings, model=str(folder), trained=False, revision=revision, lora_targets=())
 
 
 def _new_adapter(settings: AgentSettings) -> LoraSpec | None:

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
-from coterie.agents.team.model_specs import check_engines, check_models
+from coterie.agents.team.model_specs import after_training, check_engines, check_models
 from coterie.agents.team.players import has_human
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import build_team
@@ -198,8 +198,7 @@ def _players(
         if agent.trained and not folder.is_dir():
             way_out = f"{command('train.py')} --resume {run}"
             raise UserError(f"{run} is a run that has not ended: {way_out}")
-        model = {"model": str(folder), "revision": None} if agent.trained else {}
-        known[role] = dataclasses.replace(agent, trained=False, **model)
+        known[role] = after_training(agent, folder) if agent.trained else agent
     trained = [role for role, agent in stored.agents.items() if agent.trained]
     roles = envs.spec(env).roles if env and env != stored.choice.env else tuple(known)
     players: dict[str, AgentSettings] = {}
@@ -211,6 +210,9 @@ def _players(
                 f"--agents.{role}.model"
             )
         players[role] = player or AgentSettings("", trained=False)
+        if f"--agents.{role}.model" in flags:
+            # The commit is of the model that the run had.
+            players[role] = dataclasses.replace(players[role], revision=None)
     return players
 
 

@@ -156,8 +156,13 @@ class Job:
     stored: Completions
 
     def read(self) -> dict[tuple[str, int], Record]:
-        """The stored records."""
-        return self.stored.read()
+        """The stored records of its problems and samples; a folder may hold more of both."""
+        asked = {problem.id for problem in self.questions.problems}
+        return {
+            (problem, number): record
+            for (problem, number), record in self.stored.read().items()
+            if problem in asked and number < self.samples
+        }
 
     def missing(self) -> list[tuple[Problem, int]]:
         """(problem, episode) of missing responses, ordered by episode, so that an interruption

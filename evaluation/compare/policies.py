@@ -7,15 +7,15 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.spec import ModelSpec
-from coterie.agents.team.model_specs import check_models, model_spec
+from coterie.agents.team.model_specs import after_training, check_models, model_spec
 from coterie.agents.team.settings import AgentSettings
 from coterie.cli.arguments import command
 from coterie.datatypes import UserError, user_path
@@ -36,61 +36,66 @@ class NamedPolicy:
     """One competitor."""
 
     name: str
-    model: str
-    """A folder, a hub id, ``tiny:NAME`` or a player."""
+    settings: AgentSettings
+    """The settings that load it: those of its role in a run, or the defaults."""
     identity: Any
     """Identifies the source of its answers: the hash of its weights, or else its name."""
     run: Path | None = None
     """Directory of the run that trained it."""
-    system: str = ""
-    """System message of its role in that run."""
 
     @property
-    def settings(self) -> AgentSettings:
-        """The settings that load it."""
-        return AgentSettings(self.model, trained=False, system=self.system)
+    def model(self) -> str:
+        """A folder, a hub id, ``tiny:NAME`` or a player."""
+        return self.settings.model
 
 
-def find_policy(name: str, what: str, role: str = "", system: str = "") -> NamedPolicy:
+def find_policy(
+    name: str, what: str, role: str = "", frozen: AgentSettings | None = None
+) -> NamedPolicy:
     """Resolve and check the policy that ``what`` names, without loading it.
 
     A run's directory means the policy that it trained for ``role`` (default: ``name``), or its only
-    trained policy, with its system message; ``untrained:RUN`` means the model from which it trained
+    trained policy, read as the run read it; ``untrained:RUN`` means the model from which it trained
     that policy.
 
     Args:
         name: the policy's name in tables.
         what: a run, a model or a player.
         role: the role in a run.
-        system: the system message of a model or player.
+        frozen: how a run reads the model or player ``what``, which is frozen there.
 
     Raises:
         UserError: a run that has not ended, a model that is not available, or a pool with a policy
-            that has a system message.
+            that its run reads in another way.
     """
     started_from: Path | None = None
     if what.startswith(UNTRAINED):
-        before, started_from = _before_training(what, role or name)
-        what, system = before.model, before.system
+        frozen, started_from = _before_training(what, role or name)
+        what = frozen.model
+    settings = replace(frozen or AgentSettings(what), trained=False)
     members, run = pool_members(what), None
     if is_player(what):
         found = {m: _trained(m, role or name)[0] for m in members if not is_player(m)}
-        if told := [member for member, model in found.items() if model.system]:
-            raise UserError(
-                f"{what}: {told[0]} was trained with a system message, which other members do "
-                "not have; name its model, RUN/final/ROLE, which is asked without one"
-            )
-        members = [found[m].model if m in found else m for m in members]
+        for member, model in found.items():
+            if model and (own := _deciding(model).keys() - {"revision"}):
+                raise UserError(
+                    f"{what}: {member} was trained with {_in_words(own)}, which other members do "
+                    "not have; name its model, RUN/final/ROLE, which is asked without"
+                )
+        members = [model.model if (model := found.get(m)) else m for m in members]
         what = members[0] if len(members) == 1 else f"pool:{'|'.join(members)}"
+        settings = replace(settings, model=what)
     else:
         model, run = _trained(what, role or name)
-        what, system = model.model, model.system or system
-        members = [what]
-    check_models({name: AgentSettings(what, trained=False, system=system)})
-    identity: list[Any] = [m if is_player(m) else _identity(m) for m in members]
-    if system:
-        identity.append({"system": system})
-    return NamedPolicy(name, what, identity, started_from or run, system)
+        settings = model or settings
+        members = [settings.model]
+    check_models({name: settings})
+    identity: list[Any] = [
+        m if is_player(m) else _identity(replace(settings, model=m)) for m in members
+    ]
+    if deciding := _deciding(settings):
+        identity.append(deciding)
+    return NamedPolicy(name, settings, identity, started_from or run)
 
 
 @dataclass(frozen=True)
@@ -117,11 +122,10 @@ class NamedTeam:
                 available.
         """
         default = self.players.get("")
-        what, system = self.players.get(role), ""
-        if not what and default and self.frozen and (frozen := _frozen(default, role)):
-            what, system = frozen.model, frozen.system
-        what = what or default
-        return find_policy(f"{self.name}.{role}", what, role, system) if what else None
+        what = self.players.get(role)
+        frozen = _frozen(default, role) if default and self.frozen and not what else None
+        what = what or (frozen.model if frozen else default)
+        return find_policy(f"{self.name}.{role}", what, role, frozen) if what else None
 
     def lineup(self, roles: Sequence[str]) -> dict[str, tuple[NamedPolicy, ...]]:
         """Role -> its policy, without roles that have none."""
@@ -208,36 +212,51 @@ def _name_and_what(text: str) -> tuple[str, str]:
     return name, what
 
 
-@dataclass(frozen=True)
-class RoleModel:
-    """The model of a role, as a run has it."""
-
-    model: str
-    system: str = ""
-    trained: bool = False
+# What decides about the answers of a model, and where it computes.
+_DECIDING = ("system", "chat", "dtype", "context", "revision")
+_READING = (*_DECIDING, "device", "trust_remote_code")
 
 
-def models_of(run: Path) -> dict[str, RoleModel]:
-    """Role -> its model before training; empty without a readable run."""
+def models_of(run: Path) -> dict[str, AgentSettings]:
+    """Role -> its model before training, and how the run reads it; empty without a readable
+    run."""
     try:
         agents = json.loads((run / "config.json").read_text(encoding="utf-8"))["agents"]
         return {
-            role: RoleModel(
-                str(agent.get("model", "")), str(agent.get("system", "")), bool(agent["trained"])
+            role: AgentSettings(
+                str(agent.get("model", "")),
+                trained=bool(agent["trained"]),
+                **{name: agent[name] for name in _READING if name in agent},
             )
             for role, agent in agents.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (UserError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
-def _frozen(what: str, role: str) -> RoleModel | None:
+def _deciding(settings: AgentSettings) -> dict[str, Any]:
+    """The settings that decide about answers and are not the default, by name."""
+    usual = AgentSettings(settings.model)
+    return {
+        name: value
+        for name in _DECIDING
+        if (value := getattr(settings, name)) != getattr(usual, name)
+    }
+
+
+def _in_words(names: Collection[str]) -> str:
+    """Settings of a role in a message."""
+    words = {"system": "a system message"}
+    return ", ".join(words.get(name, f"a {name} of its own") for name in sorted(names))
+
+
+def _frozen(what: str, role: str) -> AgentSettings | None:
     """The model of ``role`` in the run ``what`` if it was frozen there."""
     model = None if is_player(what) else models_of(user_path(what)).get(role)
     return None if model is None or model.trained else model
 
 
-def _before_training(what: str, role: str) -> tuple[RoleModel, Path]:
+def _before_training(what: str, role: str) -> tuple[AgentSettings, Path]:
     """(the model from which the run ``what`` trained ``role``, the run)."""
     run = user_path(what.removeprefix(UNTRAINED))
     models = models_of(run)
@@ -250,8 +269,8 @@ def _before_training(what: str, role: str) -> tuple[RoleModel, Path]:
     return models[known], run
 
 
-def _trained(what: str, role: str) -> tuple[RoleModel, Path | None]:
-    """(the model, the run that trained it)."""
+def _trained(what: str, role: str) -> tuple[AgentSettings | None, Path | None]:
+    """(the model that the run ``what`` trained, the run); (None, None) for a model."""
     run = user_path(what)
     trained = sorted(path.name for path in run.glob("final/*") if path.is_dir())
     if trained:
@@ -260,17 +279,20 @@ def _trained(what: str, role: str) -> tuple[RoleModel, Path | None]:
                 f"{what} trained {', '.join(trained)}: name one, such as {what}/final/{trained[0]}"
             )
         known = role if role in trained else trained[0]
-        before = models_of(run).get(known)
-        return RoleModel(str(run / "final" / known), before.system if before else "", True), run
+        folder = run / "final" / known
+        if before := models_of(run).get(known):
+            return after_training(before, folder), run
+        # A distillation has no settings of roles.
+        return AgentSettings(str(folder), trained=False), run
     if (run / "checkpoints").is_dir():
         raise UserError(
             f"{what} is a run that has not ended: {command('train.py')} --resume {what}"
         )
-    return RoleModel(what), None
+    return None, None
 
 
-def _identity(model: str) -> str:
-    spec = model_spec(AgentSettings(model, trained=False))
+def _identity(settings: AgentSettings) -> str:
+    spec = model_spec(settings)
     base = local_folder(ModelSpec(spec.model))
     parts = [_fingerprint(base) if base else spec.model]
     if spec.lora is not None and spec.lora.adapter:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.agents.team.graders import build_scorer
+from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import Team, build_team
 from coterie.datatypes import (
     Completion,
@@ -62,9 +63,9 @@ def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Cons
     Raises:
         UserError: a model cannot be loaded, or the environment asks a role without a policy.
     """
-    groups: dict[tuple[frozenset[str], bool], list[Job]] = {}
+    groups: dict[tuple[frozenset[AgentSettings], bool], list[Job]] = {}
     for job in jobs:
-        models = frozenset(policy.model for policy in job.lineup.needed.values())
+        models = frozenset(policy.settings for policy in job.lineup.needed.values())
         groups.setdefault((models, job.lineup.team), []).append(job)
     scorer, graders = build_scorer(settings.scoring)
     try:

@@ -73,7 +73,8 @@ def compare(settings: SeedsComparison) -> None:
     """Read the runs, print the table, write results and picture.
 
     Raises:
-        UserError: a run that has not ended, or runs of different environments.
+        UserError: a run that has not ended or is named twice, runs of different environments, or
+            two runs of a system with the same seed.
     """
     check_folder(settings.out, "--out", files=("seeds.json", "seeds.png"))
     named = [_paths(text) for text in settings.systems]
@@ -86,6 +87,8 @@ def compare(settings: SeedsComparison) -> None:
     environments = {choice["env"] for choice in choices}
     if len(environments) > 1:
         raise UserError(f"these runs are of different environments: {', '.join(environments)}")
+    for name, runs in systems.items():
+        _check_seeds(name, runs)
     choice = choices[0]
     evaluation = evaluation_of(envs.spec(choice["env"]))
     measured = [run.after for runs in systems.values() for run in runs]
@@ -107,6 +110,18 @@ def compare(settings: SeedsComparison) -> None:
     results = write_json(settings.out / "seeds.json", content)
     picture = draw(systems, curves, settings.out / "seeds.png")
     show_written(console, results, picture)
+
+
+def _check_seeds(name: str, runs: Sequence[Finished]) -> None:
+    """Refuse two runs of one seed: a mean over seeds counts it once, and pairs are of one run."""
+    of_seed: dict[int, Finished] = {}
+    for run in runs:
+        first = of_seed.setdefault(run.seed, run)
+        if first is not run:
+            raise UserError(
+                f"--systems {name}: {first.path} and {run.path} have the same seed, {run.seed}; "
+                "leave out one of them"
+            )
 
 
 def over_seeds(runs: Sequence[Finished], metric: str, when: str = "after") -> Estimate:
@@ -269,6 +284,9 @@ def _paths(text: str) -> tuple[str, list[Path]]:
     ]
     if not paths:
         raise UserError(f"--systems {name}: no directory is called {runs}")
+    folders = [path.resolve() for path in paths]
+    if repeated := [path for path, folder in zip(paths, folders) if folders.count(folder) > 1]:
+        raise UserError(f"--systems {name} names {repeated[0]} twice; name each run once")
     return name.strip(), paths
 
 

@@ -11,6 +11,7 @@ from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source
 from coterie.problems.prepare import prepare
+from coterie.training.config.preflight import worked_solutions
 
 
 def trained_on(
@@ -52,12 +53,17 @@ def trained_on(
 
 @lru_cache(maxsize=8)
 def _trained(run: Path) -> frozenset[str]:
-    """Canonical forms of the problems that a run trained on; none of a generator."""
+    """Canonical forms of the problems that a run trained on, or imitated; none of a generator."""
     settings = run_settings(run)
     assert settings is not None
-    problems, seed = settings.problems, settings.run.seed
-    if all(open_source(text, seed=seed).size is None for text in problems.sources):
+    problems, warmup, seed = settings.problems, settings.warmup, settings.run.seed
+    generated = all(open_source(text, seed=seed).size is None for text in problems.sources)
+    if generated and not warmup.steps:
         return frozenset()
-    stream = prepare(problems, seed).train
-    shown = settings.run.steps * settings.rollout.problems_per_step
-    return stream.forms(shown)
+    prepared = prepare(problems, seed)
+    keys = prepared.train.forms(settings.run.steps * settings.rollout.problems_per_step)
+    if warmup.steps:
+        worked, _ = worked_solutions(settings, prepared)
+        imitated = warmup.steps * warmup.problems_per_step
+        keys = keys.union(*(stream.forms(imitated) for stream in worked.values()))
+    return keys

@@ -38,6 +38,8 @@ from coterie.extras.cluster.worker import About, Stamp
 
 T = TypeVar("T")
 
+_IMITATING = ("imitate", "begin")
+"""Methods of :class:`coterie.agents.team.trained_role.TrainedRole` that change a learner."""
 _LET_GO_S = 20.0
 """Seconds that engines get to end the processes that they started."""
 
@@ -273,10 +275,11 @@ class Pool:
         """Call the learner, and log calls that change its weights."""
         assert base.learner is not None
         assert self._cluster is not None
-        if verb == "update":
+        imitates = verb == "learn" and arguments[0] in _IMITATING
+        if verb == "update" or imitates:
             arguments = tuple(self._cluster.keep(argument) for argument in arguments)
         result = self._ask(base.learner, verb, role, *arguments)
-        if verb in ("update", "read"):
+        if verb in ("update", "read") or imitates:
             base.done.append((verb, role, *arguments))
         return result
 
@@ -376,7 +379,8 @@ class Pool:
             start_again(actor, error, self._settings.restarts, begin)
 
     def _learn_again(self, base: Base) -> None:
-        """Restore a new learner from the newest checkpoint and repeat the updates since then."""
+        """Restore a new learner from the newest checkpoint, and repeat the updates and imitation
+        steps since then."""
         assert base.learner is not None
         if self._restore is not None:
             self._restore(self._roles(base, base.learner.ask))

@@ -12,6 +12,7 @@ from coterie.agents.models.loading import LoadedRole
 from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.agents.sampling.detokenizer import Detokenizer
 from coterie.agents.sampling.policy import fit_context
+from coterie.agents.team.model_specs import after_training
 from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import (
     AnswerKind,
@@ -85,7 +86,7 @@ def model_of(run: Path, agent: AgentSettings, role: str, step: int | None) -> Ag
         if step is not None:
             raise UserError(f"{run} has no checkpoint of step {step}; it has {kept or 'none'}")
         raise UserError(f"{run} has no weights of {role} yet; its first checkpoint brings them")
-    return dataclasses.replace(agent, model=str(folder), revision=None, trained=False)
+    return after_training(agent, folder)
 
 
 class ChatRole:

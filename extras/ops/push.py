@@ -27,9 +27,11 @@ from coterie.evaluation.report.rundata import CONFIG, ENVIRONMENT, SUMMARY, RunD
 from coterie.extras.ops.model_card import model_card, name_of
 
 _FOLDER = "hub"
-_OF_TOKENIZERS = tuple(
-    name for name in DESCRIBING if name not in ("config.json", "generation_config.json", "*.py")
+_OF_MODELS = (
+    *("config.json", "generation_config.json", "*.py"),
+    *("adapter_config.json", "model.safetensors.index.json"),
 )
+_OF_TOKENIZERS = tuple(name for name in DESCRIBING if name not in _OF_MODELS)
 
 
 @dataclass(frozen=True)
@@ -161,15 +163,18 @@ def send(folder: Path, repo: str, *, private: bool) -> str:
 
 
 def _complete_adapter(agent: AgentSettings, base_name: str, place: Path) -> None:
-    """Replace the local path of the adapter's base model by its public name, and add the base's
-    tokenizer if the base is still on this machine."""
+    """Replace the local path of the adapter's base model by its public name and commit, and add the
+    base's tokenizer if the base is still on this machine."""
+    spec = model_spec(agent)
+    base = local_folder(spec)
     config = place / "adapter_config.json"
     content = json.loads(config.read_text(encoding="utf-8"))
     config.unlink()  # it may be a hard link to the run's own file
     content["base_model_name_or_path"] = base_name
+    if base is None and spec.revision:
+        content["revision"] = spec.revision
     config.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    spec = model_spec(agent)
-    if (base := local_folder(spec) or hub_snapshot(spec)) is not None:
+    if (base := base or hub_snapshot(spec)) is not None:
         for path in {path for pattern in _OF_TOKENIZERS for path in base.glob(pattern)}:
             _link(path, place / path.name)
     (place / NAME).unlink(missing_ok=True)

@@ -8,6 +8,7 @@ eight responses as text. A number is used as it is; any other output goes to the
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,6 @@ import torch
 from coterie.agents.models.loading import LoadedRole, load_team
 from coterie.agents.sampling import Sampler, SamplingRequest
 from coterie.agents.team.model_specs import model_spec
-from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import Sampling, derive_seed
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import Responses
@@ -59,7 +59,8 @@ def routing_by(
         batch: questions of a step.
         tuning: weights that are fine-tuned.
     """
-    spec = model_spec(AgentSettings(base.model, tuning=tuning))
+    # The router's prompt is the paper's, without a system message of a run.
+    spec = model_spec(replace(base.settings, trained=True, tuning=tuning, system=""))
     model = load_team({"router": spec}, trained={"router"}, seed=seed)["router"]
     fit_router(
         model,

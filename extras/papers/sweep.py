@@ -197,7 +197,14 @@ def _flags(texts: Sequence[str]) -> list[str]:
         name, equals, value = text.partition("=")
         if not equals or not name or name.startswith("-"):
             raise UserError(f"{text!r}: write NAME=VALUE, such as problems.held-out=64")
-        flags += [f"--{name}", *(shlex.split(value) or [value])]
+        try:
+            words = shlex.split(value)
+        except ValueError as why:
+            raise UserError(
+                f"{text!r} is no list of words ({why}); put a value with an apostrophe in double "
+                "quotes"
+            ) from None
+        flags += [f"--{name}", *(words or [value])]
     return flags
 
 

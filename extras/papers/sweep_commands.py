@@ -92,7 +92,9 @@ def training(
             numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
             if variant.program == "distill":
                 flags = overlay((*variant.flags, *numbers, "--out", str(folder)))
-                yield SweepCommand("benchmark", ("distill", *flags), folder, "final")
+                command = ("distill", *flags)
+                # The last file that it writes: a kill may leave only a part of the model.
+                yield SweepCommand("benchmark", command, folder, "distillation.json")
             else:
                 flags = overlay((*variant.flags, *more, *numbers, "--run-dir", str(folder)))
                 yield SweepCommand("train", tuple(flags), folder, "summary.json")

@@ -37,6 +37,7 @@ from coterie.evaluation import evaluation_of
 from coterie.experts.naming import is_human
 from coterie.problems.opening import is_here
 from coterie.problems.prepare import PreparedProblems, prepare
+from coterie.problems.stream import ProblemStream
 from coterie.training.config.idle_settings import idle_distillation
 from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
@@ -172,17 +173,7 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
     Raises:
         UserError: there are none, or such a role has no prompt at the beginning of an episode.
     """
-    agents = settings.agents
-    # Solutions of judged problems and programs are not graded.
-    scoring = replace(settings.scoring, programs=False, judge="")
-    scorer, graders = build_scorer(scoring)
-    try:
-        worked, fingerprints = prepare_warmup(
-            settings.warmup, agents, settings.problems, problems, settings.run.seed, scorer.check
-        )
-    finally:
-        scorer.close()
-        graders.close()
+    worked, fingerprints = worked_solutions(settings, problems)
     if not worked:
         return problems
     choice = settings.choice
@@ -197,6 +188,30 @@ def with_warmup(settings: TrainSettings, problems: PreparedProblems) -> Prepared
             f"there is nothing to imitate; say --agents.{missing[0]}.warmup none"
         )
     return replace(problems, worked=worked, fingerprints=problems.fingerprints | fingerprints)
+
+
+def worked_solutions(
+    settings: TrainSettings, problems: PreparedProblems
+) -> tuple[dict[str, ProblemStream], dict[str, str]]:
+    """What :func:`prepare_warmup` returns for the settings of a run and its problems.
+
+    Raises:
+        UserError: a set without worked solutions.
+    """
+    # Solutions of judged problems and programs are not graded.
+    scorer, graders = build_scorer(replace(settings.scoring, programs=False, judge=""))
+    try:
+        return prepare_warmup(
+            settings.warmup,
+            settings.agents,
+            settings.problems,
+            problems,
+            settings.run.seed,
+            scorer.check,
+        )
+    finally:
+        scorer.close()
+        graders.close()
 
 
 def _people(agents: Mapping[str, AgentSettings]) -> Iterator[tuple[bool, str]]:

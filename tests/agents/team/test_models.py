@@ -10,7 +10,12 @@ import torch
 from safetensors.torch import save_file
 
 from coterie.agents.models.spec import LoraSpec, ModelSpec
-from coterie.agents.team.model_specs import check_models, model_spec, pin_commits
+from coterie.agents.team.model_specs import (
+    after_training,
+    check_models,
+    model_spec,
+    pin_commits,
+)
 from coterie.agents.team.settings import AgentSettings
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
@@ -66,6 +71,29 @@ def test_an_adapter_of_the_hub_is_loaded_on_its_base(hub_adapter: Path) -> None:
     assert pin_commits({"a": settings})["a"].revision == hub_adapter.name
     with pytest.raises(UserError, match="owner/adapter is an adapter"):
         model_spec(dataclasses.replace(settings, tuning="full"))
+
+
+def test_what_a_role_has_learned_stays_on_the_commit_of_its_base(tmp_path: Path) -> None:
+    written = {"base_model_name_or_path": "owner/base", "revision": None}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(written))
+    (tmp_path / "adapter_model.safetensors").touch()
+    agent = AgentSettings("owner/base", revision="abc", lora_targets=("v_proj",))
+    spec = model_spec(after_training(agent, tmp_path))
+    assert spec == ModelSpec("owner/base", lora=LoraSpec(adapter=str(tmp_path)), revision="abc")
+    # Whole weights have nothing of the hub.
+    (tmp_path / "adapter_config.json").unlink()
+    spec = model_spec(after_training(agent, tmp_path))
+    assert spec == ModelSpec(str(tmp_path))
+
+
+def test_the_commit_of_an_adapter_that_went_on_is_not_its_base_s(
+    hub_adapter: Path, tmp_path: Path
+) -> None:
+    agent = AgentSettings("owner/adapter", revision="v1")
+    assert after_training(agent, tmp_path).revision is None
+    written = {"base_model_name_or_path": "tiny:policy", "revision": "abc"}
+    (hub_adapter / "adapter_config.json").write_text(json.dumps(written))
+    assert after_training(agent, tmp_path).revision == "abc"
 
 
 def test_an_adapter_that_is_still_on_the_hub_is_fetched_before_its_base_is_checked(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coterie import train
+from coterie.agents.models.locate import TINY
 
 RUN = (
     "--steps", "1", "--rollout.problems-per-step", "2", "--rollout.replicas", "2",
@@ -207,3 +208,29 @@ def test_a_role_that_nobody_plays(tmp_path: Path, refused: Any, run: Path) -> No
         (tmp_path / "final" / role).mkdir(parents=True)
     said = refused(train.main, "--evaluate", tmp_path, "--env", "corea-deferral")
     assert "no model for the role small of corea-deferral" in said
+
+
+@pytest.mark.filterwarnings("ignore:Could not find a config file")
+def test_an_adapter_of_named_layers_is_evaluated_on_the_commit_of_its_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after the hub's branch has moved on to another model."""
+    commits, repository = ("1" * 40, "2" * 40), tmp_path / "cache" / "models--some--model"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # peft reads the variable
+    for commit, model in zip(commits, ("alice", "bob")):
+        shutil.copytree(TINY / model, repository / "snapshots" / commit)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commits[0])
+    base = ("--agents.alice.model", "some/model", "--agents.alice.tuning", "lora")
+    path = tmp_path / "run"
+    flags = (*base, "--agents.alice.lora-targets", "q_proj", "--run-dir", str(path))
+    assert train.main([*RUN, *flags]) == 0
+    (repository / "refs" / "main").write_text(commits[1])
+    result = again(path)
+    assert result["outcomes"] == [json.loads((path / "evaluation" / "after.json").read_text())]
+    assert result["config"]["agents"]["alice"]["revision"] == commits[0]
+    # The commit is not one of another model.
+    other = again(path, "--agents.alice.model", "tiny:alice")
+    assert other["config"]["agents"]["alice"]["revision"] is None

@@ -1,13 +1,18 @@
 """What is stored survives a kill at any moment, and is never mixed."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coterie.datatypes import UserError
+from coterie.datatypes import Problem, UserError
+from coterie.envs.solo import SoloSettings
+from coterie.evaluation.compare.jobs import Lineup, Questions, make_job
 from coterie.evaluation.compare.responses import Completions
+from coterie.evaluation.compare.settings import ComparisonSettings
+from coterie.extras.papers.replies import pick_replies
 
 from ...training.power import ForgetfulDisk  # noqa: TID252 (a test knows no other way)
 
@@ -50,6 +55,26 @@ def test_a_torn_first_line_is_no_line(tmp_path: Path) -> None:
     assert stored.read() == {}
     stored.append([record("p", 0)])
     assert list(stored.read()) == [("p", 0)]
+
+
+def test_a_job_reads_its_problems_and_samples_alone(tmp_path: Path) -> None:
+    """More of both may be stored, as an earlier call asked for more."""
+    problems = tuple(Problem(name, "2 + 2 =", "4", "number") for name in "pq")
+    settings = ComparisonSettings(samples=8, out=tmp_path)
+    lineup = Lineup("replies", "solo", SoloSettings(), "eval", {}, "solver")
+    job = make_job(lineup, Questions("set", problems, ""), settings, tmp_path, title="")
+    broken_off = {"text": "long", "correct": 0, "cut": 1}
+    more = [record("p", number, **broken_off) for number in range(2, 32)]
+    more += [record("gone", number, **broken_off) for number in range(32)]
+    job.stored.append([*more, record("p", 0), record("p", 1)])
+    assert len(job.read()) == 8
+    job = replace(job, samples=20)
+    assert "18 of 20 answers broke off" in job.cut_off("--flag")
+    job = replace(job, samples=2)
+    assert list(job.read()) == [("p", 0), ("p", 1)]
+    ((replies,), wrong) = pick_replies([job], "any", experts=3, seed=0)
+    assert (replies, wrong) == ({"p": ["x", "x"]}, 0)
+    assert job.cut_off("--flag") == ""
 
 
 def test_others_are_refused(tmp_path: Path) -> None:

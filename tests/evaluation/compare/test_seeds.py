@@ -109,6 +109,7 @@ def test_mistakes(write: Any, tmp_path: Path, refused: Any) -> None:
     write("a", 0, 0.5)
     write("other", 0, 0.5, env="core-teaching")
     write("open", 0, 0.5)
+    write("twin", 0, 0.4)
     (tmp_path / "open" / "summary.json").unlink()
     for systems, sentence in [
         ([], "write NAME=RUN,RUN, once or more"),
@@ -118,6 +119,8 @@ def test_mistakes(write: Any, tmp_path: Path, refused: Any) -> None:
         ([f"A={tmp_path}/a", f"A={tmp_path}/a"], "the same name"),
         ([f"A={tmp_path}/open"], "has not ended: python train.py --resume"),
         ([f"A={tmp_path}"], "is not a run"),
+        ([f"A={tmp_path}/a,{tmp_path}/a*"], f"names {tmp_path}/a twice; name each run once"),
+        ([f"A={tmp_path}/a,{tmp_path}/twin"], "have the same seed, 0; leave out one of them"),
     ]:
         assert sentence in refused(benchmark.main, "seeds", "--systems", *systems)
 

@@ -80,6 +80,26 @@ def test_only_what_the_steps_have_shown_counts(trained: Any, sums: str) -> None:
     assert " trained on 20 of 50 questions of " in sentence
 
 
+@pytest.mark.parametrize("flag", ["--warmup.problems", "--agents.small.warmup"])
+@pytest.mark.parametrize("generated", [True, False])
+def test_what_a_run_imitated_in_its_warm_up_counts(
+    trained: Any, sums: str, tmp_path: Path, flag: str, generated: bool
+) -> None:
+    worked = tmp_path / "worked.jsonl"
+    lines = [
+        {"question": f"{n} + 1 =", "answer": str(n + 1), "solution": f"Count on. Answer: {n + 1}"}
+        for n in range(1, 51)
+    ]
+    # It states another answer, so that nobody imitates it.
+    lines[0]["solution"] = "Answer: 7"
+    worked.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    train = "recall?max_length=2&named=0" if generated else sums
+    few = ("--warmup.steps", "4", "--warmup.problems-per-step", "3", flag, str(worked))
+    run = trained(*few, train=train)
+    (sentence,) = said(run, str(worked), seed=0, questions=50)
+    assert f"{run} trained on 12 of 50 questions of {worked}: " in sentence
+
+
 def test_generators_are_not_compared(trained: Any) -> None:
     run = trained("--seed", "1", train="recall?max_length=2&named=0")
     assert said(run, "recall?max_length=2&named=0", seed=0, questions=200) == []

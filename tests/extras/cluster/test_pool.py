@@ -11,10 +11,14 @@ import torch
 from safetensors.torch import load, load_file
 
 from coterie.agents.models.locate import TINY
+from coterie.cli.arguments import overlay
+from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.extras.cluster.pool import Pool
+from coterie.extras.cluster.remote_roles import RemoteRole
 from coterie.extras.cluster.worker import Worker
-from coterie.training.session import Session
+from coterie.training.config.preflight import preflight
+from coterie.training.session import Session, open_session
 
 Play = Callable[..., dict[str, bytes]]
 CLUSTER = ("--cluster.address", "local")
@@ -23,6 +27,10 @@ LORA = (
     "--agents.bob.tuning", "lora", "--learner.lr", "0.002",
     # What rows were told besides is in the episodes.
     "--algo.distillation.beta", "0.5", "--env.reread", "wrong",
+)  # fmt: skip
+IMITATION = (
+    "--warmup.steps", "3", "--warmup.problems-per-step", "2", "--warmup.lr", "0.01",
+    "--algo.kl-coefficient", "0.1", "--eval.no-enabled", "--threads", "1",
 )  # fmt: skip
 
 
@@ -113,6 +121,35 @@ def test_a_learner_that_dies_learns_again_what_it_had_learned(
     assert play(tmp_path / "there", *more, *CLUSTER, before=kill) == here
     names = [actor.name for actor in fake_cluster.made]
     assert names.count(names[-1]) == 2
+
+
+@pytest.mark.parametrize("saved", ["1", "3"], ids=["checkpoint", "steps again"])
+@pytest.mark.parametrize("asked", ["imitate", "begin"])
+def test_a_learner_that_dies_imitates_again_what_it_had_imitated(
+    fake_cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, saved: str, asked: str
+) -> None:
+    """Two roles learn in one process, which dies when the last of them is asked."""
+    flags = (*LORA[:6], *IMITATION, "--checkpoint-every", saved)
+
+    def warmed(name: str, *more: str) -> dict[str, bytes]:
+        settings = parse(overlay([*flags, *more, "--run-dir", str(tmp_path / name)]))
+        with open_session(settings, preflight(settings)) as session:
+            session.warm_up(lambda: None)
+        folder = tmp_path / name / "checkpoints" / "warmup-000003"
+        return {f"{p.parent.name}/{p.name}": p.read_bytes() for p in folder.glob("*/*.safetensors")}
+
+    here = warmed("here")
+    really, calls = getattr(RemoteRole, asked), []
+
+    def dies(self: Any, *rows: Any) -> Any:
+        calls.append(self._role)
+        if calls.count("bob") == (3 if asked == "imitate" else 1) and calls[-1] == "bob":
+            fake_cluster.made[-1].stop()
+        return really(self, *rows)
+
+    monkeypatch.setattr(RemoteRole, asked, dies)
+    assert warmed("there", *CLUSTER) == here
+    assert [actor.name for actor in fake_cluster.made] == ["learner of alice and bob"] * 2
 
 
 def test_a_process_that_dies_too_often_ends_the_run_with_its_name(

@@ -205,6 +205,18 @@ def test_which_weights(run: Path, chat: Callable[..., Any], tmp_path: Path) -> N
     assert "no weights of alice yet" in chat(run, "--role", "alice", code=2)[1]
 
 
+def test_an_adapter_of_named_layers_is_talked_to_on_the_commit_of_its_base(tmp_path: Path) -> None:
+    flags = ("--agents.alice.model", "some/model", "--agents.alice.lora-targets", "q_proj")
+    flags += ("--agents.alice.revision", "abc", "--train-role", "alice")
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "some/model"}')
+    (adapter / "adapter_model.safetensors").touch()
+    run = write_run(tmp_path / "run", *flags, alice=adapter)
+    spec = model_spec(model_of(run, read_run(run).agents["alice"], "alice", None))
+    assert (spec.model, spec.revision) == ("some/model", "abc")
+
+
 def test_which_role(run: Path, chat: Callable[..., Any], tmp_path: Path) -> None:
     assert "trained alice, bob: name one with --role" in chat(run, code=2)[1]
     assert "did you mean 'alice'?" in chat(run, "--role", "alise", code=2)[1]

@@ -214,6 +214,24 @@ def test_an_adapter_names_its_base_and_has_its_tokenizer(tmp_path):
     assert str(TINY) not in card
 
 
+def test_an_adapter_names_the_commit_of_its_base_and_leaves_its_weights_there(
+    tmp_path, monkeypatch
+):
+    snapshot = tmp_path / "cache" / "models--some--model" / "snapshots" / COMMIT
+    shutil.copytree(TINY / "alice", snapshot)
+    for name in ("model.safetensors.index.json", "adapter_config.json"):
+        (snapshot / name).write_text("{}")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    flags = ("--agents.alice.model", "some/model", "--agents.alice.revision", COMMIT)
+    run = ended(tmp_path / "run", "--train-role", "alice", *flags, adapter=True)
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 0
+    written = json.loads((run / "hub" / "adapter_config.json").read_text())
+    assert written == {"base_model_name_or_path": "some/model", "r": 16, "revision": COMMIT}
+    assert (run / "hub" / "tokenizer.json").is_file()
+    assert not (run / "hub" / "model.safetensors.index.json").exists()
+    assert changed_files(run / "hub", new=False) == []
+
+
 def test_the_card_loads_an_adapter_and_a_whole_model_side_by_side(tmp_path, monkeypatch):
     run = ended(tmp_path / "run", "--agents.alice.tuning", "lora")
     base = AutoModelForCausalLM.from_pretrained(TINY / "alice")

@@ -1,6 +1,7 @@
 """COREA's probe and router: widths, split, batches, epochs (arXiv:2603.03752, appendix A)."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import nn
 from coterie.agents.models.loading import load_team
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
-from coterie.evaluation.compare.policies import find_policy
+from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.extras.papers import router as module
 from coterie.extras.papers.probe import fit_probe
 from coterie.extras.papers.router import fit_router, route
@@ -182,3 +183,18 @@ def test_which_weights_of_the_router_move(tuning: Any, monkeypatch: pytest.Monke
     assert (settings["epochs"], settings["batch"], settings["learning_rate"]) == (2, 8, 5e-5)
     names = list(model.handle.parameters())
     assert any("lora" in name for name in names) == (tuning == "lora")
+
+
+def test_the_router_reads_its_model_as_the_run_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(module, "fit_router", lambda model, *_, **__: seen.append(model))
+    monkeypatch.setattr(module, "route", lambda model, scored: None)
+    settings = AgentSettings("tiny:small", trained=False, dtype="bfloat16", context=40)
+    module.routing_by(
+        NamedPolicy("base", settings, ""),
+        *([], SimpleNamespace(correct_QN=np.zeros((0, 1))), []),  # type: ignore[arg-type]
+        seed=0,
+        learning_rate=5e-5,
+        epochs=1,
+    )
+    assert (seen[0].handle.dtype, seen[0].handle.context) == (torch.bfloat16, 40)

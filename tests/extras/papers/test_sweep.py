@@ -28,7 +28,7 @@ from coterie.extras.papers.sweep import (
     run_of,
     tables,
 )
-from coterie.extras.papers.sweep_commands import SweepCommand, answers_of
+from coterie.extras.papers.sweep_commands import SweepCommand, answers_of, training
 
 TABLES, AT_SCALE = tables(), tables(at_scale=True)
 VARIANTS = {v: None for table in TABLES.values() for v in table.variants}
@@ -264,6 +264,30 @@ def test_a_setting_of_several_words_is_handed_on(tmp_path: Path, capsys: Any) ->
     few = ("--train", "problems.eval=aime24 aime25", "--seeds", "0", "--out", str(tmp_path))
     assert benchmark.main(["sweep", "eapo-2", "--dry-run", *few]) == 0
     assert "--problems.eval aime24 aime25 --seed 0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("flag", ["--train", "--compare"])
+def test_an_open_quotation_is_one_sentence(tmp_path: Path, capsys: Any, flag: str) -> None:
+    flags = ("--out", str(tmp_path), flag, "env.prompt=don't guess")
+    assert benchmark.main(["sweep", "eapo-2", "--dry-run", *flags]) == 2
+    said = capsys.readouterr().err
+    assert '"env.prompt=don\'t guess" is no list of words (No closing quotation); put' in said
+    assert said.count("\n") == 1
+
+
+def test_a_distillation_that_was_killed_while_it_wrote_its_model_begins_again(
+    tmp_path: Path,
+) -> None:
+    table = next(t for t in TABLES.values() if any(v.program == "distill" for v in t.variants))
+    command = next(
+        command
+        for command in training(table, (0,), tmp_path, steps=1, more=())
+        if command.arguments[0] == "distill"
+    )
+    (command.folder / "final" / "policy").mkdir(parents=True)
+    assert not command.finished
+    (command.folder / "distillation.json").touch()
+    assert command.finished
 
 
 def test_a_sweep_builds_its_table_and_continues_after_a_kill(

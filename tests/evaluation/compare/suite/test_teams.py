@@ -4,19 +4,29 @@ import json
 import shutil
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from coterie.agents.models.locate import TINY
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError
 from coterie.evaluation.compare import sample_responses
 from coterie.evaluation.compare.cross_play import seats_of
 from coterie.evaluation.compare.cross_play_scores import Seats, points_of
-from coterie.evaluation.compare.policies import NamedTeam, find_policy, read_prices, read_teams
+from coterie.evaluation.compare.policies import (
+    NamedPolicy,
+    NamedTeam,
+    find_policy,
+    read_prices,
+    read_teams,
+)
+from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.suites import Suite
 
 GOLD, HALF, WRONG = (f"scripted:oracle?p_right={p}" for p in ("1", "0.5", "0"))
@@ -360,3 +370,61 @@ def test_roles_of_a_run_keep_their_system_messages(
     assert plain.identity != after.identity
     with pytest.raises(UserError, match="was trained with a system message, which other members"):
         find_policy("x", f"pool:{run}|tiny:bob")
+
+
+def test_roles_of_a_run_are_read_as_the_run_reads_them(
+    tmp_path: Path, checkpoint: Callable[[str], Path]
+) -> None:
+    run, model = tmp_path / "run", str(checkpoint("qwen3"))
+    shutil.copytree(model, run / "final" / "alice")
+    how = {"chat": "plain", "dtype": "bfloat16", "context": 64}
+    where = {"device": "cpu", "trust_remote_code": True}
+    agents = {
+        "alice": {"model": model, "trained": True, **how, **where},
+        "judge": {"model": model, "trained": False, **how, **where},
+        "bob": {"model": model, "trained": False, "revision": "abc"},
+        "carol": {"model": model, "trained": False, "chat": "auto", "device": "cpu"},
+    }
+    (run / "config.json").write_text(json.dumps({"agents": agents}))
+    (team,) = read_teams("--teams", [f"ours={run}"])
+    players = {role: team.lineup([role])[role][0] for role in agents}
+    alone = {
+        "before": find_policy("x", f"untrained:{run}", "alice"),
+        "after": find_policy("x", str(run)),
+    }
+    for player in (players["alice"], players["judge"], *alone.values()):
+        read = vars(player.settings)
+        assert {name: read[name] for name in how | where} == how | where
+        assert not read["trained"]
+        # Stored answers of the model as it is read by default are others.
+        assert player.identity[1:] == [how]
+    assert players["bob"].settings.revision == "abc"
+    assert players["bob"].identity[1:] == [{"revision": "abc"}]
+    # Those of a run with the defaults stay valid, wherever it computed.
+    assert players["carol"].settings.device == "cpu"
+    assert players["carol"].identity == find_policy("x", model).identity
+    assert len(players["carol"].identity) == 1
+    with pytest.raises(UserError, match="with a chat of its own, a context of its own, a dtype"):
+        find_policy("x", f"pool:{run}|tiny:bob")
+    agents["alice"]["context"] = 1 << 20
+    (run / "config.json").write_text(json.dumps({"agents": agents}))
+    with pytest.raises(UserError, match=r"context 1048576 is more than the \d+ tokens"):
+        find_policy("x", str(run))
+
+
+def test_one_model_that_is_read_in_two_ways_is_two_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons of papers give all their rows the same names of policies."""
+    groups: list[list[Any]] = []
+    monkeypatch.setattr(
+        sample_responses, "_sample_group", lambda jobs, *_, **__: groups.append(jobs)
+    )
+    usual = AgentSettings("tiny:bob", trained=False)
+    read = (usual, replace(usual, context=64), usual)
+    jobs = [
+        SimpleNamespace(
+            lineup=SimpleNamespace(needed={"policy": NamedPolicy("policy", how, "")}, team=False)
+        )
+        for how in read
+    ]
+    sample_responses.sample_jobs(jobs, ComparisonSettings(), Console())  # type: ignore[arg-type]
+    assert groups == [[jobs[0], jobs[2]], [jobs[1]]]
