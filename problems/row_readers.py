@@ -82,11 +82,11 @@ def _joined(row: Row, columns: Sequence[str]) -> str:
 
 def gsm8k(row: Row, answers: Answers | None = None) -> Problem:
     """GSM8K (arXiv:2110.14168): the answer follows ``####``."""
-    answer = _text(row, "answer")
-    if "####" not in answer:
+    question, answer = _text(row, "question"), _text(row, "answer")
+    if question.strip() and answer.strip() and "####" not in answer:
         raise UnusableRowError("'answer' has no '####' before its result")
     gold = after_hashes(answer)
-    return Problem("", _text(row, "question"), gold, "number" if plain_number(gold) else "math")
+    return Problem("", question, gold, "number" if plain_number(gold) else "math")
 
 
 def svamp(row: Row, answers: Answers | None = None) -> Problem:

@@ -116,6 +116,11 @@ LABELLED = {
         ),
         ("a.jsonl", f'{OK}\n{{"question": "Q?"}}', "line 2: no column 'answer'; found question"),
         ("a.jsonl", f'{OK}\n{{"question": "", "answer": "1"}}', "line 2: the question is empty"),
+        (
+            "a.jsonl",
+            f'{OK}\n{{"question": "Q?", "answer": "It is\\n1"}}',
+            "line 2: 'answer' has no '##",
+        ),
         ("a.jsonl", f'{OK}\n{{"question": "Q?", "answer": null}}', "line 2: 'answer' is missing"),
         ("a.jsonl", f'{OK}\n{{"question": NaN, "answer": "1"}}', "line 2: 'question' is missing"),
         ("a.jsonl", OK.encode() + b"\n\xff\xfe", "line 2: not UTF-8 text .byte 0xff."),
