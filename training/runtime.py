@@ -6,12 +6,14 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from rich.console import Console
 
 from coterie import envs
+from coterie.agents.models import checksums
 from coterie.agents.models.threads import fix_threads
 from coterie.agents.team.backend import LearningSetup
 from coterie.agents.team.graders import build_scorer
@@ -36,6 +38,7 @@ from coterie.training.run.baseline import baseline
 from coterie.training.run.checkpointer import Checkpointer
 from coterie.training.run.conclusion import Conclusion, tell
 from coterie.training.run.directory import RunDirectory, default_path
+from coterie.training.run.durable_files import write_whole
 from coterie.training.run.number_formats import tell_computing
 from coterie.training.run.provenance import (
     check_unchanged,
@@ -108,7 +111,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
             directory.close()
             raise
         runtime = assemble(settings, problems, directory, settings.plain())
-        _keep_steps(directory, settings.run.steps)
+        _keep_steps(directory, settings.run.steps, newest)
     else:
         settings = _at_commits(settings)
         path = settings.run.run_dir or default_path(choice.env, choice.algo)
@@ -123,13 +126,17 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
     return runtime
 
 
-def _keep_steps(directory: RunDirectory, steps: int) -> None:
+def _keep_steps(directory: RunDirectory, steps: int, newest: Path | None) -> None:
     """Store the number of steps that ``--resume RUN --steps N`` asks for, so that the next
-    ``--resume RUN`` goes on to the same end."""
+    ``--resume RUN`` goes on to the same end, and does not take the change for damage."""
     config = json.loads((directory.path / "config.json").read_text(encoding="utf-8"))
     if config["run"]["steps"] != steps:
         config["run"]["steps"] = steps
         directory.write_json("config.json", config)
+        if newest is not None:
+            sums = newest / checksums.NAME
+            with directory.writing(str(sums)):
+                write_whole(sums, checksums.with_checksum(newest, "../../config.json"))
 
 
 def _at_commits(settings: TrainSettings) -> TrainSettings:

@@ -38,6 +38,13 @@ def write_checksums(folder: Path, beside: Sequence[str] = ()) -> None:
     (folder / NAME).write_text("".join(lines), encoding="utf-8")
 
 
+def with_checksum(folder: Path, name: str) -> str:
+    """Return the content of ``SHA256SUMS`` with the present checksum of the file ``name``."""
+    text = (folder / NAME).read_text(encoding="utf-8")
+    line = f"{file_sha256(folder / name)}  {name}\n"
+    return re.sub(rf"^[0-9a-f]{{64}}  {re.escape(name)}\n", lambda _: line, text, flags=re.M)
+
+
 def changed_files(folder: Path, *, new: bool = True) -> list[str] | None:
     """Return files that are changed, missing or (with ``new``) new since :func:`write_checksums`;
     None for a folder without checksums.

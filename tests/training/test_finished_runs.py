@@ -9,7 +9,9 @@ import pytest
 from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
-from coterie.training.session import Session
+from coterie.training.config.preflight import preflight
+from coterie.training.run import checkpoint
+from coterie.training.session import Session, open_session
 
 
 def a_run(folder: Path, *flags: str) -> Path:
@@ -46,7 +48,16 @@ def test_more_steps_are_remembered(tmp_path: Path, capsys: pytest.CaptureFixture
     run = tmp_path / "run"
     few = ("--rollout.problems-per-step", "2", "--eval.no-enabled", "--threads", "1")
     assert train.main([*few, "--steps", "1", "--run-dir", str(run)]) == 0
-    assert train.main(["--resume", str(run), "--steps", "2"]) == 0
+    # Stopped before the first of the further steps.
+    longer = parse(["--resume", str(run), "--steps", "2"])
+    with open_session(longer, preflight(longer)):
+        pass
+    said: list[str] = []
+    checkpoint.check(run / "checkpoints" / "step-000001", said.append)
+    assert said == []
+    again = parse(["--resume", str(run)])
+    assert again.run.steps == 2
+    assert train.main(["--resume", str(run)]) == 0
     capsys.readouterr()
     # As after a kill in one of the further steps: plain --resume goes on to their end.
     summary, kept = run / "summary.json", (run / "summary.json").read_text()
