@@ -248,10 +248,9 @@ class StepLearner(ABC):
     def _busy(self, part: Sequence[int], advantages: Floats, signal: TokenSignal) -> list[int]:
         """Select the rows of ``part`` that can change the gradient."""
         algorithm = self.algorithm
-        regularised = algorithm.kl_coefficient or algorithm.entropy_coefficient
-        # A loss of one's own may have terms without an advantage.
-        regularised = regularised or algorithm.has_custom_surrogate
-        if regularised or not self.settings.skip_idle_rows:
+        # A loss of one's own may have terms without an advantage, as a penalty has.
+        penalised = algorithm.kl_coefficient or algorithm.entropy_coefficient
+        if penalised or algorithm.has_custom_surrogate or not self.settings.skip_idle_rows:
             return list(part)
         return [i for i in part if advantages[i] or signal.covers(i)]
 

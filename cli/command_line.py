@@ -293,7 +293,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
 
 
 def _with_reduction(settings: TrainSettings, args: Sequence[str]) -> TrainSettings:
-    """``settings`` with the reduction that a flag names, which the default of the length follows"""
+    """``settings`` with the reduction that a flag names: the default of the length follows it."""
     for arg, following in itertools.zip_longest(args, args[1:], fillvalue=""):
         flag, _, value = arg.partition("=")
         if flag == "--algo.reduction" and (value or following) in get_args(Reduction):

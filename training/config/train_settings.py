@@ -234,7 +234,8 @@ def replicas_of(settings: TrainSettings, metadata: Mapping[str, Any]) -> int:
 
 
 def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
-    """``settings`` with the environment's limit of tokens as ``--algo.length``, if that is used."""
+    """``settings`` with the environment's limit of tokens as ``--algo.length``, or 0 if the
+    reduction has no length."""
     constant = settings.algo.reduction == "constant-length"
     algo = dataclasses.replace(settings.algo, length=token_limit(settings) if constant else 0)
     return dataclasses.replace(settings, algo=algo)

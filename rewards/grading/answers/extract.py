@@ -372,11 +372,16 @@ def candidates(response: str) -> list[Candidate]:
         first = min(candidate.start for candidate in stated)
         stated += _corrections(text, first + 1)
     stated.sort(key=lambda candidate: candidate.start)
-    if stated and (following := _NEXT_QUESTION.search(text, stated[0].start + 1)):
-        stated = [candidate for candidate in stated if candidate.start < following.start()]
+    stated = _of_first_question(stated, text)
     if skipped:
         stated = [replace(candidate, start=candidate.start + skipped) for candidate in stated]
     return stated
+
+
+def _of_first_question(stated: list[Candidate], text: str) -> list[Candidate]:
+    """The candidates, in order, without those of a next question, to which the text goes on."""
+    following = _NEXT_QUESTION.search(text, stated[0].start + 1) if stated else None
+    return [one for one in stated if following is None or one.start < following.start()]
 
 
 def bare(response: str) -> str | None:
@@ -442,7 +447,5 @@ def last_box(response: str) -> str:
     '\\boxed{-5}'
     """
     text = after_thinking(response)[-LONGEST:]
-    stated = _boxed(text)
-    if stated and (following := _NEXT_QUESTION.search(text, stated[0].start + 1)):
-        stated = [candidate for candidate in stated if candidate.start < following.start()]
+    stated = _of_first_question(_boxed(text), text)
     return rf"\boxed{{{stated[-1].text}}}" if stated else response
