@@ -123,6 +123,10 @@ class Distillation(Validated):
         own = (self.reader, self.decay) != ("average", 0.95)
         refuse(
             (
+                self.reader != "average" and self.decay != 0.95,
+                "algo.distillation.decay is of algo.distillation.reader average only; leave it out",
+            ),
+            (
                 bool(self.teacher) and not self.beta,
                 "algo.distillation.teacher does nothing without algo.distillation.beta, such as 1",
             ),
@@ -294,6 +298,22 @@ class Algorithm(Validated):
             (
                 (self.overlong_limit > 0) != (self.overlong_buffer > 0),
                 "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
+            ),
+            (
+                self.overlong_factor != 1 and not self.overlong_limit,
+                "algo.overlong-factor does nothing without algo.overlong-limit and "
+                "algo.overlong-buffer",
+            ),
+            (
+                self.combine == "normalise-then-sum" and self.overlong_limit > 0,
+                "algo.combine normalise-then-sum scales each term, the over-long penalty too, "
+                "whatever algo.overlong-factor says; use sum-then-normalise, or set "
+                "algo.overlong-limit and algo.overlong-buffer to 0",
+            ),
+            (
+                self.max_generation_batches != 10 and not self.dynamic_sampling,
+                "algo.max-generation-batches does nothing without algo.dynamic-sampling; switch "
+                "that on",
             ),
             (
                 not self.distillation.rewards and self.kl_in_reward > 0,

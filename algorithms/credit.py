@@ -199,7 +199,8 @@ def assign_credit(
     use = [i for i, t in enumerate(trajectories) if t.trainable]
     # A running average needs no second member to compare with.
     role_average = algorithm.baseline == "role-average"
-    _check_key(trajectories, use, key, needs_peers=not role_average)
+    needs_peers = not role_average and algorithm.distillation.rewards
+    check_groups(trajectories, key, needs_peers=needs_peers)
     rows = [trajectories[i] for i in use]
     reward_N = np.array([row.reward for row in rows], np.float64)
     if not np.isfinite(reward_N).all():
@@ -218,6 +219,12 @@ def assign_credit(
             return over_averages(value_M, role_M, averages, algorithm)
         return advantages(value_M, group_M, algorithm)
 
+    def compare_to_go(value_M: Floats) -> Floats:
+        # The average is one of whole rewards: less what the role was paid by then, on average.
+        if role_average:
+            value_M = value_M + _mean_by(reward_M - value_M, number(role_M))
+        return compare(value_M)
+
     averages_after = averages
     if role_average:
         averages_after = updated_averages(reward_M, role_M, averages, algorithm.baseline_decay)
@@ -228,7 +235,7 @@ def assign_credit(
         advantage_M = advantages_of_terms(term_MK, group_M, algorithm)
     else:
         advantage_M = compare(reward_M)
-    bonus = turn_bonus(rows, member_N, reward_M, compare)
+    bonus = turn_bonus(rows, member_N, reward_M, compare_to_go)
     advantage_B = np.zeros(len(trajectories))
     if not algorithm.distillation.rewards:
         return Credit(advantage_B, stats, averages_after)
@@ -344,15 +351,28 @@ def _check_no_turn_rewards(rows: Sequence[Trajectory]) -> None:
         )
 
 
-def _check_key(
-    trajectories: Sequence[Trajectory], use: Sequence[int], key: str, *, needs_peers: bool
-) -> None:
-    for i in use:
-        if key not in trajectories[i].groups:
-            known = ", ".join(sorted(trajectories[i].groups)) or "none"
-            raise UserError(
-                f"{trajectories[i].agent} belongs to no group called {key!r}; known keys: {known}"
-            )
+def _mean_by(value_M: Floats, class_M: Ints) -> Floats:
+    """Return the mean over each member's class, (M,)."""
+    total_K = np.bincount(class_M, weights=value_M)
+    return (total_K / np.bincount(class_M))[class_M]
+
+
+def check_groups(trajectories: Sequence[Trajectory], key: str, *, needs_peers: bool) -> None:
+    """Check that rewards can be compared.
+
+    Args:
+        trajectories: rows that were played.
+        key: names the groups within which rewards are compared.
+        needs_peers: whether a group of one teaches nothing.
+
+    Raises:
+        UserError: a trainable row lacks the key, or peers are needed and every group has a single
+            member.
+    """
+    for row in trajectories:
+        if row.trainable and key not in row.groups:
+            known = ", ".join(sorted(row.groups)) or "none"
+            raise UserError(f"{row.agent} belongs to no group called {key!r}; known keys: {known}")
     # Failed rows count here: the key is not wrong if all but one member of a group failed.
     groups = {t.member or i: t.groups[key] for i, t in enumerate(trajectories) if key in t.groups}
     if needs_peers and groups and len(set(groups.values())) == len(groups):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Interval, Le
 
-from coterie.datatypes import UserError, Validated
+from coterie.datatypes import UserError, Validated, refuse
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,14 @@ class LearnerSettings(Validated):
     skip_idle_rows: bool = True
     """Leave out rows with advantage 0 that cannot change the gradient (no KL penalty, no entropy
     bonus). Metrics then describe the other rows."""
+
+    def check(self) -> None:
+        refuse(
+            (
+                self.importance_correction == "none" and self.importance_cap != 2,
+                "learner.importance-cap does nothing with learner.importance-correction none",
+            )
+        )
 
     @property
     def optimizer_steps(self) -> int:

@@ -188,8 +188,8 @@ def has_answered(text: str, kind: AnswerKind) -> bool:
 
 
 def answer_f1(text: str, verdict: Verdict, problem: Problem, *, opened: bool = False) -> float:
-    """Word F1 of the final answer in ``text`` and the gold answer; for a program its credit, since
-    two right programs need not share a word.
+    """Word F1 of the final answer in ``text`` and the gold answer. For a program and a choice it is
+    the credit: two right programs need not share a word, and F1 drops the article A.
 
     Args:
         text: what the policy wrote.
@@ -197,7 +197,7 @@ def answer_f1(text: str, verdict: Verdict, problem: Problem, *, opened: bool = F
         problem: the problem that it answers.
         opened: whether the text begins inside a thought.
     """
-    if problem.kind == "code":
+    if problem.kind in ("code", "choice"):
         return float(verdict.credit)
     return squad_f1(final_answer(text, opened=opened) or "", problem.golds)
 

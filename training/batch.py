@@ -16,11 +16,12 @@ from coterie.algorithms import (
     with_overlong_penalty,
 )
 from coterie.algorithms.batching import by_agent
+from coterie.algorithms.credit import check_groups
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.problems.curriculum import Played
-from coterie.training.quotas import quotas
+from coterie.training.quotas import Draw, quotas
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,13 @@ async def sample_batch(
         waiting = taught.of_interest(new)
         while taught.left and waiting:
             chosen, waiting = {*waiting[: taught.left]}, waiting[taught.left :]
-            part = [(episode, row) for episode, row in new if episode in chosen]
+            part = [(draw, row) for draw, row in new if draw in chosen]
             await _read_into(readings, [row for _, row in part], read)
             groups |= taught.add(part, key, informs)
         rows += [row for _, row in new if row.groups.get(key) in groups]
+        if not rows:
+            # Rounds end, but groups of one never differ.
+            check_groups([row for _, row in new], key, needs_peers=True)
     await _read_into(readings, rows, read)
     return StepBatch(episodes, rows, rounds, readings)
 
@@ -141,14 +145,14 @@ async def _read_into(
 
 def _rows_to_compare(
     episodes: Sequence[Episode], key: str, learners: Collection[str]
-) -> list[tuple[int, Trajectory]]:
-    """(index of the episode, row) of the rows of roles that learn, and of frozen ones in their
-    groups. Groups of frozen rows alone would only enter the deviation of the batch."""
-    rows = [(index, row) for index, each in enumerate(episodes) for row in each.trajectories]
+) -> list[tuple[Draw, Trajectory]]:
+    """(draw, row) of the rows of roles that learn, and of frozen ones in their groups. Groups of
+    frozen rows alone would only enter the deviation of the batch."""
+    rows = [((each.problem_id, each.seed), row) for each in episodes for row in each.trajectories]
     learned_in = {row.groups.get(key) for _, row in rows if row.role in learners}
     return [
-        (index, row)
-        for index, row in rows
+        (draw, row)
+        for draw, row in rows
         if row.role in learners or (row.loss_weight > 0 and row.groups.get(key) in learned_in)
     ]
 
@@ -156,6 +160,11 @@ def _rows_to_compare(
 def _penalise(episode: Episode, algorithms: RoleAlgorithms) -> Episode:
     rows = (with_overlong_penalty(row, algorithms.of(row.role)) for row in episode.trajectories)
     return dataclasses.replace(episode, trajectories=tuple(rows))
+
+
+def _before_penalty(row: Trajectory) -> Trajectory:
+    """Long wrong answers make a problem neither harder nor mixed."""
+    return dataclasses.replace(row, reward=row.reward - row.reward_terms.get("overlong", 0.0))
 
 
 def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> StepBatch:
@@ -214,12 +223,15 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
         key: names the groups within which rewards are compared.
         learners: roles that learn.
     """
-    rows = _rows_to_compare(batch.episodes, key, learners)
+    rows = [
+        (draw, _before_penalty(row))
+        for draw, row in _rows_to_compare(batch.episodes, key, learners)
+    ]
     informative = informative_groups([row for _, row in rows], key)
     by_problem: dict[str, list[Trajectory]] = {}
-    for index, row in rows:
+    for (problem, _), row in rows:
         if row.trainable and row.role in learners:
-            by_problem.setdefault(batch.episodes[index].problem_id, []).append(row)
+            by_problem.setdefault(problem, []).append(row)
     return {
         problem: Played(
             reward=float(np.mean([row.reward for row in own])),

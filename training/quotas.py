@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.datatypes import Trajectory
 
+Draw = tuple[str, int]
+"""A problem and the seed with which it was drawn: its replicas share both."""
+
 
 @dataclass
 class Quota:
-    """How many episodes some roles still need in a step. A problem that is drawn again counts
-    again, so that a small set fills a step, too."""
+    """How many problems some roles still need in a step. A problem that is drawn again counts
+    again, so that a small set fills a step, too. The replicas of a draw are one."""
 
     roles: Collection[str]
     size: int
@@ -22,32 +25,32 @@ class Quota:
         """Number of problems that are missing."""
         return self.size - self.found
 
-    def of_interest(self, rows: Sequence[tuple[int, Trajectory]]) -> list[int]:
-        """The episodes, in order, of (episode, row) that these roles can learn from."""
-        return list(dict.fromkeys(episode for episode, row in rows if self._may_learn(row)))
+    def of_interest(self, rows: Sequence[tuple[Draw, Trajectory]]) -> list[Draw]:
+        """The draws, in order, of (draw, row) that these roles can learn from."""
+        return list(dict.fromkeys(draw for draw, row in rows if self._may_learn(row)))
 
     def add(
         self,
-        rows: Sequence[tuple[int, Trajectory]],
+        rows: Sequence[tuple[Draw, Trajectory]],
         key: str,
         informs: Callable[[Trajectory], bool],
     ) -> set[str]:
-        """Add informative episodes until the quota is full.
+        """Add informative draws until the quota is full.
 
         Args:
-            rows: (episode, row) of a round, or of episodes of it that were not added before.
+            rows: (draw, row) of a round, or of draws of it that were not added before.
             key: names the groups within which rewards are compared.
             informs: whether its role learns something from a row.
 
         Returns:
-            The informative groups of the episodes that were added.
+            The informative groups of the draws that were added.
         """
         groups = {row.groups[key] for _, row in rows if self._may_learn(row) and informs(row)}
         # A row that failed may have no such group.
-        chosen = [(episode, row) for episode, row in rows if row.groups.get(key) in groups]
-        added = list(dict.fromkeys(episode for episode, _ in chosen))[: self.left]
+        chosen = [(draw, row) for draw, row in rows if row.groups.get(key) in groups]
+        added = list(dict.fromkeys(draw for draw, _ in chosen))[: self.left]
         self.found += len(added)
-        return {row.groups[key] for episode, row in chosen if episode in added}
+        return {row.groups[key] for draw, row in chosen if draw in added}
 
     def _may_learn(self, row: Trajectory) -> bool:
         return row.role in self.roles and row.trainable

@@ -31,7 +31,9 @@ Taught = Literal["all", "peer", "own"]
 
 _NOISE = re.compile(r"[\s$*.。!()\[\]{}\\]+")
 _CONCLUSIONS = 8
-"""How many last lines may state the answer in words, until there is no hint."""
+"""How many last sentences may state the answer in words, until there is no hint."""
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|\n")
+_BARE_LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:\d+[.)]|[-*])\Z")
 
 
 def hints_for(
@@ -242,8 +244,8 @@ def build_hint(
 
 
 def _without_conclusion(text: str, problem: Problem) -> str:
-    """Remove last lines in which a grader reads the answer without a mark: ``Therefore, 15 socks
-    are left.`` Empty if line after line states one."""
+    """Remove last sentences in which a grader reads the answer without a mark: ``Therefore, 15
+    socks are left.`` Empty if sentence after sentence states one."""
     named = problem.kind in ("qa", "text") or any(map(may_be_name, problem.golds))
     for _ in range(_CONCLUSIONS):
         if not (
@@ -251,7 +253,8 @@ def _without_conclusion(text: str, problem: Problem) -> str:
             or (named and name_unmarked(text, problem.question))
         ):
             return text
-        text = text.rpartition("\n")[0].rstrip()
+        end = max((found.start() for found in _SENTENCE_END.finditer(text)), default=0)
+        text = _BARE_LIST_MARK.sub("", text[:end].rstrip()).rstrip()
     return ""
 
 

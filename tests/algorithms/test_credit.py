@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.algorithms import ALGORITHMS, Algorithm, assign_credit, get
+from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.credit import advantages, advantages_of_terms
 from coterie.datatypes import Trajectory, UserError
 
@@ -127,6 +128,12 @@ def test_a_wrong_key_is_refused():
         assign_credit([row(1), row(2)], "role", Algorithm())
     with pytest.raises(UserError, match="single row"):
         assign_credit([row(1, "p"), row(2, "q")], "problem", Algorithm())
+
+
+def test_what_rewards_do_not_teach_needs_nobody_to_compare_with():
+    taught = Algorithm(distillation=Distillation(beta=1.0, teacher="t", rewards=False))
+    credit = assign_credit([row(1, "p"), row(2, "q")], "problem", taught)
+    assert credit.advantage_B.tolist() == [0, 0]
 
 
 def test_a_group_that_lost_its_members_is_not_a_wrong_key():

@@ -23,16 +23,28 @@ REFUSED = {
             {"overlong_limit": 5, "overlong_buffer": 6},
             "overlong-buffer must be at most algo.overlong-limit",
         ),
+        ({"overlong_factor": 0.5}, "does nothing without algo.overlong-limit"),
+        (
+            {"overlong_limit": 5, "overlong_buffer": 2, "combine": "normalise-then-sum"},
+            "the over-long penalty too",
+        ),
         ({"baseline_decay": 0.9}, "does nothing without algo.baseline role-average"),
         ({"baseline": "role-average"}, "say algo.scale none"),
         ({"combine": "normalise-then-sum", "advantage": "m:f"}, "compares whole rewards"),
         (AVERAGE | {"advantage": "m:f"}, "leave out .*algo.advantage"),
         (AVERAGE | {"dynamic_sampling": True}, "leave out .*algo.dynamic-sampling"),
         ({"generation_batch": 96}, "nothing without algo.dynamic-sampling"),
+        ({"max_generation_batches": 3}, "nothing without algo.dynamic-sampling"),
     ],
     ClippedRatio: [({"dual": 1.0}, "dual is 1.0; it must be above 1")],
-    Distillation: [({"fade": 50}, "fade is 50; it must be 0 to 1")],
-    LearnerSettings: [({"betas": (0.9, 1.0)}, "betas")],
+    Distillation: [
+        ({"fade": 50}, "fade is 50; it must be 0 to 1"),
+        ({"beta": 1.0, "reader": "start", "decay": 0.5}, "reader average only"),
+    ],
+    LearnerSettings: [
+        ({"betas": (0.9, 1.0)}, "betas"),
+        ({"importance_correction": "none", "importance_cap": 3.0}, "importance-cap does nothing"),
+    ],
 }
 ROWS = [(kind, *row) for kind, rows in REFUSED.items() for row in rows]
 

@@ -82,12 +82,25 @@ def test_equal_rewards_at_unequal_times_are_told_apart() -> None:
 
 
 def test_over_a_running_average_turns_learn_from_what_is_to_come() -> None:
+    """Rewards to go are compared with .5 less what had been paid by then: on average 0, .5, 2."""
     average = Algorithm(baseline="role-average", scale="none")
-    credit = assign_credit([FIRST], "problem", average, {"a": 0.5})
-    assert credit.advantage_B.tolist() == [2.5]
-    # 3 - .5, 2 - .5, 0 - .5; the average itself is one of whole rewards: .95 x .5 + .05 x 3
-    assert (credit.advantage_B[0] + credit.turn_bonus[0]).tolist() == [2.5, 1.5, -0.5]
-    assert credit.averages == pytest.approx({"a": 0.625})
+    other = dataclasses.replace(row(5.0, (9.0, 0.0), (0, 1)), role="b", agent="b_0")
+    credit = assign_credit([FIRST, SECOND, other], "problem", average, {"a": 0.5, "b": 4.0})
+    assert credit.advantage_B.tolist() == [2.5, 1.5, 1.0]
+    # 3 - .5, 2 - 0, 0 - (-1.5) and 2 - .5, 2 - 0
+    assert (credit.advantage_B[0] + credit.turn_bonus[0]).tolist() == [2.5, 2.0, 1.5]
+    assert (credit.advantage_B[1] + credit.turn_bonus[1]).tolist() == [1.5, 2.0]
+    assert 2 not in credit.turn_bonus
+    # The average itself is one of whole rewards: .95 (.95 x .5 + .05 x 3) + .05 x 2
+    assert credit.averages["a"] == pytest.approx(0.69375)
+
+
+def test_who_is_paid_as_all_are_learns_alike_at_every_turn() -> None:
+    average = Algorithm(baseline="role-average", scale="none")
+    rows = [row(1.0, (1.0, 0.0), (0, 1), member=f"e/a_{i}") for i in range(3)]
+    credit = assign_credit(rows, "problem", average, {"a": 1.0})
+    assert credit.advantage_B.tolist() == [0, 0, 0]
+    assert credit.turn_bonus == {}
 
 
 def test_turns_keep_their_number_in_whatever_row_they_are() -> None:

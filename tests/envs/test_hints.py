@@ -112,8 +112,10 @@ def test_a_hint_has_no_last_sentence_that_a_grader_reads(
     question: str, gold: str, said: str
 ) -> None:
     problem = Problem("p", question, gold, "number" if gold.isdigit() else "text")
-    for source in (f"First, look.\n{said}", f"First, look.\n{said}\n\n\\boxed{{{gold}}}"):
-        assert build_hint(source, problem, gold, BYTES, 100, "head") == "First, look."
+    for between in ("\n", " ", "\n2. "):
+        source = f"First, look.{between}{said}"
+        for text in (source, f"{source}\n\n\\boxed{{{gold}}}"):
+            assert build_hint(text, problem, gold, BYTES, 100, "head") == "First, look."
     assert build_hint(said, problem, gold, BYTES, 100, "head") is None
 
 

@@ -4,7 +4,9 @@ import time
 
 import pytest
 
+from coterie.datatypes import Problem, Verdict
 from coterie.rewards.consultation import (
+    answer_f1,
     answer_reward,
     consult_penalty,
     final_answer,
@@ -33,6 +35,12 @@ def test_three_ways(rule: str, correct: bool, f1: float, formatted: bool, value:
     credit = float(correct)
     got = answer_reward(rule, credit=credit, f1=f1, formatted=formatted)  # type: ignore[arg-type]
     assert got == pytest.approx(value)
+
+
+@pytest.mark.parametrize(("kind", "f1"), [("choice", 1.0), ("text", 0.0)])
+def test_the_letter_a_is_no_article(kind: str, f1: float) -> None:
+    problem = Problem("p", "Which?", "A", kind, choices=("red", "blue"))  # type: ignore[arg-type]
+    assert answer_f1("Answer: A", Verdict(True, "A", "choice"), problem) == f1
 
 
 def test_penalty() -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
 from coterie.algorithms import Algorithm, get
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.role_algorithms import RoleAlgorithms as team
-from coterie.datatypes import Episode, Reading, Trajectory
+from coterie.datatypes import Episode, Reading, Trajectory, UserError
 from coterie.problems.curriculum import Played
 from coterie.training.batch import (
     StepBatch,
@@ -80,8 +81,8 @@ def test_a_small_set_fills_a_step_with_problems_that_come_again() -> None:
         # A problem of which the role learns nothing is among them.
         paid = [(name, float(name != "p2")) for name in (names * count)[:count]]
         return [
-            Episode(n, 0, 1, "train", (row("alice_0", n, 0.0), row("alice_1", n, reward)))
-            for n, reward in paid
+            Episode(n, seed, 1, "train", (row("alice_0", n, 0.0), row("alice_1", n, reward)))
+            for seed, (n, reward) in enumerate(paid)
         ]
 
     dapo = team(get("dapo"))
@@ -90,6 +91,25 @@ def test_a_small_set_fills_a_step_with_problems_that_come_again() -> None:
     assert batch.rounds == 2
     assert {row.groups["problem"] for row in batch.rows} == {"p0", "p1"}
     assert len(batch.rows) == 2 * (4 + 4)
+
+
+def test_the_replicas_of_a_problem_fill_one_place() -> None:
+    async def play(count: int) -> list[Episode]:
+        return [
+            Episode(f"p{i}", i, 1, "train", (row(f"alice_{replica}", f"p{i}", float(replica)),))
+            for i in range(count)
+            for replica in range(4)
+        ]
+
+    taught = dataclasses.replace(get("dapo"), distillation=TAUGHT)
+
+    async def read(rows: Sequence[Trajectory]) -> dict[int, Reading | None]:
+        return {i: Reading(np.zeros(1, np.float32)) for i in range(len(rows))}
+
+    for algorithm, reader in ((get("dapo"), unread), (taught, read)):
+        sampling = sample_batch(play, reader, team(algorithm), "problem+role", 3, ("alice",))
+        batch = asyncio.run(sampling)
+        assert (batch.rounds, len(batch.rows)) == (1, 12)
 
 
 def test_a_round_plays_a_generation_batch() -> None:
@@ -109,6 +129,21 @@ def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
     batch, rounds = sampled(algorithm, 4, only_bob_varies, learners=("alice", "bob"))
     assert rounds == [4]
     assert {trajectory.role for trajectory in batch.rows} == {"bob"}
+
+
+def test_groups_of_one_are_refused_before_another_round() -> None:
+    rounds: list[int] = []
+
+    async def play(count: int) -> list[Episode]:
+        rounds.append(count)
+        return [
+            Episode(f"p{i}", i, 1, "train", (row("alice_0", f"p{i}", float(i % 2)),))
+            for i in range(count)
+        ]
+
+    with pytest.raises(UserError, match="single row"):
+        asyncio.run(sample_batch(play, unread, team(get("dapo")), "problem", 4, ("alice",)))
+    assert rounds == [4]
 
 
 def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
@@ -345,6 +380,18 @@ def test_the_difficulty_of_a_problem_is_that_of_the_roles_that_learn() -> None:
         "p1": Played(1.0, False),
         "p2": Played(0.0, False),
     }
+    # A penalty on length changes neither the difficulty nor what differs.
+    long = Algorithm(overlong_limit=4, overlong_buffer=3)
+    episode = Episode("p4", 0, 1, "train", tuple(row("alice_0", "p4", 0.3, n) for n in (3, 4)))
+
+    async def play(_: int) -> list[Episode]:
+        return [episode]
+
+    sampling = sample_batch(play, unread, team(long), "problem+role", 1, ("alice",))
+    penalised = asyncio.run(sampling)
+    assert [row.reward for row in penalised.rows] == pytest.approx([0.3 - 2 / 3, -0.7])
+    (played,) = measured(penalised, "problem+role", ["alice"]).values()
+    assert (played.reward, played.mixed) == (pytest.approx(0.3), False)
     both = measured(batch, "problem+role", ["alice", "bob"])
     assert both["p0"] == Played(0.25, True)
     assert both["p1"] == Played(0.75, True)
