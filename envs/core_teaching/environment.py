@@ -85,26 +85,12 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         """
         settings, mode = self.settings, options.get("mode", "train")
         step, evaluating = int(options.get("step", 0)), mode == "eval"
-        weights = weights_at(settings, int(options.get("epoch", 1)))
-        if evaluating:
-            weights = NO_WEIGHTS
+        epoch = int(options.get("epoch", 1))
+        weights = NO_WEIGHTS if evaluating else weights_at(settings, epoch)
         hint_probability = settings.hint_probability
         if mode == "probe":
             hint_probability = float(options.get("hint_probability", _PROBE_HINT_PROBABILITY))
-            if not settings.probed:
-                raise UserError(
-                    "core-teaching: a probe compares second tries; set k_hinted above 0, or k_cold "
-                    "above 1."
-                )
-        cold_traces = settings.k_cold
-        if mode == "probe" and settings.k_hinted == 0:
-            # Without a second round in training, the last cold trace is the probe's second try.
-            cold_traces -= 1
-        first, second = [], []
-        for role in self.roles:
-            agents = self.agents_of(role)
-            first += agents if evaluating else agents[:cold_traces]
-            second += [] if evaluating else agents[cold_traces:]
+        first, second = self._rounds(mode)
         limit = token_limit(settings, training=not evaluating)
 
         def ask(hint: str | None) -> Ask:
@@ -157,10 +143,10 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
         reports = {} if scores is None else report_traces(traces, scores, taught, read, problem)
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
-        for row, trace in enumerate(traces):
-            terms[trace.agent] = {"correct": trace.verdict.credit}
-            if scores is not None and not evaluating:
-                terms[trace.agent] = scores.of(row)
+        if evaluating:
+            terms |= {trace.agent: {"correct": trace.verdict.credit} for trace in traces}
+        elif scores is not None:
+            terms |= {trace.agent: scores.of(row) for row, trace in enumerate(traces)}
         seen = [trace.agent for trace in traces if trace.hinted]
         failed = len(first) + len(second) - len(traces)
         return Outcome(
@@ -183,6 +169,27 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             reread_after={agent: ask(hint.text).text for agent, hint in reread.items()},
             contrast_after={agent: ask(hint).text for agent, hint in contrast.items()},
         )
+
+    def _rounds(self, mode: str) -> tuple[list[str], list[str]]:
+        """The agents of the cold round and of the second one.
+
+        Raises:
+            UserError: a probe has no second tries.
+        """
+        by_role = [self.agents_of(role) for role in self.roles]
+        if mode == "eval":
+            return [agent for agents in by_role for agent in agents], []
+        cold = self.settings.k_cold
+        if mode == "probe" and not self.settings.probed:
+            raise UserError(
+                "core-teaching: a probe compares second tries; set k_hinted above 0, or k_cold "
+                "above 1."
+            )
+        if mode == "probe" and self.settings.k_hinted == 0:
+            # Without a second round in training, the last cold trace is the probe's second try.
+            cold -= 1
+        first = [agent for agents in by_role for agent in agents[:cold]]
+        return first, [agent for agents in by_role for agent in agents[cold:]]
 
     def _read(
         self, problem: Problem, answers: Answers, round_: int, shown: Mapping[str, Hint]

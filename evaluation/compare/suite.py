@@ -37,6 +37,7 @@ from coterie.evaluation.compare.output import show_plain, show_written, write_js
 from coterie.evaluation.compare.policies import (
     NamedPolicy,
     NamedTeam,
+    Prices,
     read_policies,
     read_prices,
     read_team,
@@ -222,6 +223,17 @@ def compare(settings: SuiteComparison) -> None:
         answered = [_verified(answers, verifier, settings) for answers in answered]
         ratings = [answers.verifier for answers in answered if answers.verifier]
         sample_missing(ratings, settings, console, "--verifier-tokens")
+    _report(suites, answered, prices, settings, console)
+
+
+def _report(
+    suites: Sequence[Suite],
+    answered: Sequence[Answered],
+    prices: Prices,
+    settings: SuiteComparison,
+    console: Console,
+) -> None:
+    """Score all answers, print the tables and write results, pictures and examples."""
     scored = [
         score(
             [answers for answers in answered if answers.suite == suite.name],
@@ -259,52 +271,69 @@ def compare(settings: SuiteComparison) -> None:
 def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     """(the suite with the settings of runs, preset, flags and models; a line on the latter)."""
     sources = settings.sources()
-    decided = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
-    decided |= {_decided_by(name) for name in suite.settings}
-    prompts = prompting(sources, suite.env, decided, _decided_by, whole=suite.bare)
-    settings_inherited = {
-        name: value
-        for name, value in prompts.items()
-        if name not in suite.settings and hasattr(settings_of(suite), name)
-    }
-    if settings.max_new_tokens:
-        # An environment with a separate limit for evaluation gets the same value.
-        limits = ("max_new_tokens", "eval_max_new_tokens")
-        known = settings_of(suite)
-        settings_inherited |= {n: settings.max_new_tokens for n in limits if hasattr(known, n)}
-    roles = suite.roles or roles_of_runs(sources, suite.env)
-    models = _models(replace(suite, roles=roles), settings)
+    inherited = _inherited(suite, settings, sources)
+    suite = replace(suite, roles=suite.roles or roles_of_runs(sources, suite.env))
+    models = _models(suite, settings)
     fit = {} if settings.preset else fitting(suite, models)
-    fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *settings_inherited)}
+    fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *inherited)}
     if settings.problems:
         fit.pop("problems", None)
     line = defaults_notice(fit, models, f"suite {suite.name}: ", _as_written)
-    suite = replace(suite, problems=fit.pop("problems", suite.problems), roles=roles)
-    suite = replace(suite, settings={**fit, **suite.settings, **settings_inherited})
-    if settings.problems:
-        suite = replace(suite, problems=settings.problems)
-    elif settings.preset and preset_settings(settings.preset).choice.env == suite.env:
-        suite = replace(suite, problems=preset_problems(settings.preset))
-    roles = _roles(suite)
-    only_role = roles[0] if len(roles) == 1 and (settings.policies or settings.verifier) else ""
-    suite = replace(suite, role=settings.role or suite.role or only_role)
-    needed = [suite.role, *["expert"] * bool(suite.workflow)]
-    if unknown := [role for role in needed if role and role not in roles]:
-        raise UserError(
-            f"suite {suite.name}: {suite.env} has no role {unknown[0]}; its roles are "
-            f"{', '.join(roles)}"
-        )
-    if not suite.role and (settings.policies or settings.verifier):
-        raise UserError(
-            f"suite {suite.name}: say with --role whose answers count, one of {', '.join(roles)}; "
-            "or name whole teams with --teams"
-        )
+    problems = settings.problems or fit.pop("problems", suite.problems)
+    of_env = settings.preset and preset_settings(settings.preset).choice.env == suite.env
+    if of_env and not settings.problems:
+        problems = preset_problems(settings.preset)
+    values = {**fit, **suite.settings, **inherited}
+    suite = replace(suite, problems=problems, settings=values)
+    suite = replace(suite, role=_role(suite, settings))
     # The environment checks its settings and modes itself.
     env = envs.make(suite.env, settings=settings_of(suite), roles=suite.roles or None)
     for mode in {suite.mode, suite.workflow or suite.mode}:
         env.reset(seed=0, options={"mode": mode})
     env.close()
     return suite, line
+
+
+def _inherited(
+    suite: Suite, settings: SuiteComparison, sources: Sequence[Inherited]
+) -> dict[str, Any]:
+    """Settings of the environment from the runs and the preset, and the limit of the flags."""
+    decided = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
+    decided |= {_decided_by(name) for name in suite.settings}
+    known = settings_of(suite)
+    prompts = prompting(sources, suite.env, decided, _decided_by, whole=suite.bare)
+    values = {
+        name: value
+        for name, value in prompts.items()
+        if name not in suite.settings and hasattr(known, name)
+    }
+    if settings.max_new_tokens:
+        # An environment with a separate limit for evaluation gets the same value.
+        limits = ("max_new_tokens", "eval_max_new_tokens")
+        values |= {name: settings.max_new_tokens for name in limits if hasattr(known, name)}
+    return values
+
+
+def _role(suite: Suite, settings: SuiteComparison) -> str:
+    """The role whose answers count; empty if only teams are compared.
+
+    Raises:
+        UserError: the environment has no such role, or several and none is named.
+    """
+    roles, single = _roles(suite), bool(settings.policies or settings.verifier)
+    role = settings.role or suite.role or (roles[0] if len(roles) == 1 and single else "")
+    needed = [role, *["expert"] * bool(suite.workflow)]
+    if unknown := [name for name in needed if name and name not in roles]:
+        raise UserError(
+            f"suite {suite.name}: {suite.env} has no role {unknown[0]}; its roles are "
+            f"{', '.join(roles)}"
+        )
+    if single and not role:
+        raise UserError(
+            f"suite {suite.name}: say with --role whose answers count, one of {', '.join(roles)}; "
+            "or name whole teams with --teams"
+        )
+    return role
 
 
 def _models(suite: Suite, settings: SuiteComparison) -> list[str]:

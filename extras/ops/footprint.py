@@ -270,20 +270,7 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
     for parameter in own if several else ():
         # The micro-batch before left gradients. A first one makes them, which is subtracted below.
         parameter.grad = torch.zeros_like(parameter)
-    random = np.random.default_rng(0)
-    ids_BT = torch.from_numpy(random.integers(0, handle.vocab_size, (load.rows, load.longest)))
-    starts = [int(row * load.starts) for row in range(load.rows)]
-    ids_BT[:, : load.prompt] = ids_BT[[starts.index(start) for start in starts], : load.prompt]
-    answer = min(load.answer, load.longest - 1)
-    if handle.packs and not handle.takes_tree(ids_BT):
-        # Packed rows take what two long ones take, which are faster to measure.
-        several_rows = 2 if load.rows % 2 == 0 else 1
-        ids_BT = torch.from_numpy(
-            random.integers(0, handle.vocab_size, (several_rows, load.computed // several_rows))
-        )
-        answer = answer * load.rows // several_rows
-    mask_BT = torch.zeros(len(ids_BT), ids_BT.shape[1] - 1, dtype=torch.bool)
-    mask_BT[:, -answer:] = True
+    ids_BT, mask_BT = _rows(handle, load)
     living = _Living([*handle.module.parameters(), *handle.module.buffers()])
     living.ignore(p.grad for p in own if p.grad is not None)
     with _attention_without_scores(), handle.active(), living:
@@ -303,6 +290,25 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
     # Chunks that were left out have gradients too, until all are concatenated.
     most = living.most + (len(hidden_NH) - few) * hidden_NH[:1].nbytes
     return most if several else max(0, most - sum(p.nbytes for p in own))
+
+
+def _rows(handle: ModelHandle, load: Load) -> tuple[Tensor, Tensor]:
+    """Random rows with the prompts of a micro-batch, (B, T), and their mask, (B, T - 1)."""
+    random = np.random.default_rng(0)
+    ids_BT = torch.from_numpy(random.integers(0, handle.vocab_size, (load.rows, load.longest)))
+    starts = [int(row * load.starts) for row in range(load.rows)]
+    ids_BT[:, : load.prompt] = ids_BT[[starts.index(start) for start in starts], : load.prompt]
+    answer = min(load.answer, load.longest - 1)
+    if handle.packs and not handle.takes_tree(ids_BT):
+        # Packed rows take what two long ones take, which are faster to measure.
+        several_rows = 2 if load.rows % 2 == 0 else 1
+        ids_BT = torch.from_numpy(
+            random.integers(0, handle.vocab_size, (several_rows, load.computed // several_rows))
+        )
+        answer = answer * load.rows // several_rows
+    mask_BT = torch.zeros(len(ids_BT), ids_BT.shape[1] - 1, dtype=torch.bool)
+    mask_BT[:, -answer:] = True
+    return ids_BT, mask_BT
 
 
 def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
