@@ -64,7 +64,7 @@ class Session:
         self.roles, self.codecs = tuple(roles), dict(codecs or {})
         self.counts: Counter[str] = Counter()
         """Calls that were ``replayed``, ``abandoned`` (no client waits for the answer) or
-        ``refused`` (a budget is used up)."""
+        ``refused`` (a budget is used up, or the context is full)."""
         self.result: ProgramResult | None = None
         self.stop: Callable[[], None] = lambda: None
         """Ends the program."""
@@ -139,6 +139,8 @@ class Session:
                 call.turn = len(self.calls[role])
                 self.calls[role].append(call)
                 self._token_counts[role] += answer.completion_tokens
+            elif answer.status == 400:
+                self.counts["refused"] += 1
             _settle(call, answer)
 
     async def next_calls(self) -> None:

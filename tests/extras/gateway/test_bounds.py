@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from coterie.agents.sampling.policy import fit_context
+from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.extras.gateway.environment import GatewayEnv
 from coterie.extras.gateway.messages import Message, Refused, Request, Tool, ToolCall
@@ -16,7 +18,7 @@ from coterie.extras.gateway.programs import FunctionProgram
 from coterie.extras.gateway.rendering import refuse_too_long
 from coterie.extras.gateway.settings import GatewaySettings
 
-from .conftest import chat, client, run, saying, user
+from .conftest import chat, client, run, said, saying, user
 
 Make = Callable[..., Any]
 
@@ -90,6 +92,49 @@ def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
     assert statuses == [400, 200, 400, 429]
     assert [len(row.turns) for row in episode.trajectories] == [1]
     assert episode.info["refused"] == 3.0
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        [user("x" * 100)],
+        # Only the mark that ended the first answer is too much.
+        [user("x"), said("y"), user("x" * 97)],
+        # As long as what is rendered without counting.
+        [user("x" * 8_192)],
+    ],
+)
+def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any]) -> None:
+    statuses: list[int] = []
+    why: list[str] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            for messages in ([user("x")], long, [user("z")]):
+                body = {"model": "alice", "messages": messages}
+                reply = await to.post("/chat/completions", json=body)
+                statuses.append(reply.status_code)
+                why.append(reply.json().get("error", {}).get("message", ""))
+        return 1.0
+
+    codec = Small()
+    codec.context = 100
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        return await saying("y")(prompt, fit_context(prompt, sampling, codec))
+
+    env = GatewayEnv(
+        "p",
+        FunctionProgram(program),
+        GatewaySettings(),
+        roles=["alice"],
+        tokenizers={"alice": codec},
+    )
+    episode = run(env, {"alice": policy})
+    assert statuses == [200, 400, 200]
+    assert "tokens, and alice's context holds 100 with the answer" in why[1]
+    assert [row.trainable for row in episode.trajectories] == [True, True]
+    assert episode.info["refused"] == 1.0
 
 
 def test_only_the_key_of_its_role_continues_a_response(make: Make) -> None:
