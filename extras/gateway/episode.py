@@ -57,14 +57,15 @@ class GatewayEpisode:
         for role, call in calls.items():
             context = self.contexts[role].open(call.request)
             most: int | None = getattr(self._codecs[role], "context", None)
-            if most is not None and len(context.ids) >= most:
+            room = _MOST_IDS if most is None else most - len(context.ids)
+            if room < 1:
                 why = (
                     f"the conversation has {len(context.ids):,} tokens, and {role}'s context holds "
                     f"{most:,} with the answer: send fewer messages"
                 )
                 self._refused.append((role, call, Refused(400, why)))
                 continue
-            self._observations[role] = Observation(call, context, self._info(role, call))
+            self._observations[role] = Observation(call, context, self._info(role, call, room))
         return self._observations
 
     def answer(self, actions: Mapping[str, Any]) -> list[tuple[str, Call, Answer | Refused]]:
@@ -162,8 +163,8 @@ class GatewayEpisode:
                 lines += [f"== {role} ==", question, "--", node.answer.text, ""]
         return "\n".join(lines)
 
-    def _info(self, role: str, call: Call) -> dict[str, Any]:
-        request, most = call.request, self._settings.max_new_tokens
+    def _info(self, role: str, call: Call, room: int) -> dict[str, Any]:
+        request, most = call.request, min(self._settings.max_new_tokens, room)
         info: dict[str, Any] = {
             "max_new_tokens": most if request.max_tokens is None else min(request.max_tokens, most),
             "stop": list(request.stop),

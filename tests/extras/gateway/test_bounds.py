@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from coterie.agents.sampling.policy import fit_context
@@ -34,6 +35,12 @@ class Small(BytesCodec):
     def at_least(self, text: str) -> int:
         self.counted += len(text.encode())
         return len(text.encode())
+
+
+class Hundred(Small):
+    """Its context holds 100 bytes."""
+
+    context = 100
 
 
 def too_long(codec: Any, *messages: Message, **more: Any) -> str:
@@ -117,24 +124,39 @@ def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any
                 why.append(reply.json().get("error", {}).get("message", ""))
         return 1.0
 
-    codec = Small()
-    codec.context = 100
-
     async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
-        return await saying("y")(prompt, fit_context(prompt, sampling, codec))
+        return await saying("y")(prompt, fit_context(prompt, sampling, Hundred()))
 
-    env = GatewayEnv(
-        "p",
-        FunctionProgram(program),
-        GatewaySettings(),
-        roles=["alice"],
-        tokenizers={"alice": codec},
-    )
+    codecs = {"alice": Hundred()}
+    settings = GatewaySettings()
+    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
     episode = run(env, {"alice": policy})
     assert statuses == [200, 400, 200]
     assert "tokens, and alice's context holds 100 with the answer" in why[1]
     assert [row.trainable for row in episode.trajectories] == [True, True]
     assert episode.info["refused"] == 1.0
+
+
+@pytest.mark.parametrize(("written", "finish"), [(10, "length"), (9, "stop")])
+def test_an_answer_that_the_context_cuts_is_not_finished(written: int, finish: str) -> None:
+    said: list[str] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            body = {"model": "alice", "messages": [user("x" * 90)], "max_tokens": 50}
+            reply = await to.post("/chat/completions", json=body)
+            said.append(reply.json()["choices"][0]["finish_reason"])
+        return 1.0
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        ids = np.full(min(written, fit_context(prompt, sampling, Hundred()).max_new_tokens), 97)
+        return Completion(ids, np.full(len(ids), -0.5, np.float32), "length")
+
+    codecs = {"alice": Hundred()}
+    settings = GatewaySettings()
+    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
+    run(env, {"alice": policy})
+    assert said == [finish]
 
 
 def test_only_the_key_of_its_role_continues_a_response(make: Make) -> None:
