@@ -10,6 +10,7 @@ import pytest
 
 from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
 from coterie.extras.gateway.gateway import gateway
+from coterie.rollouts import Deadlines, play
 
 from .conftest import CODEC, PROBLEM, chat, client, run, saying, user
 
@@ -104,6 +105,27 @@ def test_a_budget_ends_in_an_error_and_the_rows_are_kept(
     assert words in refused[0]
     assert [row.trainable for row in episode.trajectories] == [True, True]
     assert episode.info["refused"] == 1.0
+
+
+def test_an_episode_may_have_as_many_turns_as_calls(make: Make) -> None:
+    """Whatever limit holds for other environments."""
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            for _ in range(4):
+                for role in ("alice", "bob"):
+                    await chat(to, [user("x")], model=role)
+        return 1.0
+
+    env = make(program, "alice", "bob", max_calls=4)
+    few = Deadlines(turns=2)
+    policies = dict.fromkeys(("alice", "bob"), saying("y"))
+    options, sampling = {"problem": PROBLEM, "step": 1}, Sampling(max_new_tokens=50)
+    played = play(env, policies, seed=1, options=options, sampling=sampling, deadlines=few)
+    episode = asyncio.run(played)
+    env.close()
+    assert [row.status for row in episode.trajectories] == ["ok"] * 8
+    assert episode.info["failed"] == 0.0
 
 
 def test_the_keys_of_an_episode_die_with_it(make: Make) -> None:
