@@ -77,7 +77,7 @@ class CommandProgram:
         finally:
             # In a thread, as a command may leave any number of files there.
             await asyncio.to_thread(rmtree, folder, ignore_errors=True)
-        return ProgramResult(plain(_value(written or bytes(output.out))))
+        return ProgramResult(plain(_value(bytes(output.out) if written is None else written)))
 
     async def _run(self, folder: str, environment: Mapping[str, str]) -> "_Output":
         """Run the command until it and all processes that it started have ended."""
@@ -164,13 +164,13 @@ class _Output(asyncio.SubprocessProtocol):
         self.enough.set()
 
 
-def _read_answer(path: Path) -> bytes:
-    """Read the answer file; empty if there is none. Links, pipes and devices are not followed or
+def _read_answer(path: Path) -> bytes | None:
+    """Read the answer file; None if there is none. Links, pipes and devices are not followed or
     waited for, and a file that grows is read no further than the limit."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        return b""
+        return None
     except OSError as error:
         why = "a link" if error.errno == errno.ELOOP else error.strerror
         raise _NoAnswer(f"the program's answer is no file that can be read: {why}") from None

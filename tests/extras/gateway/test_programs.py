@@ -119,6 +119,8 @@ text = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["cont
     [
         ("print(text)", 1.0, "ok"),
         ("open(os.environ['COTERIE_ANSWER'], 'w').write(text); print('chatter')", 1.0, "ok"),
+        # An empty answer is an answer.
+        ("open(os.environ['COTERIE_ANSWER'], 'w').close(); print(text)", 0.0, "ok"),
         ("print(json.dumps({'rewards': {'alice': 0.25}}))", 0.25, "ok"),
         ("print(json.dumps({'rewards': {'alice': [0.5]}}))", 0.5, "ok"),
         ("sys.exit('out of luck')", 0.0, "ended with 1: out of luck"),
