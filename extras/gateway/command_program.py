@@ -53,6 +53,7 @@ class CommandProgram:
 
     async def _play(self, endpoints: Endpoints, problem: Problem) -> ProgramResult:
         public = {"id": problem.id, "question": problem.question, "choices": problem.choices}
+        shown = json.dumps(public, ensure_ascii=False)
         folder = tempfile.mkdtemp(prefix="coterie-")
         answer = Path(folder) / "answer"
         try:
@@ -62,7 +63,7 @@ class CommandProgram:
                     **os.environ,
                     **endpoints.environment(),
                     "COTERIE_QUESTION": problem.question,
-                    "COTERIE_PROBLEM": json.dumps(public),
+                    "COTERIE_PROBLEM": shown,
                     "COTERIE_ANSWER": str(answer),
                 },
             )
@@ -74,6 +75,13 @@ class CommandProgram:
             written = await asyncio.to_thread(_read_answer, answer)
         except _NoAnswer as why:
             return ProgramResult(failure=str(why))
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            return ProgramResult(
+                failure=f"a command cannot be given a problem of {len(shown.encode()):,} bytes "
+                "(Linux takes 131,072 in one variable; a function of harness: has no such limit)"
+            )
         finally:
             # In a thread, as a command may leave any number of files there.
             await asyncio.to_thread(rmtree, folder, ignore_errors=True)
