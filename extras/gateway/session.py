@@ -102,7 +102,8 @@ class Session:
         """
         self._check_running()
         first = self._by_digest.get((role, digest))
-        if retry and first is not None:
+        refused = first is not None and first.answer.done() and first.answer.exception()
+        if retry and first is not None and not refused:
             self.counts["replayed"] += 1
             first.clients.append(is_connected)
             return first

@@ -169,6 +169,37 @@ def test_a_retry_is_answered_with_what_was_sampled(make: Make) -> None:
     assert episode.info["replayed"] == 1.0
 
 
+def test_a_retry_of_a_call_that_was_given_up_is_sampled(make: Make) -> None:
+    """It waited behind another, and its client was gone before its turn came."""
+    asked, gone = threading.Event(), threading.Event()
+
+    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
+        asked.set()
+        await asyncio.to_thread(gone.wait, 10)
+        await asyncio.sleep(0.1)
+        return await saying("y")(prompt, sampling)
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            first = asyncio.create_task(chat(to, [user("first")]))
+            await asyncio.to_thread(asked.wait, 10)
+            second = asyncio.create_task(chat(to, [user("second")]))
+            await asyncio.sleep(0.1)
+            second.cancel()
+            await asyncio.wait([second])
+            gone.set()
+            await first
+            body = {"model": "alice", "messages": [user("second")]}
+            again = {"x-stainless-retry-count": "1"}
+            reply = await to.post("/chat/completions", json=body, headers=again)
+            assert reply.status_code == 200
+        return 1.0
+
+    episode = run(make(program), {"alice": slow})
+    assert [CODEC.decode(row.tokens) for row in episode.trajectories] == ["firsty", "secondy"]
+    assert (episode.info["abandoned"], episode.info["replayed"]) == (1.0, 0.0)
+
+
 def test_an_answer_that_reaches_nobody_is_not_learned(make: Make) -> None:
     asked, gone = threading.Event(), threading.Event()
 
