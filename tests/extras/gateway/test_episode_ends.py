@@ -107,6 +107,22 @@ def test_a_budget_ends_in_an_error_and_the_rows_are_kept(
     assert episode.info["refused"] == 1.0
 
 
+def test_the_limit_of_tokens_holds_for_calls_that_wait(make: Make) -> None:
+    statuses: list[int] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            bodies = [{"model": "alice", "messages": [user(f"{place}")]} for place in range(5)]
+            sent = (to.post("/chat/completions", json=body) for body in bodies)
+            statuses.extend(reply.status_code for reply in await asyncio.gather(*sent))
+        return 1.0
+
+    episode = run(make(program, max_tokens=4), {"alice": saying("y")})  # two tokens an answer
+    assert sorted(statuses) == [200, 200, 429, 429, 429]
+    assert [row.trainable for row in episode.trajectories] == [True, True]
+    assert episode.info["refused"] == 3.0
+
+
 def test_an_episode_may_have_as_many_turns_as_calls(make: Make) -> None:
     """Whatever limit holds for other environments."""
 
