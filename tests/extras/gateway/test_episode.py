@@ -196,6 +196,19 @@ def test_the_chosen_turns_are_learned(
     assert [bool(mask[a:b].all()) for a, b in row.turns] == [t in learned for t in range(3)]
 
 
+def test_an_exception_in_the_choice_of_turns_is_one_sentence(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(played: Played) -> bool:
+        return played.answer.content  # type: ignore[attr-defined]
+
+    monkeypatch.setitem(sys.modules, "a_function", type(sys)("a_function"))
+    monkeypatch.setattr(sys.modules["a_function"], "fails", fails, raising=False)
+    words = "--env.turns a_function:fails raised AttributeError: 'Answer' object has no attribute"
+    with pytest.raises(UserError, match=words):
+        run(make(twice, turns="a_function:fails"), {"alice": saying("y")})
+
+
 @pytest.mark.parametrize(
     ("mode", "sampled", "ignored"),
     [("train", [(1.0, 1.0)] * 3, 2.0), ("eval", [(0.2, 1.0), (1.0, 0.5), (1.0, 1.0)], 0.0)],
