@@ -77,8 +77,8 @@ async def _responses(http_request: HttpRequest, key: Key) -> Reply:
 
     def remember(answer: Answer) -> None:
         if body.get("store") is not False:
-            messages = (*request.messages, answer.message())
-            known[f"resp_{answer.id}"] = _role(key, request), messages
+            conversation = responses.conversation(body, request, answer)
+            known[f"resp_{answer.id}"] = _role(key, request), conversation
 
     return await _sample(http_request, key, request, responses.write, responses.events, remember)
 

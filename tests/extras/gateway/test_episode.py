@@ -265,6 +265,23 @@ def test_tools_and_streams(make: Make) -> None:
     assert row.info["bridged"] == 1.0
 
 
+def test_instructions_hold_for_one_response(make: Make) -> None:
+    log: list[Prompt] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            body: dict[str, Any] = {"model": "alice", "input": "u", "instructions": "i"}
+            name = (await to.post("/responses", json=body)).json()["id"]
+            for more in ({"instructions": "i"}, {"instructions": "j"}, {}):
+                body = {"model": "alice", "input": "v", "previous_response_id": name, **more}
+                await to.post("/responses", json=body)
+        return 1.0
+
+    run(make(program), {"alice": saying("y", log=log)})
+    read = [CODEC.decode(prompt.tokens) for prompt in log]
+    assert read == ["i\nu", "i\nuyv", "j\nuyv", "uyv"]
+
+
 def test_calls_at_the_same_time_are_answered_one_by_one(make: Make) -> None:
     async def program(endpoints: Any, problem: Any) -> float:
         async with client(endpoints) as to:
