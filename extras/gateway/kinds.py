@@ -105,4 +105,8 @@ def _turns(settings: GatewaySettings) -> Callable[[Played], bool] | None:
 
 def _check(settings: GatewaySettings, everything: Any) -> Iterable[tuple[bool, str]]:
     _turns(settings)
-    return ()
+    yield (
+        everything.rollout.max_prompt_tokens is not None,
+        "--rollout.max-prompt-tokens needs prompts that are known before an episode is played: "
+        "leave it out, as calls that exceed the role's context are refused",
+    )
