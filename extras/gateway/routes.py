@@ -158,8 +158,8 @@ async def _stream(
         if not call.answer.done():
             yield b": waiting\n\n"
     if (refused := call.answer.exception()) is not None:
-        sentence = refused.sentence if isinstance(refused, Refused) else "it failed"
-        yield fields.event(_error(500, sentence), "error")
+        known = refused if isinstance(refused, Refused) else Refused(500, "it failed")
+        yield fields.event(_error(known.status, known.sentence), "error")
         return
     remember(call.answer.result())
     for event in events(call.answer.result(), model):

@@ -122,6 +122,8 @@ def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any
                 reply = await to.post("/chat/completions", json=body)
                 statuses.append(reply.status_code)
                 why.append(reply.json().get("error", {}).get("message", ""))
+            body = {"model": "alice", "messages": long, "stream": True}
+            why.append((await to.post("/chat/completions", json=body)).text)
         return 1.0
 
     async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
@@ -133,8 +135,9 @@ def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any
     episode = run(env, {"alice": policy})
     assert statuses == [200, 400, 200]
     assert "tokens, and alice's context holds 100 with the answer" in why[1]
+    assert '"type": "invalid_request_error"' in why[3]
     assert [row.trainable for row in episode.trajectories] == [True, True]
-    assert episode.info["refused"] == 1.0
+    assert episode.info["refused"] == 2.0
 
 
 @pytest.mark.parametrize(("written", "finish"), [(10, "length"), (9, "stop")])
