@@ -54,6 +54,7 @@ class Gate:
             self._changed.set()
 
     async def _open(self) -> None:
+        # Only waiting counts: between the rounds the player may sample for long.
         left_s = self._gather_s
         for _ in range(2):
             left_s -= await self._all_ready(left_s)
