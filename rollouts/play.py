@@ -45,7 +45,7 @@ class Deadlines:
     episode_s: float | None = None
     """Seconds that one episode may wait for its policies; calls still pending then have failed."""
     turns: int = 256
-    """Environment steps after which an episode is cut off."""
+    """Environment steps after which an episode is cut off, unless its environment names more."""
 
 
 class TokenEnvironment(Protocol):
@@ -53,7 +53,8 @@ class TokenEnvironment(Protocol):
 
     Environments that wait for programs also have ``areset`` and ``astep``, which leave the event
     loop to other episodes. ``branches`` is true if agents return to earlier contexts
-    (:class:`Recorder`).
+    (:class:`Recorder`). ``most_turns`` is the number of steps after which an environment ends every
+    episode by itself.
     """
 
     agents: list[str]
@@ -100,7 +101,8 @@ async def play(
     problem = options.get("problem")
     left_s = deadlines.episode_s
 
-    for _ in range(deadlines.turns):
+    turns = max(deadlines.turns, getattr(env, "most_turns", 0))
+    for _ in range(turns):
         if not env.agents:
             break
         agents = [agent for agent in env.agents if observations[agent].get("active", 1)]
@@ -143,7 +145,7 @@ async def play(
         last_infos.update(infos)
     if env.agents:
         for agent in env.agents:
-            recorders[agent].fail(f"episode cut off after {deadlines.turns} turns")
+            recorders[agent].fail(f"episode cut off after {turns} turns")
 
     group = f"{_problem_id(problem)}@{seed}"
     trajectories = tuple(

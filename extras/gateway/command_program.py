@@ -53,6 +53,7 @@ class CommandProgram:
 
     async def _play(self, endpoints: Endpoints, problem: Problem) -> ProgramResult:
         public = {"id": problem.id, "question": problem.question, "choices": problem.choices}
+        shown = json.dumps(public, ensure_ascii=False)
         folder = tempfile.mkdtemp(prefix="coterie-")
         answer = Path(folder) / "answer"
         try:
@@ -62,7 +63,7 @@ class CommandProgram:
                     **os.environ,
                     **endpoints.environment(),
                     "COTERIE_QUESTION": problem.question,
-                    "COTERIE_PROBLEM": json.dumps(public),
+                    "COTERIE_PROBLEM": shown,
                     "COTERIE_ANSWER": str(answer),
                 },
             )
@@ -74,10 +75,17 @@ class CommandProgram:
             written = await asyncio.to_thread(_read_answer, answer)
         except _NoAnswer as why:
             return ProgramResult(failure=str(why))
+        except OSError as error:
+            if error.errno != errno.E2BIG:
+                raise
+            return ProgramResult(
+                failure=f"a command cannot be given a problem of {len(shown.encode()):,} bytes "
+                "(Linux takes 131,072 in one variable; a function of harness: has no such limit)"
+            )
         finally:
             # In a thread, as a command may leave any number of files there.
             await asyncio.to_thread(rmtree, folder, ignore_errors=True)
-        return ProgramResult(plain(_value(written or bytes(output.out))))
+        return ProgramResult(plain(_value(bytes(output.out) if written is None else written)))
 
     async def _run(self, folder: str, environment: Mapping[str, str]) -> "_Output":
         """Run the command until it and all processes that it started have ended."""
@@ -164,13 +172,13 @@ class _Output(asyncio.SubprocessProtocol):
         self.enough.set()
 
 
-def _read_answer(path: Path) -> bytes:
-    """Read the answer file; empty if there is none. Links, pipes and devices are not followed or
+def _read_answer(path: Path) -> bytes | None:
+    """Read the answer file; None if there is none. Links, pipes and devices are not followed or
     waited for, and a file that grows is read no further than the limit."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        return b""
+        return None
     except OSError as error:
         why = "a link" if error.errno == errno.ELOOP else error.strerror
         raise _NoAnswer(f"the program's answer is no file that can be read: {why}") from None

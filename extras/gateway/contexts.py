@@ -76,8 +76,8 @@ class Contexts:
         ``sampling_ignored``: requests with a sampling setting that was not applied."""
         self.nodes: list[Node] = []
         """By turn."""
-        self._by_digest: dict[bytes, Node] = {}
-        """Digest of a conversation -> the node that ends it."""
+        self._by_digest: dict[bytes, list[Node]] = {}
+        """Digest of a conversation -> the nodes that end it: several, if answers are equal."""
         self._requests: set[bytes] = set()
         self._continued: set[int] = set()
         """Turns that are a parent."""
@@ -129,7 +129,7 @@ class Contexts:
         message = answer.message()
         ids = np.concatenate([context.ids, sampled])
         node = Node(turn, request, answer, context, ids, eos_id, (*request.messages, message))
-        self._by_digest[continued_digest(context.request, message)] = node
+        self._by_digest.setdefault(continued_digest(context.request, message), []).append(node)
         self.nodes.append(node)
         return answer
 
@@ -152,11 +152,14 @@ class Contexts:
         digest = digests[-1]
         repeated = digest in self._requests
         for count in range(len(messages) - 1, 0, -1):
-            node = self._by_digest.get(digests[count - 1])
-            if messages[count - 1].speaker != "assistant" or node is None:
+            same = self._by_digest.get(digests[count - 1])
+            if messages[count - 1].speaker != "assistant" or same is None:
                 continue
             if any(message.speaker == "assistant" for message in messages[count:]):
                 break  # the role has not written this later answer
+            # A program that asked twice may go on from both answers, although they are equal.
+            new = (node for node in reversed(same) if node.turn not in self._continued)
+            node = next(new, same[-1])
             kind = "branch" if node.turn in self._continued else "bridged"
             more = follow(self.codec, messages[count:], eos_id=node.eos_id)
             ids = np.concatenate([node.ids, more])

@@ -80,6 +80,8 @@ class GatewayEnv(ProblemEnv):
             agent: spaces.Dict({"tokens": TokenSpace(width), "active": spaces.Discrete(2)})
             for agent, width in widths.items()
         }
+        # Each step answers a call of at least one role.
+        self.most_turns = settings.max_calls * len(roles)
         self._session: Session | None = None
         self._episode: GatewayEpisode | None = None
 

@@ -49,17 +49,28 @@ class GatewayEpisode:
         self.contexts = {role: Contexts(codec, role) for role, codec in codecs.items()}
         self._codecs, self._settings, self._training = codecs, settings, training
         self._observations: dict[str, Observation] = {}
+        self._refused: list[tuple[str, Call, Answer | Refused]] = []
 
     def observe(self, calls: Mapping[str, Call]) -> Mapping[str, Observation]:
-        """Open a context for each role that is called."""
+        """Open a context for each role that is called; one without room for an answer is refused
+        in the next step."""
         for role, call in calls.items():
             context = self.contexts[role].open(call.request)
-            self._observations[role] = Observation(call, context, self._info(role, call))
+            most: int | None = getattr(self._codecs[role], "context", None)
+            room = _MOST_IDS if most is None else most - len(context.ids)
+            if room < 1:
+                why = (
+                    f"the conversation has {len(context.ids):,} tokens, and {role}'s context holds "
+                    f"{most:,} with the answer: send fewer messages"
+                )
+                self._refused.append((role, call, Refused(400, why)))
+                continue
+            self._observations[role] = Observation(call, context, self._info(role, call, room))
         return self._observations
 
     def answer(self, actions: Mapping[str, Any]) -> list[tuple[str, Call, Answer | Refused]]:
-        """Turn actions into answers: (role, call, answer) for each role that observed a call."""
-        answers: list[tuple[str, Call, Answer | Refused]] = []
+        """Turn actions into answers: (role, call, answer) for each role that was called."""
+        answers, self._refused = self._refused, []
         for role, observed in self._observations.items():
             if (action := actions.get(role)) is None:
                 answers.append((role, observed.call, Refused(503, f"{role} did not answer")))
@@ -152,8 +163,8 @@ class GatewayEpisode:
                 lines += [f"== {role} ==", question, "--", node.answer.text, ""]
         return "\n".join(lines)
 
-    def _info(self, role: str, call: Call) -> dict[str, Any]:
-        request, most = call.request, self._settings.max_new_tokens
+    def _info(self, role: str, call: Call, room: int) -> dict[str, Any]:
+        request, most = call.request, min(self._settings.max_new_tokens, room)
         info: dict[str, Any] = {
             "max_new_tokens": most if request.max_tokens is None else min(request.max_tokens, most),
             "stop": list(request.stop),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 _QUIET_S = 0.002
 """Seconds to wait for calls that a program makes at the same time."""
@@ -53,8 +54,10 @@ class Gate:
             self._changed.set()
 
     async def _open(self) -> None:
+        # Only waiting counts: between the rounds the player may sample for long.
+        left_s = self._gather_s
         for _ in range(2):
-            await self._all_ready()
+            left_s -= await self._all_ready(left_s)
             await asyncio.sleep(_QUIET_S)
             # Episodes may begin while the player samples for others; the second round waits for
             # them, too.
@@ -70,15 +73,17 @@ class Gate:
         except RuntimeError:  # the player's loop is closed
             self._playing.clear()
 
-    async def _all_ready(self) -> None:
-        """Wait until all episodes are ready, but no longer than ``gather_s``."""
-        try:
-            async with asyncio.timeout(self._gather_s):
+    async def _all_ready(self, limit_s: float) -> float:
+        """Wait until all episodes are ready, but no longer than ``limit_s``; return the seconds
+        that it took."""
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
                 while not self._playing <= self._ready.keys():
                     self._changed.clear()
                     await self._changed.wait()
-        except TimeoutError:
-            return
+        return loop.time() - start
 
     async def _player_is_idle(self) -> None:
         """Wait until the player has done everything that needs no answer."""

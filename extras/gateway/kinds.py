@@ -1,14 +1,16 @@
 """The environments ``harness:pkg.module:function`` and ``command:python my_agents.py``."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from coterie.cli.plugins import load
 from coterie.datatypes import Scorer, TokenCodec, UserError
 from coterie.envs.env_spec import EnvSpec, never_rereads
+from coterie.envs.guarded import describe
 from coterie.extras.gateway.command_program import read_command
 from coterie.extras.gateway.environment import GatewayEnv
+from coterie.extras.gateway.outcome import Played
 from coterie.extras.gateway.programs import FunctionProgram, Program
 from coterie.extras.gateway.settings import GatewaySettings
 from coterie.problems.source import ProblemSource
@@ -81,15 +83,30 @@ def _function(name: str, path: str) -> tuple[Program, tuple[str, ...]]:
     return FunctionProgram(function), tuple(roles)
 
 
-def _turns(settings: GatewaySettings) -> Any:
+def _turns(settings: GatewaySettings) -> Callable[[Played], bool] | None:
+    """The function that chooses the trained turns, whose exceptions become one sentence."""
     if not settings.turns:
         return None
     function = load(settings.turns, "--env.turns")
     if not callable(function):
         raise UserError(f"--env.turns {settings.turns} is no function of one argument")
-    return function
+
+    def chooses(played: Played) -> bool:
+        try:
+            return bool(function(played))
+        except Exception as error:
+            raise UserError(
+                f"--env.turns {settings.turns} raised {describe(error)}; it must return whether a "
+                "turn is learned"
+            ) from error
+
+    return chooses
 
 
 def _check(settings: GatewaySettings, everything: Any) -> Iterable[tuple[bool, str]]:
     _turns(settings)
-    return ()
+    yield (
+        everything.rollout.max_prompt_tokens is not None,
+        "--rollout.max-prompt-tokens needs prompts that are known before an episode is played: "
+        "leave it out, as calls that exceed the role's context are refused",
+    )

@@ -79,7 +79,7 @@ async def refuse_too_long(codec: TokenCodec | None, role: str, request: Request)
     """
     context: int | None = getattr(codec, "context", None)
     size = sum(map(len, _texts(request)))
-    # Nothing to count: a character has at most four bytes, and a token at least one.
+    # Short enough to render: GatewayEpisode.observe counts what the role would read.
     if context is None or size <= max(_PIECE, context // 4):
         return
     at_least = codec.at_least  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]

@@ -34,7 +34,7 @@ _SPEAKERS: Mapping[str, Any] = {
 
 def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
     """Read the request in a body; ``earlier`` is the conversation that ``previous_response_id``
-    names."""
+    names, as :func:`conversation` returned it."""
     ignored = fields.check(body, _WIRE)
     ignored |= fields.check_inside(
         body, "text", {"format": ({"type": "text"},)}, ignored=("verbosity",)
@@ -47,13 +47,7 @@ def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
     items = body.get("input") or []
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
-    messages = list(earlier)
-    if instructions := fields.text(body.get("instructions"), "instructions"):
-        # Instructions hold for one response: they replace those of the earlier conversation.
-        messages = [
-            Message("system", instructions),
-            *(m for m in messages if m.speaker != "system"),
-        ]
+    messages = [*_instructions(body), *earlier]
     for item in fields.objects(items, "input"):
         _add(messages, item)
     tools = fields.objects(body.get("tools") or [], "tools")
@@ -74,6 +68,12 @@ def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
             body.get("parallel_tool_calls"), "parallel_tool_calls", default=True
         ),
     )
+
+
+def conversation(body: Mapping[str, Any], request: Request, answer: Answer) -> tuple[Message, ...]:
+    """Return what a later response may go on with: without instructions, which hold for one
+    response."""
+    return (*request.messages[len(_instructions(body)) :], answer.message())
 
 
 def write(answer: Answer, model: str) -> dict[str, Any]:
@@ -153,6 +153,11 @@ def _items(answer: Answer) -> list[dict[str, Any]]:
             {**head, "name": call.name, "arguments": call.arguments, "status": "completed"}
         )
     return items
+
+
+def _instructions(body: Mapping[str, Any]) -> list[Message]:
+    text = fields.text(body.get("instructions"), "instructions")
+    return [Message("system", text)] if text else []
 
 
 def _add(messages: list[Message], item: Mapping[str, Any]) -> None:

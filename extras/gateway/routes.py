@@ -77,8 +77,8 @@ async def _responses(http_request: HttpRequest, key: Key) -> Reply:
 
     def remember(answer: Answer) -> None:
         if body.get("store") is not False:
-            messages = (*request.messages, answer.message())
-            known[f"resp_{answer.id}"] = _role(key, request), messages
+            conversation = responses.conversation(body, request, answer)
+            known[f"resp_{answer.id}"] = _role(key, request), conversation
 
     return await _sample(http_request, key, request, responses.write, responses.events, remember)
 
@@ -158,8 +158,8 @@ async def _stream(
         if not call.answer.done():
             yield b": waiting\n\n"
     if (refused := call.answer.exception()) is not None:
-        sentence = refused.sentence if isinstance(refused, Refused) else "it failed"
-        yield fields.event(_error(500, sentence), "error")
+        known = refused if isinstance(refused, Refused) else Refused(500, "it failed")
+        yield fields.event(_error(known.status, known.sentence), "error")
         return
     remember(call.answer.result())
     for event in events(call.answer.result(), model):

@@ -64,7 +64,7 @@ class Session:
         self.roles, self.codecs = tuple(roles), dict(codecs or {})
         self.counts: Counter[str] = Counter()
         """Calls that were ``replayed``, ``abandoned`` (no client waits for the answer) or
-        ``refused`` (a budget is used up)."""
+        ``refused`` (a budget is used up, or the context is full)."""
         self.result: ProgramResult | None = None
         self.stop: Callable[[], None] = lambda: None
         """Ends the program."""
@@ -102,7 +102,8 @@ class Session:
         """
         self._check_running()
         first = self._by_digest.get((role, digest))
-        if retry and first is not None:
+        refused = first is not None and first.answer.done() and first.answer.exception()
+        if retry and first is not None and not refused:
             self.counts["replayed"] += 1
             first.clients.append(is_connected)
             return first
@@ -139,6 +140,8 @@ class Session:
                 call.turn = len(self.calls[role])
                 self.calls[role].append(call)
                 self._token_counts[role] += answer.completion_tokens
+            elif answer.status == 400:
+                self.counts["refused"] += 1
             _settle(call, answer)
 
     async def next_calls(self) -> None:
@@ -175,11 +178,15 @@ class Session:
         return {call.turn for call in self.calls[role] if not call.delivered}
 
     def _is_ready(self) -> bool:
-        """Drop calls whose clients have gone; say whether a call is left, or the program ended."""
-        for queue in self._queues.values():
+        """Drop calls whose clients have gone, or whose role has no tokens left; say whether a call
+        is left, or the program ended."""
+        for role, queue in self._queues.items():
             while queue and not queue[0].awaited:
                 self.counts["abandoned"] += 1
                 _settle(queue.popleft(), Refused(409, "nobody waits for this"))
+            while queue and (why := self._why_no_tokens(role)):
+                self.counts["refused"] += 1
+                _settle(queue.popleft(), Refused(429, why))
         return self.result is not None or any(self._queues.values())
 
     def _check_running(self) -> None:
@@ -187,17 +194,21 @@ class Session:
             raise Refused(409, "this episode has ended")
 
     def _check_budget(self, role: str) -> None:
-        most, tokens = self._settings.max_calls, self._settings.max_tokens
-        why = ""
+        most, why = self._settings.max_calls, self._why_no_tokens(role)
         if self._call_counts[role] >= most:
             why = f"{role} has used up its {most} calls of this episode (--env.max-calls)"
-        elif tokens and self._token_counts[role] >= tokens:
-            why = f"{role} has used up its {tokens} tokens of this episode (--env.max-tokens)"
-        elif len(self._queues[role]) >= _MOST_WAITING:
+        elif not why and len(self._queues[role]) >= _MOST_WAITING:
             why = f"{role} has {_MOST_WAITING} calls waiting already"
         if why:
             self.counts["refused"] += 1
             raise Refused(429, why)
+
+    def _why_no_tokens(self, role: str) -> str:
+        """Why the role may sample no more; empty if it may."""
+        tokens = self._settings.max_tokens
+        if not tokens or self._token_counts[role] < tokens:
+            return ""
+        return f"{role} has used up its {tokens} tokens of this episode (--env.max-tokens)"
 
 
 def _settle(call: Call, answer: Answer | Refused) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import httpx2
 
 from coterie.agents.models.locate import ELSEWHERE, has_adapter_weights
-from coterie.datatypes import UserError
 from coterie.extras.tinker.learner import ServerWeights
 from coterie.extras.tinker.service import Service, one_line
 
@@ -42,7 +41,7 @@ def fetch_adapter(weights: ServerWeights, name: str, state: str, folder: Path) -
         path = service.wait(f"save the weights of {model.role}", saved).path
         _unpack(_archive(service, path), folder, model.here)
         (folder / ELSEWHERE).unlink(missing_ok=True)
-    except (UserError, httpx2.HTTPError, tarfile.TarError, OSError, ValueError) as error:
+    except Exception as error:  # whatever the server gave out, the run has its result
         for file in _FILES:
             (folder / file).unlink(missing_ok=True)
         reason = one_line(str(error.__cause__ or "") or str(error))
@@ -77,6 +76,9 @@ def _unpack(content: bytes, folder: Path, base: str) -> None:
             if source is None:
                 raise ValueError(f"its archive has no {name}")
             (folder / name).write_bytes(source.read())
+        # The checksum of a compressed archive is compared at its end.
+        assert archive.fileobj is not None
+        archive.fileobj.seek(0, io.SEEK_END)
     config: Any = json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
     if not isinstance(config, dict) or not has_adapter_weights(folder):
         raise ValueError("it is incomplete")

@@ -85,6 +85,7 @@ class TinkerBackend:
             name: server_model(name, agent, self._settings) for name, agent in models.items()
         }
         self._policies = {n: ServerPolicy(service, model) for n, model in self._models.items()}
+        frozen = {name: model for name, model in self._models.items() if name not in learns}
         for name, model in self._models.items():
             if name not in learns or learning is None:
                 self._policies[name].use(self._base(model.name), 0)
@@ -104,7 +105,7 @@ class TinkerBackend:
             start = partial(self._score_with_base, model)
             name_of = partial(state_name, self._run)
             self._weights[name] = weights
-            self._learners[name] = ServerRole(weights, start, learning, name_of)
+            self._learners[name] = ServerRole(weights, start, learning, name_of, frozen)
         if learning is not None:
             self._try_scores(learning)
         codecs = {name: model.codec for name, model in self._models.items()}

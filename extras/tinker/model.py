@@ -48,7 +48,7 @@ class ServerModel:
     """What the server calls the base model."""
     codec: HFCodec
     context: int
-    """Longest context in tokens."""
+    """Longest context in tokens that can also be scored: one less than the model's."""
     rank: int
     """Rank of the adapter, for a role that learns."""
     prices: Prices | None
@@ -91,7 +91,8 @@ def server_model(role: str, agent: AgentSettings, settings: TinkerSettings) -> S
         ends: Any = GenerationConfig.from_pretrained(name, **common).eos_token_id
     except OSError:  # a checkpoint without generation_config.json
         ends = None
-    most = getattr(config, "max_position_embeddings", None) or _NO_LIMIT
+    # A request for log-probabilities samples a token after those that it scores.
+    context = (spec.context or getattr(config, "max_position_embeddings", None) or _NO_LIMIT) - 1
     tokenizer = load_tokenizer(spec)
     codec = HFCodec(
         tokenizer,
@@ -99,14 +100,14 @@ def server_model(role: str, agent: AgentSettings, settings: TinkerSettings) -> S
         system=spec.system,
         vocab_size=config.vocab_size,
         eos_ids=ends if isinstance(ends, list) else [] if ends is None else [ends],
-        context=spec.context or most,
+        context=context,
     )
     path = [str(folder.resolve())] if folder else []
     return ServerModel(
         role,
         settings.name_of(agent.model, path),
         codec,
-        spec.context or most,
+        context,
         agent.lora_rank,
         settings.prices_of(agent.model),
         tuple(map(str, tokenizer.convert_ids_to_tokens(list(codec.eos_ids)))),

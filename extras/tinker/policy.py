@@ -82,8 +82,7 @@ class ServerPolicy:
         return await asyncio.gather(*map(self._read, rows))
 
     async def _read(self, row: Trajectory) -> Reading | None:
-        # The request samples a token after them.
-        if not row.is_readable(self.model.context - 1, self.model.vocab_size):
+        if not row.is_readable(self.model.context, self.model.vocab_size):
             return None
         logp_T = await self.score(row.tokens.tolist())
         READ.add(1)

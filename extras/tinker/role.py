@@ -1,7 +1,7 @@
 """A role that learns on a server."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,7 @@ from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Trajectory, UserError
 from coterie.extras.tinker.adapter import fetch_adapter, note_state
 from coterie.extras.tinker.learner import Score, ServerLearner, ServerWeights
-from coterie.extras.tinker.model import Tokens
+from coterie.extras.tinker.model import ServerModel, Tokens
 from coterie.extras.tinker.service import Lost, NoAnswer
 
 STATE = "tinker.json"
@@ -35,6 +35,7 @@ class ServerRole:
         start: Score,
         learning: LearningSetup,
         name_of: Callable[[str], str],
+        frozen: Mapping[str, ServerModel] = MappingProxyType({}),
     ) -> None:
         """
         Args:
@@ -42,9 +43,10 @@ class ServerRole:
             start: scores rows with the base model.
             learning: how it learns.
             name_of: version -> name of a state, which no other run has.
+            frozen: models that do not learn, whose tokens a checkpoint keeps as well.
         """
         role = weights.model.role
-        self._weights, self._name_of = weights, name_of
+        self._weights, self._name_of, self._frozen = weights, name_of, frozen
         self._begun = ""
         """State at the start of training, after imitation; empty: the base model."""
         self._at_start: ServerWeights | None = None
@@ -114,6 +116,7 @@ class ServerRole:
             "begun": self._begun,
             "version": model.version,
             "tokens": model.tokens.plain(),
+            "frozen": {name: frozen.tokens.plain() for name, frozen in self._frozen.items()},
             **self.learner.counters(),
         }
         return plain | ({"imitation": self.imitator.counters()} if self.imitator else {})
@@ -132,6 +135,8 @@ class ServerRole:
         self._begun, self._states = str(plain["begun"]), list(plain["states"])
         self._weights.model.version = int(plain["version"])
         self._weights.model.tokens = Tokens(**plain["tokens"])
+        for name, tokens in plain["frozen"].items():
+            self._frozen[name].tokens = Tokens(**tokens)
         self.learner.restore(plain)
         if "imitation" not in plain:
             self.imitator = None

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from coterie.agents.sampling.policy import fit_context
+from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.extras.gateway.environment import GatewayEnv
 from coterie.extras.gateway.messages import Message, Refused, Request, Tool, ToolCall
@@ -16,7 +19,7 @@ from coterie.extras.gateway.programs import FunctionProgram
 from coterie.extras.gateway.rendering import refuse_too_long
 from coterie.extras.gateway.settings import GatewaySettings
 
-from .conftest import chat, client, run, saying, user
+from .conftest import chat, client, run, said, saying, user
 
 Make = Callable[..., Any]
 
@@ -32,6 +35,12 @@ class Small(BytesCodec):
     def at_least(self, text: str) -> int:
         self.counted += len(text.encode())
         return len(text.encode())
+
+
+class Hundred(Small):
+    """Its context holds 100 bytes."""
+
+    context = 100
 
 
 def too_long(codec: Any, *messages: Message, **more: Any) -> str:
@@ -90,6 +99,67 @@ def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
     assert statuses == [400, 200, 400, 429]
     assert [len(row.turns) for row in episode.trajectories] == [1]
     assert episode.info["refused"] == 3.0
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        [user("x" * 100)],
+        # Only the mark that ended the first answer is too much.
+        [user("x"), said("y"), user("x" * 97)],
+        # As long as what is rendered without counting.
+        [user("x" * 8_192)],
+    ],
+)
+def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any]) -> None:
+    statuses: list[int] = []
+    why: list[str] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            for messages in ([user("x")], long, [user("z")]):
+                body = {"model": "alice", "messages": messages}
+                reply = await to.post("/chat/completions", json=body)
+                statuses.append(reply.status_code)
+                why.append(reply.json().get("error", {}).get("message", ""))
+            body = {"model": "alice", "messages": long, "stream": True}
+            why.append((await to.post("/chat/completions", json=body)).text)
+        return 1.0
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        return await saying("y")(prompt, fit_context(prompt, sampling, Hundred()))
+
+    codecs = {"alice": Hundred()}
+    settings = GatewaySettings()
+    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
+    episode = run(env, {"alice": policy})
+    assert statuses == [200, 400, 200]
+    assert "tokens, and alice's context holds 100 with the answer" in why[1]
+    assert '"type": "invalid_request_error"' in why[3]
+    assert [row.trainable for row in episode.trajectories] == [True, True]
+    assert episode.info["refused"] == 2.0
+
+
+@pytest.mark.parametrize(("written", "finish"), [(10, "length"), (9, "stop")])
+def test_an_answer_that_the_context_cuts_is_not_finished(written: int, finish: str) -> None:
+    said: list[str] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            body = {"model": "alice", "messages": [user("x" * 90)], "max_tokens": 50}
+            reply = await to.post("/chat/completions", json=body)
+            said.append(reply.json()["choices"][0]["finish_reason"])
+        return 1.0
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        ids = np.full(min(written, fit_context(prompt, sampling, Hundred()).max_new_tokens), 97)
+        return Completion(ids, np.full(len(ids), -0.5, np.float32), "length")
+
+    codecs = {"alice": Hundred()}
+    settings = GatewaySettings()
+    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
+    run(env, {"alice": policy})
+    assert said == [finish]
 
 
 def test_only_the_key_of_its_role_continues_a_response(make: Make) -> None:

@@ -126,6 +126,17 @@ def test_an_abandoned_twin_is_recognised(contexts: Contexts) -> None:
     assert contexts.twins() == {0}
 
 
+def test_equal_answers_to_one_request_are_continued_one_by_one(contexts: Contexts) -> None:
+    request = ask(says("a"))
+    reply, again = (answer(contexts, request, sampled("b")) for _ in range(2))
+    assert reply == again
+    parents = [contexts.open(ask(says("a"), reply, says(new))).parent for new in "cde"]
+    # The later one first: the client may have given up the other.
+    assert parents == [1, 0, 1]
+    assert contexts.twins() == set()
+    assert contexts.counts == {"new": 1, "repeated": 1, "bridged": 2, "branch": 1}
+
+
 class ChatCodec(BytesCodec):
     """Has a template of its own for whole conversations."""
 

@@ -148,6 +148,7 @@ def test_an_invalid_program_is_refused(module: str, name: str, words: str) -> No
         (["--env.train-turns", "first"], "first"),
         (["--env.turns", "twice_program:missing"], "missing"),
         (["--env.turns", "twice_program:no_function"], "no function"),
+        (["--rollout.max-prompt-tokens", "9"], "known before an episode is played: leave it out"),
     ],
 )
 def test_invalid_settings_are_refused(

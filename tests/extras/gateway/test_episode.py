@@ -196,6 +196,19 @@ def test_the_chosen_turns_are_learned(
     assert [bool(mask[a:b].all()) for a, b in row.turns] == [t in learned for t in range(3)]
 
 
+def test_an_exception_in_the_choice_of_turns_is_one_sentence(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(played: Played) -> bool:
+        return played.answer.content  # type: ignore[attr-defined]
+
+    monkeypatch.setitem(sys.modules, "a_function", type(sys)("a_function"))
+    monkeypatch.setattr(sys.modules["a_function"], "fails", fails, raising=False)
+    words = "--env.turns a_function:fails raised AttributeError: 'Answer' object has no attribute"
+    with pytest.raises(UserError, match=words):
+        run(make(twice, turns="a_function:fails"), {"alice": saying("y")})
+
+
 @pytest.mark.parametrize(
     ("mode", "sampled", "ignored"),
     [("train", [(1.0, 1.0)] * 3, 2.0), ("eval", [(0.2, 1.0), (1.0, 0.5), (1.0, 1.0)], 0.0)],
@@ -250,6 +263,23 @@ def test_tools_and_streams(make: Make) -> None:
     (row,) = episode.trajectories
     assert row.as_learned().mask.sum() == len(calls) + 1 + len("Answer: 2") + 1
     assert row.info["bridged"] == 1.0
+
+
+def test_instructions_hold_for_one_response(make: Make) -> None:
+    log: list[Prompt] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            body: dict[str, Any] = {"model": "alice", "input": "u", "instructions": "i"}
+            name = (await to.post("/responses", json=body)).json()["id"]
+            for more in ({"instructions": "i"}, {"instructions": "j"}, {}):
+                body = {"model": "alice", "input": "v", "previous_response_id": name, **more}
+                await to.post("/responses", json=body)
+        return 1.0
+
+    run(make(program), {"alice": saying("y", log=log)})
+    read = [CODEC.decode(prompt.tokens) for prompt in log]
+    assert read == ["i\nu", "i\nuyv", "j\nuyv", "uyv"]
 
 
 def test_calls_at_the_same_time_are_answered_one_by_one(make: Make) -> None:

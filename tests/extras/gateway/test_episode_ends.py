@@ -10,6 +10,7 @@ import pytest
 
 from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
 from coterie.extras.gateway.gateway import gateway
+from coterie.rollouts import Deadlines, play
 
 from .conftest import CODEC, PROBLEM, chat, client, run, saying, user
 
@@ -106,6 +107,43 @@ def test_a_budget_ends_in_an_error_and_the_rows_are_kept(
     assert episode.info["refused"] == 1.0
 
 
+def test_the_limit_of_tokens_holds_for_calls_that_wait(make: Make) -> None:
+    statuses: list[int] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            bodies = [{"model": "alice", "messages": [user(f"{place}")]} for place in range(5)]
+            sent = (to.post("/chat/completions", json=body) for body in bodies)
+            statuses.extend(reply.status_code for reply in await asyncio.gather(*sent))
+        return 1.0
+
+    episode = run(make(program, max_tokens=4), {"alice": saying("y")})  # two tokens an answer
+    assert sorted(statuses) == [200, 200, 429, 429, 429]
+    assert [row.trainable for row in episode.trajectories] == [True, True]
+    assert episode.info["refused"] == 3.0
+
+
+def test_an_episode_may_have_as_many_turns_as_calls(make: Make) -> None:
+    """Whatever limit holds for other environments."""
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            for _ in range(4):
+                for role in ("alice", "bob"):
+                    await chat(to, [user("x")], model=role)
+        return 1.0
+
+    env = make(program, "alice", "bob", max_calls=4)
+    few = Deadlines(turns=2)
+    policies = dict.fromkeys(("alice", "bob"), saying("y"))
+    options, sampling = {"problem": PROBLEM, "step": 1}, Sampling(max_new_tokens=50)
+    played = play(env, policies, seed=1, options=options, sampling=sampling, deadlines=few)
+    episode = asyncio.run(played)
+    env.close()
+    assert [row.status for row in episode.trajectories] == ["ok"] * 8
+    assert episode.info["failed"] == 0.0
+
+
 def test_the_keys_of_an_episode_die_with_it(make: Make) -> None:
     kept: list[Any] = []
 
@@ -145,6 +183,37 @@ def test_a_retry_is_answered_with_what_was_sampled(make: Make) -> None:
     episode = run(make(program), {"alice": saying("one", "two", "three")})
     assert [CODEC.decode(row.tokens) for row in episode.trajectories] == ["xone", "xtwo"]
     assert episode.info["replayed"] == 1.0
+
+
+def test_a_retry_of_a_call_that_was_given_up_is_sampled(make: Make) -> None:
+    """It waited behind another, and its client was gone before its turn came."""
+    asked, gone = threading.Event(), threading.Event()
+
+    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
+        asked.set()
+        await asyncio.to_thread(gone.wait, 10)
+        await asyncio.sleep(0.1)
+        return await saying("y")(prompt, sampling)
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            first = asyncio.create_task(chat(to, [user("first")]))
+            await asyncio.to_thread(asked.wait, 10)
+            second = asyncio.create_task(chat(to, [user("second")]))
+            await asyncio.sleep(0.1)
+            second.cancel()
+            await asyncio.wait([second])
+            gone.set()
+            await first
+            body = {"model": "alice", "messages": [user("second")]}
+            again = {"x-stainless-retry-count": "1"}
+            reply = await to.post("/chat/completions", json=body, headers=again)
+            assert reply.status_code == 200
+        return 1.0
+
+    episode = run(make(program), {"alice": slow})
+    assert [CODEC.decode(row.tokens) for row in episode.trajectories] == ["firsty", "secondy"]
+    assert (episode.info["abandoned"], episode.info["replayed"]) == (1.0, 0.0)
 
 
 def test_an_answer_that_reaches_nobody_is_not_learned(make: Make) -> None:

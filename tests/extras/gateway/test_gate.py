@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from coterie.datatypes import Completion, Problem, Prompt, Sampling
+from coterie.extras.gateway.gate import Gate
 from coterie.rollouts import Collector, tasks_for
 from coterie.rollouts.coalesce import Coalescer
 
@@ -64,6 +65,19 @@ def test_a_slow_program_delays_a_batch_by_the_limit_only(make: Make) -> None:
     batches = batches_of(make, slow, gather_s=0.1)
     assert len(batches[-1]) == 1
     assert sum(map(len, batches)) == 9
+
+
+def test_a_call_waits_no_longer_than_the_limit() -> None:
+    async def waits() -> float:
+        loop, opened, start = asyncio.get_running_loop(), asyncio.Event(), time.monotonic()
+        gate = Gate(loop, 1.0)
+        gate.enter("ready")
+        gate.enter("slow")
+        gate.wait("ready", lambda: opened.set)
+        await opened.wait()
+        return time.monotonic() - start
+
+    assert 0.9 < asyncio.run(waits()) < 1.9
 
 
 def test_an_abandoned_episode_delays_no_other(make: Make) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import re
 import resource
 import shlex
 import signal
@@ -30,16 +31,17 @@ from .conftest import run, saying
 Make = Callable[..., Any]
 PROBLEM = Problem(id="p", question="q", gold="7")
 ENDPOINTS = Endpoints("http://127.0.0.1:1", {"": "key"})
+LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lists no processes")
 
 
-def play(*programs: Any) -> list[ProgramResult]:
+def play(*programs: Any, problem: Problem = PROBLEM) -> list[ProgramResult]:
     """How they end, each after the one before."""
 
     async def in_turn() -> list[ProgramResult]:
         ends = []
         for program in programs:
             ended = asyncio.get_running_loop().create_future()
-            program(ENDPOINTS, PROBLEM, ended.set_result)
+            program(ENDPOINTS, problem, ended.set_result)
             ends.append(await asyncio.wait_for(ended, 20))
             await asyncio.sleep(0.05)  # its thread is free now
         return ends
@@ -119,6 +121,8 @@ text = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["cont
     [
         ("print(text)", 1.0, "ok"),
         ("open(os.environ['COTERIE_ANSWER'], 'w').write(text); print('chatter')", 1.0, "ok"),
+        # An empty answer is an answer.
+        ("open(os.environ['COTERIE_ANSWER'], 'w').close(); print(text)", 0.0, "ok"),
         ("print(json.dumps({'rewards': {'alice': 0.25}}))", 0.25, "ok"),
         ("print(json.dumps({'rewards': {'alice': [0.5]}}))", 0.5, "ok"),
         ("sys.exit('out of luck')", 0.0, "ended with 1: out of luck"),
@@ -138,9 +142,9 @@ def test_a_command(make: Make, tmp_path: Path, ending: str, reward: float, words
     assert time.monotonic() - start < 50
 
 
-def played(shell: str) -> ProgramResult:
+def played(shell: str, problem: Problem = PROBLEM) -> ProgramResult:
     """How a command of the shell ends."""
-    return play(read_command(f"sh -c {shlex.quote(shell)}"))[0]
+    return play(read_command(f"sh -c {shlex.quote(shell)}"), problem=problem)[0]
 
 
 @pytest.mark.parametrize(
@@ -160,6 +164,14 @@ def test_an_answer_that_is_no_small_file_fails_its_episode(shell: str, words: st
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
 
 
+@LINUX
+def test_a_problem_that_no_variable_holds_is_named() -> None:
+    fits, long = (Problem(id="p", question="я" * count, gold="7") for count in (60_000, 70_000))
+    assert played("echo 7", fits) == ProgramResult("7")
+    why = played("echo 7", long).failure
+    assert re.match(r"a command cannot be given a problem of 140,\d{3} bytes \(Linux takes", why)
+
+
 def processes(mark: str) -> list[int]:
     """Those whose command line has ``mark``."""
     found = []
@@ -172,7 +184,6 @@ def processes(mark: str) -> list[int]:
     return found
 
 
-LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lists no processes")
 LEAVING = {
     "a session": "setsid sleep {mark} & echo 7",
     "its parent": "(setsid sh -c 'sleep {mark} & sleep {mark}' &) ; echo 7",

@@ -102,9 +102,15 @@ def test_a_written_answer_is_read_back_unchanged() -> None:
 
 
 def test_a_response_goes_on_with_an_earlier_one() -> None:
-    earlier = (Message("system", "old"), Message("user", "u"), Message("assistant", "a"))
-    read = responses.read({"model": "m", "input": "v", "instructions": "new"}, earlier)
-    assert read.messages == (Message("system", "new"), *earlier[1:], Message("user", "v"))
+    talk = [{"role": "developer", "content": "be brief"}, {"role": "user", "content": "u"}]
+    body = {"model": "m", "input": talk, "instructions": "old"}
+    earlier = responses.conversation(body, responses.read(body), Answer("a"))
+    brief, said = Message("system", "be brief"), Message("assistant", "a")
+    # Instructions hold for one response; what the developer said stays.
+    assert earlier == (brief, Message("user", "u"), said)
+    for more, first in (({}, ()), ({"instructions": "new"}, (Message("system", "new"),))):
+        read = responses.read({"model": "m", "input": "v", **more}, earlier)
+        assert read.messages == (*first, *earlier, Message("user", "v"))
 
 
 def events(stream: Any) -> list[dict[str, Any]]:

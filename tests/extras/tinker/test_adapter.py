@@ -2,6 +2,7 @@
 
 import io
 import json
+import random
 import tarfile
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -32,10 +33,15 @@ def archive(kind: str = "w", **files: bytes) -> bytes:
     return content.getvalue()
 
 
+WHOLE = archive("w:gz", **{CONFIG: OF_THE_SERVER, WEIGHTS: random.Random(0).randbytes(90_000)})
+FLIPPED = WHOLE[:50_000] + bytes([WHOLE[50_000] ^ 255]) + WHOLE[50_001:]
+
+
 @pytest.fixture
 def fetch(server_model: Any, tmp_path: Path) -> Iterator[Callable[..., Path]]:
     """Fetches what a server gives as an archive; returns the folder."""
     given, servers = [b""], list[HTTPServer]()
+    named: list[Any] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -51,13 +57,14 @@ def fetch(server_model: Any, tmp_path: Path) -> Iterator[Callable[..., Path]]:
     address = f"http://127.0.0.1:{server.server_port}"
 
     def url_of(path: str) -> Any:
-        return Done(record(url=f"{address}/{path}"))
+        return Done(record(url=named[0] if named else f"{address}/{path}"))
 
     def save(name: str) -> Any:
         return Done(record(path=f"tinker://x/sampler_weights/{name}"))
 
-    def run(content: bytes) -> Path:
+    def run(content: bytes, *urls: Any) -> Path:
         given[0] = content
+        named[:] = urls
         service: Any = FakeService()
         service.url, service.limit_s = "http://there", 5.0
         rest = record(get_checkpoint_archive_url_from_tinker_path=url_of)
@@ -88,12 +95,14 @@ def test_the_adapter_belongs_to_the_model_as_it_is_called_here(fetch) -> None:
     ("content", "why"),
     [
         (b"no archive", "file could not be opened"),
+        (WHOLE[: len(WHOLE) // 2], "Compressed file ended before the end-of-stream marker"),
+        (FLIPPED, "CRC check failed"),
         (archive(**{CONFIG: OF_THE_SERVER}), f"its archive has no {WEIGHTS}"),
         (archive(**{CONFIG: b"[]", WEIGHTS: b""}), "it is incomplete"),
         (archive(**{CONFIG: b"{", WEIGHTS: b""}), "Expecting property name"),
         (archive(**{CONFIG: b"\xff", WEIGHTS: b""}), "can't decode byte"),
     ],
-    ids=["no-archive", "no-weights", "list", "no-json", "no-text"],
+    ids=["no-archive", "half", "flipped", "no-weights", "list", "no-json", "no-text"],
 )
 def test_a_folder_without_the_adapter_says_where_it_is(content, why, fetch) -> None:
     folder = fetch(content)
@@ -107,3 +116,9 @@ def test_a_folder_without_the_adapter_says_where_it_is(content, why, fetch) -> N
     )
     assert why in said
     assert said.endswith(f"put its {CONFIG} and {WEIGHTS} into this folder")
+
+
+@pytest.mark.parametrize("url", [None, "http://[::1", "http://a\x00b", "/x"])
+def test_an_address_that_is_none_is_noted_too(url, fetch) -> None:
+    folder = fetch(WHOLE, url)
+    assert [path.name for path in folder.iterdir()] == [ELSEWHERE]

@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from coterie.agents.team.backend import LearningSetup
+from coterie.agents.team.settings import AgentSettings
+from coterie.algorithms import LearnerSettings, get
 from coterie.datatypes import UserError
 from coterie.extras.tinker.backend import TinkerBackend, state_name
 from coterie.extras.tinker.service import Service
 from coterie.extras.tinker.settings import TinkerSettings
+from tests.extras.tinker.conftest import Done
 
 
 @pytest.fixture
@@ -96,3 +100,24 @@ def test_names_of_states_are_made_of_what_servers_take() -> None:
     assert state_name("my run ä%2F", "alice-2") == "my-run-2F-alice-2"
     assert state_name(".ä", "bob-final") == "run-bob-final"
     assert state_name("x" * 300, "bob-final") == "x" * 60 + "-bob-final"
+
+
+def test_the_tokens_of_all_roles_go_on_with_a_checkpoint(fake_tinker, tmp_path) -> None:
+    client = record(save_state=lambda name: Done(record(path=f"tinker://x/weights/{name}")))
+    server = record(
+        create_lora_training_client=lambda **_: client,
+        create_sampling_client=lambda **_: record(),
+        create_training_client_from_state=lambda path: None,
+        create_training_client_from_state_with_optimizer=lambda path: client,
+    )
+    fake_tinker.ServiceClient = lambda **_: server
+    models = {name: AgentSettings(f"tiny:{name}") for name in ("alice", "bob")}
+    learning = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=9)
+    first, second = (TinkerBackend(TinkerSettings("http://x:1"), "run") for _ in range(2))
+    for backend in (first, second):
+        backend.load(models, {"alice"}, learning, 0)
+    first._models["alice"].tokens.trained, first._models["bob"].tokens.sampled = 7, 5
+    plain = first._learners["alice"].save(tmp_path)
+    second._learners["alice"].load(tmp_path, plain)
+    assert second.spent() == first.spent()
+    assert [row["sampled tokens"] for row in second.spent()] == ["0", "5"]

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from coterie.agents.models.codec import HFCodec
+from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import PolicyFailure, Prompt, Sampling, UserError
+from coterie.extras.tinker.model import server_model as read_server_model
 from coterie.extras.tinker.policy import ServerPolicy
+from coterie.extras.tinker.settings import TinkerSettings
 from tests.extras.tinker.conftest import FakeService
 
 pytestmark = pytest.mark.usefixtures("fake_tinker")
@@ -135,6 +138,22 @@ def test_an_unusable_sample_costs_only_itself(wrong, server_model) -> None:
     failed, answer = answers(server_model, Client(wrong, sample([20, 0])), [5], [5])
     assert isinstance(failed, PolicyFailure)
     assert answer.tokens.tolist() == [20, 0]
+
+
+def test_a_row_that_fills_the_context_can_be_scored() -> None:
+    model = read_server_model("alice", AgentSettings("tiny:alice", context=64), TinkerSettings())
+
+    class Scores(Client):
+        async def compute_logprobs_async(self, tokens: list[int]) -> list[float | None]:
+            assert len(tokens) + 1 <= 64  # it samples a token after them
+            return [None, *[-0.5] * (len(tokens) - 1)]
+
+    (answer,) = answers(model, client := Scores(sample([20] * 99)), [5], max_new_tokens=99)
+    policy = ServerPolicy(FakeService(), model)  # type: ignore[arg-type]
+    policy.use(client, 3)
+    tokens = [5, *answer.tokens.tolist()]
+    assert len(tokens) == model.codec.context == 63
+    assert len(asyncio.run(policy.score(tokens))) == 63
 
 
 def test_a_missing_sample_is_a_failure(server_model) -> None:
