@@ -210,11 +210,13 @@ def _choice_format(question: tuple[str, ...], source: Source, golds: tuple[str, 
 
 
 def _index_notes(found: Mapping[str, Sequence[Reading]], rows: Sequence[Row]) -> list[str]:
-    """Notes on columns that are read as an index from 1, or as an index from 0 in text."""
+    """Notes on columns that are read as an index from 1, or as an index from 0 that is text or fits
+    from 1 as well."""
     notes = []
     for column, (first, *_) in found.items():
         as_text = any(isinstance(row.get(column), str) for row in rows)
-        if first == FROM_1 or (first == FROM_0 and as_text):
+        fits_1 = all(row.get(column) != 0 for row in rows)
+        if first == FROM_1 or (first == FROM_0 and (as_text or fits_1)):
             notes.append(f"{column!r} is read as an {first}")
     return notes
 

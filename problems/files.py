@@ -8,6 +8,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,9 @@ TABLES = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (*LINES, DOCUMENT, PARQUET, *TABLES)
 _MMLU = ("question", "A", "B", "C", "D", "answer")
 """Columns of MMLU's tables, which have no header."""
+_QUOTED = re.compile(r'(?:^|(?<=\t))"(?:[^"]|"")*+"(?=\t|\r?$)', re.MULTILINE)
+"""A cell between quotation marks, in a table with tabs."""
+_OPEN_QUOTE = re.compile(r'(?:^|\t)"', re.MULTILINE)
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -101,7 +105,11 @@ def _line_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _table_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Rows of a table with a header, or of MMLU's tables without one."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=TABLES[path.suffix.lower()])
+    delimiter = TABLES[path.suffix.lower()]
+    # In a table with tabs, a mark may just begin a text: "Hi" said Ann.
+    is_plain = delimiter == "\t" and _OPEN_QUOTE.search(_QUOTED.sub("", text))
+    quoting = csv.QUOTE_NONE if is_plain else csv.QUOTE_MINIMAL
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
     names: list[str] = []
     try:
         for cells in lines:
