@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from coterie.datatypes import AnswerKind
 from coterie.datatypes.thinking import after_thinking
-from coterie.rewards.grading.answers.extract import arguments, candidates, extract
+from coterie.rewards.grading.answers.extract import arguments, candidates, extract, last_box
 
 Answers = Literal["any", "all"]
 """The meaning of a list of answers: any one of them is right, or all are required."""
@@ -242,9 +242,13 @@ def boxed_answer(text: str) -> tuple[str, AnswerKind] | None:
     >>> boxed_answer(r"$x=\boxed{3}$ and $y=\boxed{4}$")
     ('x=3, y=4', 'math')
     """
+    spans = arguments(text, _BOX)
+    if len(spans) == 1 and (box := last_box(text)) != text:
+        value = box[len(r"\boxed{") : -1]  # with the sign or factor that touches it
+        return value, kind_of(value)
     joined: list[tuple[str, str]] = []
     reached = 0
-    for start, opened, closed in arguments(text, _BOX):
+    for start, opened, closed in spans:
         name = _NAME_BEFORE.search(text, max(0, start - 16), start)
         if not joined or start - reached > 64 or not _JOINT.fullmatch(text, reached, start):
             joined = []

@@ -45,6 +45,7 @@ def test_last_balanced_box(text, content):
         (r"\boxed{1}\text{ and }\boxed{2}", ("1, 2", "list")),
         (r"\boxed{2}. Then we get \boxed{5}", ("5", "number")),
         (r"we get \boxed{7}, so \boxed{7}", ("7", "number")),
+        (r"so $x = -\boxed{5}$.", ("-5", "number")),
     ],
 )
 def test_boxes_that_are_one_answer(text, answer):
