@@ -16,12 +16,11 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from coterie.algorithms.algorithm import Algorithm
+from coterie.algorithms.algorithm import Algorithm, Reduction
 from coterie.algorithms.batching import Batch, by_agent, scored_tokens
 from coterie.algorithms.surrogates import Terms, terms_of, token_ratio
 from coterie.datatypes import Trajectory
 
-Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
 Correction = Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]
 SUMS = ("tokens", "ratio", "clipped", "entropy", "kl", "delta", "k3", "capped", "rho", "rho2")
 

@@ -15,7 +15,7 @@ from importlib.metadata import (
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from coterie.datatypes.errors import UserError, did_you_mean
+from coterie.datatypes.errors import UserError, cause_of, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def load(path: str, title: str) -> Any:
             target = getattr(target, part)
     except (Exception, SystemExit) as error:
         form = "" if colon else " Is a colon missing? It is written module:attribute."
-        raise UserError(f"{title} cannot be loaded: {_cause(error)}.{form}") from error
+        raise UserError(f"{title} cannot be loaded: {cause_of(error)}.{form}") from error
     return target
 
 
@@ -173,7 +173,7 @@ def _package_by_package(group: str) -> _Registered:
         except Exception as error:
             text = _text(distribution)
             if text is None or group in text:
-                why = _bad_line(text or "") or _cause(error)
+                why = _bad_line(text or "") or cause_of(error)
                 faults[package] = f"package {package}: its entry_points.txt cannot be read: {why}"
     return _Registered(
         EntryPoints(entry for of_package in entries.values() for entry in of_package),
@@ -205,8 +205,3 @@ def _package(distribution: Distribution) -> str:
     except Exception:
         name = None
     return name or Path(str(getattr(distribution, "_path", "without a name"))).name
-
-
-def _cause(error: BaseException) -> str:
-    """An exception's type and message, on one line of at most 300 characters."""
-    return f"{type(error).__name__}: {' '.join(str(error).split()):.300}".removesuffix(": ")

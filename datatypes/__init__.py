@@ -5,6 +5,7 @@ They are small frozen records, protocols and validation. Nothing here loads or w
 
 from coterie.datatypes.errors import (
     UserError,
+    cause_of,
     did_you_mean,
     join_or,
     list_names,
@@ -61,6 +62,7 @@ __all__ = [
     "UserError",
     "Validated",
     "Verdict",
+    "cause_of",
     "check_fields",
     "derive_seed",
     "did_you_mean",

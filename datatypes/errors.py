@@ -96,9 +96,18 @@ def reason_of(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0][:300] or type(error).__name__
 
 
+def cause_of(error: BaseException) -> str:
+    """``ValueError: ...`` in one short line, about an error in the code of others."""
+    try:
+        said = " ".join(str(error).split())[:300]
+    except Exception:  # an exception of others may have no text
+        said = ""
+    return f"{type(error).__name__}: {said}".removesuffix(": ")
+
+
 def raised(error: BaseException) -> str:
-    """``raised ValueError: ...`` in one line, about an error in a user's code."""
-    return f"raised {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    """``raised ValueError: ...``, see :func:`cause_of`."""
+    return f"raised {cause_of(error)}"
 
 
 def _shorten(text: str) -> str:

@@ -17,9 +17,9 @@ from pettingzoo.utils.conversions import (
     turn_based_aec_to_parallel_wrapper,
 )
 
-from coterie.datatypes import TokenCodec, UserError, role_of
+from coterie.datatypes import TokenCodec, UserError, raised, role_of
 from coterie.envs.contract import CONTEXTS, why_not_plain
-from coterie.envs.guarded import Guarded, check_metadata, describe
+from coterie.envs.guarded import Guarded, check_metadata
 from coterie.envs.guarded import title_of as _name
 from coterie.envs.spaces import Seen, SpacedEnv, TextSpace, TokenSpace
 from coterie.envs.token_view import TokenView
@@ -56,7 +56,7 @@ def space_of(env: Any, which: str, agent: str) -> Space[Any]:
             space = getattr(env, which)(agent)
     except Exception as error:
         raise UserError(
-            f"{_name(env)}: {which}({agent!r}) raised {describe(error)}; it must "
+            f"{_name(env)}: {which}({agent!r}) {raised(error)}; it must "
             "give the same gymnasium space at every call."
         ) from error
     if not isinstance(space, Space):

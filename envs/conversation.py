@@ -9,10 +9,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from coterie.datatypes import Problem, Scorer, ScoreRequests, UserError, derive_seed, role_of
+from coterie.datatypes import (
+    Problem,
+    Scorer,
+    ScoreRequests,
+    UserError,
+    derive_seed,
+    raised,
+    role_of,
+)
 from coterie.envs.bytes_codec import TextMeter
 from coterie.envs.contract import CONTEXTS, python_info, why_not_grouped
-from coterie.envs.guarded import describe
 from coterie.envs.problem_env import ProblemEnv, copy_plain, reward_of, text_of
 from coterie.envs.spaces import Seen
 from coterie.envs.tool_calls import FoundCall, as_response, find_calls
@@ -332,7 +339,7 @@ class ConversationEnv(ProblemEnv):
                 # A bug of this package: its traceback says more than a sentence.
                 raise
             raise UserError(
-                f"{self.title}: conversation() raised {describe(error)}; coterie check says where."
+                f"{self.title}: conversation() {raised(error)}; coterie check says where."
             ) from error
 
     def _show(

@@ -9,7 +9,7 @@ from typing import Any
 from gymnasium import Space
 from pettingzoo import ParallelEnv
 
-from coterie.datatypes import ScoreRequests, UserError
+from coterie.datatypes import ScoreRequests, UserError, raised
 from coterie.envs.contract import (
     python_info,
     why_no_agents,
@@ -161,7 +161,7 @@ def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
         raise
     except (Exception, SystemExit) as error:
         raise UserError(
-            f"{title_of(env)}: {method}() raised {describe(error)}; coterie check says where."
+            f"{title_of(env)}: {method}() {raised(error)}; coterie check says where."
         ) from error
 
 
@@ -169,15 +169,6 @@ def check_metadata(env: Any) -> None:
     """Raise a ``UserError`` if the metadata break the contract."""
     if why := why_no_metadata(getattr(env, "metadata", {})):
         raise UserError(f"{title_of(env)}: {why}; {_CHECK}.")
-
-
-def describe(error: BaseException) -> str:
-    """Return an exception's class and message on one line."""
-    try:
-        message = " ".join(str(error).split())
-    except Exception:
-        message = ""
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def title_of(env: Any) -> str:

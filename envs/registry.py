@@ -14,11 +14,11 @@ from pettingzoo.env_registry.registration import parallel_registry
 
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.plugins import Plugins, load, origin
-from coterie.datatypes import Scorer, TokenCodec, UserError
+from coterie.datatypes import Scorer, TokenCodec, UserError, cause_of
 from coterie.envs.adapt import adapt, is_text_env
 from coterie.envs.contract import roles_of
 from coterie.envs.env_spec import EnvSpec
-from coterie.envs.guarded import Guarded, call, describe
+from coterie.envs.guarded import Guarded, call
 from coterie.envs.padded_view import PaddedView
 from coterie.envs.token_view import TokenView
 from coterie.problems.source import ProblemSource
@@ -253,7 +253,7 @@ def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
     except UserError:
         raise
     except (Exception, SystemExit) as error:
-        raise UserError(f"env {spec.name!r}: EnvSpec.{name} failed: {describe(error)}.") from error
+        raise UserError(f"env {spec.name!r}: EnvSpec.{name} failed: {cause_of(error)}.") from error
 
 
 def _build(
@@ -287,7 +287,7 @@ def _build(
         if spec.name in _SPECS:
             # A bug of a registered environment: its traceback says more than a sentence.
             raise
-        raise UserError(f"{title} cannot be built: {describe(error)}.") from error
+        raise UserError(f"{title} cannot be built: {cause_of(error)}.") from error
     if not isinstance(env, pettingzoo.ParallelEnv | pettingzoo.AECEnv):
         raise UserError(
             f"{title} makes a {type(env).__name__}, which is neither a pettingzoo.ParallelEnv nor "

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 from coterie.cli.plugins import load
+from coterie.datatypes import cause_of
 from coterie.rewards.grading.checker_worker import (
     GRACE_S,
-    describe,
     end_if_forked,
     take_streams,
     why_not_loaded,
@@ -50,7 +50,7 @@ def serve(
             reply = {"result": as_text(tools[name](**arguments), characters)}
         # A tool that exits (SystemExit) has failed, too.
         except BaseException as error:
-            reply = {"fault": describe(error)}
+            reply = {"fault": cause_of(error)}
         end_if_forked(own)
         signal.setitimer(signal.ITIMER_REAL, 0)
         print(json.dumps({"number": number, **reply}), file=replies, flush=True)

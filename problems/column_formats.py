@@ -12,18 +12,11 @@ from coterie.datatypes import AnswerKind, Problem
 from coterie.problems import options
 from coterie.problems import row_readers as readers
 from coterie.problems.canonical import canonical
-from coterie.problems.columns import QUESTIONS, with_passages
+from coterie.problems.columns import META_COLUMNS, QUESTIONS, Met, with_passages
 from coterie.problems.gold import Answers, UnusableRowError, in_words, listed
 from coterie.problems.options import FROM_0, FROM_1, LETTERS, Reading, Source
 from coterie.problems.row_readers import Row, RowReader
 from coterie.problems.source import shuffle
-
-META_COLUMNS = (
-    "id", "ID", "unique_id", "idx", "Record ID", "level", "type", "Type", "subject", "subfield",
-    "Subdomain", "difficulty", "topic", "Year", "year", "answer_type", "unit", "error",
-    "solution_type", "choice_type", "category", "data_source", "entry_point", "test",
-    "task_id",
-)  # fmt: skip
 
 _ANSWERS_OF: Mapping[str | None, Answers] = {
     "qa": "any", "judged": "any", "text": "any", "list": "all",
@@ -74,7 +67,7 @@ def read_row(
     choice_seed: int = 0,
     kind: AnswerKind | None = None,
     answers: Answers | None = None,
-    met: set[str] | None = None,
+    met: Met | None = None,
 ) -> Problem | None:
     """Return the checked problem of a row, with passages before its question and options after it.
 
@@ -85,7 +78,7 @@ def read_row(
         choice_seed: seed of the order of options.
         kind: overrides how answers are compared.
         answers: overrides the meaning of a list of answers.
-        met: collects the names of added passages.
+        met: collects the names of columns that are added to the question or left out.
 
     Raises:
         UnusableRowError: the row cannot become a problem.
@@ -217,11 +210,13 @@ def _choice_format(question: tuple[str, ...], source: Source, golds: tuple[str, 
 
 
 def _index_notes(found: Mapping[str, Sequence[Reading]], rows: Sequence[Row]) -> list[str]:
-    """Notes on columns that are read as an index from 1, or as an index from 0 in text."""
+    """Notes on columns that are read as an index from 1, or as an index from 0 that is text or fits
+    from 1 as well."""
     notes = []
     for column, (first, *_) in found.items():
         as_text = any(isinstance(row.get(column), str) for row in rows)
-        if first == FROM_1 or (first == FROM_0 and as_text):
+        fits_1 = all(row.get(column) != 0 for row in rows)
+        if first == FROM_1 or (first == FROM_0 and (as_text or fits_1)):
             notes.append(f"{column!r} is read as an {first}")
     return notes
 

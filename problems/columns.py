@@ -6,7 +6,10 @@ question is lost silently.
 """
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from coterie.problems.canonical import canonical
@@ -29,17 +32,31 @@ PASSAGES = (
 """Columns that go in front of a question."""
 BEHIND = ("input",)
 """Columns that go after it (Alpaca's input follows the instruction)."""
+META_COLUMNS = (
+    "id", "ID", "unique_id", "idx", "Record ID", "level", "type", "Type", "subject", "subfield",
+    "Subdomain", "difficulty", "topic", "Year", "year", "answer_type", "unit", "error",
+    "solution_type", "choice_type", "category", "data_source", "entry_point", "test",
+    "task_id",
+)  # fmt: skip
+"""Columns that are kept with the problem."""
+_PLAINLY_ABOUT = (*META_COLUMNS, "solution", "explanation", "rationale", "source", "url")
+"""Columns about a problem that no note names."""
 
 _ABOUT_WORDS = """
 id ids idx index qid uid uuid guid key hash url urls link links solution solutions explanation
 explanations rationale rationales reasoning cot thought thoughts thinking generation
 generations completion completions response responses prediction predictions proof answer
-answers answerkey gold label labels target targets metadata meta metamap info extra other
-decomposition supporting correctness finish annotated turk seed original embedding embeddings
-reward output outputs exp linear
+answers answerkey gold label labels target targets metadata meta metamap decomposition supporting
+correctness finish annotated turk seed original embedding embeddings reward output outputs exp
+linear
 """
 _ABOUT = frozenset(_ABOUT_WORDS.split())
 """Words in the names of columns about a problem, whatever their values."""
+_OBJECTS = frozenset(("info", "extra", "other"))
+"""Words in the names of columns about a problem, if their values are objects."""
+_ASKED_WORDS = "format image images picture pictures figure figures diagram diagrams"
+_ASKED = frozenset(_ASKED_WORDS.split())
+"""Words in the names of columns that may belong to a question, whatever the other words."""
 _LABELS_WORDS = """
 source src origin split subset fold level levels difficulty subject subjects subfield subdomain
 topic topics category categories type types tag tags domain domains field discipline grade year
@@ -80,7 +97,25 @@ def kept_out(row: Row) -> set[str]:
 
 def is_about(column: str) -> bool:
     """Whether a column of that name is about the problem, whatever its value."""
-    return not _ABOUT.isdisjoint(_words(column))
+    words = _words(column)
+    return not _ABOUT.isdisjoint(words) and _ASKED.isdisjoint(words)
+
+
+@dataclass
+class Met:
+    """Columns beside question and answer that were met in the rows of a data set."""
+
+    added: set[str] = field(default_factory=set)
+    """Passages in the question."""
+    left_out: set[str] = field(default_factory=set)
+    """Columns with text, or lists of numbers, that are about a problem by their names."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes for the user."""
+        left_out = self.left_out.difference(_PLAINLY_ABOUT)
+        told = (("the question includes", self.added), ("the question leaves out", left_out))
+        return tuple(f"{verb} {', '.join(sorted(names))}" for verb, names in told if names)
 
 
 def flat(row: Row) -> Row:
@@ -98,7 +133,7 @@ def with_passages(
     *,
     name: str = "question",
     closed: bool = False,
-    met: set[str] | None = None,
+    met: Met | None = None,
 ) -> str:
     """Add the row's other columns that belong to the question.
 
@@ -110,7 +145,7 @@ def with_passages(
         used: columns that have been read.
         name: the question's column, for error messages.
         closed: whether no further column belongs to the question.
-        met: collects the names of the added columns.
+        met: collects the names of columns that are added or left out.
 
     Raises:
         UnusableRowError: a column may belong to the question and is not understood.
@@ -118,13 +153,16 @@ def with_passages(
     others = {
         column: value
         for column, value in row.items()
-        if column not in used and (_says(value) or _is_variable(column, value))
+        if column not in used
+        and (_says(value) or _counts(column, value))
+        and not _is_index(column, value)
     }
     if not others:
         return question
     form, out = canonical(question), kept_out(row)
     front: dict[str, str] = {}
     behind: dict[str, str] = {}
+    left_out: set[str] = set()
     for column, value in others.items():
         folded = column.casefold()
         if column in out:
@@ -133,17 +171,23 @@ def with_passages(
             text = passage(column, value)
             if not _stands_in(canonical(text), form):
                 (front if folded in PASSAGES else behind)[column] = text
-        elif not closed and not _is_about(column, value) and not _repeats(column, value, form):
+        elif closed:
+            continue
+        elif _is_about(column, value):
+            left_out.add(column)
+        elif not _repeats(column, value, form):
             raise UnusableRowError(_refusal(column, value, name))
     if met is not None:
-        met.update(front, behind)
+        met.added.update(front, behind)
+        met.left_out |= left_out
     named = len(front) > 1
     parts = [f"{column.capitalize()}: {text}" if named else text for column, text in front.items()]
     return "\n\n".join((*parts, question, *behind.values()))
 
 
 def passage(column: str, value: Any) -> str:
-    """Return a passage as text: a text, paragraphs with or without titles, a table, or a chat.
+    """Return a passage as text: a text, paragraphs with or without titles, numbers, a table, or a
+    chat.
 
     Raises:
         UnusableRowError: the value is something else.
@@ -157,6 +201,8 @@ def passage(column: str, value: Any) -> str:
 def _passage(column: str, value: Any) -> str | None:
     if isinstance(value, str):
         return value
+    if _is_number(value):
+        return str(value)
     if isinstance(value, Mapping):
         if _is_texts(value.get("contexts")):  # PubMedQA
             return "\n".join(value["contexts"])
@@ -174,6 +220,8 @@ def _passage(column: str, value: Any) -> str | None:
     if all(isinstance(e, list) and len(e) == 2 and _is_texts(e[1]) for e in value):
         # [title, sentences], unless it is a table of two columns.
         return "\n".join(f"{title}: {' '.join(s.strip() for s in texts)}" for title, texts in value)
+    if all(_is_number(entry) for entry in value):
+        return ", ".join(map(str, value))
     if all(isinstance(row, list) and all(_is_scalar(cell) for cell in row) for row in value):
         return "\n".join(" | ".join(str(cell) for cell in row) for row in value)
     parts = [_passage(column, entry) for entry in value]
@@ -188,20 +236,28 @@ def _is_scalar(value: Any) -> bool:
     return value is None or isinstance(value, (str, int, float))
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+
+
 def _says(value: Any) -> bool:
-    """Whether a value has any text; numbers, dates and booleans never belong to a question."""
+    """Whether a value has any text, or several numbers."""
     if isinstance(value, str):
         return bool(value.strip())
     if isinstance(value, Mapping):
-        return any(_says(entry) for entry in value.values())
+        value = list(value.values())
     if isinstance(value, (list, tuple)):
-        return any(_says(entry) for entry in value)
+        return any(_is_number(entry) or _says(entry) for entry in value)
     return value is not None and not isinstance(value, (bool, int, float)) and _is_binary(value)
 
 
-def _is_variable(column: str, value: Any) -> bool:
-    """Whether the column is a number with a one-letter name, as in a question about n."""
-    return len(column) == 1 and isinstance(value, (int, float)) and not isinstance(value, bool)
+def _counts(column: str, value: Any) -> bool:
+    """Whether a single number, date or truth value may belong to the question: as a passage, or as
+    a number with a one-letter name, as in a question about n."""
+    if len(column) == 1:
+        return _is_number(value)
+    is_single = value is not None and not isinstance(value, (str, list, tuple, Mapping))
+    return is_single and column.casefold() in (*PASSAGES, *BEHIND)
 
 
 def _is_binary(value: Any) -> bool:
@@ -209,13 +265,30 @@ def _is_binary(value: Any) -> bool:
     return isinstance(value, bytes) or hasattr(value, "tobytes") or hasattr(value, "getbuffer")
 
 
+def _is_index(column: str, value: Any) -> bool:
+    """Whether the column numbers the rows of a table that pandas wrote."""
+    is_unnamed = not column or column.startswith("Unnamed: ")
+    return is_unnamed and isinstance(value, str) and value.isdecimal()
+
+
 def _is_about(column: str, value: Any) -> bool:
-    words = _words(column)
-    if not _ABOUT.isdisjoint(words):
+    if is_about(column):
         return True
-    entries = value if isinstance(value, list) else [value]
-    short = all(isinstance(e, str) and len(e) <= _SHORT and "\n" not in e for e in entries)
-    return short and not _LABELS.isdisjoint(words)
+    words = _words(column)
+    if not _ASKED.isdisjoint(words):
+        return False
+    if not _OBJECTS.isdisjoint(words) and isinstance(value, Mapping):
+        return True
+    return _is_short(value) and not _LABELS.isdisjoint(words)
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is a short text, numbers, or a list of these."""
+    if isinstance(value, str):
+        return len(value) <= _SHORT and "\n" not in value
+    if isinstance(value, Mapping):
+        return all(entry is None or isinstance(entry, (int, float)) for entry in value.values())
+    return _is_number(value) or (isinstance(value, list) and all(map(_is_short, value)))
 
 
 def _words(column: str) -> set[str]:
@@ -241,11 +314,12 @@ def _stands_in(part: str, whole: str) -> bool:
 
 
 def _refusal(column: str, value: Any, question: str = "question") -> str:
-    leave = f"leave it out with --problems.ignore-columns {column}"
+    leave = f"leave it out with --problems.ignore-columns {shlex.quote(column)}"
     if isinstance(value, (str, list)) and _passage(column, value) is not None:
+        both = shlex.quote(f"{column}+{question}")
         return (
             f"column {column!r} may belong to the question; put it there with "
-            f"--problems.question-column {column}+{question}, or {leave}"
+            f"--problems.question-column {both}, or {leave}"
         )
     what = f"{type(value).__name__}, not text"
     return f"column {column!r} is {what}, and may belong to the question; {leave}"

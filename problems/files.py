@@ -8,6 +8,7 @@ import csv
 import io
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from coterie.problems.column_formats import (
     recognise,
     with_columns,
 )
-from coterie.problems.columns import QUESTIONS, flat, joined
+from coterie.problems.columns import QUESTIONS, Met, flat, joined
 from coterie.problems.gold import Answers, UnusableRowError
 from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
@@ -36,6 +37,9 @@ TABLES = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (*LINES, DOCUMENT, PARQUET, *TABLES)
 _MMLU = ("question", "A", "B", "C", "D", "answer")
 """Columns of MMLU's tables, which have no header."""
+_QUOTED = re.compile(r'(?:^|(?<=\t))"(?:[^"]|"")*+"(?=\t|\r?$)', re.MULTILINE)
+"""A cell between quotation marks, in a table with tabs."""
+_OPEN_QUOTE = re.compile(r'(?:^|\t)"', re.MULTILINE)
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -101,7 +105,11 @@ def _line_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _table_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Rows of a table with a header, or of MMLU's tables without one."""
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=TABLES[path.suffix.lower()])
+    delimiter = TABLES[path.suffix.lower()]
+    # In a table with tabs, a mark may just begin a text: "Hi" said Ann.
+    is_plain = delimiter == "\t" and _OPEN_QUOTE.search(_QUOTED.sub("", text))
+    quoting = csv.QUOTE_NONE if is_plain else csv.QUOTE_MINIMAL
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
     names: list[str] = []
     try:
         for cells in lines:
@@ -221,6 +229,8 @@ def _object(path: Path, place: str, row: Any) -> dict[str, Any]:
 
 
 _ANSWERS = ("answer", "final_answer", "solution", "Answer", "gold")
+_Row = tuple[int, str, Mapping[str, Any]]
+"""Position and place in the data set, and the values by column."""
 
 
 @dataclass(frozen=True)
@@ -305,76 +315,105 @@ def read_problems(
         UserError: a row cannot be read, or no problem is left.
     """
     columns = columns or Columns()
+    values: dict[str, None] = {}
+    beside = Met()
+    kept = _kept(name, rows, columns, values)
+    if form is None:
+        form, kept = _detected(name, kept, columns)
     problems: list[Problem] = []
     seen: set[str] = set()
-    met: dict[str, None] = {}
-    passages: set[str] = set()
-    kept = _kept(name, rows, columns, met)
-    notes: tuple[str, ...] = ()
-    if form is None and (first := next(kept, None)):
-        form = choose_format(name, first[2], columns)
-        kept = itertools.chain([first], kept)
-        if form.settle is not None:
-            # Only all rows together decide what an answer means.
-            kept = list(kept)
-            form = form.settle([columns.kept(row) for _, _, row in kept])
-        notes = form.notes
-    for position, place, whole in kept:
+    for position, place, row in kept:
         assert form is not None
-        row = columns.kept(whole)
-        missing = [column for column in form.columns if column not in row]
-        if missing:
-            raise UserError(f"{name} {place}: no column {missing[0]!r}; found {column_names(row)}")
-        try:
-            problem = read_row(
-                form,
-                row,
-                id=f"{stem}:{position}",
-                choice_seed=choice_seed,
-                kind=columns.kind,
-                answers=columns.answers,
-                met=passages,
-            )
-        except UnusableRowError as error:
-            raise UserError(f"{name} {place}: {error}") from None
-        except RecursionError:
-            raise UserError(f"{name} {place}: a value is nested too deeply") from None
-        except (TypeError, AttributeError, OverflowError, KeyError, ValueError) as error:
-            # The format comes from the first row; this row has a column of another type.
-            raise UserError(
-                f"{name} {place}: a value is not what {form.name} has there "
-                f"({type(error).__name__}: {error!s:.80})"
-            ) from None
+        problem = _read(
+            f"{name} {place}",
+            row,
+            form,
+            columns,
+            id=f"{stem}:{position}",
+            choice_seed=choice_seed,
+            met=beside,
+        )
         if problem is None or (form.deduplicate and problem.question in seen):
             continue
-        if form.deduplicate:
-            seen.add(problem.question)
-        if columns.worked and (solution := worked_solution(whole, problem.gold)):
-            problem = replace(problem, meta={**problem.meta, "solution": solution})
+        seen.add(problem.question)
         problems.append(problem)
-    if columns.where and met and not problems:
-        raise columns.where.refusal(name, met)
     if not problems:
+        if columns.where and values:
+            raise columns.where.refusal(name, values)
         raise UserError(f"{name} holds no problems; it needs at least one")
-    if passages:
-        notes = (*notes, f"the question includes {', '.join(sorted(passages))}")
-    return ProblemSet(name, problems, notes)
+    return ProblemSet(name, problems, (*(form.notes if form else ()), *beside.notes))
+
+
+def _detected(
+    name: str, rows: Iterator[_Row], columns: Columns
+) -> tuple[Format | None, Iterator[_Row]]:
+    """The format of the rows, and the rows; None without rows."""
+    first = next(rows, None)
+    if first is None:
+        return None, rows
+    form = choose_format(name, first[2], columns)
+    rows = itertools.chain([first], rows)
+    if form.settle is None:
+        return form, rows
+    # Only all rows together decide what an answer means.
+    listed = list(rows)
+    return form.settle([columns.kept(row) for _, _, row in listed]), iter(listed)
+
+
+def _read(
+    place: str,
+    whole: Mapping[str, Any],
+    form: Format,
+    columns: Columns,
+    *,
+    id: str,
+    choice_seed: int,
+    met: Met,
+) -> Problem | None:
+    """The problem of a row, with its worked solution; None for a skipped row."""
+    row = columns.kept(whole)
+    missing = [column for column in form.columns if column not in row]
+    if missing:
+        raise UserError(f"{place}: no column {missing[0]!r}; found {column_names(row)}")
+    try:
+        problem = read_row(
+            form,
+            row,
+            id=id,
+            choice_seed=choice_seed,
+            kind=columns.kind,
+            answers=columns.answers,
+            met=met,
+        )
+    except UnusableRowError as error:
+        raise UserError(f"{place}: {error}") from None
+    except RecursionError:
+        raise UserError(f"{place}: a value is nested too deeply") from None
+    except (TypeError, AttributeError, OverflowError, KeyError, ValueError) as error:
+        # The format comes from the first row; this row has a column of another type.
+        raise UserError(
+            f"{place}: a value is not what {form.name} has there "
+            f"({type(error).__name__}: {error!s:.80})"
+        ) from None
+    if problem and columns.worked and (solution := worked_solution(whole, problem.gold)):
+        return replace(problem, meta={**problem.meta, "solution": solution})
+    return problem
 
 
 def _kept(
     name: str,
     rows: Iterable[tuple[str, Mapping[str, Any]]],
     columns: Columns,
-    met: dict[str, None],
-) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """(position, place, row) of the rows that ``where`` takes."""
+    values: dict[str, None],
+) -> Iterator[_Row]:
+    """The rows that ``where`` takes; ``values`` collects what its column holds."""
     for position, (place, row) in enumerate(rows):
         if position == 0 and (unknown := [c for c in columns.ignore if c not in row]):
             raise UserError(
                 f"{name}: no column {unknown[0]!r} to leave out among {column_names(row)}; "
                 "name another with --problems.ignore-columns"
             )
-        if columns.where and not columns.where.keeps(f"{name} {place}", row, met):
+        if columns.where and not columns.where.keeps(f"{name} {place}", row, values):
             continue
         yield position, place, row
 

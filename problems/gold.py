@@ -1,5 +1,6 @@
 r"""Reads the reference answers of data sets into the form of the checker."""
 
+import ast
 import json
 import math
 import re
@@ -9,12 +10,13 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from coterie.datatypes import AnswerKind
+from coterie.datatypes.thinking import after_thinking
+from coterie.rewards.grading.answers.extract import arguments, candidates, extract, last_box
 
 Answers = Literal["any", "all"]
 """The meaning of a list of answers: any one of them is right, or all are required."""
 
-_OPENING = re.compile(r"\\f?box(?:ed)?\s*\{")
-_MARK = re.compile(r"\\f?box(?:ed)?\s*\{|\\[\\{}]|[{}]")
+_BOX = re.compile(r"\\f?box(?:ed)?\s*\{")
 _JOINT = re.compile(
     r"[\s$.]*(?:[,;&]|\\(?:text|mathrm)\s?\{\s*(?:and|or|,)\s*\}|\b(?:and|or)\b)"
     r"(?:[\s$,]|\b(?:and|or)\b|\\q?quad|\\[,; ])*(?:[A-Za-z](?:_\{?\w\}?)?\s*=)?[\s$]*"
@@ -72,9 +74,9 @@ def number_with_unit(answer: str) -> str | None:
 
 
 def read_gold(value: Any) -> tuple[str, AnswerKind]:
-    r"""Return the answer and its kind from a value: a number, a string, a text that ends in
-    ``#### 18``, a solution with ``\boxed{}``, or a list of strings (several entries are an
-    unordered list)."""
+    r"""Return the answer and its kind from a value: a number, a string, a text that states it
+    (``#### 18``, ``\boxed{18}``, ``The answer is 18.``) behind its thought, or a list of strings
+    (several entries are an unordered list)."""
     if isinstance(value, bool):
         return _TRUTH[value][0], "text"
     if isinstance(value, (int, float, Decimal)):
@@ -83,7 +85,7 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
         return _gold_of_list(value)
     if not isinstance(value, str):
         raise UnusableRowError(f"the answer is {_kind_of(value)}")
-    text = value.strip()
+    text = after_thinking(value).strip()
     if "####" in text:
         text = after_hashes(text)
     elif "\\boxed" in text:
@@ -91,6 +93,8 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
         if boxed is None:
             raise UnusableRowError("the answer holds no closed \\boxed{}")
         return plain_number(boxed[0]) or boxed[0], boxed[1]
+    elif candidates(text):
+        text = extract(text) or text
     return plain_number(text) or text, kind_of(text)
 
 
@@ -115,6 +119,8 @@ def read_answer(value: Any, answers: Answers = "all") -> Gold:
         value = value[0]
     if isinstance(value, bool):
         return Gold(_TRUTH[value][0], "text", _TRUTH[value][1:])
+    if answers == "all" and _is_matrix(value):
+        return _matrix(value)
     if answers == "all" or not isinstance(value, (list, tuple)) or not value:
         gold, kind = read_gold(value)
         is_phrase = answers == "any" and kind == "math" and in_words([gold])
@@ -128,15 +134,25 @@ def read_answer(value: Any, answers: Answers = "all") -> Gold:
 
 
 def listed(value: Any) -> Any:
-    """Parse a text such as ``["Ada", "A. King"]`` as a list; return other values unchanged."""
-    if not isinstance(value, str) or not value.lstrip().startswith('["'):
+    """Parse a text such as ``["Ada", "A. King"]``, as JSON or Python writes it, as a list; return
+    other values unchanged."""
+    if not isinstance(value, str) or not value.lstrip().startswith(('["', "['")):
         return value
     try:
         entries = json.loads(value)
     except (ValueError, RecursionError):
-        return value
+        entries = _of_python(value.strip())
     is_texts = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
     return entries if is_texts else value
+
+
+def _of_python(text: str) -> Any:
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    # ['Ada' 'A. King'], as NumPy writes it, is one text to Python.
+    return value if repr(value) == text else None
 
 
 def in_words(entries: Sequence[Any]) -> bool:
@@ -185,6 +201,24 @@ def _gold_of_list(values: Sequence[Any]) -> tuple[str, AnswerKind]:
     return ", ".join(read_gold(value)[0] for value in values), "list"
 
 
+def _is_matrix(value: Any) -> bool:
+    """Whether a value is several rows of as many numbers or formulas, at least two."""
+    if not isinstance(value, (list, tuple)) or len(value) < 2:
+        return False
+    if not all(isinstance(row, (list, tuple)) and len(row) == len(value[0]) > 1 for row in value):
+        return False
+    cells = [cell for row in value for cell in row]
+    return not in_words(cells) and not any(isinstance(cell, (list, tuple)) for cell in cells)
+
+
+def _matrix(rows: Sequence[Sequence[Any]]) -> Gold:
+    """A matrix in LaTeX, and in the brackets of programs."""
+    cells = [[read_gold(cell)[0] for cell in row] for row in rows]
+    latex = r" \\ ".join(map(" & ".join, cells))
+    lists = ", ".join(f"[{', '.join(row)}]" for row in cells)
+    return Gold(rf"\begin{{pmatrix}}{latex}\end{{pmatrix}}", "math", (f"[{lists}]",))
+
+
 def _without_padding(number: Decimal) -> str:
     text = f"{number:f}"
     if "." in text:
@@ -208,14 +242,18 @@ def boxed_answer(text: str) -> tuple[str, AnswerKind] | None:
     >>> boxed_answer(r"$x=\boxed{3}$ and $y=\boxed{4}$")
     ('x=3, y=4', 'math')
     """
+    spans = arguments(text, _BOX)
+    if len(spans) == 1 and (box := last_box(text)) != text:
+        value = box[len(r"\boxed{") : -1]  # with the sign or factor that touches it
+        return value, kind_of(value)
     joined: list[tuple[str, str]] = []
     reached = 0
-    for start, end, content in _boxes(text):
+    for start, opened, closed in spans:
         name = _NAME_BEFORE.search(text, max(0, start - 16), start)
         if not joined or start - reached > 64 or not _JOINT.fullmatch(text, reached, start):
             joined = []
-        joined.append((name[1] if name else "", content))
-        reached = end
+        joined.append((name[1] if name else "", text[opened:closed].strip()))
+        reached = closed + 1
     if not joined:
         return None
     values = [value for _, value in joined]
@@ -225,22 +263,3 @@ def boxed_answer(text: str) -> tuple[str, AnswerKind] | None:
     if "" not in names and len(names) == len(joined):
         return ", ".join(f"{name}={value}" for name, value in joined), "math"
     return ", ".join(values), "list"
-
-
-def _boxes(text: str) -> list[tuple[int, int, str]]:
-    """The outermost balanced boxes: offsets of the command and behind its brace, and the content.
-    Escaped braces do not count."""
-    spans: list[tuple[int, int, str]] = []
-    depths: list[tuple[int, int] | None] = []  # of each open brace: command, content; None: no box
-    for mark in _MARK.finditer(text):
-        token = mark.group()
-        if token == "{":
-            depths.append(None)
-        elif token == "}":
-            if depths and (box := depths.pop()) is not None:
-                while spans and spans[-1][0] > box[0]:
-                    spans.pop()
-                spans.append((box[0], mark.end(), text[box[1] : mark.start()].strip()))
-        elif _OPENING.match(token):
-            depths.append((mark.start(), mark.end()))
-    return spans

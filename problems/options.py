@@ -46,6 +46,8 @@ _ALONE = re.compile(
 LABEL, TEXT, FROM_0, FROM_1 = "letter", "text", "index from 0", "index from 1"
 READINGS = (LABEL, TEXT, FROM_0, FROM_1)
 """Ways to name the right option, in order of preference."""
+_Ways = Mapping[tuple[Reading, ...], Sequence[int | None]]
+"""Interpretations of a column -> the index of the option in each row."""
 
 
 @dataclass(frozen=True)
@@ -171,32 +173,41 @@ def settle(
         columns: the columns that may name the right option.
         digits: whether the options' columns are numbered.
     """
-    indices: dict[str, dict[tuple[Reading, ...], list[int | None]]] = {}
-    for column in columns:
-        read = {
-            (way,): [index_of(way, row.get(column), options) for options, row in cases]
-            for way in READINGS
-        }
-        present = [row.get(column) is not None for _, row in cases]
-        valid = {way: found for way, found in read.items() if _reads(found, present)}
-        mixed = [a if a is not None else b for a, b in zip(read[(LABEL,)], read[(TEXT,)])]
-        if not valid and _reads(mixed, present):
-            valid = {(LABEL, TEXT): mixed}
-        if valid and any(present):
-            indices[column] = valid
-    if not indices:
+    valid = {column: _valid(column, cases) for column in columns}
+    valid = {column: ways for column, ways in valid.items() if ways}
+    if not valid:
         return dict.fromkeys(columns, (LABEL, TEXT))
-    # Keep interpretations that agree with some interpretation of every other column.
-    settled = {
-        column: {way: found for way, found in ways.items() if all(
-            any(_agree(found, other) for other in others.values())
-            for name, others in indices.items() if name != column
-        )} or ways
-        for column, ways in indices.items()
-    }  # fmt: skip
     return {
-        column: _preferred(column, ways, cases, digits=digits) for column, ways in settled.items()
+        column: _preferred(column, _agreeing(column, valid), cases, digits=digits)
+        for column in valid
     }
+
+
+def _valid(column: str, cases: Sequence[tuple[Options, Row]]) -> _Ways:
+    """The interpretations that find an option in every row with a value; none without values."""
+    present = [row.get(column) is not None for _, row in cases]
+    if not any(present):
+        return {}
+    read = {
+        way: [index_of(way, row.get(column), options) for options, row in cases] for way in READINGS
+    }
+    valid = {(way,): found for way, found in read.items() if _reads(found, present)}
+    if valid:
+        return valid
+    mixed = [a if a is not None else b for a, b in zip(read[LABEL], read[TEXT])]
+    return {(LABEL, TEXT): mixed} if _reads(mixed, present) else {}
+
+
+def _agreeing(column: str, valid: Mapping[str, _Ways]) -> _Ways:
+    """The column's interpretations that agree with some interpretation of every other column; all
+    if none does."""
+    others = [ways for name, ways in valid.items() if name != column]
+    agreeing = {
+        way: found
+        for way, found in valid[column].items()
+        if all(any(_agree(found, other) for other in ways.values()) for ways in others)
+    }
+    return agreeing or valid[column]
 
 
 def _fault(value: Any, options: Options) -> str:
@@ -281,7 +292,7 @@ def _agree(one: Sequence[int | None], other: Sequence[int | None]) -> bool:
 
 def _preferred(
     column: str,
-    ways: Mapping[tuple[Reading, ...], Sequence[int | None]],
+    ways: _Ways,
     cases: Sequence[tuple[Options, Row]],
     *,
     digits: bool,

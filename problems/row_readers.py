@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem
+from coterie.datatypes.thinking import after_thinking
 from coterie.problems.chats import question_and_response
 from coterie.problems.columns import passage, strings
 from coterie.problems.gold import (
@@ -25,6 +26,7 @@ from coterie.problems.gold import (
     without_dollars,
 )
 from coterie.problems.options import Options, Reading, choose, settle
+from coterie.rewards.grading.answers.extract import extract
 
 Row = Mapping[str, Any]
 RowReader = Callable[[Row, Answers | None], Problem | None]
@@ -341,9 +343,12 @@ def chat(column: str) -> RowReader:
 
 
 def _solved(question: str, solution: str, name: str) -> Problem:
-    gold, kind = read_gold(solution)
-    if len(gold) > _LONGEST_UNMARKED and gold == solution:
-        raise UnusableRowError(f"{name} marks no answer with \\boxed{{}} or ####")
+    text = after_thinking(solution).strip()
+    gold, kind = read_gold(text)
+    if gold == text:
+        gold, kind = read_gold(extract(text) or text)
+    if len(gold) > _LONGEST_UNMARKED and gold == text:
+        raise UnusableRowError(f"{name} marks no answer with \\boxed{{}}, #### or 'Answer:'")
     gold = without_dollars(gold)
     kind = kind if kind == "list" else kind_of(gold)
     return Problem("", question, gold, kind)

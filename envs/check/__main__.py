@@ -14,9 +14,8 @@ from typing import Any
 
 from coterie import envs
 from coterie.cli.arguments import Arguments
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, raised
 from coterie.envs.adapt import is_text_env
-from coterie.envs.guarded import describe
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             # A bug in the check itself: the traceback says more than a sentence.
             raise
         print(line, end="", file=sys.stderr)
-        print(f"coterie check: {chosen.name} raised {describe(error)}.", file=sys.stderr)
+        print(f"coterie check: {chosen.name} {raised(error)}.", file=sys.stderr)
         return 2
     print(f"{chosen.name} keeps the contract. Its roles: {roles}.")
     print(report)

@@ -30,7 +30,7 @@ from coterie.evaluation.evaluation import (
     with_derived,
 )
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
-from coterie.evaluation.metrics.passk import pass_at_k, union
+from coterie.evaluation.metrics.passk import pass_columns
 from coterie.evaluation.report_labels import Mark, Phase, ReportLabels, Tag
 from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_candidates
 
@@ -108,12 +108,8 @@ async def examine(
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
     """Return every metric with its bootstrap over problems."""
-    columns: dict[str, Floats] = {}
     roles = list(outcomes["correct"])
-    for k in _KS:
-        solved = {role: pass_at_k(as_floats(outcomes["correct"][role]), k) for role in roles}
-        columns |= {f"pass@{k}/{role}": values for role, values in solved.items()}
-        columns[f"team_pass@{k}"] = union(solved)
+    columns = pass_columns(outcomes["correct"], _KS)
     questions = len(outcomes["problems"])
     hints_QC = as_floats(outcomes["hints"] or np.zeros((questions, len(_COUNTS))))
     columns |= {name: hints_QC[:, i] for i, name in enumerate(_COUNTS)}

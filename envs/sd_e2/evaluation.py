@@ -11,8 +11,8 @@ import numpy as np
 from coterie.datatypes import Episode, Problem
 from coterie.envs.sd_e2.settings import SdE2Settings
 from coterie.evaluation.evaluation import Evaluation, Outcomes, Play, Resampled, Row, column_means
-from coterie.evaluation.metrics.means import Floats, as_floats, mean_present
-from coterie.evaluation.metrics.passk import pass_at_k, union
+from coterie.evaluation.metrics.means import as_floats, mean_present
+from coterie.evaluation.metrics.passk import pass_columns
 
 # Q problems, N samples of one role, R resamples
 
@@ -41,13 +41,8 @@ async def examine(
 
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
     """Return every metric with its bootstrap over problems."""
-    columns: dict[str, Floats] = {}
-    roles = list(outcomes["correct"])
-    for k in _KS:
-        solved = {role: pass_at_k(as_floats(outcomes["correct"][role]), k) for role in roles}
-        columns |= {f"pass@{k}/{role}": values_Q for role, values_Q in solved.items()}
-        columns[f"team_pass@{k}"] = union(solved)
-    for role in roles:
+    columns = pass_columns(outcomes["correct"], _KS)
+    for role in outcomes["correct"]:
         for name in ("strategies", "distinct"):
             columns[f"{name}/{role}"] = mean_present(as_floats(outcomes[name][role]), axis=1)
         share_QN = as_floats(outcomes["any_right"][role])

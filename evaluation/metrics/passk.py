@@ -3,7 +3,7 @@
 # Q questions, N samples of one role, M roles
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -129,3 +129,16 @@ def majority_vote(
         correct=float(right[tied[0]]),
         expected=sum(right[answer] for answer in tied) / len(tied),
     )
+
+
+def pass_columns(correct: Samples, ks: Iterable[int]) -> dict[str, Floats]:
+    """``pass@K/ROLE`` and ``team_pass@K`` of each question, by name.
+
+    The team solves what any role solves, see :func:`union`.
+    """
+    columns: dict[str, Floats] = {}
+    for k in ks:
+        solved = {role: pass_at_k(correct_QN, k) for role, correct_QN in correct.items()}
+        columns |= {f"pass@{k}/{role}": solved_Q for role, solved_Q in solved.items()}
+        columns[f"team_pass@{k}"] = union(solved)
+    return columns

@@ -15,11 +15,10 @@ from typing import Annotated, Any
 import numpy as np
 from annotated_types import Ge
 
-from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, Validated
+from coterie.datatypes import MOVES, Problem, ScoreRequests, UserError, Validated, cause_of
 from coterie.datatypes.thinking import after_thinking
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec, never_rereads
-from coterie.envs.guarded import describe
 from coterie.envs.turns import Ask, Conversation, Outcome, Turn
 
 ILLEGAL_REWARD = -1.0
@@ -243,7 +242,7 @@ def game_spec(
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"env {name!r} cannot be made: {describe(error)}.") from error
+        raise UserError(f"env {name!r} cannot be made: {cause_of(error)}.") from error
     agents = dict.fromkeys((*players, _EVERYONE), _MODEL)
 
     def factory(settings: Any = settings(), **services: Any) -> GameEnv:  # noqa: B008 (frozen)

@@ -15,8 +15,7 @@ from pathlib import Path
 from shutil import rmtree, which
 from typing import Any
 
-from coterie.datatypes import Problem, UserError
-from coterie.envs.guarded import describe
+from coterie.datatypes import Problem, UserError, cause_of
 from coterie.extras.gateway.programs import Endpoints
 from coterie.extras.gateway.rewards import plain
 from coterie.extras.gateway.session import ProgramResult
@@ -46,7 +45,7 @@ class CommandProgram:
         def report(task: "asyncio.Task[ProgramResult]") -> None:
             if not task.cancelled():
                 error = task.exception()
-                done(ProgramResult(failure=describe(error)) if error is not None else task.result())
+                done(ProgramResult(failure=cause_of(error)) if error is not None else task.result())
 
         task.add_done_callback(report)
         return task.cancel

@@ -10,7 +10,7 @@ from typing import cast
 
 import httptools
 
-from coterie.envs.guarded import describe
+from coterie.datatypes import cause_of
 from coterie.extras.gateway.connection_limits import (
     ConnectionLimits,
     OwnerQuota,
@@ -314,7 +314,7 @@ class _Connection(asyncio.Protocol):
             return await self._server.handler(parsed.request)
         except Exception as error:
             parsed.keep = False
-            return self._server.refusal(500, f"the gateway failed: {describe(error)}")
+            return self._server.refusal(500, f"the gateway failed: {cause_of(error)}")
 
     async def _send(self, parsed: _Parsed, reply: Reply) -> None:
         chunks = parsed.chunks and reply.stream is not None

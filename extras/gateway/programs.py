@@ -12,8 +12,7 @@ from queue import SimpleQueue
 from typing import Any
 from weakref import WeakSet
 
-from coterie.datatypes import Problem
-from coterie.envs.guarded import describe
+from coterie.datatypes import Problem, raised
 from coterie.extras.gateway.rewards import plain
 from coterie.extras.gateway.session import ProgramResult
 
@@ -95,7 +94,7 @@ class FunctionProgram:
                         result = runner.run(cancellable(result))
                 outcome = ProgramResult(plain(result))
             except BaseException as error:
-                outcome = ProgramResult(failure=f"the program raised {describe(error)}"[:400])
+                outcome = ProgramResult(failure=f"the program {raised(error)}"[:400])
             with suppress(RuntimeError):  # the gateway is closed
                 gateway_loop.call_soon_threadsafe(done, outcome)
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, TextIO
 
 from coterie.cli.plugins import load
-from coterie.datatypes import Problem, UserError
+from coterie.datatypes import Problem, UserError, cause_of, raised
 
 MATH_VERIFY = "math-verify"
 MEMORY = 4 << 30
@@ -103,7 +103,7 @@ def serve(check: Check, questions: TextIO, replies: TextIO, deadline_s: float) -
             reply = check(answer, Problem(**fields))
         # A checker that exits (SystemExit), and math-verify's TimeoutException, are faults too.
         except BaseException as error:
-            reply = {"fault": f"raised {describe(error)}"}
+            reply = {"fault": raised(error)}
         end_if_forked(own)
         signal.setitimer(signal.ITIMER_REAL, 0)
         short = {name: v[:MOST_SHOWN] if isinstance(v, str) else v for name, v in reply.items()}
@@ -146,17 +146,8 @@ def main(name: str, deadline_s: float) -> None:
 
 def why_not_loaded(error: BaseException) -> str:
     """Why code of others cannot be loaded, as one line of ASCII."""
-    why = str(error) if isinstance(error, UserError) else f"cannot be loaded: {describe(error)}"
+    why = str(error) if isinstance(error, UserError) else f"cannot be loaded: {cause_of(error)}"
     return " ".join(why.split()).rstrip(".").encode("ascii", "replace").decode()
-
-
-def describe(error: BaseException) -> str:
-    """An exception's type and message, on one line."""
-    try:
-        said = " ".join(str(error).split())
-    except Exception:  # an exception may have no text
-        said = ""
-    return f"{type(error).__name__}: {said:.300}".removesuffix(": ")
 
 
 def _limit_memory() -> None:

@@ -1,10 +1,10 @@
-"""What users write: paths and options."""
+"""What users write: paths and options; and the errors of their code."""
 
 from pathlib import Path
 
 import pytest
 
-from coterie.datatypes import UserError, read_options, user_path
+from coterie.datatypes import UserError, raised, read_options, user_path
 
 
 def test_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,3 +35,14 @@ def test_options() -> None:
         with pytest.raises(UserError) as refusal:
             read_options(text)
         assert str(refusal.value) == f"{text!r}: {sentence}"
+
+
+def test_an_error_of_others_is_one_short_line() -> None:
+    class Unprintable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert raised(ValueError("a\n  b" * 200))[:24] == "raised ValueError: a ba "
+    assert len(raised(ValueError("a\n  b" * 200))) == len("raised ValueError: ") + 300
+    assert raised(KeyError()) == "raised KeyError"
+    assert raised(Unprintable()) == "raised Unprintable"

@@ -74,6 +74,7 @@ def test_values_are_all_wanted_unless_the_user_says_otherwise(tmp_path, scorer):
         ({"question": "Who?", "answer": "Ada", "answer_aliases": ["A. King"]}, ("Ada", "A. King")),
         ({"question": "Who?", "answer": "Ada", "answers": ["Ada", "A. King"]}, ("Ada", "A. King")),
         ({"question": "Who?", "possible_answers": '["Ada", "A. King"]'}, ("Ada", "A. King")),
+        ({"question": "Who?", "possible_answers": "['Ada', 'A. King']"}, ("Ada", "A. King")),
         ({"prompt": [{"role": "user", "content": "Who?"}],
           "reward_model": {"ground_truth": {"target": ["Ada", "A. King"]}}}, ("Ada", "A. King")),
     ],

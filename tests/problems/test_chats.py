@@ -19,6 +19,7 @@ def said(*turns):
 
 
 BASE = ("system", "Write numbers in base 5.")
+PROSE = "We add three and four. " * 10
 
 
 def test_a_system_message_stands_in_front(tmp_path):
@@ -44,6 +45,13 @@ def test_one_message_is_its_text(tmp_path):
     [
         {"messages": said(("user", "3 + 4 ="), ("assistant", r"It is \boxed{7}."))},
         {"conversations": [{"from": "human", "value": "3 + 4 ="}, {"from": "gpt", "value": "7"}]},
+        {"messages": said(("user", "3 + 4 ="), ("assistant", "3 + 4 = 7. The answer is 7."))},
+        {"messages": said(("user", "3 + 4 ="), ("assistant", "Adding them gives **7**."))},
+        {
+            "messages": said(
+                ("user", "3 + 4 ="), ("assistant", rf"<think>\boxed{{8}}?</think>{PROSE}Answer: 7")
+            )
+        },
     ],
 )
 def test_the_last_message_of_a_whole_chat_is_the_answer(tmp_path, row):

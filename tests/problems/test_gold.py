@@ -9,6 +9,7 @@ from coterie.problems.gold import (
     number_text,
     number_with_unit,
     plain_number,
+    read_answer,
     read_gold,
     read_tolerance,
     without_dollars,
@@ -44,6 +45,7 @@ def test_last_balanced_box(text, content):
         (r"\boxed{1}\text{ and }\boxed{2}", ("1, 2", "list")),
         (r"\boxed{2}. Then we get \boxed{5}", ("5", "number")),
         (r"we get \boxed{7}, so \boxed{7}", ("7", "number")),
+        (r"so $x = -\boxed{5}$.", ("-5", "number")),
     ],
 )
 def test_boxes_that_are_one_answer(text, answer):
@@ -120,6 +122,10 @@ def test_number_with_unit_takes_linear_time():
         ("58,500", "58,500", "math"), ("No", "No", "text"), (True, "Yes", "text"),
         (["2"], "2", "number"), (["1", r"\frac{1}{2}"], r"1, \frac{1}{2}", "list"),
         ("so\n#### 1,000", "1000", "number"), (r"so \boxed{\sqrt{2}}", r"\sqrt{2}", "math"),
+        ("The answer is 72.", "72", "number"), ("<answer>Yes</answer>", "Yes", "text"),
+        ("8 * 9 = 72, so the answer is $x + 1$", "$x + 1$", "math"),
+        (r"<think>\boxed{70}? no.</think> The answer is **72**.", "72", "number"),
+        ("The owl", "The owl", "math"), ("A) 72", "A) 72", "math"),
     ],
 )  # fmt: skip
 def test_gold_and_kind_of_a_cell(value, gold, kind):
@@ -130,6 +136,21 @@ def test_gold_and_kind_of_a_cell(value, gold, kind):
 def test_cells_without_a_gold(value):
     with pytest.raises(UnusableRowError):
         read_gold(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "golds", "kind"),
+    [
+        ([[1, 2], [3, 0.5]],
+         (r"\begin{pmatrix}1 & 2 \\ 3 & 0.5\end{pmatrix}", "[[1, 2], [3, 0.5]]"), "math"),
+        ([["1"], ["2"]], ("1, 2",), "list"), ([[1, 2], [3]], ("1, 2, 3",), "list"),
+        ([["Ada", "Eve"], ["Max", "Tom"]], ("Ada, Eve, Max, Tom",), "list"),
+        ("['3', '4']", ("3, 4",), "list"), ("['3' '4']", ("['3' '4']",), "math"),
+    ],
+)  # fmt: skip
+def test_lists_of_a_cell(value, golds, kind):
+    gold = read_answer(value)
+    assert ((gold.text, *gold.alternatives), gold.kind) == (golds, kind)
 
 
 def test_dollars_are_removed_but_money_stays():

@@ -153,13 +153,14 @@ def test_known_sets_are_those_of_the_papers():
 
 def test_columns_of_any_set_are_used_or_refused(publish):
     row = {"question": "Who swims?", "article": "Gulls swim.", "options": ["owls", "gulls"],
-           "answer": "B", "level": "easy", "explanation": "They do."}  # fmt: skip
+           "answer": "B", "level": "easy", "explanation": "They do.", "meta": "x > 0"}  # fmt: skip
     repo = publish(
         {"default": {"train": [{**row, "hint": ""}], "test": [{**row, "hint": "See the pier."}]}}
     )
     problem = open_source(f"hub:{repo}")[0]
     assert problem.question == "Gulls swim.\n\nWho swims?\nA. owls\nB. gulls"
     assert problem.meta == {"level": "easy"}
+    assert open_source(f"hub:{repo}").notes[-1] == "the question leaves out meta"
     with pytest.raises(UserError, match="row 1: column 'hint' may belong to the question"):
         open_source(f"hub:{repo}", purpose="eval")
     assert open_source(f"hub:{repo}?ignore=hint", purpose="eval")[0].gold == "B"

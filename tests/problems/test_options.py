@@ -157,6 +157,9 @@ def test_a_note_says_what_is_not_obvious(tmp_path):
     source = load(tmp_path, ask(choices=WORDS, answer=3))
     assert source.notes == ("'answer' is read as an index from 1",)
     assert load(tmp_path, ask(choices=WORDS, answer="B")).notes == ()
+    first = ask(choices=WORDS, answer=0)
+    for rows, notes in (((), ("'answer' is read as an index from 0",)), ((first,), ())):
+        assert load(tmp_path, ask(choices=WORDS, answer=2), *rows).notes == notes
 
 
 def test_two_numbers_named_a_and_b_are_no_options(tmp_path):
@@ -178,6 +181,22 @@ def test_tables(tmp_path):
     assert [(problem.gold, problem.choices) for problem in source] == [
         ("B", ("owl", "gull")), ("A", ("a", "b", "c")),
     ]  # fmt: skip
+    quoted = 'question\tanswer\n"Which ""owl""\tand\nwho?"\t"1"\n"Who?"\t2\n'
+    plain = 'question\tanswer\n"Hi said Ann. Who?\t1\nWho said "Ho"?\t2\n'
+    for table, questions in (
+        (quoted, ['Which "owl"\tand\nwho?', "Who?"]),
+        (plain, ['"Hi said Ann. Who?', 'Who said "Ho"?']),
+    ):
+        named.write_text(table, encoding="utf-8")
+        source = load_file(named)
+        assert [problem.question for problem in source] == questions
+        assert [problem.gold for problem in source] == ["1", "2"]
+    indexed = tmp_path / "indexed.csv"
+    indexed.write_text(",question,answer\n0,Which?,7\n1,Who?,8\n", encoding="utf-8")
+    assert [problem.gold for problem in load_file(indexed)] == ["7", "8"]
+    indexed.write_text(",question,answer\nCount.,Which?,7\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"column '' .*ignore-columns ''$"):
+        load_file(indexed)
     named.write_text("question\tanswer\nWhich?\t1\tx\n", encoding="utf-8")
     with pytest.raises(UserError, match="line 2: 3 cells, but 2 columns are named"):
         load_file(named)

@@ -43,6 +43,21 @@ def test_the_input_of_an_instruction_follows_it(tmp_path):
     assert (source[0].question, source[0].gold) == ("Count them.\n\ngull, gull", "2")
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "question"),
+    [
+        ("input", [3, 1, 2], "How many?\n\n3, 1, 2"),
+        ("input", 7, "How many?\n\n7"),
+        ("context", 7.5, "7.5\n\nHow many?"),
+        ("table", [[1, 2], [3, 4]], "1 | 2\n3 | 4\n\nHow many?"),
+    ],
+)
+def test_numbers_stand_beside_their_question(tmp_path, column, value, question):
+    source = load(tmp_path, {"instruction": "How many?", "output": "7", column: value})
+    assert source[0].question == question
+    assert source.notes == (f"the question includes {column}",)
+
+
 def test_a_passage_that_the_question_quotes_is_not_said_twice(tmp_path):
     row = {"context": SAID, "question": f"{SAID} How many gulls?", "answer": "7"}
     assert load(tmp_path, row)[0].question == row["question"]
@@ -86,6 +101,16 @@ def test_a_passage_that_is_no_text_is_refused_by_name(value):
         ("rules", ["No gull is blue."]),
         ("image", {"bytes": "iVBO", "path": None}),
         ("picture", "gulls.png"),
+        ("image_url", "http://a/gulls.png"),
+        ("figure_id", "f7"),
+        ("additional_info", "n = 4."),
+        ("extra", "n = 4."),
+        ("other_conditions", ["n = 4."]),
+        ("answer_format", "Give n modulo 1000."),
+        ("nums", [3, 4]),
+        ("grid", [[0, 1], [1, 1]]),
+        ("data", {"a": 3}),
+        ("context", True),
         ("n", 4),
         ("name", "Ada"),
         ("source", "Of all that was said of gulls that year, this alone was true.\nThey sat."),
@@ -114,7 +139,7 @@ def test_what_may_belong_to_a_question_is_refused_by_name(tmp_path, column, valu
         ("id", "x/17"), ("question_id", 5), ("source", "pier"), ("url", "http://a"),
         ("level", "Level 2"), ("domain", ["Birds -> Gulls"]), ("solve_rate", 0.25),
         ("explanation", "Seven, as " * 40), ("cot_content", "A: seven.\nSo"),
-        ("metadata", {"a": "b"}),
+        ("metadata", {"a": "b"}), ("scores", [0.5, 1]), ("model_difficulty", {"x": 7, "y": None}),
         ("r1_solution_1", "long\nlong"), ("generations", ["<think>"]), ("checked", True),
         ("problem", "How many gulls ?"), ("prompt", "Q: How many gulls? Think."), ("image", None),
         ("extra_info", {"index": 3, "split": "train"}), ("entity_pages", {"title": [], "text": []}),
@@ -126,6 +151,13 @@ def test_what_is_about_a_problem_is_left_out(tmp_path, column, value):
     problem = load(tmp_path, {**PAIR, column: value})[0]
     assert problem.question.replace(" ?", "?") == "How many gulls?"
     assert problem.gold == "7"
+
+
+def test_a_note_names_text_that_is_left_out_by_a_word_of_its_name(tmp_path):
+    usual = {"id": "x/17", "level": "hard", "solution": "Count.", "url": "http://a", "gold": ""}
+    row = {**PAIR, **usual, "meta": "x > 0", "answer_instruction": "Answer in base 8."}
+    notes = load(tmp_path, row, {**PAIR, "title": "Gulls"} | usual).notes
+    assert notes == ("the question leaves out answer_instruction, meta, title",)
 
 
 def test_a_question_of_several_columns(tmp_path):

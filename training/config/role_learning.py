@@ -11,6 +11,7 @@ from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
+from coterie.training.config.model_defaults import as_flag
 from coterie.training.config.serialize import flat, override, to_plain
 from coterie.training.config.train_settings import TrainSettings
 
@@ -153,23 +154,13 @@ def roles_line(settings: TrainSettings) -> str:
             base = usual | _values(algorithms.get(agent.algorithm), settings.learner)
         flags = [f"algo {agent.algorithm}"] if agent.algorithm else []
         flags += [
-            _as_words(name, value)
+            as_flag(name, value).removeprefix("--")
             for name, value in own.items()
             if value not in (usual.get(name), base.get(name))
         ]
         if flags:
             parts.append(f"{role} ({', '.join(flags)})")
     return f"Roles that learn differently: {'; '.join(parts)}" if parts else ""
-
-
-def _as_words(name: str, value: Any) -> str:
-    """A setting as its flag and value, without the role in front."""
-    path = name.replace("_", "-")
-    if isinstance(value, bool):
-        section, _, switch = path.rpartition(".")
-        return path if value else f"{section}.no-{switch}"
-    words = value if isinstance(value, list) else [value]
-    return " ".join([path, *(str(word) if word != "" else "''" for word in words)])
 
 
 def _values(algo: Algorithm, learner: LearnerSettings) -> dict[str, Any]:
