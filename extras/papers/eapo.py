@@ -30,11 +30,12 @@ from coterie.evaluation.compare.jobs import (
     open_questions,
     sample_missing,
 )
-from coterie.evaluation.compare.output import show_written, write_json
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import pool
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.systems import System, one_response
+from coterie.evaluation.compare.trained_on import trained_on
 from coterie.extras.papers.eapo_metrics import (
     f1_table,
     figures_table,
@@ -223,6 +224,8 @@ def compare(settings: EapoComparison) -> None:
     for _, _, policy, expert, _ in rows:
         settings.check_engine(named[policy], *([experts[expert]] if expert else []))
     scored = open_questions(settings.problems, settings)
+    for sentence in trained_on([*named.values(), *experts.values()], scored, settings.seed):
+        show_plain(console, sentence)
     check_graders(
         settings.scoring, [problem for questions in scored for problem in questions.problems]
     )

@@ -16,7 +16,7 @@ from coterie.datatypes import Completion, Problem, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.prompts import lone_prompt
 from coterie.evaluation.compare.responses import responses
-from coterie.extras.papers.distill import DistillSettings, as_trace, sample_solutions
+from coterie.extras.papers.distill import DistillSettings, _stream, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.eapo_metrics import mean_of_sets, measure_responses
 from coterie.extras.papers.replies import choose_replies
@@ -105,6 +105,20 @@ def test_rows_can_be_added_and_left_out(
     asked.clear()
     assert benchmark.main([*flags[:-4], "--leap.paths", "3", "--rl", "tiny:policy"]) == 0
     assert [lineup.name for lineup in asked] == ["peers"]
+
+
+def test_a_distillation_sees_nothing_that_is_scored(tmp_path: Path) -> None:
+    """Thirty of fifty problems are scored as a set of their own; five more are held out."""
+    lines = [json.dumps({"question": f"{n} + {n} =", "answer": str(2 * n)}) for n in range(50)]
+    all_of_them, some = tmp_path / "all.jsonl", tmp_path / "some.jsonl"
+    all_of_them.write_text("\n".join(lines))
+    some.write_text("\n".join(lines[:30]))
+    settings = DistillSettings(
+        tmp_path, problems=str(all_of_them), questions=5, scored=(str(some),)
+    )
+    seen = {problem.question for problem in _stream(settings).take(200)}
+    assert seen < {f"{n} + {n} =" for n in range(30, 50)}
+    assert len(seen) >= 15
 
 
 def test_the_comparison_asks_as_training_does() -> None:
