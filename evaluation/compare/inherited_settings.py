@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie import envs
+from coterie.cli.arguments import positive
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.presets import preset_called
@@ -196,7 +197,9 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     defaults. ``kind.fitting`` gives the defaults for the models; a printed line names them.
     """
     parsed = parse_flags(kind, argv, prog=prog)
-    typed_flags = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
+    typed_flags = {
+        positive(word.split("=")[0].replace("_", "-")) for word in argv if word.startswith("--")
+    }
     values = parsed.inherited(typed_flags) if hasattr(parsed, "inherited") else {}
     if values:
         parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))

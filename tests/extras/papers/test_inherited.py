@@ -78,6 +78,16 @@ def test_runs_that_differ_need_a_flag(trained: Any) -> None:
     )
 
 
+def test_switching_off_decides_where_runs_differ(trained: Any) -> None:
+    begun = trained("begun", "small", *COREA, "--env.prefill-confidence")
+    free = trained("free", "small", *COREA)
+    flags = ("--corea", begun, "--rlvr", free)
+    with pytest.raises(UserError, match="say which with --prefill-confidence"):
+        read(CoreaComparison, *flags)
+    assert read(CoreaComparison, *flags, "--prefill-confidence").prefill_confidence
+    assert not read(CoreaComparison, *flags, "--no-prefill-confidence").prefill_confidence
+
+
 def test_a_run_brings_them_to_corea(trained: Any) -> None:
     run = trained("run", "small", *COREA, *COLD, "--env.max-new-tokens", "21", "--env.stop", "}")
     settings = read(CoreaComparison, "--corea", run)
