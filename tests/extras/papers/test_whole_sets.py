@@ -115,6 +115,26 @@ def test_no_scored_question_is_fitted_on(tmp_path: Path, source: str) -> None:
     assert further_questions(open_questions([path], ComparisonSettings()), "", 10, settings) is None
 
 
+def test_questions_to_fit_on_have_ids_of_their_own(tmp_path: Path) -> None:
+    """Two files of one name call their problems alike; each question keeps its own response."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    sets = [
+        write(tmp_path / name / "test.jsonl", 12, first)
+        for name, first in (("one", 1), ("other", 101))
+    ]
+    settings = ComparisonSettings(questions=6)
+    fitted = further_questions(open_questions(sets, settings), "", 12, settings)
+    assert fitted is not None
+    ids = [problem.id for problem in fitted.problems]
+    assert len(set(ids)) == len(ids) == 12
+    assert {id.partition("/")[0] for id in ids} == {"one-test", "other-test"}
+    # Those of one set keep theirs.
+    alone = further_questions(open_questions(sets[:1], settings), "", 6, settings)
+    assert alone is not None
+    assert not [problem.id for problem in alone.problems if "/" in problem.id]
+
+
 @pytest.mark.parametrize("turns", ["one turn", "confidence in a turn of its own"])
 def test_probabilities_are_the_learners_at_temperature_1(
     run: Any, tmp_path: Path, turns: str
