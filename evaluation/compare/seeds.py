@@ -256,7 +256,8 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
             axis.set_title(curve.removeprefix("measured/"), fontsize=9)
             axis.set_xlabel("learners' tokens, thousands", fontsize=8)
             axis.tick_params(labelsize=8)
-            axis.set_ylim(bottom=0)
+            if axis.dataLim.ymin >= 0:
+                axis.set_ylim(bottom=0)
         axes[0][0].legend(fontsize=8, frameon=False)
     return path
 
