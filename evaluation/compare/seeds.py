@@ -1,6 +1,7 @@
 """Runs of several seeds: ``python benchmark.py seeds --systems "EAPO=runs/e*" "RL=runs/rl*"``."""
 
 import glob
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -320,6 +321,11 @@ def _read(path: Path) -> Finished:
             f"{path} is a run that has not ended: {command('train.py')} --resume {path}"
         )
     steps = run.read_log(METRICS)
+    if steps and summary.get("steps", math.inf) < steps[-1]["step"]:
+        raise UserError(
+            f"{path} goes on after its {summary['steps']} steps: {command('train.py')} "
+            f"--resume {path} ends it"
+        )
     return Finished(
         str(path),
         int(run.config()["run"]["seed"]),

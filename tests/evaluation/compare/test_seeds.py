@@ -158,6 +158,14 @@ def test_mistakes(write: Any, tmp_path: Path, refused: Any) -> None:
         assert sentence in refused(benchmark.main, "seeds", "--systems", *systems)
 
 
+def test_a_run_that_goes_on_is_refused(write: Any, tmp_path: Path, refused: Any) -> None:
+    """It had ended after two steps, and has logged three: its results are old."""
+    path = write("a", 0, 0.5)
+    (tmp_path / "a" / "summary.json").write_text('{"after": {"avg@n/alone": 0.5}, "steps": 2}')
+    said = refused(benchmark.main, "seeds", "--systems", f"A={path}")
+    assert f"{path} goes on after its 2 steps: python train.py --resume {path} ends it" in said
+
+
 @pytest.mark.parametrize(
     ("file", "content"),
     [
