@@ -18,6 +18,7 @@ from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
+    preset_questions,
     preset_settings,
     prompting,
     sampling,
@@ -158,6 +159,7 @@ class EapoComparison(ComparisonSettings):
                 "expert": paper.agents["expert"].model,
                 "problems": paper.problems.evaluated,
                 "samples": paper.env.eval_samples,
+                **preset_questions(self.preset, typed_flags),
             }
             env = to_plain(paper.env)
         sources = self._sources()

@@ -162,6 +162,9 @@ def test_a_preset_is_the_papers() -> None:
     )
     assert eapo.problems == ("aime24", "aime25", "aimo2")
     assert (eapo.leap.max_new_tokens, eapo.samples, eapo.top_p) == (20480, 32, 0.7)
+    # Whole sets, as the plan of a sweep counts them.
+    assert eapo.questions == 0
+    assert read(EapoComparison, "--preset", "eapo-r1-7b", "--questions", "9").questions == 9
     with pytest.raises(UserError, match="preset eapo-r1-7b is for eapo-consultation, not for core"):
         read(CoreaComparison, "--preset", "eapo-r1-7b")
     with pytest.raises(UserError, match="unknown preset"):
