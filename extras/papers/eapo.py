@@ -335,6 +335,14 @@ def _show(
         labelled = {systems[row].label: figures for row, figures in measured_of_set.items()}
         console.print(figures_table(labelled, name))
         console.print(f1_table(labelled))
+    for name, figures in measured.items():
+        if missing := figures["missing"]:
+            answers = len(set_Q) * settings.samples
+            show_plain(
+                console,
+                f"{systems[name].label}: {missing} of {answers} answers failed; its figures are of "
+                "the others",
+            )
     if several:
         means = {row.label: content["systems"][row.name]["sets"] for row in rows}
         console.print(means_table(means, f"Mean of the {len(scored)} sets"))

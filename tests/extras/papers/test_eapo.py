@@ -82,9 +82,11 @@ def test_rows_can_be_added_and_left_out(
         assert (job.lineup.replies is None) == (job.lineup.name not in ("workflow", "error"))
         measured = {"f1": 0.5, "response_tokens": 1.0, "expert_tokens": 0.0}
         said = {"answer": None, "confidence": None, "text": "", "used": {}, "seconds": 0.0}
+        # One answer of the control fails.
+        answered = wanted[1:] if job.lineup.name == "other-0" else wanted
         job.stored.append(
             {"problem": problem.id, "sample": number, "correct": number % 2, **said, **measured}
-            for problem, number in wanted
+            for problem, number in answered
         )
 
     monkeypatch.setattr("coterie.evaluation.compare.sample_responses.sample", sample)
@@ -93,7 +95,9 @@ def test_rows_can_be_added_and_left_out(
     assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0
     names = [lineup.name for lineup in asked]
     assert {*names} == {"replies", "base", "self", "workflow", "other-0"}
-    assert "Shuffled" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Shuffled: 1 of 8 answers failed; its figures are of the others" in shown
+    assert shown.count("answers failed") == 1
     asked.clear()
     flags += ["--out", str(tmp_path / "all"), "--leap.paths", "2", "--rl", "tiny:policy"]
     assert benchmark.main(flags) == 0
@@ -152,8 +156,9 @@ def test_figures_by_hand() -> None:
     assert figures["f1_variance"].within == pytest.approx(0.25 / 3)
     # (15 + 10 + 4) / 3
     assert figures["tokens"] == pytest.approx(29 / 3)
-    # Pass@2 is known of the first two only.
-    assert figures["pass@n"].value == 1.0
+    # Any of the answers that are there: the first two questions.
+    assert figures["pass@n"].value == pytest.approx(2 / 3)
+    assert figures["missing"] == 1
 
 
 def test_the_mean_of_sets_does_not_weigh_them_by_their_questions() -> None:
