@@ -124,22 +124,25 @@ def _print_plan(waiting: Sequence[SweepCommand], paper_table: Table, settings: S
     """Print every command; for the papers' models also memory and hours."""
     if paper_table.note:
         print(f"# {paper_table.note}")
-    total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
+    total, unplanned, plans = 0.0, 0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
         print(shlex.join(["python", *job.command()]))
         if settings.preset and not job.trains:
             print(f"  # {answers_of(job.arguments)}")
-        elif settings.preset and job.program == "train":
+        elif settings.preset and job.program != "train":
+            unplanned += 1
+            print("  # not planned: a distillation has no plan")
+        elif settings.preset:
             # Seeds and folders do not change the plan.
             key = job.arguments[: job.arguments.index("--seed")]
             if key not in plans:
                 plans[key] = _planned(key, settings)
             line, hours = plans[key]
             total += 0.0 if math.isnan(hours) else hours
+            unplanned += math.isnan(hours)
             print(f"  {line}")
     if settings.preset:
-        unplanned = [line for line, hours in plans.values() if math.isnan(hours)]
-        but = f"; {len(unplanned)} of them could not be planned" if unplanned else ""
+        but = f"; {unplanned} of them could not be planned" if unplanned else ""
         print(f"\ntrainings with their evaluations: at most {total:,.0f} hours in all{but}")
         if any(not job.trains for job in waiting):
             print("hours of comparisons are not planned")

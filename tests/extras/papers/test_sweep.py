@@ -246,6 +246,20 @@ def test_a_model_whose_configuration_is_missing_does_not_end_a_plan(
     )
 
 
+def test_distillations_count_as_not_planned(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.extras.papers.sweep._planned", lambda *_: ("# planned", 5.0))
+    flags = ("--preset", "--dry-run", "--seeds", "0", "1", "--out", str(tmp_path))
+    compare = ("--compare", "problems=aime24 aime25")
+    assert benchmark.main(["sweep", "eapo-1", *flags, *compare]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    # Two trainings and two distillations, each with two seeds.
+    assert lines.count("  # not planned: a distillation has no plan") == 4
+    total = "trainings with their evaluations: at most 20 hours in all"
+    assert f"{total}; 4 of them could not be planned" in lines
+
+
 def test_bases_stand_before_the_variants_of_their_data_set(tmp_path: Path) -> None:
     table = AT_SCALE["core-1"]
     for place, variant in enumerate(table.variants):
