@@ -11,7 +11,7 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.agents.team.graders import check_graders
-from coterie.datatypes import UserError
+from coterie.datatypes import Needs, UserError
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.presets import preset_called
 from coterie.evaluation.compare.inherited_settings import (
@@ -128,8 +128,17 @@ class EapoComparison(ComparisonSettings):
     """Folder for responses, results.json and the picture; responses in it are used again."""
     env: EapoConsultationSettings = field(default_factory=EapoConsultationSettings)
     """Prompts, budgets and lengths; default: train.py's."""
-    leap: LeapSettings = field(default_factory=LeapSettings)
+    leap: Annotated[LeapSettings, Needs("peers")] = field(default_factory=LeapSettings)
     """LeaP: paths that read each other's summaries."""
+
+    def check(self) -> None:
+        default = EapoComparison
+        changed = self.replies != default.replies or self.reply_temperature is not None
+        if changed and not (self.workflow or self.noise):
+            raise UserError(
+                "--replies and --reply-temperature: no row reads stored replies; leave them out, "
+                "or one of --no-workflow and --no-noise"
+            )
 
     def models(self) -> list[str]:
         """The names of all models except the members of pools."""

@@ -17,10 +17,12 @@ from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.paper_tables import Table, Variant
 from coterie.evaluation.compare.inherited_settings import (
+    flags_in,
     preset_comparison,
     preset_problems,
     preset_questions,
     preset_settings,
+    refuse_idle,
 )
 from coterie.evaluation.compare.jobs import open_questions
 from coterie.evaluation.compare.settings import ComparisonSettings
@@ -168,11 +170,12 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
     Raises:
         UserError: a flag, a value or a set of problems is invalid.
     """
-    settings, flags = _read(arguments)
+    settings, typed_flags = _read(arguments)
     named = settings.problems
-    if getattr(settings, "preset", "") and "--problems" not in flags:
-        paper = preset_settings(settings.preset).problems
-        named = paper.evaluated
+    if not (preset := getattr(settings, "preset", "")):
+        refuse_idle(settings, typed_flags)
+    elif "--problems" not in typed_flags:
+        named = preset_settings(preset).problems.evaluated
     sets = (named,) if isinstance(named, str) else named
     for problems in sets:
         check_source(problems)
@@ -200,7 +203,7 @@ def _read(arguments: Sequence[str]) -> tuple[Any, set[str]]:
     name, *flags = arguments
     module, kind, _ = comparisons()[name]
     settings = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
-    return settings, {word.partition("=")[0] for word in flags if word.startswith("--")}
+    return settings, flags_in(flags)
 
 
 def answers_of(arguments: Sequence[str]) -> str:
