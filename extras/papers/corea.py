@@ -106,7 +106,7 @@ class CoreaComparison(ComparisonSettings):
     fit_problems: str = ""
     """Questions on which probe and router are fitted; default: the unscored questions of the scored
     sets."""
-    fit_questions: Annotated[int, Ge(1), Needs("rlvr")] = 1000
+    fit_questions: Annotated[int, Ge(2), Needs("rlvr")] = 1000
     """Number of those questions."""
     samples: Annotated[int, Ge(1)] = 2
     """Responses of each model to a question."""
@@ -230,7 +230,8 @@ def compare(settings: CoreaComparison) -> None:
     fitted: Questions | None = None
     if needs_fit := wanted & {*_FITTED}:
         fitted = further_questions(scored, settings.fit_problems, settings.fit_questions, settings)
-        if fitted is None:
+        if fitted is None or len(fitted.problems) < 2:
+            fitted = None
             wanted -= _without_fit(settings, needs_fit, console)
     elif settings.fit_problems != settings.paper_settings.get("fit_problems", ""):
         raise UserError("--fit-problems: no row is fitted here; leave it out, or name --rlvr RUN")
@@ -428,8 +429,8 @@ def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> s
 
 
 def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) -> set[str]:
-    """The rows to leave out, as there are no questions to fit on."""
-    sentence = f"{', '.join(settings.problems)}: all questions are scored, and none is left"
+    """The rows to leave out, as there are not two questions to fit on."""
+    sentence = f"{', '.join(settings.problems)}: there are no two questions that are not scored"
     if chosen := [name for name in settings.systems if name in rows]:
         raise UserError(
             f"system {chosen[0]} is fitted on other questions; {sentence}: name some with "

@@ -85,10 +85,11 @@ def test_probe_and_router_are_fitted_on_other_problems(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, other = write(tmp_path / "test.jsonl", 6), write(tmp_path / "train.jsonl", 30)
-    # Nothing is left of the set: the rows are left out, and that is said.
-    results = run(*COREA, "--problems", path)
-    assert not {"rlvr-probe", "router"} & set(results["systems"])
-    assert "no rows of probe and router" in capsys.readouterr().out
+    # Nothing, or one question, is left of the set: the rows are left out, and that is said.
+    for scored, out in (("6", "none"), ("5", "one")):
+        results = run(*COREA, "--problems", path, "--questions", scored, out=out)
+        assert not {"rlvr-probe", "router"} & set(results["systems"])
+        assert "no rows of probe and router" in capsys.readouterr().out
     run(*COREA, "--problems", path, "--systems", "router", code=2, out="refused")
     assert "name some with --fit-problems" in capsys.readouterr().err
     results = run(
