@@ -348,10 +348,19 @@ def _show(
             },
         },
         "curves": {name: curve_content(deferral) for name, deferral in deferring.items()},
+        "curves of sets": {
+            questions.name: {
+                row.name: curve_content(row.deferral)
+                for row in rows
+                if row.deferral and row.deferral.threshold_Q is not None
+            }
+            for questions, rows in (zip(scored, by_set) if by_name else ())
+        },
         "at threshold": {name: at_thresholds(deferral) for name, deferral in deferring.items()},
         "conventions": {
             "ece": "10 bins [a, b), the last closed; valid confidences only",
-            "several sets": "each has its own threshold; means weighted by questions",
+            "several sets": "each has its own threshold; means weighted by questions; curves, "
+            "figures at a threshold and pictures are of all questions together",
             "runs": "run s is the s-th response to every question",
         },
         "config": to_plain(settings),
@@ -359,7 +368,7 @@ def _show(
     from coterie.extras.papers.corea_pictures import draw_cascades
 
     files = [write_json(settings.out / "results.json", content)]
-    files += draw_cascades(deferrals, settings.out)
+    files += draw_cascades(deferrals, settings.out, sets=len(scored))
     show_written(console, *files)
 
 

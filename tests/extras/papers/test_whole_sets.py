@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
 from coterie import benchmark
 from coterie.evaluation.compare.jobs import further_questions, open_questions
@@ -51,7 +52,7 @@ def test_a_whole_set_is_scored(run: Any, tmp_path: Path) -> None:
 
 
 def test_several_sets_are_pooled_with_a_row_for_each(
-    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few, many = write(tmp_path / "few.jsonl", 2), write(tmp_path / "many.jsonl", 4, first=9)
     results = run(*EAPO, "--problems", few, many)
@@ -65,6 +66,11 @@ def test_several_sets_are_pooled_with_a_row_for_each(
     shown = capsys.readouterr().out
     assert "6 questions" in shown
     assert "few.jsonl" in shown.replace("\n", "")
+    said: list[str] = []
+    original = Axes.legend
+    monkeypatch.setattr(
+        Axes, "legend", lambda *a, **more: (said.append(more["title"]), original(*a, **more))
+    )
     results = run(
         *("corea", "--corea", "tiny:small", "--problems", "recall", "recall?named=0.8"),
         *("--questions", "12", "--samples", "1"),
@@ -77,6 +83,12 @@ def test_several_sets_are_pooled_with_a_row_for_each(
         assert results["systems"][name]["accuracy"]["value"] == pytest.approx(
             sum(parts) / 2, abs=1e-6
         )
+    # Curves of all questions, which the pictures say, and of each set.
+    assert said == ["all questions of 2 sets"] * 2
+    assert list(results["curves of sets"]) == list(sets)
+    for name, curves in results["curves of sets"].items():
+        # Above all thresholds the large model answers.
+        assert curves["corea"]["accuracy"][-1] == sets[name]["llm"]["accuracy"]["value"]
     assert run(*EAPO, "--problems", few, few, code=2, out="twice") is None
     assert "names the same problems twice" in capsys.readouterr().err
 
