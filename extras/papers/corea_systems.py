@@ -25,12 +25,10 @@ from coterie.evaluation.compare.systems import Deferral, System, cascaded
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.json_values import Exact
 from coterie.evaluation.metrics.deferral import (
-    BudgetMatch,
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
     cost_at_accuracy,
-    match_budget,
 )
 from coterie.evaluation.metrics.discrimination import within_question_auroc
 from coterie.evaluation.metrics.means import Floats
@@ -318,18 +316,6 @@ def _answers(responses: Responses, size_ratio: float, output_weight: float) -> S
     return scored_responses(stored, size_ratio=size_ratio, output_weight=output_weight)
 
 
-def match_budgets(
-    deferral: Deferral, shares: Sequence[float] = (0.1, 0.25, 0.5)
-) -> list[BudgetMatch]:
-    """Score deferral of exactly these shares of all responses, the least confident first."""
-    cascade = deferral.cascade
-    score_N, small_N, large_N = (
-        values.ravel()
-        for values in (cascade.score_QS, cascade.small.correct_QS, cascade.large.correct_QS)
-    )
-    return [match_budget(score_N, small_N, large_N, share) for share in shares]
-
-
 def curve_figures(deferral: Deferral) -> dict[str, float]:
     """Metrics of the whole curve; nothing for a system without a threshold."""
     if deferral.threshold_Q is None:
@@ -360,7 +346,6 @@ def curve_content(deferral: Deferral) -> dict[str, Any]:
         "cost": curve.cost_D,
         "deferred": curve.deferred_D,
         **curve_figures(deferral),
-        "budgets": match_budgets(deferral),
     }
 
 
