@@ -1,7 +1,6 @@
 """Runs of several seeds: ``python benchmark.py seeds --systems "EAPO=runs/e*" "RL=runs/rl*"``."""
 
 import glob
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, fits
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.compare.output import show_written, write_json
-from coterie.evaluation.compare.paired import read_choice
+from coterie.evaluation.compare.paired import read_choice, went_on
 from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.evaluation import Row
 from coterie.evaluation.json_values import as_json
@@ -320,12 +319,9 @@ def _read(path: Path) -> Finished:
         raise UserError(
             f"{path} is a run that has not ended: {command('train.py')} --resume {path}"
         )
+    if run.goes_on():
+        raise UserError(went_on(path))
     steps = run.read_log(METRICS)
-    if steps and summary.get("steps", math.inf) < steps[-1]["step"]:
-        raise UserError(
-            f"{path} goes on after its {summary['steps']} steps: {command('train.py')} "
-            f"--resume {path} ends it"
-        )
     return Finished(
         str(path),
         int(run.config()["run"]["seed"]),

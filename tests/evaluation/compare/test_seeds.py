@@ -163,7 +163,7 @@ def test_a_run_that_goes_on_is_refused(write: Any, tmp_path: Path, refused: Any)
     path = write("a", 0, 0.5)
     (tmp_path / "a" / "summary.json").write_text('{"after": {"avg@n/alone": 0.5}, "steps": 2}')
     said = refused(benchmark.main, "seeds", "--systems", f"A={path}")
-    assert f"{path} goes on after its 2 steps: python train.py --resume {path} ends it" in said
+    assert f"{path} was resumed with more steps than its results are of; python train.py" in said
 
 
 @pytest.mark.parametrize(
