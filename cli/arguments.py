@@ -85,7 +85,7 @@ def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> Non
         flag = flag.replace("_", "-")
         if known is not None and flag not in known:
             continue
-        name = _positive(flag)
+        name = positive(flag)
         if name in seen:
             beside = f", as {seen[name]} before" if seen[name] != flag else ""
             raise UserError(f"{flag} is given twice{beside}; write it once")
@@ -103,7 +103,7 @@ def overlay(argv: Sequence[str]) -> list[str]:
         if word.startswith("--") or not parts:
             parts.append([])
         parts[-1].append(word)
-    names = [_positive(part[0].partition("=")[0].replace("_", "-")) for part in parts]
+    names = [positive(part[0].partition("=")[0].replace("_", "-")) for part in parts]
     return [
         word
         for number, (name, part) in enumerate(zip(names, parts))
@@ -112,7 +112,7 @@ def overlay(argv: Sequence[str]) -> list[str]:
     ]
 
 
-def _positive(flag: str) -> str:
-    """``--a.b`` of ``--a.no-b``."""
+def positive(flag: str) -> str:
+    """``--a.b`` of ``--a.no-b``, and of ``--a.b`` itself."""
     head, dot, name = flag.removeprefix("--").rpartition(".")
     return f"--{head}{dot}{name.removeprefix('no-')}"

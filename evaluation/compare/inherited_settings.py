@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from coterie import envs
+from coterie.cli.arguments import positive
 from coterie.cli.flags import parse_flags
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, join_or, unmet
 from coterie.envs.presets import preset_called
 from coterie.training.config.benchmark_defaults import defaults_notice
 from coterie.training.config.presets import lay_over
@@ -196,10 +197,11 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     defaults. ``kind.fitting`` gives the defaults for the models; a printed line names them.
     """
     parsed = parse_flags(kind, argv, prog=prog)
-    typed_flags = {word.split("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
+    typed_flags = flags_in(argv)
     values = parsed.inherited(typed_flags) if hasattr(parsed, "inherited") else {}
     if values:
         parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))
+    refuse_idle(parsed, typed_flags)
     if not hasattr(parsed, "fitting"):
         return parsed
     named = flat(values)
@@ -211,6 +213,28 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     if fit and (line := defaults_notice(fit, parsed.models())):
         print(line, flush=True)
     return override(parsed, nested(fit))
+
+
+def flags_in(argv: Sequence[str]) -> set[str]:
+    """The flags of a command line by their positive names."""
+    return {
+        positive(word.split("=")[0].replace("_", "-")) for word in argv if word.startswith("--")
+    }
+
+
+def refuse_idle(settings: Any, typed_flags: Collection[str]) -> None:
+    """Refuse typed flags that change nothing beside the other settings.
+
+    Raises:
+        UserError: one sentence that names both flags.
+    """
+    for name, needs in unmet(settings):
+        section = f"--{name.replace('_', '-')}"
+        idle = [flag for flag in typed_flags if flag == section or flag.startswith(f"{section}.")]
+        if idle and getattr(settings, name) is not False:
+            values = f" {join_or([*map(str, needs.values)])}" if needs.values else ""
+            wanted = f"--{needs.other.replace('_', '-')}{values}"
+            raise UserError(f"{min(idle)} changes nothing without {wanted}; leave it out")
 
 
 def _agreed(

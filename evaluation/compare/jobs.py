@@ -24,6 +24,8 @@ from coterie.evaluation.compare.responses import (
 )
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.problems.canonical import problem_key
+from coterie.problems.evaluation_sets import merge
+from coterie.problems.mixture import short_names
 from coterie.problems.opening import open_source, trains_on
 from coterie.problems.split import hold_out, sample
 from coterie.rewards.grading.checkers import DEFAULT
@@ -81,10 +83,12 @@ def further_questions(
         settings: the comparison's settings; its seed draws.
 
     Returns:
-        The questions, fewer if there are not enough; None if there are none.
+        The questions, fewer if there are not enough; None if there are none. Where sets call
+        different questions alike, the name of the set stands before the ids.
     """
     taken = {problem_key(problem) for questions in scored for problem in questions.problems}
     drawn_by_key: dict[str, Problem] = {}
+    sets: list[list[Problem]] = []
     names = [source] if source else [questions.name for questions in scored]
     for index, name in enumerate(names):
         # Equal shares of the sets; a set that has too few leaves its share to the next.
@@ -98,10 +102,12 @@ def further_questions(
             # A generator goes on after the questions that are scored.
             used = len(scored[index].problems)
             problems = hold_out(opened, None, used + wanted, settings.seed)[0][used:]
-        drawn_by_key |= {problem_key(problem): problem for problem in problems}
+        new = {problem_key(problem): problem for problem in problems}
+        sets.append([problem for key, problem in new.items() if key not in drawn_by_key])
+        drawn_by_key |= new
     fingerprint = hashlib.sha256("\n".join(drawn_by_key).encode()).hexdigest()
     return (
-        Questions("+".join(names), tuple(drawn_by_key.values()), fingerprint)
+        Questions("+".join(names), merge(short_names(names), sets).problems, fingerprint)
         if drawn_by_key
         else None
     )

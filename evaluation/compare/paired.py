@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -171,12 +172,24 @@ def _outcomes(path: Path, which: str) -> Outcomes:
             f"{path} has no evaluation {which} training; finish it with {command('train.py')} "
             f"--resume {path}, and without --eval.no-enabled"
         )
+    # A damaged log says nothing about the outcomes.
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        if which == "after" and RunDirectory.reopen(path).goes_on():
+            raise UserError(went_on(path))
     try:
         outcomes = json.loads(file.read_text(encoding="utf-8"))
         outcomes["problems"] = list(outcomes["problems"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise UserError(f"{file} cannot be read as an evaluation's outcomes") from None
     return outcomes
+
+
+def went_on(path: Path) -> str:
+    """The sentence for a run whose results are old."""
+    return (
+        f"{path} was resumed with more steps than its results are of; "
+        f"{command('train.py')} --resume {path} ends it"
+    )
 
 
 def _check_same(choices: Mapping[str, Any], outcomes: Mapping[str, Outcomes]) -> None:

@@ -17,7 +17,7 @@ from coterie.cli.output_paths import check_folder
 from coterie.datatypes import UserError, fits
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.compare.output import show_written, write_json
-from coterie.evaluation.compare.paired import read_choice
+from coterie.evaluation.compare.paired import read_choice, went_on
 from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.evaluation import Row
 from coterie.evaluation.json_values import as_json
@@ -256,7 +256,8 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
             axis.set_title(curve.removeprefix("measured/"), fontsize=9)
             axis.set_xlabel("learners' tokens, thousands", fontsize=8)
             axis.tick_params(labelsize=8)
-            axis.set_ylim(bottom=0)
+            if axis.dataLim.ymin >= 0:
+                axis.set_ylim(bottom=0)
         axes[0][0].legend(fontsize=8, frameon=False)
     return path
 
@@ -318,6 +319,8 @@ def _read(path: Path) -> Finished:
         raise UserError(
             f"{path} is a run that has not ended: {command('train.py')} --resume {path}"
         )
+    if run.goes_on():
+        raise UserError(went_on(path))
     steps = run.read_log(METRICS)
     return Finished(
         str(path),

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.agents.team.graders import check_graders
-from coterie.datatypes import UserError
+from coterie.datatypes import Needs, UserError
 from coterie.evaluation.cascade import ThresholdChoice
 from coterie.evaluation.compare.cross_play import cross_play
 from coterie.evaluation.compare.examples import examples
@@ -114,11 +114,11 @@ class SuiteComparison(ComparisonSettings):
     """Longest rating."""
     threshold: ThresholdSource = "accuracy"
     """How the cascade's threshold for each half of the questions is chosen on the other half."""
-    fixed_threshold: float = 0.5
+    fixed_threshold: Annotated[float, Ge(0), Needs("threshold", "fixed")] = 0.5
     """Threshold for --threshold fixed."""
-    accuracy_loss: float = 0.01
+    accuracy_loss: Annotated[float, Ge(0), Needs("threshold", "accuracy")] = 0.01
     """Accuracy that --threshold accuracy may lose against the last policy."""
-    cost_share: float = 0.8
+    cost_share: Annotated[float, Ge(0), Needs("threshold", "cost")] = 0.8
     """Largest cost with --threshold cost, as a share of the last policy's."""
     prices: tuple[str, ...] = ()
     """Price per million prompt and sampled tokens: NAME=IN,OUT for every policy, or a JSON file

@@ -30,27 +30,19 @@ from coterie.evaluation.compare.suite_tables import (
 from coterie.evaluation.compare.systems import Prices, System, systems
 from coterie.evaluation.compare.verifier import judgements, verified
 from coterie.evaluation.metrics.calibration import (
-    adaptive_calibration_error,
     brier,
     calibration_columns,
     calibration_error,
-    discreteness,
     expected_calibration_error,
-    kolmogorov_smirnov_error,
-    murphy,
-    negative_log_likelihood,
     output_ratio,
 )
 from coterie.evaluation.metrics.discrimination import (
-    accuracy_at_coverage,
-    area_under_risk_coverage,
     discrimination,
     discrimination_columns,
     within_question_auroc,
 )
 from coterie.evaluation.metrics.intervals import bootstrap
-from coterie.evaluation.metrics.means import Floats, mean_at_n, mean_present, variance
-from coterie.evaluation.metrics.passk import shapley_shares, subset_unions
+from coterie.evaluation.metrics.means import Floats, mean_present, variance
 from coterie.evaluation.metrics.runs import averaged_over_sets, calibration_over_runs
 
 
@@ -172,7 +164,6 @@ def score(
         },
         "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in decompositions},
         "policies": calibrated,
-        "shares": shares(alone) if binary else {},
     }
     return SuiteResults(name, systems_by_set, rows, tables, content)
 
@@ -223,12 +214,7 @@ _MEASURES: Mapping[str, Callable[[Floats, Floats], float]] = {
     "ece_15": partial(expected_calibration_error, bins=15),
     "ece_right_closed": partial(expected_calibration_error, closed="right"),
     "ece_missing_as_zero": partial(expected_calibration_error, missing="zero"),
-    "ece_adaptive": adaptive_calibration_error,
-    "ks": kolmogorov_smirnov_error,
     "brier": brier,
-    "nll": negative_log_likelihood,
-    "aurc": area_under_risk_coverage,
-    "accuracy_at_80%": accuracy_at_coverage,
 }
 """Computed over all responses together, without intervals."""
 
@@ -273,20 +259,4 @@ def _calibration(
         "auroc_within": within_question_auroc(confidence_QN, correct_QN),
         "output_ratio": output_ratio(confidence_QN[answered_QN]),
         **{name: measure(*flat) for name, measure in _MEASURES.items()},
-        "murphy": murphy(*flat),
-        "discreteness": discreteness(flat[0]),
-    }
-
-
-def shares(sets: Sequence[Mapping[str, Responses]]) -> dict[str, dict[str, Any]]:
-    """``unions``: subset of policies -> share of questions that at least one of them solves with
-    one answer each; ``shapley``: policy -> its part of the full union, from first answers."""
-    correct = {
-        name: np.concatenate([answered[name].correct_QN for answered in sets]) for name in sets[0]
-    }
-    unions = subset_unions({name: mean_at_n(right_QN) for name, right_QN in correct.items()})
-    parts = shapley_shares({name: right_QN[:, 0] for name, right_QN in correct.items()})
-    return {
-        "unions": {"+".join(policies): value for policies, value in unions.items()},
-        "shapley": parts,
     }

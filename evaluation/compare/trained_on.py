@@ -1,5 +1,6 @@
 """Questions of a comparison that a compared run trained on."""
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +13,10 @@ from coterie.problems.canonical import problem_key
 from coterie.problems.opening import open_source
 from coterie.problems.prepare import prepare
 from coterie.training.config.preflight import worked_solutions
+
+STORED = "trained-on.json"
+"""File of a run that is not train.py's: its ``settings``, and the canonical ``forms`` of the
+problems that it trained on."""
 
 
 def trained_on(
@@ -27,11 +32,8 @@ def trained_on(
         seed: the seed that chose these questions.
     """
     for run in dict.fromkeys(policy.run for policy in policies if policy.run):
-        settings = run_settings(run)
-        if settings is None:
-            continue
         try:
-            keys = _trained(run)
+            keys, run_seed = _trained(run)
         except UserError as error:
             yield f"whether {run} trained on these questions is not known: {error}"
             continue
@@ -39,7 +41,6 @@ def trained_on(
             seen = sum(problem_key(problem) in keys for problem in questions.problems)
             if not seen:
                 continue
-            run_seed = settings.run.seed
             way_out = (
                 f"--seed {run_seed}, its own, asks what it held out"
                 if run_seed != seed
@@ -52,18 +53,30 @@ def trained_on(
 
 
 @lru_cache(maxsize=8)
-def _trained(run: Path) -> frozenset[str]:
-    """Canonical forms of the problems that a run trained on, or imitated; none of a generator."""
+def _trained(run: Path) -> tuple[frozenset[str], int]:
+    """Canonical forms of the problems that a run trained on, or imitated, and its seed; none of a
+    generator, or of a folder that does not tell."""
+    if (run / STORED).is_file():
+        return _stored(run / STORED)
     settings = run_settings(run)
-    assert settings is not None
+    if settings is None:
+        return frozenset(), 0
     problems, warmup, seed = settings.problems, settings.warmup, settings.run.seed
     generated = all(open_source(text, seed=seed).size is None for text in problems.sources)
     if generated and not warmup.steps:
-        return frozenset()
+        return frozenset(), seed
     prepared = prepare(problems, seed)
     keys = prepared.train.forms(settings.run.steps * settings.rollout.problems_per_step)
     if warmup.steps:
         worked, _ = worked_solutions(settings, prepared)
         imitated = warmup.steps * warmup.problems_per_step
         keys = keys.union(*(stream.forms(imitated) for stream in worked.values()))
-    return keys
+    return keys, seed
+
+
+def _stored(path: Path) -> tuple[frozenset[str], int]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return frozenset(content["forms"]), int(content["settings"]["seed"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(f"{path} is damaged") from None

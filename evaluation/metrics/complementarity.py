@@ -23,18 +23,12 @@ class Complementarity:
     """Union less the better role: the weaker right where the stronger is wrong."""
     gain_bound: Floats
     """The gain lies between 0 and this: min(weaker, 1 - stronger)."""
-    exactly_one: Floats
-    """p1 + p2 - 2 p12; also called the rate of disagreement."""
     both_wrong: Floats
     """1 - union; also called double fault."""
     independent_union: Floats
     """1 - (1-p1)(1-p2): the union of unrelated errors at the same accuracies."""
     phi: Floats
     """Correlation of the two correctness indicators; NaN where a role is always right or wrong."""
-    q_statistic: Floats
-    """Yule's Q of the same table; NaN where it is undefined."""
-    kappa: Floats
-    """Cohen's kappa of the same table; NaN where agreement by chance is certain."""
 
 
 def complementarity(p1: npt.ArrayLike, p2: npt.ArrayLike, p12: npt.ArrayLike) -> Complementarity:
@@ -48,21 +42,16 @@ def complementarity(p1: npt.ArrayLike, p2: npt.ArrayLike, p12: npt.ArrayLike) ->
     Elementwise, so that resampled means give resampled statistics.
     """
     p1, p2, p12 = as_floats(p1), as_floats(p2), as_floats(p12)
-    p10, p01, p00 = p1 - p12, p2 - p12, 1.0 - p1 - p2 + p12
     stronger, weaker = np.maximum(p1, p2), np.minimum(p1, p2)
-    chance = p1 * p2 + (1.0 - p1) * (1.0 - p2)
     # phi = (p12 - p1 p2) / sqrt(p1 (1-p1) p2 (1-p2))
     spread = np.sqrt(np.maximum(p1 * (1.0 - p1) * p2 * (1.0 - p2), 0.0))
     return Complementarity(
         union=p1 + p2 - p12,
         gain=weaker - p12,
         gain_bound=np.minimum(weaker, 1.0 - stronger),
-        exactly_one=p10 + p01,
-        both_wrong=p00,
+        both_wrong=1.0 - p1 - p2 + p12,
         independent_union=1.0 - (1.0 - p1) * (1.0 - p2),
         phi=ratio(p12 - p1 * p2, spread),
-        q_statistic=ratio(p12 * p00 - p10 * p01, p12 * p00 + p10 * p01),
-        kappa=ratio(p12 + p00 - chance, 1.0 - chance),
     )
 
 

@@ -148,56 +148,6 @@ def _first_reached(value_D: Floats, price_D: Floats, wanted: float) -> float:
     return float(price_D[first - 1] + share * (price_D[first] - price_D[first - 1]))
 
 
-@dataclass(frozen=True)
-class BudgetMatch:
-    """Deferral of a fixed share of questions, the least confident first."""
-
-    deferred: float
-    """The share."""
-    accuracy: float
-    """Expected over the random choice among equal confidences."""
-    threshold: float
-    """All confidences below it are deferred, none above. -inf: only missing ones are deferred."""
-    tied: int
-    """Questions exactly at the threshold."""
-    tied_deferred: float
-    """Share of them that is deferred, chosen at random."""
-
-
-def match_budget(
-    confidence_Q: npt.ArrayLike,
-    correct_small_Q: npt.ArrayLike,
-    correct_large_Q: npt.ArrayLike,
-    deferred: float,
-) -> BudgetMatch:
-    """Defer exactly a share of questions. Confidences are discrete, so ties are broken at random
-    and reported.
-
-    Args:
-        confidence_Q: of the small model's response; NaN: it stated none.
-        correct_small_Q: whether that response is right.
-        correct_large_Q: whether the large model's is.
-        deferred: the share, 0 to 1.
-
-    Raises:
-        ValueError: the share is outside of [0, 1].
-    """
-    confidence_Q = as_floats(confidence_Q)
-    if not 0 <= deferred <= 1:
-        raise ValueError(f"deferred share {deferred} is not in [0, 1]")
-    ranked_Q = np.where(np.isnan(confidence_Q), -np.inf, confidence_Q)
-    budget = deferred * len(ranked_Q)
-    last = max(int(np.ceil(round(budget, 9))) - 1, 0)
-    threshold = np.sort(ranked_Q)[last]
-    below_Q, tied_Q = ranked_Q < threshold, ranked_Q == threshold
-    share = (budget - below_Q.sum()) / tied_Q.sum()
-    move_Q = below_Q + share * tied_Q
-    expected_Q = (1 - move_Q) * as_floats(correct_small_Q) + move_Q * as_floats(correct_large_Q)
-    return BudgetMatch(
-        deferred, float(expected_Q.mean()), float(threshold), int(tied_Q.sum()), float(share)
-    )
-
-
 def choose_threshold(
     curve: DeferralCurve,
     source: ThresholdSource,

@@ -42,11 +42,6 @@ class Variance:
     """Variance of the questions' means: (1/Q) sum (mu_q - mu)^2."""
     within: float
     """Mean over questions of the variance of their samples."""
-    total: float
-    """``between + within``."""
-    score_std: float
-    """Standard deviation of the data set's score from one set of n samples a question to another:
-    sqrt(sum_q var_q / n_q) / Q."""
 
 
 def mean_at_n(score_QN: npt.ArrayLike) -> Floats:
@@ -60,9 +55,5 @@ def variance(score_QN: npt.ArrayLike) -> Variance:
     score_QN = score_QN[~np.isnan(score_QN).all(axis=1)]
     mean_Q = mean_at_n(score_QN)
     var_Q = mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1)
-    samples_Q = (~np.isnan(score_QN)).sum(axis=1)
-    between = float(mean_present((mean_Q - mean_present(mean_Q)) ** 2))
-    within = float(mean_present(var_Q))
-    questions = len(score_QN)
-    score_std = float(np.sqrt((var_Q / samples_Q).sum()) / questions) if questions else np.nan
-    return Variance(between, within, between + within, score_std)
+    between = mean_present((mean_Q - mean_present(mean_Q)) ** 2)
+    return Variance(float(between), float(mean_present(var_Q)))

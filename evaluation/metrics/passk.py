@@ -1,16 +1,15 @@
-"""Pass@k of a role and of a team, who solves what together, and the vote."""
+"""Pass@k of a role and of a team, and the vote."""
 
 # Q questions, N samples of one role, M roles
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
+from coterie.evaluation.metrics.means import Floats, as_floats
 
 
 def unbiased(samples: npt.ArrayLike, right: npt.ArrayLike, k: int) -> Floats:
@@ -64,29 +63,6 @@ def team_pass_at_k(correct: Samples, k: int) -> Floats:
     """(Q,) unbiased pass@k of a team with k samples of each role:
     ``1 - prod_m C(n_m - c_m, k) / C(n_m, k)``."""
     return union({role: pass_at_k(correct_QN, k) for role, correct_QN in correct.items()})
-
-
-def subset_unions(solved: Mapping[str, npt.ArrayLike]) -> dict[tuple[str, ...], float]:
-    """Mean of the union of each non-empty subset of roles, smaller subsets first."""
-    return {
-        subset: float(mean_present(union({role: solved[role] for role in subset})))
-        for size in range(1, len(solved) + 1)
-        for subset in combinations(solved, size)
-    }
-
-
-def shapley_shares(solved: Mapping[str, npt.ArrayLike]) -> dict[str, float]:
-    """Each role's Shapley share of the questions that the team solves; the shares sum to the union.
-
-    Takes zeros and ones: a question's worth is divided equally among those who solve it, which is
-    the Shapley value of a union.
-    """
-    solved_MQ = np.stack([as_floats(values) for values in solved.values()])
-    if not np.isin(solved_MQ[~np.isnan(solved_MQ)], (0.0, 1.0)).all():
-        raise ValueError("Shapley shares are of solved and unsolved questions, not of rates")
-    solvers_Q = solved_MQ.sum(axis=0)
-    share_MQ = np.where(solvers_Q == 0, 0.0, ratio(solved_MQ, solvers_Q))
-    return dict(zip(solved, mean_present(share_MQ, axis=1).tolist(), strict=True))
 
 
 @dataclass(frozen=True)

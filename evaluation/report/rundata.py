@@ -70,10 +70,17 @@ def read_run(path: Path) -> RunData:
     missing: list[str] = []
     metrics = _metrics(path / METRICS, missing)
     summary = _json(path / SUMMARY)
+    done = metrics[-1]["step"] if metrics else 0
+    ended = _ended(summary or {}, done)
     if summary is None:
-        done = metrics[-1]["step"] if metrics else 0
         missing.insert(
             0, f"The run has not ended: {done} of {steps} steps are logged, and no {SUMMARY} yet."
+        )
+    elif ended < done:
+        missing.insert(
+            0,
+            f"The run goes on: {done} of {steps} steps are logged, and its results after training "
+            f"are of step {ended}.",
         )
     outcomes: dict[str, Any] = {}
     for name, file in OUTCOMES.items():
@@ -85,13 +92,18 @@ def read_run(path: Path) -> RunData:
         outcomes["warmed_up"] = stored
     noted = (_json(path / ENVIRONMENT) or {}).get("begun")
     begun = noted if isinstance(noted, dict) else {}
-    evaluations = _evaluations(path / EVALUATIONS, summary or {}, metrics)
+    evaluations = _evaluations(path / EVALUATIONS, summary or {}, ended)
     return RunData(path, config, metrics, summary, outcomes, missing, begun, evaluations)
 
 
-def _evaluations(
-    path: Path, summary: Mapping[str, Any], metrics: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _ended(summary: Mapping[str, Any], done: int) -> int:
+    """The last step of the results in ``summary``, which are old while a run that had ended goes on
+    with more steps; ``done``: the last step that is logged."""
+    steps = summary.get("steps")
+    return min(steps, done) if isinstance(steps, int) else done
+
+
+def _evaluations(path: Path, summary: Mapping[str, Any], ended: int) -> list[dict[str, Any]]:
     between = _metrics(path, []) if path.is_file() else []
     by_time = {
         (metrics_at["step"], "between"): {
@@ -99,9 +111,8 @@ def _evaluations(
         }
         for metrics_at in between
     }
-    last = metrics[-1]["step"] if metrics else 0
     # The warm-up takes no step of training, so it has two points at step 0.
-    for step, when in ((0, "before"), (0, "warmed_up"), (last, "after")):
+    for step, when in ((0, "before"), (0, "warmed_up"), (ended, "after")):
         if isinstance(summary.get(when), dict):
             by_time.pop((step, "between"), None)
             by_time[step, when] = {**summary[when], "step": step}

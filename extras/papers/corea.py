@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Gt
 from rich.console import Console
 
 from coterie.agents.team.graders import check_graders
-from coterie.datatypes import UserError, did_you_mean
+from coterie.datatypes import Needs, UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
 from coterie.evaluation.compare.inherited_settings import (
@@ -106,7 +106,7 @@ class CoreaComparison(ComparisonSettings):
     fit_problems: str = ""
     """Questions on which probe and router are fitted; default: the unscored questions of the scored
     sets."""
-    fit_questions: Annotated[int, Ge(1)] = 1000
+    fit_questions: Annotated[int, Ge(2), Needs("rlvr")] = 1000
     """Number of those questions."""
     samples: Annotated[int, Ge(1)] = 2
     """Responses of each model to a question."""
@@ -119,31 +119,33 @@ class CoreaComparison(ComparisonSettings):
     the model writes the number."""
     threshold: ThresholdSource = "cost"
     """How the threshold for each half of the questions is chosen on the other half."""
-    threshold_on_test: bool = False
+    threshold_on_test: Annotated[bool, Needs("threshold", "accuracy", "cost", "large-pass@1")] = (
+        False
+    )
     """Choose the threshold on the scored questions themselves, as the paper does."""
-    fixed_threshold: float = 0.5
+    fixed_threshold: Annotated[float, Ge(0), Needs("threshold", "fixed")] = 0.5
     """Threshold for --threshold fixed."""
-    accuracy_loss: float = 0.01
+    accuracy_loss: Annotated[float, Ge(0), Needs("threshold", "accuracy")] = 0.01
     """Accuracy that --threshold accuracy may lose."""
-    cost_share: float = 0.8
+    cost_share: Annotated[float, Ge(0), Needs("threshold", "cost")] = 0.8
     """Largest cost with --threshold cost, as a share of the large model's."""
-    size_ratio: float = 32 / 7
+    size_ratio: Annotated[float, Gt(0)] = 32 / 7
     """Parameters of the large model divided by those of the small one."""
-    output_weight: float = 4.0
+    output_weight: Annotated[float, Ge(0)] = 4.0
     """Price of an output token, in prompt tokens."""
-    router_lr: float = 1e-3
+    router_lr: Annotated[float, Gt(0), Needs("rlvr")] = 1e-3
     """Learning rate of the router's fine-tuning; 5e-5 in the paper."""
-    router_epochs: Annotated[int, Ge(1)] = 10
+    router_epochs: Annotated[int, Ge(1), Needs("rlvr")] = 10
     """Epochs of the router; 2 in the paper."""
-    router_batch: Annotated[int, Ge(1)] = 32
+    router_batch: Annotated[int, Ge(1), Needs("rlvr")] = 32
     """Questions of a step of the router."""
-    router_tuning: Literal["auto", "full", "lora"] = "auto"
+    router_tuning: Annotated[Literal["auto", "full", "lora"], Needs("rlvr")] = "auto"
     """Weights of the router that are fine-tuned; auto: all of a tiny model, LoRA else."""
-    probe_lr: float = 5e-5
+    probe_lr: Annotated[float, Gt(0), Needs("rlvr")] = 5e-5
     """Learning rate of the probe."""
-    probe_epochs: Annotated[int, Ge(1)] = 20
+    probe_epochs: Annotated[int, Ge(1), Needs("rlvr")] = 20
     """Epochs of the probe; the weights of the lowest held-out loss are kept."""
-    probe_batch: Annotated[int, Ge(1)] = 32
+    probe_batch: Annotated[int, Ge(1), Needs("rlvr")] = 32
     """Responses of a step of the probe."""
     out: Path = Path("runs/corea-comparison")
     """Folder for responses, results.json and pictures; responses in it are used again."""
@@ -228,7 +230,8 @@ def compare(settings: CoreaComparison) -> None:
     fitted: Questions | None = None
     if needs_fit := wanted & {*_FITTED}:
         fitted = further_questions(scored, settings.fit_problems, settings.fit_questions, settings)
-        if fitted is None:
+        if fitted is None or len(fitted.problems) < 2:
+            fitted = None
             wanted -= _without_fit(settings, needs_fit, console)
     elif settings.fit_problems != settings.paper_settings.get("fit_problems", ""):
         raise UserError("--fit-problems: no row is fitted here; leave it out, or name --rlvr RUN")
@@ -345,10 +348,19 @@ def _show(
             },
         },
         "curves": {name: curve_content(deferral) for name, deferral in deferring.items()},
+        "curves of sets": {
+            questions.name: {
+                row.name: curve_content(row.deferral)
+                for row in rows
+                if row.deferral and row.deferral.threshold_Q is not None
+            }
+            for questions, rows in (zip(scored, by_set) if by_name else ())
+        },
         "at threshold": {name: at_thresholds(deferral) for name, deferral in deferring.items()},
         "conventions": {
             "ece": "10 bins [a, b), the last closed; valid confidences only",
-            "several sets": "each has its own threshold; means weighted by questions",
+            "several sets": "each has its own threshold; means weighted by questions; curves, "
+            "figures at a threshold and pictures are of all questions together",
             "runs": "run s is the s-th response to every question",
         },
         "config": to_plain(settings),
@@ -356,7 +368,7 @@ def _show(
     from coterie.extras.papers.corea_pictures import draw_cascades
 
     files = [write_json(settings.out / "results.json", content)]
-    files += draw_cascades(deferrals, settings.out)
+    files += draw_cascades(deferrals, settings.out, sets=len(scored))
     show_written(console, *files)
 
 
@@ -426,8 +438,8 @@ def _wanted(settings: CoreaComparison, policies: Mapping[str, NamedPolicy]) -> s
 
 
 def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) -> set[str]:
-    """The rows to leave out, as there are no questions to fit on."""
-    sentence = f"{', '.join(settings.problems)}: all questions are scored, and none is left"
+    """The rows to leave out, as there are not two questions to fit on."""
+    sentence = f"{', '.join(settings.problems)}: there are no two questions that are not scored"
     if chosen := [name for name in settings.systems if name in rows]:
         raise UserError(
             f"system {chosen[0]} is fitted on other questions; {sentence}: name some with "

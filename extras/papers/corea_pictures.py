@@ -19,18 +19,25 @@ _WIDTH = 3.2
 _LARGEST_THRESHOLD = 1.1
 
 
-def draw_cascades(systems: Mapping[str, Deferral], folder: Path) -> list[Path]:
-    """Draw every picture that these systems allow; return the files."""
+def draw_cascades(systems: Mapping[str, Deferral], folder: Path, *, sets: int = 1) -> list[Path]:
+    """Draw every picture that these systems allow; return the files.
+
+    Args:
+        systems: name -> its decisions on the questions of all sets.
+        folder: of the pictures.
+        sets: number of sets, of which the pictures tell if there are several.
+    """
     pictures = {
         "reliability.png": draw_reliability,
         "accuracy_cost.png": draw_accuracy_cost,
         "threshold.png": draw_threshold,
     }
     paths = {folder / name: draw for name, draw in pictures.items()}
-    return [path for path, draw in paths.items() if draw(systems, path)]
+    note = f"all questions of {sets} sets" if sets > 1 else ""
+    return [path for path, draw in paths.items() if draw(systems, path, note)]
 
 
-def draw_reliability(systems: Mapping[str, Deferral], path: Path) -> bool:
+def draw_reliability(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
     """Draw observed accuracy by bin of confidence; a dot's area is its share of responses."""
     shown = [name for name in ("slm", "rlvr", "brier", "l1") if name in systems]
     if not shown:
@@ -55,11 +62,11 @@ def draw_reliability(systems: Mapping[str, Deferral], path: Path) -> bool:
             axis.set_title(f"{SYSTEMS[name]}\nECE {error:.3f}", fontsize=10)
             axis.set_xlabel("stated confidence")
             axis.set(xlim=(-0.05, 1.05), ylim=(-0.05, 1.05), aspect="equal")
-        axes[0][0].set_ylabel("observed accuracy")
+        axes[0][0].set_ylabel("observed accuracy" + (f"\n{note}" if note else ""))
     return True
 
 
-def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
+def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
     """Draw every cascade's curve over thresholds, with the chosen threshold."""
     drawn = {
         name: deferral for name, deferral in systems.items() if deferral.threshold_Q is not None
@@ -97,11 +104,11 @@ def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path) -> bool:
             axis.plot(ends, accuracies, color="0.7", label="random deferral")
         axis.set_xlabel("cost per question (prompt tokens of the small model)")
         axis.set_ylabel("accuracy")
-        axis.legend(fontsize=7, loc="lower right")
+        axis.legend(title=note, fontsize=7, title_fontsize=7, loc="lower right")
     return True
 
 
-def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
+def draw_threshold(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
     """Draw accuracy, cost and deferral of every cascade against its threshold (COREA, figure 2)."""
     drawn = {
         name: deferral for name, deferral in systems.items() if deferral.threshold_Q is not None
@@ -130,7 +137,7 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path) -> bool:
         axes[0].axhline(
             next(iter(drawn.values())).cascade.large.correct_QS.mean(), color="0.6", linewidth=1
         )
-        axes[-1].legend(fontsize=6)
+        axes[-1].legend(title=note, fontsize=6, title_fontsize=6)
     return True
 
 

@@ -13,18 +13,22 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, scored_responses
+from coterie.evaluation.cascade import (
+    Cascade,
+    Mask,
+    ScoredResponses,
+    ThresholdChoice,
+    scored_responses,
+)
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.systems import Deferral, System, cascaded
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.json_values import Exact
 from coterie.evaluation.metrics.deferral import (
-    BudgetMatch,
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
     cost_at_accuracy,
-    match_budget,
 )
 from coterie.evaluation.metrics.discrimination import within_question_auroc
 from coterie.evaluation.metrics.means import Floats
@@ -68,8 +72,10 @@ Method = Literal["isotonic", "platt", "temperature"]
 _SMALLEST = 1e-3
 
 
-def recalibrated(confidence_QS: Floats, correct_QS: Floats, method: Method) -> Floats:
-    """Map the confidences of each half of the questions by a fit on the other half: (Q, S).
+def recalibrated(
+    confidence_QS: Floats, correct_QS: Floats, method: Method, fitted_Q: Mask
+) -> Floats:
+    """Map all confidences by a fit on some of the questions: (Q, S).
 
     isotonic     the best nondecreasing step function (Zadrozny and Elkan 2002)
     platt        ``sigmoid(a logit(p) + b)`` of the lowest log loss (Platt 1999); a may be negative
@@ -79,22 +85,33 @@ def recalibrated(confidence_QS: Floats, correct_QS: Floats, method: Method) -> F
         confidence_QS: stated confidences; NaN where there is none.
         correct_QS: 1 where the response is right, else 0.
         method: one of those above.
+        fitted_Q: the questions to fit on.
     """
     mapped_QS = np.full_like(confidence_QS, np.nan)
-    even_Q = np.arange(len(confidence_QS)) % 2 == 0
-    for scored_Q in (even_Q, ~even_Q):
-        fitted_QS, right_QS = confidence_QS[~scored_Q], correct_QS[~scored_Q]
-        known_QS = ~np.isnan(fitted_QS)
-        if not known_QS.any():
-            continue
-        wanted_QS = confidence_QS[scored_Q]
-        out_QS = np.full_like(wanted_QS, np.nan)
-        stated_QS = ~np.isnan(wanted_QS)
-        if stated_QS.any():
-            fit = _FITS[method]
-            out_QS[stated_QS] = fit(fitted_QS[known_QS], right_QS[known_QS], wanted_QS[stated_QS])
-        mapped_QS[scored_Q] = out_QS
+    stated_QS = ~np.isnan(confidence_QS)
+    known_QS = stated_QS & fitted_Q[:, None]
+    if known_QS.any():
+        fit = _FITS[method]
+        mapped_QS[stated_QS] = fit(
+            confidence_QS[known_QS], correct_QS[known_QS], confidence_QS[stated_QS]
+        )
     return mapped_QS
+
+
+def defer_recalibrated(
+    small: ScoredResponses, large: ScoredResponses, method: Method, choice: ThresholdChoice
+) -> Deferral:
+    """Map the confidences of each half of the questions by a fit on the other half, and choose its
+    threshold in the scale of that map: a map that keeps the order changes no decision."""
+    score_QS = np.full_like(small.confidence_QS, np.nan)
+    threshold_Q = np.full(len(score_QS), np.nan)
+    even_Q = np.arange(len(score_QS)) % 2 == 0
+    for half_Q in (even_Q, ~even_Q):
+        mapped_QS = recalibrated(small.confidence_QS, small.correct_QS, method, ~half_Q)
+        score_QS[half_Q] = mapped_QS[half_Q]
+        threshold_Q[half_Q] = Cascade(small, large, mapped_QS).thresholds(choice)[half_Q]
+    cascade = Cascade(small, large, score_QS)
+    return Deferral(cascade, cascade.defer(threshold_Q), threshold_Q)
 
 
 def _isotonic(stated_N: Floats, right_N: Floats, wanted_N: Floats) -> Floats:
@@ -230,11 +247,10 @@ def systems(
 
     for prefix, key in (("slm", "base"), ("rlvr", "rlvr")):
         if key in costs:
-            scored, stated_QS = costs[key], costs[key].confidence_QS
-            yield decided(f"{prefix}-verb", key, stated_QS)
+            yield decided(f"{prefix}-verb", key, costs[key].confidence_QS)
             for method in _FITS:
-                mapped_QS = recalibrated(stated_QS, scored.correct_QS, method)
-                yield decided(f"{prefix}-{method}", key, mapped_QS)
+                deferral = defer_recalibrated(costs[key], large, method, choice)
+                yield system(f"{prefix}-{method}", key, deferral)
     if "rlvr" in costs:
         scored = costs["rlvr"]
         if "rlvr" in probability_QS:
@@ -300,18 +316,6 @@ def _answers(responses: Responses, size_ratio: float, output_weight: float) -> S
     return scored_responses(stored, size_ratio=size_ratio, output_weight=output_weight)
 
 
-def match_budgets(
-    deferral: Deferral, shares: Sequence[float] = (0.1, 0.25, 0.5)
-) -> list[BudgetMatch]:
-    """Score deferral of exactly these shares of all responses, the least confident first."""
-    cascade = deferral.cascade
-    score_N, small_N, large_N = (
-        values.ravel()
-        for values in (cascade.score_QS, cascade.small.correct_QS, cascade.large.correct_QS)
-    )
-    return [match_budget(score_N, small_N, large_N, share) for share in shares]
-
-
 def curve_figures(deferral: Deferral) -> dict[str, float]:
     """Metrics of the whole curve; nothing for a system without a threshold."""
     if deferral.threshold_Q is None:
@@ -342,7 +346,6 @@ def curve_content(deferral: Deferral) -> dict[str, Any]:
         "cost": curve.cost_D,
         "deferred": curve.deferred_D,
         **curve_figures(deferral),
-        "budgets": match_budgets(deferral),
     }
 
 

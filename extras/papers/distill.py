@@ -36,6 +36,7 @@ from coterie.datatypes import (
 from coterie.datatypes.thinking import after_thinking, as_said, behind_thought, opened_by
 from coterie.datatypes.validation import Seed
 from coterie.envs.prompts import ExpertStyle, lone_prompt
+from coterie.evaluation.compare.trained_on import STORED
 from coterie.experts.naming import is_player
 from coterie.problems.opening import open_source
 from coterie.problems.split import hold_out
@@ -43,6 +44,7 @@ from coterie.problems.stream import ProblemStream
 from coterie.rewards.consultation import ANSWER, THINK
 from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
 from coterie.training.config.model_defaults import EVERYWHERE, imitation_rate
+from coterie.training.config.serialize import to_plain
 from coterie.training.run.directory import check_new
 from coterie.training.run.durable_files import write_or_keep
 from coterie.training.run.stage_progress import loading, stage
@@ -64,7 +66,11 @@ class DistillSettings(Validated):
     problems: str = envs.spec("eapo-consultation").defaults["problems"]["train"]
     """Training problems, named as for train.py."""
     questions: Annotated[int, Ge(1)] = 128
-    """Evaluation problems, which are kept out of training."""
+    """Evaluation problems of a generator, or of a set that also trains, which are kept out of
+    training."""
+    scored: tuple[str, ...] = ()
+    """Sets of problems that are scored, named as for benchmark.py eapo: what is theirs is kept out
+    of training, too."""
     steps: Annotated[int, Ge(1)] = 100
     """Training steps."""
     problems_per_step: Annotated[int, Ge(1)] = 16
@@ -168,6 +174,9 @@ def distill(settings: DistillSettings) -> None:
         with stage(console, title, total, lines=slow, pulses=(LEARNED,), unit="solutions"):
             spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
+    seen = stream.forms(spent["steps"] * settings.problems_per_step)
+    told = {"settings": to_plain(settings), "forms": sorted(seen)}
+    write_or_keep(settings.out / STORED, json.dumps(told))
     write_or_keep(settings.out / "distillation.json", json.dumps(spent))
     console.print(
         f"{spent['learned_tokens']:,} tokens learned of {spent['expert_tokens']:,} that the expert "
@@ -244,11 +253,13 @@ def as_trace(solution: str) -> str:
 
 def _stream(settings: DistillSettings) -> ProblemStream:
     """Training problems without those on which ``benchmark.py eapo`` scores."""
-    scored = open_source(settings.problems, purpose="eval", seed=settings.seed)
     source = open_source(settings.problems, seed=settings.seed)
-    _, exclude = hold_out(
-        scored, source, settings.questions, settings.seed, way_out="lower --questions"
-    )
+    exclude: frozenset[str] = frozenset()
+    for text in (settings.problems, *settings.scored):
+        scored = open_source(text, purpose="eval", seed=settings.seed)
+        few = scored.size is None or scored.fingerprint == source.fingerprint
+        count = settings.questions if few else None
+        exclude |= hold_out(scored, source, count, settings.seed, way_out="lower --questions")[1]
     if settings.only_right:
         check_graders(settings.scoring, [source[0]])
     return ProblemStream(source, settings.seed, exclude)

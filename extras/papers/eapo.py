@@ -11,13 +11,14 @@ from rich.console import Console
 
 from coterie import envs
 from coterie.agents.team.graders import check_graders
-from coterie.datatypes import UserError
+from coterie.datatypes import Needs, UserError
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.presets import preset_called
 from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
     inherited_settings,
+    preset_questions,
     preset_settings,
     prompting,
     sampling,
@@ -30,11 +31,12 @@ from coterie.evaluation.compare.jobs import (
     open_questions,
     sample_missing,
 )
-from coterie.evaluation.compare.output import show_written, write_json
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import pool
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.systems import System, one_response
+from coterie.evaluation.compare.trained_on import trained_on
 from coterie.extras.papers.eapo_metrics import (
     f1_table,
     figures_table,
@@ -126,8 +128,17 @@ class EapoComparison(ComparisonSettings):
     """Folder for responses, results.json and the picture; responses in it are used again."""
     env: EapoConsultationSettings = field(default_factory=EapoConsultationSettings)
     """Prompts, budgets and lengths; default: train.py's."""
-    leap: LeapSettings = field(default_factory=LeapSettings)
+    leap: Annotated[LeapSettings, Needs("peers")] = field(default_factory=LeapSettings)
     """LeaP: paths that read each other's summaries."""
+
+    def check(self) -> None:
+        default = EapoComparison
+        changed = self.replies != default.replies or self.reply_temperature is not None
+        if changed and not (self.workflow or self.noise):
+            raise UserError(
+                "--replies and --reply-temperature: no row reads stored replies; leave them out, "
+                "or one of --no-workflow and --no-noise"
+            )
 
     def models(self) -> list[str]:
         """The names of all models except the members of pools."""
@@ -157,6 +168,7 @@ class EapoComparison(ComparisonSettings):
                 "expert": paper.agents["expert"].model,
                 "problems": paper.problems.evaluated,
                 "samples": paper.env.eval_samples,
+                **preset_questions(self.preset, typed_flags),
             }
             env = to_plain(paper.env)
         sources = self._sources()
@@ -223,6 +235,8 @@ def compare(settings: EapoComparison) -> None:
     for _, _, policy, expert, _ in rows:
         settings.check_engine(named[policy], *([experts[expert]] if expert else []))
     scored = open_questions(settings.problems, settings)
+    for sentence in trained_on([*named.values(), *experts.values()], scored, settings.seed):
+        show_plain(console, sentence)
     check_graders(
         settings.scoring, [problem for questions in scored for problem in questions.problems]
     )
@@ -330,6 +344,14 @@ def _show(
         labelled = {systems[row].label: figures for row, figures in measured_of_set.items()}
         console.print(figures_table(labelled, name))
         console.print(f1_table(labelled))
+    for name, figures in measured.items():
+        if missing := figures["missing"]:
+            answers = len(set_Q) * settings.samples
+            show_plain(
+                console,
+                f"{systems[name].label}: {missing} of {answers} answers failed; its figures are of "
+                "the others",
+            )
     if several:
         means = {row.label: content["systems"][row.name]["sets"] for row in rows}
         console.print(means_table(means, f"Mean of the {len(scored)} sets"))

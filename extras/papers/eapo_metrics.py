@@ -10,13 +10,13 @@ from rich.table import Table
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.evaluation import column_means
 from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
-from coterie.evaluation.metrics.passk import pass_at_k
 from coterie.evaluation.table import figure_cell, interval_cell, make_table
 
 Figures = Mapping[str, Any]
-"""Metrics by their names in JSON: ``avg@n`` and ``pass@n`` with resamples; ``f1``, the paper's
-reward; ``variance`` of correctness, between and within questions, and ``f1_variance``; ``tokens``
-that the policy wrote for one answer, and ``expert_tokens`` in its context."""
+"""Metrics by their names in JSON: ``avg@n`` and ``pass@n``, whether any of a question's answers is
+right, with resamples; ``f1``, the paper's reward; ``variance`` of correctness, between and within
+questions, and ``f1_variance``; ``tokens`` that the policy wrote for one answer, and
+``expert_tokens`` in its context; ``missing``, the number of answers that failed."""
 
 
 def measure_responses(responses: Responses | None, resamples: int, seed: int) -> Figures:
@@ -31,7 +31,8 @@ def measure_responses(responses: Responses | None, resamples: int, seed: int) ->
     score_QN = responses.correct_QN
     mean, passed = (
         column_means({"": column_Q}, resamples, seed)[""]
-        for column_Q in (mean_at_n(score_QN), pass_at_k(score_QN, score_QN.shape[1]))
+        # A failed answer is NaN, which fmax ignores.
+        for column_Q in (mean_at_n(score_QN), np.fmax.reduce(score_QN, axis=1))
     )
     means = {
         name: float(mean_present(mean_at_n(responses.measured[name])))
@@ -45,6 +46,7 @@ def measure_responses(responses: Responses | None, resamples: int, seed: int) ->
         "f1_variance": variance(responses.measured["f1"]),
         "tokens": means["response_tokens"],
         "expert_tokens": means["expert_tokens"],
+        "missing": int(np.isnan(score_QN).sum()),
     }
 
 

@@ -21,7 +21,7 @@ from coterie.agents.models.handle import ModelHandle
 from coterie.agents.team.team import build_team
 from coterie.algorithms.batching import micro_batches, pad
 from coterie.algorithms.logprobs import score
-from coterie.datatypes import Trajectory
+from coterie.datatypes import Trajectory, UserError
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.metrics.means import Floats
@@ -178,7 +178,15 @@ def fit_probe(
         epochs: passes over nine tenths of the rows.
         batch: rows of a step.
         hidden: widths of the two hidden layers.
+
+    Raises:
+        UserError: there are fewer than two responses.
     """
+    if len(states_ND) < 2:
+        raise UserError(
+            f"rlvr-probe is fitted on two responses at least, and here is {len(states_ND)}: raise "
+            "--fit-questions, or name other questions with --fit-problems"
+        )
     correct = torch.as_tensor(np.asarray(correct_N, dtype=np.float32))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -30,7 +30,9 @@ from coterie.extras.papers.sweep_commands import (
     answers_of,
     check_comparison,
     comparing,
+    of_distillation,
     run_of,
+    scored_sets,
     training,
 )
 
@@ -58,9 +60,11 @@ class Sweep(Validated):
     """Print the commands that are left, and run none."""
     train: tuple[str, ...] = ()
     """Further settings for every train.py, NAME=VALUE, such as problems.held-out=64 or
-    "problems.eval=aime24 aime25"."""
+    "problems.eval=aime24 aime25", or NAME alone, such as problems.decontaminate. Distillations take
+    the problems among them."""
     compare: tuple[str, ...] = ()
-    """Further settings for every comparison, NAME=VALUE, such as questions=64."""
+    """Further settings for every comparison, NAME=VALUE, such as questions=64, or NAME alone, such
+    as no-peers."""
     out: Path = Path("runs/sweep")
     """Folder for runs, comparisons and tables."""
 
@@ -86,8 +90,16 @@ def sweep(settings: Sweep) -> None:
         check_folder(settings.out, "--out", files=files, folders=("runs", settings.shown))
     train_flags, compare_flags = _flags(settings.train), _flags(settings.compare)
     seeds, out = settings.seeds, settings.out
-    runs = list(training(paper_table, seeds, out, steps=settings.steps, more=train_flags))
+    _check_used(settings, paper_table)
     comparisons = list(comparing(settings.shown, paper_table, seeds, out, compare_flags))
+    distills = any(variant.program == "distill" for variant in paper_table.variants)
+    scored = scored_sets(comparisons[0].arguments) if distills and comparisons else ()
+    runs = list(
+        training(paper_table, seeds, out, steps=settings.steps, more=train_flags, scored=scored)
+    )
+    _, left_out = of_distillation(train_flags)
+    if distills and left_out:
+        print(f"# distillations leave out {', '.join(left_out)}, which only train.py takes")
     waiting = [job for job in (*runs, *comparisons) if not job.finished]
     for job in waiting:
         program, *flags = job.command()
@@ -99,7 +111,7 @@ def sweep(settings: Sweep) -> None:
     if settings.dry_run:
         _print_plan(waiting, paper_table, settings)
         return
-    _store_settings(settings)
+    _store_settings(settings, paper_table)
     for number, job in enumerate(waiting, 1):
         line = shlex.join(["python", *job.command()])
         console.print(f"{number}/{len(waiting)} {line}", soft_wrap=True, markup=False)
@@ -112,22 +124,25 @@ def _print_plan(waiting: Sequence[SweepCommand], paper_table: Table, settings: S
     """Print every command; for the papers' models also memory and hours."""
     if paper_table.note:
         print(f"# {paper_table.note}")
-    total, plans = 0.0, dict[tuple[str, ...], tuple[str, float]]()
+    total, unplanned, plans = 0.0, 0, dict[tuple[str, ...], tuple[str, float]]()
     for job in waiting:
         print(shlex.join(["python", *job.command()]))
         if settings.preset and not job.trains:
             print(f"  # {answers_of(job.arguments)}")
-        elif settings.preset and job.program == "train":
+        elif settings.preset and job.program != "train":
+            unplanned += 1
+            print("  # not planned: a distillation has no plan")
+        elif settings.preset:
             # Seeds and folders do not change the plan.
             key = job.arguments[: job.arguments.index("--seed")]
             if key not in plans:
                 plans[key] = _planned(key, settings)
             line, hours = plans[key]
             total += 0.0 if math.isnan(hours) else hours
+            unplanned += math.isnan(hours)
             print(f"  {line}")
     if settings.preset:
-        unplanned = [line for line, hours in plans.values() if math.isnan(hours)]
-        but = f"; {len(unplanned)} of them could not be planned" if unplanned else ""
+        but = f"; {unplanned} of them could not be planned" if unplanned else ""
         print(f"\ntrainings with their evaluations: at most {total:,.0f} hours in all{but}")
         if any(not job.trains for job in waiting):
             print("hours of comparisons are not planned")
@@ -191,12 +206,30 @@ def _table_of(settings: Sweep) -> Table:
     return paper_table
 
 
+def _check_used(settings: Sweep, paper_table: Table) -> None:
+    """Refuse settings of commands that the table does not have."""
+    if not paper_table.variants and (settings.train or settings.steps is not None):
+        flag = "--train" if settings.train else "--steps"
+        raise UserError(f"{flag}: {settings.name} trains nothing; leave it out")
+    if settings.compare and not paper_table.comparison:
+        raise UserError(
+            f"--compare: {settings.name} reads the runs' own evaluations; leave it out, or name "
+            "the problems with --train problems.eval=SETS"
+        )
+
+
 def _flags(texts: Sequence[str]) -> list[str]:
     flags: list[str] = []
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not name or name.startswith("-"):
-            raise UserError(f"{text!r}: write NAME=VALUE, such as problems.held-out=64")
+        if not name or name.startswith("-"):
+            raise UserError(
+                f"{text!r}: write NAME=VALUE, such as problems.held-out=64, or NAME alone, such as "
+                "problems.decontaminate"
+            )
+        if not equals:
+            flags.append(f"--{name}")
+            continue
         try:
             words = shlex.split(value)
         except ValueError as why:
@@ -208,24 +241,28 @@ def _flags(texts: Sequence[str]) -> list[str]:
     return flags
 
 
-def _store_settings(settings: Sweep) -> None:
+def _store_settings(settings: Sweep, paper_table: Table) -> None:
     """Store the sweep's settings; refuse a folder with runs of other settings."""
     path = settings.out / "sweep.json"
-    wanted: dict[str, Any] = {"steps": settings.steps, "train": list(settings.train)}
+    wanted: dict[str, Any] = {}
+    if paper_table.variants:
+        wanted |= {"steps": settings.steps, "train": list(settings.train)}
+    compare = {"compare": list(settings.compare)} if paper_table.comparison else {}
     # Before the first comparison its settings can still be changed.
     if any(folder.parent.name != "runs" for folder in settings.out.glob("*/seed-*")):
-        wanted["compare"] = list(settings.compare)
-    if path.is_file():
-        try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            stored = {}
-        if differing := [name for name, value in wanted.items() if stored.get(name) != value]:
-            raise UserError(
-                f"{settings.out} holds runs with another --{differing[0]}; name another folder "
-                "with --out"
-            )
-    write_json(path, wanted | {"compare": list(settings.compare)})
+        wanted |= compare
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        stored = wanted
+    except ValueError:
+        stored = dict.fromkeys(wanted)
+    if differing := [name for name, value in wanted.items() if stored.get(name, value) != value]:
+        raise UserError(
+            f"{settings.out} holds runs with another --{differing[0]}; name another folder "
+            "with --out"
+        )
+    write_json(path, stored | wanted | compare)
 
 
 def _trained(paper_table: Table, settings: Sweep) -> Values:

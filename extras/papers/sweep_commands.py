@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from coterie.agents.team.graders import check_graders
 from coterie.benchmark import comparisons
@@ -16,15 +17,20 @@ from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.paper_tables import Table, Variant
 from coterie.evaluation.compare.inherited_settings import (
+    flags_in,
     preset_comparison,
     preset_problems,
     preset_questions,
     preset_settings,
+    refuse_idle,
 )
 from coterie.evaluation.compare.jobs import open_questions
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.problems.opening import check_source, trains_on
 from coterie.problems.sizes import measured
+
+# Flags of train.py -> those of a distillation.
+_OF_DISTILL = {"--problems.train": "--problems", "--problems.held-out": "--questions"}
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,13 @@ class SweepCommand:
 
 
 def training(
-    table: Table, seeds: Sequence[int], out: Path, *, steps: int | None, more: Sequence[str]
+    table: Table,
+    seeds: Sequence[int],
+    out: Path,
+    *,
+    steps: int | None,
+    more: Sequence[str],
+    scored: Sequence[str] = (),
 ) -> Iterator[SweepCommand]:
     """The training of every variant with every seed.
 
@@ -85,19 +97,44 @@ def training(
         out: folder of the sweep.
         steps: training steps; None: train.py's.
         more: further flags of every training.
+        scored: sets that the comparison scores, which distillations keep out of training.
     """
+    imitating, _ = of_distillation(more, scored)
     for variant in table.variants:
         for seed in seeds:
             folder = run_of(variant, seed, out)
             numbers = ("--seed", str(seed), *(() if steps is None else ("--steps", str(steps))))
             if variant.program == "distill":
-                flags = overlay((*variant.flags, *numbers, "--out", str(folder)))
+                flags = overlay((*variant.flags, *imitating, *numbers, "--out", str(folder)))
                 command = ("distill", *flags)
                 # The last file that it writes: a kill may leave only a part of the model.
                 yield SweepCommand("benchmark", command, folder, "distillation.json")
             else:
                 flags = overlay((*variant.flags, *more, *numbers, "--run-dir", str(folder)))
                 yield SweepCommand("train", tuple(flags), folder, "summary.json")
+
+
+def of_distillation(more: Sequence[str], scored: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """What a distillation takes of further flags of every training, as it calls them, and the flags
+    that are left out.
+
+    Args:
+        more: the flags, all of train.py.
+        scored: sets that are scored, besides those in the flags.
+    """
+    starts = [place for place, word in enumerate(more) if word.startswith("--")]
+    flags: list[str] = []
+    left_out: list[str] = []
+    sets = list(scored)
+    for start, end in zip(starts, [*starts[1:], len(more)]):
+        flag, values = more[start].replace("_", "-"), more[start + 1 : end]
+        if flag == "--problems.eval":
+            sets += values
+        elif flag in _OF_DISTILL:
+            flags += [_OF_DISTILL[flag], *values]
+        else:
+            left_out.append(more[start])
+    return [*flags, *(["--scored", *dict.fromkeys(sets)] if sets else [])], left_out
 
 
 def comparing(
@@ -133,13 +170,12 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
     Raises:
         UserError: a flag, a value or a set of problems is invalid.
     """
-    name, *flags = arguments
-    module, kind, _ = comparisons()[name]
-    settings = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
+    settings, typed_flags = _read(arguments)
     named = settings.problems
-    if getattr(settings, "preset", "") and "--problems" not in flags:
-        paper = preset_settings(settings.preset).problems
-        named = paper.evaluated
+    if not (preset := getattr(settings, "preset", "")):
+        refuse_idle(settings, typed_flags)
+    elif "--problems" not in typed_flags:
+        named = preset_settings(preset).problems.evaluated
     sets = (named,) if isinstance(named, str) else named
     for problems in sets:
         check_source(problems)
@@ -150,28 +186,42 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
         )
 
 
+def scored_sets(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The sets of problems that a comparison of ``benchmark.py`` scores.
+
+    Args:
+        arguments: the comparison's name and flags; runs in them need not exist yet.
+    """
+    settings, typed_flags = _read(arguments)
+    if settings.preset and "--problems" not in typed_flags:
+        return preset_problems(settings.preset)
+    return settings.problems
+
+
+def _read(arguments: Sequence[str]) -> tuple[Any, set[str]]:
+    """The settings of a command of ``benchmark.py``, and the flags that are typed there."""
+    name, *flags = arguments
+    module, kind, _ = comparisons()[name]
+    settings = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
+    return settings, flags_in(flags)
+
+
 def answers_of(arguments: Sequence[str]) -> str:
     """Say how many answers a comparison of ``benchmark.py`` samples.
 
     Args:
         arguments: the comparison's name and flags; runs in them need not exist yet.
     """
-    name, *flags = arguments
-    module, kind, _ = comparisons()[name]
-    settings = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
-    typed_flags = {word.partition("=")[0] for word in flags}
+    settings, typed_flags = _read(arguments)
     counts = {key: getattr(settings, key) for key in ("questions", "held_out", "samples")}
     if settings.preset:
         paper = preset_questions(settings.preset, typed_flags)
         counts |= {
             key: n for key, n in paper.items() if f"--{key.replace('_', '-')}" not in typed_flags
         }
-    sets = settings.problems
-    if settings.preset and "--problems" not in typed_flags:
-        sets = preset_problems(settings.preset)
     sizes = [
         measured([each], (trains_on(each) and counts["held_out"]) or counts["questions"] or None)
-        for each in sets
+        for each in scored_sets(arguments)
     ]
     problems = [size for size in sizes if size is not None]
     if len(problems) < len(sizes):

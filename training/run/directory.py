@@ -21,6 +21,7 @@
 """
 
 import json
+import math
 import os
 import re
 import shutil
@@ -159,6 +160,11 @@ class RunDirectory:
         return (
             [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
         )
+
+    def goes_on(self) -> bool:
+        """Whether a run that had ended was resumed with more steps, so that its results are old."""
+        steps, summary = self.read_log(METRICS), self.read_json("summary.json") or {}
+        return bool(steps) and summary.get("steps", math.inf) < steps[-1]["step"]
 
     def log_sizes(self) -> dict[str, int]:
         """Bytes of each log, for a checkpoint; the logs are synced to the disk first.

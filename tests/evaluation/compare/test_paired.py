@@ -62,6 +62,18 @@ def test_differences_pair_up(write: Any, tmp_path: Path, capsys: Any) -> None:
     assert max(map(len, shown.splitlines()[:-1])) <= 100
 
 
+def test_a_run_that_goes_on_has_old_results(write: Any, tmp_path: Path, capsys: Any) -> None:
+    """It had ended after two steps, and has logged three; what was before them still holds."""
+    ended, goes_on = write("a", [1, 0], [0, 1]), write("b", [1, 0], [0, 1])
+    for path in (ended, goes_on):
+        write(Path(path).name, [1, 0], [0, 1], which="before")
+        (Path(path) / "summary.json").write_text('{"steps": 2}')
+    (tmp_path / "b" / "metrics.jsonl").write_text('{"step": 2}\n{"step": 3}\n')
+    compare(ended, goes_on, code=2)
+    assert f"{goes_on} was resumed with more steps" in capsys.readouterr().err
+    compare(ended, goes_on, "--evaluation", "before")
+
+
 def test_worse_and_neither(write: Any, tmp_path: Path) -> None:
     first, other = write("a", [1] * 20, [0] * 20), write("b", [0] * 20, [0] * 20)
     compare(first, other, "--out", str(tmp_path / "x.json"))

@@ -16,7 +16,7 @@ from coterie.evaluation.compare.suite_metrics import (
     passes,
     resampled,
 )
-from coterie.evaluation.compare.suite_scores import reliability, shares
+from coterie.evaluation.compare.suite_scores import reliability
 from coterie.evaluation.compare.suite_tables import difference_table, pair_table
 from coterie.evaluation.compare.systems import System
 from coterie.evaluation.json_values import as_json
@@ -157,27 +157,4 @@ def test_what_is_said_of_stated_confidences() -> None:
     assert stated["ece_missing_as_zero"] == pytest.approx(0.8 / 4, abs=1e-6)
     # Fifteen bins part .9 from 1: |1 - 1.8| / 3 + 0; right-closed tenths do so, too.
     assert stated["ece_15"] == stated["ece_right_closed"] == pytest.approx(0.8 / 3, abs=1e-6)
-    assert stated["ks"] == pytest.approx(0.8 / 3, abs=1e-6)
-    # (.9 - .5)^2 twice and 0 once; accuracies .5 .5 1 around 2/3; 2/3 of 1/3.
-    assert stated["murphy"] == pytest.approx(
-        {"reliability": 0.32 / 3, "resolution": 1 / 18, "uncertainty": 2 / 9}, abs=1e-6
-    )
-    assert stated["discreteness"]["distinct"] == 2
-    assert stated["discreteness"]["extreme_share"] == pytest.approx(1 / 3, abs=1e-6)
-    # Errors among the surest 1, 2, 3, 4: 0, 1/4 (a tie), 1/3, 1/2.
-    assert stated["aurc"] == pytest.approx((0 + 1 / 4 + 1 / 3 + 1 / 2) / 4, abs=1e-6)
-    assert stated["accuracy_at_80%"] == pytest.approx(2 / 3, abs=1e-6)
     assert stated["output_ratio"] == 0.75
-
-
-def test_shares_of_a_team() -> None:
-    # a right on questions 1 and 2, b on 2 and 3, c on none, of 4.
-    sets = [
-        {"a": answers([[1], [1]]), "b": answers([[0], [1]]), "c": answers([[0], [0]])},
-        {"a": answers([[0], [0]]), "b": answers([[1], [0]]), "c": answers([[0], [0]])},
-    ]
-    content = shares(sets)
-    both = {"a+b": 0.75, "a+c": 0.5, "b+c": 0.5}
-    assert content["unions"] == {"a": 0.5, "b": 0.5, "c": 0.0, **both, "a+b+c": 0.75}
-    # Question 2 is half a's and half b's.
-    assert content["shapley"] == {"a": 0.375, "b": 0.375, "c": 0.0}

@@ -113,17 +113,33 @@ def test_a_set_that_is_gone(trained: Any, sums: str, tmp_path: Path) -> None:
     assert sentence.startswith(f"whether {run} trained on these questions is not known: ")
 
 
-@pytest.mark.parametrize("command", ["corea", "suite"])
-def test_both_comparisons_say_so(
+def test_what_a_distillation_imitated_counts(sums: str, tmp_path: Path) -> None:
+    out = tmp_path / "distilled"
+    size = ("--steps", "2", "--problems-per-step", "10", "--solutions", "1", "--questions", "10")
+    flags = ("--problems", sums, "--expert", "scripted:oracle", "--seed", "1", "--out", str(out))
+    assert benchmark.main(["distill", *size, *flags]) == 0
+
+    def said(seed: int, questions: int) -> list[str]:
+        scored = open_questions([sums], ComparisonSettings(questions=questions, seed=seed))
+        return list(trained_on([find_policy("distilled", str(out), "policy")], scored, seed))
+
+    assert said(seed=1, questions=10) == []
+    (sentence,) = said(seed=0, questions=50)
+    assert sentence.startswith(f"{out} trained on 20 of 50 questions of {sums}: --seed 1, its own")
+
+
+@pytest.mark.parametrize("command", ["corea", "eapo", "suite"])
+def test_all_comparisons_say_so(
     command: str, trained: Any, sums: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = trained("--seed", "1")
     flags = ["--problems", sums, "--questions", "10", "--samples", "1", "--resamples", "5"]
     flags += ["--out", str(tmp_path / "out")]
-    flags += (
-        ["--corea", run, "--systems", "l1", "--large", "scripted:oracle"]
-        if command == "corea"
-        else ["--suite", "corea", "--policies", f"it={run}"]
-    )
+    flags += {
+        "corea": ["--corea", run, "--systems", "l1", "--large", "scripted:oracle"],
+        "eapo": ["--base", "scripted:oracle", "--no-workflow", "--no-noise", "--no-peers"],
+        "suite": ["--suite", "corea", "--policies", f"it={run}"],
+    }[command]
+    flags += ["--others", f"it={run}"] if command == "eapo" else []
     assert benchmark.main([command, *flags]) == 0
     assert "--seed 1, its own, asks what it held out" in capsys.readouterr().out

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score, matthews_corrcoef
+from sklearn.metrics import matthews_corrcoef
 
 from coterie.evaluation.metrics.complementarity import compare, complementarity
 from coterie.evaluation.metrics.means import as_floats
@@ -13,7 +13,6 @@ def test_independent_errors():
     table = complementarity(0.9295, 0.9333, 0.9295 * 0.9333)
     assert float(table.union) == pytest.approx(0.99530, abs=5e-6)
     assert float(table.phi) == pytest.approx(0, abs=1e-12)
-    assert float(table.q_statistic) == pytest.approx(0, abs=1e-9)
     assert table.independent_union == pytest.approx(float(table.union), abs=1e-12)
     assert table.gain == pytest.approx(0.0620, abs=5e-5)
 
@@ -29,12 +28,9 @@ def test_a_table_by_hand():
             "union": 0.6,
             "gain": 0.1,  # the weaker (.4) right where the stronger (.5) is wrong
             "gain_bound": 0.4,
-            "exactly_one": 0.3,
             "both_wrong": 0.4,
             "independent_union": 0.7,
             "phi": 0.1 / np.sqrt(0.06),  # (.3 - .2) / sqrt(.25 * .24)
-            "q_statistic": (12 - 2) / (12 + 2),
-            "kappa": (0.7 - 0.5) / 0.5,
         },
         abs=1e-12,
     )
@@ -43,15 +39,11 @@ def test_a_table_by_hand():
 def test_undefined_where_a_role_never_fails():
     table = compare([1, 1, 1], [1, 0, 1])
     assert np.isnan(table.phi)
-    assert np.isnan(table.q_statistic)
-    assert table.kappa == pytest.approx(0, abs=1e-12)
-    assert np.isnan(compare([1, 1], [1, 1]).kappa)
 
 
 def test_only_shared_questions_count():
     table = compare([1, 0, 1, np.nan], [1, 1, np.nan, 0])
     assert table.union == 1.0
-    assert table.exactly_one == 0.5
 
 
 @settings(max_examples=60, deadline=None)
@@ -66,4 +58,3 @@ def test_identities_and_references(pairs):
     assert table.both_wrong == pytest.approx(((first == 0) & (second == 0)).mean(), abs=1e-12)
     if len(set(first)) == len(set(second)) == 2:
         assert table.phi == pytest.approx(matthews_corrcoef(first, second), abs=1e-9)
-        assert table.kappa == pytest.approx(cohen_kappa_score(first, second), abs=1e-9)

@@ -7,7 +7,6 @@ from coterie.evaluation.metrics.deferral import (
     call_performance_threshold,
     cost_at_accuracy,
     deferral_curve,
-    match_budget,
     performance_gap_recovered,
     random_deferral,
     response_cost,
@@ -89,31 +88,6 @@ def test_gap_recovered():
     assert call_performance_threshold(CURVE, 0.2) == pytest.approx(0.35, abs=1e-12)
     assert call_performance_threshold(CURVE, 0.0) == 0.0
     assert np.isnan(call_performance_threshold(CURVE, 1.2))
-
-
-def test_budget():
-    # Silence first, then .3: half of the questions, no lots.
-    matched = match_budget(CONFIDENCE, SMALL, LARGE, 0.5)
-    assert (matched.accuracy, matched.threshold) == (0.5, 0.3)
-    assert (matched.tied, matched.tied_deferred) == (1, 1.0)
-    # Three tied at .8, one and a half of them go: expected right answers 0 + 1.5 of 4.
-    matched = match_budget([0.8, 0.8, 0.8, 0.9], [0] * 4, [1] * 4, 0.375)
-    assert matched.accuracy == pytest.approx(0.375, abs=1e-12)
-    assert (matched.tied, matched.tied_deferred) == (3, 0.5)
-    assert match_budget(CONFIDENCE, SMALL, LARGE, 0.0).accuracy == 0.25
-    assert match_budget(CONFIDENCE, SMALL, LARGE, 1.0).accuracy == 0.75
-    assert match_budget(CONFIDENCE, SMALL, LARGE, 0.25).threshold == -np.inf
-    with pytest.raises(ValueError, match="not in"):
-        match_budget(CONFIDENCE, SMALL, LARGE, 1.5)
-
-
-def test_uninformative_confidence_is_random_deferral():
-    random = np.random.default_rng(0)
-    small, large = random.random(60) < 0.4, random.random(60) < 0.8
-    for budget in (0.1, 1 / 3, 0.77):
-        matched = match_budget([0.5] * 60, small, large, budget)
-        wanted = random_deferral(small.mean(), large.mean(), budget)
-        assert matched.accuracy == pytest.approx(float(wanted), abs=1e-12)
 
 
 def test_curve_against_a_loop():

@@ -240,6 +240,17 @@ def test_what_is_missing_is_said(run: Run, without: tuple[str, ...], said: str) 
     assert "</html>" in html
 
 
+def test_a_longer_run_says_what_its_results_are_of(run: Run) -> None:
+    """It ended after three steps; a resumed run has logged a fourth and was killed."""
+    path = run()
+    ended = {"steps": 3, "after": {"pass@1/alice": 0.5}}
+    (path / "summary.json").write_text(json.dumps(ended))
+    said = "The run goes on: 4 of 4 steps are logged, and its results after training are of step 3."
+    assert said in written(path)
+    (after,) = read_run(path).evaluations
+    assert after == {"step": 3, "pass@1/alice": 0.5}
+
+
 def test_a_run_that_has_just_begun(run: Run) -> None:
     everything = ("summary.json", "metrics.jsonl", "episodes.jsonl")
     outcomes = ("evaluation/before.json", "evaluation/after.json")

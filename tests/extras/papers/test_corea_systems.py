@@ -13,6 +13,7 @@ from coterie.extras.papers.corea_systems import (
     Routing,
     at_thresholds,
     curve_figures,
+    defer_recalibrated,
     recalibrated,
     systems,
     systems_by_set,
@@ -101,10 +102,11 @@ def test_platt_scaling_by_hand():
     # Each half of the questions has both values four times, right once and three times.
     stated = np.repeat([[0.5, sure]] * 8, 1, axis=0)
     correct = np.repeat([[1, 1], [0, 1], [0, 1], [0, 0]], 2, axis=0).astype(float)
-    mapped = recalibrated(stated, correct, "platt")
+    even = np.arange(8) % 2 == 0
+    mapped = recalibrated(stated, correct, "platt", even)
     assert mapped == pytest.approx(np.array([[0.25, 0.75]] * 8), abs=1e-3)
     # Of one kind alone there is no line.
-    assert (recalibrated(stated, np.ones((8, 2)), "platt") == 1).all()
+    assert (recalibrated(stated, np.ones((8, 2)), "platt", even) == 1).all()
 
 
 @pytest.mark.parametrize("method", ["isotonic", "platt", "temperature"])
@@ -115,7 +117,8 @@ def test_recalibration_mends_what_is_overconfident(method):
     # Logits four times too large.
     stated = 1 / (1 + np.exp(-4 * np.log(truth / (1 - truth))))
     stated[0, 0] = NAN
-    mended = recalibrated(stated, correct, method)
+    small = ScoredResponses(correct, stated, np.ones_like(stated))
+    mended = defer_recalibrated(small, small, method, ThresholdChoice()).cascade.score_QS
     before = expected_calibration_error(stated.ravel(), correct.ravel())
     assert expected_calibration_error(mended.ravel(), correct.ravel()) < before / 2
     assert np.isnan(mended[0, 0])
@@ -123,6 +126,29 @@ def test_recalibration_mends_what_is_overconfident(method):
     assert auroc(mended[::2].ravel(), correct[::2].ravel()) == pytest.approx(
         auroc(stated[::2].ravel(), correct[::2].ravel()), abs=0.01
     )
+
+
+@pytest.mark.parametrize("on_test", [False, True])
+@pytest.mark.parametrize("source", ["cost", "accuracy"])
+@pytest.mark.parametrize("method", ["platt", "temperature"])
+def test_a_rising_map_changes_no_decision(method, source, on_test):
+    """Where the halves have different maps, each threshold is in the scale of its own."""
+    random = np.random.default_rng(3)
+    truth = random.random((60, 1))
+    correct = (random.random((60, 2)) < truth).astype(float)
+    # Every other one of the odd questions is harder than it looks.
+    correct[1::4] = 0
+    small = ScoredResponses(
+        correct, np.round(0.05 + 0.9 * truth, 1) + np.zeros((1, 2)), 85 + correct
+    )
+    large = ScoredResponses(np.ones((60, 2)), np.ones((60, 2)), np.full((60, 2), 385.0))
+    choice = ThresholdChoice(source, accuracy_loss=0.1, on_test=on_test)
+    raw = Cascade(small, large, small.confidence_QS)
+    decided = raw.defer(raw.thresholds(choice))
+    assert 0 < decided.mean() < 1
+    mapped = defer_recalibrated(small, large, method, choice)
+    assert (mapped.deferred_QS == decided).all()
+    assert (mapped.cascade.defer(mapped.threshold_Q) == decided).all()
 
 
 def test_a_tie_at_zero_stays_a_probability():

@@ -16,7 +16,7 @@ from coterie.datatypes import Completion, Problem, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.prompts import lone_prompt
 from coterie.evaluation.compare.responses import responses
-from coterie.extras.papers.distill import DistillSettings, as_trace, sample_solutions
+from coterie.extras.papers.distill import DistillSettings, _stream, as_trace, sample_solutions
 from coterie.extras.papers.eapo import EapoComparison
 from coterie.extras.papers.eapo_metrics import mean_of_sets, measure_responses
 from coterie.extras.papers.replies import choose_replies
@@ -82,9 +82,11 @@ def test_rows_can_be_added_and_left_out(
         assert (job.lineup.replies is None) == (job.lineup.name not in ("workflow", "error"))
         measured = {"f1": 0.5, "response_tokens": 1.0, "expert_tokens": 0.0}
         said = {"answer": None, "confidence": None, "text": "", "used": {}, "seconds": 0.0}
+        # One answer of the control fails.
+        answered = wanted[1:] if job.lineup.name == "other-0" else wanted
         job.stored.append(
             {"problem": problem.id, "sample": number, "correct": number % 2, **said, **measured}
-            for problem, number in wanted
+            for problem, number in answered
         )
 
     monkeypatch.setattr("coterie.evaluation.compare.sample_responses.sample", sample)
@@ -93,7 +95,9 @@ def test_rows_can_be_added_and_left_out(
     assert benchmark.main([*few, "--others", "Shuffled=tiny:policy"]) == 0
     names = [lineup.name for lineup in asked]
     assert {*names} == {"replies", "base", "self", "workflow", "other-0"}
-    assert "Shuffled" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Shuffled: 1 of 8 answers failed; its figures are of the others" in shown
+    assert shown.count("answers failed") == 1
     asked.clear()
     flags += ["--out", str(tmp_path / "all"), "--leap.paths", "2", "--rl", "tiny:policy"]
     assert benchmark.main(flags) == 0
@@ -105,6 +109,20 @@ def test_rows_can_be_added_and_left_out(
     asked.clear()
     assert benchmark.main([*flags[:-4], "--leap.paths", "3", "--rl", "tiny:policy"]) == 0
     assert [lineup.name for lineup in asked] == ["peers"]
+
+
+def test_a_distillation_sees_nothing_that_is_scored(tmp_path: Path) -> None:
+    """Thirty of fifty problems are scored as a set of their own; five more are held out."""
+    lines = [json.dumps({"question": f"{n} + {n} =", "answer": str(2 * n)}) for n in range(50)]
+    all_of_them, some = tmp_path / "all.jsonl", tmp_path / "some.jsonl"
+    all_of_them.write_text("\n".join(lines))
+    some.write_text("\n".join(lines[:30]))
+    settings = DistillSettings(
+        tmp_path, problems=str(all_of_them), questions=5, scored=(str(some),)
+    )
+    seen = {problem.question for problem in _stream(settings).take(200)}
+    assert seen < {f"{n} + {n} =" for n in range(30, 50)}
+    assert len(seen) >= 15
 
 
 def test_the_comparison_asks_as_training_does() -> None:
@@ -138,8 +156,9 @@ def test_figures_by_hand() -> None:
     assert figures["f1_variance"].within == pytest.approx(0.25 / 3)
     # (15 + 10 + 4) / 3
     assert figures["tokens"] == pytest.approx(29 / 3)
-    # Pass@2 is known of the first two only.
-    assert figures["pass@n"].value == 1.0
+    # Any of the answers that are there: the first two questions.
+    assert figures["pass@n"].value == pytest.approx(2 / 3)
+    assert figures["missing"] == 1
 
 
 def test_the_mean_of_sets_does_not_weigh_them_by_their_questions() -> None:

@@ -12,6 +12,7 @@ from torch import nn
 from coterie.agents.models.loading import load_team
 from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
+from coterie.datatypes import UserError
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.extras.papers import router as module
 from coterie.extras.papers.probe import fit_probe
@@ -94,6 +95,15 @@ def test_the_probe_keeps_the_weights_of_the_lowest_held_out_loss(
 
     # So many epochs, of which the last is the best.
     assert torch.equal(fitted(losses), fitted([3, 2, 1][:kept]))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_probe_needs_two_responses(count: int) -> None:
+    """One has no spread, and could not be both held out and trained on."""
+    with pytest.raises(UserError, match=f"two responses at least, and here is {count}"):
+        fit_probe(torch.zeros(count, 3), np.ones(count))
+    probe = fit_probe(torch.eye(2), [0, 1], epochs=1)
+    assert probe(torch.eye(2)).isfinite().all()
 
 
 def test_the_probes_epochs_and_batch_are_settings(

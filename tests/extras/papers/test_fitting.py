@@ -77,7 +77,10 @@ def test_cascades_let_answers_end_by_themselves(
 ) -> None:
     settings = parse(CoreaComparison, ["--large", random_model, "--problems", "recall"], "corea")
     assert (settings.max_new_tokens, settings.stop, settings.problems) == (512, (), ("recall",))
+    assert settings.prefill_confidence
     assert "--max-new-tokens 512 --stop" in capsys.readouterr().out
+    flags = ["--large", random_model, "--no-prefill-confidence"]
+    assert not parse(CoreaComparison, flags, "corea").prefill_confidence
 
 
 @pytest.mark.parametrize(

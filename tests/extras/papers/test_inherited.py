@@ -78,6 +78,16 @@ def test_runs_that_differ_need_a_flag(trained: Any) -> None:
     )
 
 
+def test_switching_off_decides_where_runs_differ(trained: Any) -> None:
+    begun = trained("begun", "small", *COREA, "--env.prefill-confidence")
+    free = trained("free", "small", *COREA)
+    flags = ("--corea", begun, "--rlvr", free)
+    with pytest.raises(UserError, match="say which with --prefill-confidence"):
+        read(CoreaComparison, *flags)
+    assert read(CoreaComparison, *flags, "--prefill-confidence").prefill_confidence
+    assert not read(CoreaComparison, *flags, "--no-prefill-confidence").prefill_confidence
+
+
 def test_a_run_brings_them_to_corea(trained: Any) -> None:
     run = trained("run", "small", *COREA, *COLD, "--env.max-new-tokens", "21", "--env.stop", "}")
     settings = read(CoreaComparison, "--corea", run)
@@ -152,6 +162,9 @@ def test_a_preset_is_the_papers() -> None:
     )
     assert eapo.problems == ("aime24", "aime25", "aimo2")
     assert (eapo.leap.max_new_tokens, eapo.samples, eapo.top_p) == (20480, 32, 0.7)
+    # Whole sets, as the plan of a sweep counts them.
+    assert eapo.questions == 0
+    assert read(EapoComparison, "--preset", "eapo-r1-7b", "--questions", "9").questions == 9
     with pytest.raises(UserError, match="preset eapo-r1-7b is for eapo-consultation, not for core"):
         read(CoreaComparison, "--preset", "eapo-r1-7b")
     with pytest.raises(UserError, match="unknown preset"):

@@ -246,6 +246,20 @@ def test_a_model_whose_configuration_is_missing_does_not_end_a_plan(
     )
 
 
+def test_distillations_count_as_not_planned(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.extras.papers.sweep._planned", lambda *_: ("# planned", 5.0))
+    flags = ("--preset", "--dry-run", "--seeds", "0", "1", "--out", str(tmp_path))
+    compare = ("--compare", "problems=aime24 aime25")
+    assert benchmark.main(["sweep", "eapo-1", *flags, *compare]) == 0
+    lines = capsys.readouterr().out.strip().splitlines()
+    # Two trainings and two distillations, each with two seeds.
+    assert lines.count("  # not planned: a distillation has no plan") == 4
+    total = "trainings with their evaluations: at most 20 hours in all"
+    assert f"{total}; 4 of them could not be planned" in lines
+
+
 def test_bases_stand_before_the_variants_of_their_data_set(tmp_path: Path) -> None:
     table = AT_SCALE["core-1"]
     for place, variant in enumerate(table.variants):
@@ -264,6 +278,37 @@ def test_a_setting_of_several_words_is_handed_on(tmp_path: Path, capsys: Any) ->
     few = ("--train", "problems.eval=aime24 aime25", "--seeds", "0", "--out", str(tmp_path))
     assert benchmark.main(["sweep", "eapo-2", "--dry-run", *few]) == 0
     assert "--problems.eval aime24 aime25 --seed 0" in capsys.readouterr().out
+
+
+def test_distillations_take_the_problems_of_trainings(tmp_path: Path, capsys: Any) -> None:
+    """And keep out of training what is scored, by the comparison and by the trainings."""
+    more = ("problems.train=gsm8k", "problems.held_out=64", "problems.eval=aime24 aime25")
+    flags = ("--seeds", "0", "--dry-run", "--out", str(tmp_path))
+    more = ("--train", *more, "rollout.problems-per-step=2", "problems.decontaminate")
+    compare = ("--compare", "problems=math500 aime24", "no-peers")
+    assert benchmark.main(["sweep", "eapo-1", *flags, *more, *compare]) == 0
+    notice, *lines = capsys.readouterr().out.splitlines()
+    kept = "--problems gsm8k --questions 64 --scored math500 aime24 aime25 --seed 0"
+    assert [kept in line for line in lines if " distill " in line] == [True, True]
+    left_out = "--rollout.problems-per-step, --problems.decontaminate"
+    assert notice == f"# distillations leave out {left_out}, which only train.py takes"
+    assert "--problems.decontaminate --seed 0" in lines[0]
+    assert "--no-peers --seed 0" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("table", "flags", "sentence"),
+    [
+        ("eapo-8", ("--train", "problems.held-out=4"), "--train: eapo-8 trains nothing"),
+        ("eapo-8", ("--steps", "4"), "--steps: eapo-8 trains nothing"),
+        ("core-1", ("--compare", "questions=4"), "--compare: core-1 reads the runs' own eval"),
+    ],
+)
+def test_settings_that_nothing_takes_are_refused(
+    table: str, flags: tuple[str, ...], sentence: str, tmp_path: Path, capsys: Any
+) -> None:
+    assert benchmark.main(["sweep", table, *flags, "--out", str(tmp_path), "--dry-run"]) == 2
+    assert sentence in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("flag", ["--train", "--compare"])
@@ -412,11 +457,15 @@ def test_settings_of_comparisons_can_change_until_the_first_one(
     inside: list[list[str]], tmp_path: Path, capsys: Any
 ) -> None:
     flags = ["sweep", "eapo-8", "--seeds", "0", "--out", str(tmp_path)]
-    (tmp_path / "sweep.json").write_text('{"steps": null, "train": [], "compare": []}')
+    # The trainings of other tables have settings that this one does not need.
+    trained = {"steps": 9, "train": ["problems.held-out=4"]}
+    (tmp_path / "sweep.json").write_text(json.dumps(trained | {"compare": []}))
     (tmp_path / "runs" / "eapo-0").mkdir(parents=True)
     few = ("questions=2", "samples=1", "resamples=5", "replies=3")
     assert benchmark.main([*flags, "--compare", *few]) == 0
     assert len(inside) == 1
+    stored = json.loads((tmp_path / "sweep.json").read_text())
+    assert stored == trained | {"compare": list(few)}
     assert benchmark.main([*flags, "--compare", "questions=3"]) == 2
     assert "holds runs with another --compare" in capsys.readouterr().err
 

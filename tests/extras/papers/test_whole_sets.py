@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
 from coterie import benchmark
 from coterie.evaluation.compare.jobs import further_questions, open_questions
@@ -51,7 +52,7 @@ def test_a_whole_set_is_scored(run: Any, tmp_path: Path) -> None:
 
 
 def test_several_sets_are_pooled_with_a_row_for_each(
-    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few, many = write(tmp_path / "few.jsonl", 2), write(tmp_path / "many.jsonl", 4, first=9)
     results = run(*EAPO, "--problems", few, many)
@@ -65,6 +66,11 @@ def test_several_sets_are_pooled_with_a_row_for_each(
     shown = capsys.readouterr().out
     assert "6 questions" in shown
     assert "few.jsonl" in shown.replace("\n", "")
+    said: list[str] = []
+    original = Axes.legend
+    monkeypatch.setattr(
+        Axes, "legend", lambda *a, **more: (said.append(more["title"]), original(*a, **more))
+    )
     results = run(
         *("corea", "--corea", "tiny:small", "--problems", "recall", "recall?named=0.8"),
         *("--questions", "12", "--samples", "1"),
@@ -77,6 +83,12 @@ def test_several_sets_are_pooled_with_a_row_for_each(
         assert results["systems"][name]["accuracy"]["value"] == pytest.approx(
             sum(parts) / 2, abs=1e-6
         )
+    # Curves of all questions, which the pictures say, and of each set.
+    assert said == ["all questions of 2 sets"] * 2
+    assert list(results["curves of sets"]) == list(sets)
+    for name, curves in results["curves of sets"].items():
+        # Above all thresholds the large model answers.
+        assert curves["corea"]["accuracy"][-1] == sets[name]["llm"]["accuracy"]["value"]
     assert run(*EAPO, "--problems", few, few, code=2, out="twice") is None
     assert "names the same problems twice" in capsys.readouterr().err
 
@@ -85,10 +97,11 @@ def test_probe_and_router_are_fitted_on_other_problems(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, other = write(tmp_path / "test.jsonl", 6), write(tmp_path / "train.jsonl", 30)
-    # Nothing is left of the set: the rows are left out, and that is said.
-    results = run(*COREA, "--problems", path)
-    assert not {"rlvr-probe", "router"} & set(results["systems"])
-    assert "no rows of probe and router" in capsys.readouterr().out
+    # Nothing, or one question, is left of the set: the rows are left out, and that is said.
+    for scored, out in (("6", "none"), ("5", "one")):
+        results = run(*COREA, "--problems", path, "--questions", scored, out=out)
+        assert not {"rlvr-probe", "router"} & set(results["systems"])
+        assert "no rows of probe and router" in capsys.readouterr().out
     run(*COREA, "--problems", path, "--systems", "router", code=2, out="refused")
     assert "name some with --fit-problems" in capsys.readouterr().err
     results = run(
@@ -113,6 +126,26 @@ def test_no_scored_question_is_fitted_on(tmp_path: Path, source: str) -> None:
     assert not taken & set(keys)
     assert len(set(keys)) == len(keys) == {"file": 10, "": 6, "generator": 10}[source]
     assert further_questions(open_questions([path], ComparisonSettings()), "", 10, settings) is None
+
+
+def test_questions_to_fit_on_have_ids_of_their_own(tmp_path: Path) -> None:
+    """Two files of one name call their problems alike; each question keeps its own response."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+    sets = [
+        write(tmp_path / name / "test.jsonl", 12, first)
+        for name, first in (("one", 1), ("other", 101))
+    ]
+    settings = ComparisonSettings(questions=6)
+    fitted = further_questions(open_questions(sets, settings), "", 12, settings)
+    assert fitted is not None
+    ids = [problem.id for problem in fitted.problems]
+    assert len(set(ids)) == len(ids) == 12
+    assert {id.partition("/")[0] for id in ids} == {"one-test", "other-test"}
+    # Those of one set keep theirs.
+    alone = further_questions(open_questions(sets[:1], settings), "", 6, settings)
+    assert alone is not None
+    assert not [problem.id for problem in alone.problems if "/" in problem.id]
 
 
 @pytest.mark.parametrize("turns", ["one turn", "confidence in a turn of its own"])
