@@ -96,10 +96,17 @@ class DevicePlan:
         return _peak((part.when, part.added) for part in self.parts)
 
     @property
+    def usable(self) -> int:
+        """Bytes that the peak may take. On a CPU no share is spared for gaps; the system can fill
+        them."""
+        if self.card is None:
+            return self.most
+        return self.card if self.device == "cpu" else int(_SPARE * self.card)
+
+    @property
     def fits(self) -> bool:
-        """Whether the peak fits. On a CPU no share is spared for gaps; the system can fill them."""
-        spare = 1.0 if self.device == "cpu" else _SPARE
-        return self.card is None or self.most <= spare * self.card
+        """Whether the peak fits."""
+        return self.most <= self.usable
 
 
 def _peak(sizes: Iterable[tuple[When, int]]) -> int:

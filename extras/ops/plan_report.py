@@ -99,6 +99,8 @@ def why_not(settings: TrainSettings, run_plan: Plan, card: float | None = None) 
     flags, size = make_fit(settings, card, run_plan)
     need = f"this run needs {worst.most / GIB:.1f} GiB on {worst.device}, which has "
     need += f"{(worst.card or 0) / GIB:.1f} GiB"
+    if worst.most <= (worst.card or 0):
+        need += f" and can give {worst.usable / GIB:.1f}"
     if flags:
         return f"{need}: {' '.join(flags)} makes it fit ({size / GIB:.1f} GiB)"
     return f"{need}, and no flag makes it fit: take a smaller model or a larger device"
@@ -125,7 +127,7 @@ def make_fit(settings: TrainSettings, card: float | None, run_plan: Plan) -> tup
 
 
 def _beyond(device: DevicePlan) -> int:
-    return device.most - (device.card or device.most)
+    return device.most - device.usable
 
 
 def _over(run_plan: Plan) -> int:

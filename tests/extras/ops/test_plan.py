@@ -24,7 +24,7 @@ from coterie.extras.ops import plan as planning
 from coterie.extras.ops.footprint import Load, footprint, measure, with_layers
 from coterie.extras.ops.plan import GIB, plan
 from coterie.extras.ops.plan_hours import rows_of
-from coterie.extras.ops.plan_report import describe, make_fit, ways_out
+from coterie.extras.ops.plan_report import describe, make_fit, ways_out, why_not
 
 TINY = Path(__file__).parents[3] / "agents" / "models" / "tiny" / "alice"
 SHAPE: dict[str, Any] = {
@@ -167,6 +167,21 @@ def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
     assert train.main([*given, "--card", f"{0.9 * most / GIB:.4f}"]) == 1
     assert "--agents.alice.recompute always makes it fit" in capsys.readouterr().out
     assert make_fit(settings, 0.3, plan(settings, 0.3)) == ([], 0)
+
+
+def test_a_run_that_leaves_a_card_no_gaps_is_told_the_flag_too(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    settings = parse(flags(folder, "--engine", "vllm", "--vllm.gpu-memory", "0.8"))
+    # The engine takes .8 of the card, and the rest more than .15 of it, but less than .2.
+    rest = plan(settings, 24).devices[0].most - int(0.8 * 24 * GIB)
+    card = rest / 0.18 / GIB
+    tight = plan(settings, card)
+    assert 0.95 < tight.devices[0].most / tight.devices[0].card < 1  # type: ignore[operator]
+    smaller, size = make_fit(settings, card, tight)
+    assert len(smaller) == 1
+    assert size <= 0.95 * card * GIB
+    said = why_not(settings, tight, card)
+    assert f"which has {card:.1f} GiB and can give {0.95 * card:.1f}: {smaller[0]} makes" in said
 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
