@@ -53,6 +53,10 @@ class RolePlan:
     config: Any
     """The decoder's configuration."""
     device: str
+    sampler: str
+    """The device of its sampler, or the first one of its vLLM engine."""
+    tensor_parallel: int
+    """GPUs over which its vLLM engine is spread."""
     spec: ModelSpec
     trained: bool
     shards: int

@@ -225,6 +225,63 @@ def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
     assert awake.most - asleep.most == learning
 
 
+def engines(settings: Any, card: float) -> dict[str, list[int]]:
+    """Device -> bytes of its engines."""
+    return {
+        device.device: [part.size for part in device.parts if part.kind == "engine"]
+        for device in plan(settings, card).devices
+    }
+
+
+def test_an_engine_over_several_gpus_takes_its_part_of_each(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    given = flags(folder, "--engine", "vllm", "--agents.alice.engine-device", "cuda:1")
+    # Of so small a share the weights and one context are more.
+    given = (*given, "--vllm.gpu-memory", "1e-6")
+    alone = engines(parse(given), 24)
+    spread = engines(parse([*given, "--agents.alice.tensor-parallel", "4"]), 24)
+    assert alone == {"cuda:0": [], "cuda:1": [alone["cuda:1"][0]]}
+    (size,) = alone["cuda:1"]
+    each = [pytest.approx(size / 4, abs=2)]
+    assert spread == {"cuda:0": [], **dict.fromkeys(("cuda:1", "cuda:2", "cuda:3", "cuda:4"), each)}
+
+
+@pytest.mark.parametrize(
+    ("more", "learner", "apart"),
+    [
+        ("engine-replicas 1", "GPU of alice", "GPU of the engine of alice"),
+        ("engine-replicas 2", "GPU of alice", "each of 2 GPUs of the engines of alice"),
+        ("learner-devices 4", "each of 4 GPUs of alice", "GPU of the engine of alice"),
+    ],
+)
+def test_engines_apart_from_the_learner_have_gpus_of_their_own(
+    more: str, learner: str, apart: str, tmp_path: Path
+) -> None:
+    folder = model_folder(tmp_path / "model", weights=False)
+    given = flags(folder, "--agents.alice.tuning", "full", *f"--agents.alice.{more}".split())
+    share = ("--engine", "vllm", "--vllm.gpu-memory", "0.75")
+    assert engines(parse([*given, *share]), 24) == {learner: [], apart: [18 * GIB]}
+    # The sampler of this program holds the weights there again.
+    kinds = {d.device: {part.kind for part in d.parts} for d in plan(parse(given), 24).devices}
+    assert set(kinds) == {learner, apart}
+    assert {"weights", "moments"} <= kinds[learner]
+    assert "cache and logits of a batch" in kinds[apart] - kinds[learner]
+    assert "weights" in kinds[apart]
+    assert "moments" not in kinds[apart]
+
+
+def test_every_process_of_a_cluster_has_a_gpu_of_its_own(tmp_path: Path) -> None:
+    folder = str(model_folder(tmp_path / "model", weights=False))
+    words = ["--env", "sd-e2", "--algo", "grpo", "--roles", "alice", "bob", "--engine", "vllm"]
+    words += ["--agents.alice.model", folder, "--agents.bob.model", folder]
+    words += ["--agents.bob.no-trained", "--agents.bob.tensor-parallel", "2"]
+    words += ["--agents.alice.tuning", "full", "--vllm.gpu-memory", "0.5"]
+    both = engines(parse([*words, "--cluster.address", "local"]), 24)
+    half = [12 * GIB]
+    assert both == {"GPU of alice": half, "each of 2 GPUs of the engine of bob": half}
+    assert engines(parse(words), 24) == {"cuda:0": [*half, *half], "cuda:1": half}
+
+
 def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", weights=False)
     full = [*flags(folder, "--agents.alice.tuning", "full")]
