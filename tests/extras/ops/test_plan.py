@@ -135,6 +135,12 @@ def model_folder(folder: Path, weights: bool = True, **changed: int) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model's config; what was measured of it once is known to later plans."""
+    return model_folder(tmp_path_factory.mktemp("shared") / "model", weights=False)
+
+
 def flags(folder: Path, *more: str) -> tuple[str, ...]:
     who = ("--roles", "alice", "--agents.alice.model", str(folder))
     return ("--env", "sd-e2", "--algo", "grpo", *who, *more)
@@ -169,9 +175,8 @@ def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
     assert make_fit(settings, 0.3, plan(settings, 0.3)) == ([], 0)
 
 
-def test_a_run_that_leaves_a_card_no_gaps_is_told_the_flag_too(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "model", weights=False)
-    settings = parse(flags(folder, "--engine", "vllm", "--vllm.gpu-memory", "0.8"))
+def test_a_run_that_leaves_a_card_no_gaps_is_told_the_flag_too(shared: Path) -> None:
+    settings = parse(flags(shared, "--engine", "vllm", "--vllm.gpu-memory", "0.8"))
     # The engine takes .8 of the card, and the rest more than .15 of it, but less than .2.
     rest = plan(settings, 24).devices[0].most - int(0.8 * 24 * GIB)
     card = rest / 0.18 / GIB
@@ -233,9 +238,8 @@ def engines(settings: Any, card: float) -> dict[str, list[int]]:
     }
 
 
-def test_an_engine_over_several_gpus_takes_its_part_of_each(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "model", weights=False)
-    given = flags(folder, "--engine", "vllm", "--agents.alice.engine-device", "cuda:1")
+def test_an_engine_over_several_gpus_takes_its_part_of_each(shared: Path) -> None:
+    given = flags(shared, "--engine", "vllm", "--agents.alice.engine-device", "cuda:1")
     # Of so small a share the weights and one context are more.
     given = (*given, "--vllm.gpu-memory", "1e-6")
     alone = engines(parse(given), 24)
@@ -255,10 +259,9 @@ def test_an_engine_over_several_gpus_takes_its_part_of_each(tmp_path: Path) -> N
     ],
 )
 def test_engines_apart_from_the_learner_have_gpus_of_their_own(
-    more: str, learner: str, apart: str, tmp_path: Path
+    more: str, learner: str, apart: str, shared: Path
 ) -> None:
-    folder = model_folder(tmp_path / "model", weights=False)
-    given = flags(folder, "--agents.alice.tuning", "full", *f"--agents.alice.{more}".split())
+    given = flags(shared, "--agents.alice.tuning", "full", *f"--agents.alice.{more}".split())
     share = ("--engine", "vllm", "--vllm.gpu-memory", "0.75")
     assert engines(parse([*given, *share]), 24) == {learner: [], apart: [18 * GIB]}
     # The sampler of this program holds the weights there again.
@@ -270,16 +273,55 @@ def test_engines_apart_from_the_learner_have_gpus_of_their_own(
     assert "moments" not in kinds[apart]
 
 
-def test_every_process_of_a_cluster_has_a_gpu_of_its_own(tmp_path: Path) -> None:
-    folder = str(model_folder(tmp_path / "model", weights=False))
+def test_every_process_of_a_cluster_has_a_gpu_of_its_own(shared: Path) -> None:
     words = ["--env", "sd-e2", "--algo", "grpo", "--roles", "alice", "bob", "--engine", "vllm"]
-    words += ["--agents.alice.model", folder, "--agents.bob.model", folder]
+    words += ["--agents.alice.model", str(shared), "--agents.bob.model", str(shared)]
     words += ["--agents.bob.no-trained", "--agents.bob.tensor-parallel", "2"]
     words += ["--agents.alice.tuning", "full", "--vllm.gpu-memory", "0.5"]
     both = engines(parse([*words, "--cluster.address", "local"]), 24)
     half = [12 * GIB]
     assert both == {"GPU of alice": half, "each of 2 GPUs of the engine of bob": half}
     assert engines(parse(words), 24) == {"cuda:0": [*half, *half], "cuda:1": half}
+
+
+def ways(settings: Any) -> dict[str, Any]:
+    """Flags that need less memory -> the settings that they give."""
+    return dict(ways_out(settings, plan(settings, 24)))
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ("", ()),
+        ("--rollout.overlap", ("--vllm.sleep-level 1", "--engine local")),
+        ("--agents.alice.device cpu", ("--vllm.sleep-level 1",)),
+        ("--agents.alice.engine-device cuda:1", ("--engine local",)),
+        ("--agents.alice.tensor-parallel 2", ("--engine local",)),
+        ("--agents.bob.engine-replicas 1", ("--vllm.sleep-level 1", "--agents.bob.dtype nf4")),
+        (
+            "--agents.alice.learner-devices 2",
+            ("--vllm.sleep-level 1", "--learner.moments 8bit"),
+        ),
+        ("--vllm.sleep-level 2", ("--vllm.sleep-level 1", "--agents.alice.tuning lora")),
+    ],
+)
+def test_flags_that_a_run_refuses_are_no_way_out(
+    given: str, missing: tuple[str, ...], shared: Path
+) -> None:
+    words = ["--env", "sd-e2", "--algo", "grpo", "--roles", "alice", "bob", "--engine", "vllm"]
+    words += ["--agents.alice.model", str(shared), "--agents.bob.model", str(shared)]
+    words += ["--agents.alice.tuning", "full"]
+    every = {"--vllm.sleep-level 1", "--engine local", "--learner.moments 8bit"}
+    every |= {"--agents.alice.tuning lora", "--agents.bob.dtype nf4"}
+    assert every & ways(parse([*words, *given.split()])).keys() == every - set(missing)
+
+
+def test_engines_take_turns_where_they_share_a_gpu(shared: Path) -> None:
+    words = ["--env", "sd-e2", "--algo", "grpo", "--roles", "alice", "bob", "--engine", "vllm"]
+    words += ["--agents.alice.model", str(shared), "--agents.bob.model", str(shared)]
+    turns = "--vllm.sleep-level 1 --vllm.time-share"
+    assert turns in ways(parse(words))
+    assert turns not in ways(parse([*words, "--agents.bob.engine-device", "cuda:1"]))
 
 
 def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Path) -> None:
@@ -291,14 +333,13 @@ def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Pa
         # Float32 weights, with gradients of their size.
         assert sizes["moments"] == share * sizes["gradients"]
         assert sizes["gradients"] == sizes["weights"] > 0
-    assert "--learner.moments 8bit" in [flag for flag, _ in ways_out(parse(full))]
+    assert "--learner.moments 8bit" in ways(parse(full))
 
 
 def test_four_bits_a_weight_help_lora(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", weights=False)
     lora = flags(folder, "--agents.alice.tuning", "lora")
-    flag, settings = next(way for way in ways_out(parse(lora)) if "nf4" in way[0])
-    assert flag == "--agents.alice.dtype nf4"
+    settings = ways(parse(lora))["--agents.alice.dtype nf4"]
     full, less = (
         {p.kind: p.size for p in plan(given, 24).devices[0].parts}
         for given in (parse(lora), settings)
@@ -306,7 +347,7 @@ def test_four_bits_a_weight_help_lora(tmp_path: Path) -> None:
     assert less["weights"] < full["weights"]
     same = full.keys() - {"weights", "activations and logits", "cache and logits of a batch"}
     assert all(full[kind] == less[kind] for kind in same)
-    assert not any("nf4" in way for way, _ in ways_out(settings))
+    assert not any("nf4" in way for way in ways(settings))
 
 
 def test_frozen_roles_of_one_model_count_its_weights_once(tmp_path: Path) -> None:
