@@ -10,7 +10,7 @@ from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Cluster
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.training.config.preflight import preflight
+from coterie.training.config.preflight import check_together, preflight
 
 HERE = "coterie.extras.cluster.checks.find_spec"
 
@@ -79,6 +79,10 @@ DOCTOR = "--doctor examines models in this process"
             f"{BOB}.dtype nf4 has its vLLM engine beside its learner",
         ),
         (f"{TWO} --doctor", f"{DOCTOR}: leave out --agents.ROLE.learner-devices"),
+        *(
+            (f"--cluster.{setting}", "this run has none: leave them out, or say --cluster.address")
+            for setting in ("cpus 0.5", "checkpoints driver", "restarts 0")
+        ),
         (f"{TWO} {BOB}.device cuda:1", "each process is given its GPU; say cuda, cpu or auto"),
     ],
 )
@@ -97,6 +101,8 @@ def test_the_number_of_devices_may_change_when_a_run_is_taken_up(tmp_path: Path)
     (tmp_path / "config.json").write_text(json.dumps(settings.plain()))
     resume = ["--resume", str(tmp_path)]
     assert parse(resume).agents == settings.agents
+    # Settings of the processes that it had wait for others.
+    check_together(parse([*resume, "--cluster.cpus", "0.5", flags[0], "1"]))
     assert parse([*resume, flags[0], "4"]).agents["bob"].learner_devices == 4
 
 

@@ -437,6 +437,38 @@ def test_a_cpu_multiplies_longer_than_it_reads_and_longest_in_float32(
     assert hours[1] - hours[0] == pytest.approx(work / (0.4 * peak) / 3600)
 
 
+def test_a_gpu_computes_longer_in_float32(shared: Path) -> None:
+    common = flags(shared, "--agents.alice.tuning", "lora", "--agents.alice.recompute", "never")
+    common += ("--rollout.problems-per-step", "32", "--rollout.max-prompt-tokens", "16")
+    common += ("--env.max-new-tokens", "32", "--agents.alice.dtype")
+    half, full = (plan(parse([*common, name]), 80) for name in ("bfloat16", "float32"))
+    role = full.roles["alice"]
+    # An A100. So many short rows take longer to multiply than to read, as on a CPU.
+    tokens = (
+        parse(common[:-1]).run.steps
+        * role.rows
+        * (4 * role.longest + 2 * (role.prompt + role.answer))
+    )
+    assert full.hours == pytest.approx(tokens * role.memory.parameters / (0.4 * 19.5e12) / 3600)
+    assert full.hours > 4 * half.hours
+
+
+@pytest.mark.parametrize(
+    ("more", "times"),
+    [
+        ("--steps 100 --eval.every 0", 2),
+        # That of step 100 is the one after training.
+        ("--steps 100 --eval.every 50", 3),
+        ("--steps 101 --eval.every 50", 4),
+        ("--steps 100 --eval.every 30 --warmup.steps 10", 6),
+    ],
+)
+def test_evaluations_are_counted_as_a_run_makes_them(more: str, times: int, shared: Path) -> None:
+    planned = plan(parse([*flags(shared, "--problems.train", "chains"), *more.split()]), 24)
+    assert planned.evaluation is not None
+    assert planned.evaluation.times == times
+
+
 def test_of_a_given_adapter_what_it_was_before_training_is_kept(tmp_path: Path) -> None:
     base = model_folder(tmp_path / "model", weights=False)
     layers = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
