@@ -18,6 +18,7 @@ def check_cluster(
     vllm: VllmSettings | None,
     moments: Mapping[str, str],
     doctor: bool,
+    resumes: bool = False,
 ) -> None:
     """Refuse settings that cannot run on a cluster, or in processes of this machine.
 
@@ -27,6 +28,7 @@ def check_cluster(
         vllm: settings of the vLLM engines; None without vLLM.
         moments: role -> number format of the optimizer's moments.
         doctor: whether the run is ``--doctor``.
+        resumes: whether the run has begun before, perhaps in other processes.
 
     Raises:
         UserError: a setting is refused; the message names the flag.
@@ -60,6 +62,13 @@ def check_cluster(
             ),
         )
     if not has_processes(settings, agents):
+        refuse(
+            (
+                settings != ClusterSettings() and not resumes,
+                "--cluster.cpus, .checkpoints and .restarts are for processes of models, and this "
+                "run has none: leave them out, or say --cluster.address local",
+            )
+        )
         return
     devices = any(agent.learner_devices > 1 for agent in agents.values())
     flag = "--agents.ROLE.learner-devices" if devices else "--agents.ROLE.engine-replicas"

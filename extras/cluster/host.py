@@ -34,6 +34,7 @@ class ClusterHost(Host):
             vllm=settings.vllm if settings.run.engine == "vllm" else None,
             moments={role: settings.learner_of(role).moments for role in settings.agents},
             doctor=settings.run.doctor,
+            resumes=settings.choice.resume is not None,
         )
 
     def resume_flags(self, settings: TrainSettings) -> Sequence[Flag]:

@@ -23,6 +23,7 @@ from coterie.agents.team.backend import (
     RestorePoint,
     RoleLearner,
 )
+from coterie.agents.team.model_specs import check_engines
 from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
@@ -100,6 +101,9 @@ class Pool:
         used = self._settings.used
         self._cluster = cluster = Cluster(self._settings) if used else Machine()
         kind, gpus = Actor if used else Process, cluster.has_gpus()
+        if self._vllm is not None:
+            # Before, nobody knew what GPUs the cluster has.
+            check_engines("vllm", self._vllm, models, here=False, gpus=gpus)
         more = {"seed": seed, "threads": self._threads}
         self._bases = plan_bases(
             models, learns, learning, kind, cluster.meeting, vllm=self._vllm, gpus=gpus, **more
@@ -139,10 +143,12 @@ class Pool:
             }
 
     async def rest(self) -> None:
-        """Free the device for each learner that shares its process with an engine."""
+        """Free the device for each learner that shares its process with an engine. Samplers apart
+        forget contexts, which new weights make stale."""
         for base in self._bases:
-            if self._vllm is not None and base.sampling_learner is not None:
-                self._ask(base.sampling_learner, "rest")
+            for engine in base.engines if self._vllm is None else [base.sampling_learner]:
+                if engine is not None:
+                    self._ask(engine, "rest")
 
     async def read(
         self, name: str, rows: Sequence[Trajectory], request: ReadRequest

@@ -28,6 +28,7 @@ from coterie.extras.ops.machine import card_bytes
 from coterie.extras.ops.plan_hours import EvaluationPlan, RolePlan, evaluations, hours, rows_of
 from coterie.training.config.run_settings import MAX_NEW_TOKENS
 from coterie.training.config.train_settings import TrainSettings
+from coterie.training.hosts import lives_elsewhere
 from coterie.training.warmup import NOBODY
 
 When = Literal["always", "sampling", "learning"]
@@ -96,10 +97,17 @@ class DevicePlan:
         return _peak((part.when, part.added) for part in self.parts)
 
     @property
+    def usable(self) -> int:
+        """Bytes that the peak may take. On a CPU no share is spared for gaps; the system can fill
+        them."""
+        if self.card is None:
+            return self.most
+        return self.card if self.device == "cpu" else int(_SPARE * self.card)
+
+    @property
     def fits(self) -> bool:
-        """Whether the peak fits. On a CPU no share is spared for gaps; the system can fill them."""
-        spare = 1.0 if self.device == "cpu" else _SPARE
-        return self.card is None or self.most <= spare * self.card
+        """Whether the peak fits."""
+        return self.most <= self.usable
 
 
 def _peak(sizes: Iterable[tuple[When, int]]) -> int:
@@ -181,8 +189,8 @@ def _role(
     spec = model_spec(agent)
     device = _resolve(agent.device, card)
     cpu = device == "cpu"
-    shards = 1 if cpu else agent.learner_devices  # on a CPU, all shards are in the same memory
     placed = dataclasses.replace(spec, device=device)
+    learner, sampler, shards = _places(settings, role, agent, card)
     dtype = number_format_of(placed).dtype
     config = config_of(spec)
     text = config.get_text_config()
@@ -193,8 +201,8 @@ def _role(
     rows, starts = rows_of(settings, role)
     load = None
     if agent.trained:
-        learner, algo = settings.learner_of(role), settings.algorithms.of(role)
-        tokens = learner.micro_batch_tokens
+        learning, algo = settings.learner_of(role), settings.algorithms.of(role)
+        tokens = learning.micro_batch_tokens
         if cpu and spec.recompute == "auto":
             tokens = capped_budget(tokens, longest, tokens_kept(text, dtype.itemsize))
         load = Load(
@@ -202,7 +210,7 @@ def _role(
             longest,
             min(answer, longest - 1),
             algo.entropy_coefficient != 0,
-            most=max(1, -(-rows // learner.minibatches)),
+            most=max(1, -(-rows // learning.minibatches)),
             prompt=min(prompt, longest - 1),
             starts=starts,
         )
@@ -211,7 +219,6 @@ def _role(
         gaps = _GAPS["an adapter"] * (spec.lora is not None)
         gaps += _GAPS["16 bits"] * (dtype.itemsize == 2)
         memory = dataclasses.replace(memory, activations=int((1 + gaps) * memory.activations))
-    owner = spec.model if spec.lora else role
     imitates = agent.trained and agent.warmup != NOBODY and settings.warmup.steps > 0
     return RolePlan(
         rows=0 if only_teaches(role) else rows,
@@ -220,7 +227,9 @@ def _role(
         answer=answer,
         memory=memory,
         config=text,
-        device=device if shards == 1 else f"each of {shards} GPUs of {owner}",
+        device=learner,
+        sampler=sampler,
+        tensor_parallel=agent.tensor_parallel,
         spec=spec,
         trained=agent.trained,
         shards=shards,
@@ -239,36 +248,64 @@ def _resolve(device: str, card: float | None) -> str:
     return "cuda:0" if device == "cuda" else device
 
 
+def _places(
+    settings: TrainSettings, role: str, agent: AgentSettings, card: float | None
+) -> tuple[str, str, int]:
+    """(device of the learner, device of the sampler, shards of the learner)."""
+    device = _resolve(agent.device, card)
+    sampler = device if agent.engine_device == "auto" else _resolve(agent.engine_device, card)
+    if not lives_elsewhere(settings):
+        return device, sampler, 1
+    # Every process has GPUs of its own; on a CPU, all are in the same memory.
+    owner, models = _owner(role, agent), local_models(settings.players)
+    mates = [mate for name, mate in models.items() if _owner(name, mate) == owner]
+    shards = max(mate.learner_devices for mate in mates) if device != "cpu" else 1
+    replicas = max(mate.engine_replicas for mate in mates)
+    learns = any(mate.trained for mate in mates)
+    if sampler != "cpu":
+        beside = learns and shards == 1 and replicas == 0 and device != "cpu"
+        engine = "the engines" if replicas > 1 else "the engine"
+        count = max(replicas, 1) * agent.tensor_parallel
+        sampler = _gpus(1, owner) if beside else _gpus(count, f"{engine} of {owner}")
+    if device != "cpu":
+        device = _gpus(shards, owner)
+    return device if learns else sampler, sampler, shards
+
+
+def _owner(role: str, agent: AgentSettings) -> str:
+    """Whose processes a role is in: adapters of one model share them."""
+    spec = model_spec(agent)
+    return spec.model if spec.lora else role
+
+
+def _gpus(count: int, owner: str) -> str:
+    return f"GPU of {owner}" if count == 1 else f"each of {count} GPUs of {owner}"
+
+
 def _devices(
     settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
 ) -> Iterator[DevicePlan]:
-    engines = _engines(settings, roles, card) if settings.run.engine == "vllm" else []
-    names = {model.device for model in roles.values()} | {device for device, _ in engines}
-    for device in sorted(names):
+    vllm = settings.run.engine == "vllm"
+    engines = list(_engines(roles)) if vllm else []
+    names = {model.device for model in roles.values()}
+    names |= {device for device, _ in engines} or {model.sampler for model in roles.values()}
+    for device in sorted(names, key=str.lower):
         size = card_bytes(device) if card is None or device == "cpu" else int(card * GIB)
         here = {role: model for role, model in roles.items() if model.device == device}
-        parts = [*_program(device, here), *_learned(settings, here)]
-        sharded = device.startswith("each of")
-        if settings.run.engine == "vllm":
-            served = [names for place, names in engines if place == device]
+        if vllm:
+            served = [group for place, group in engines if place == device]
+            parts = [*_program(device, here), *_learned(settings, here)]
             parts += _served(settings, roles, served, device, size)
-        elif not sharded:
-            parts += _sampled(here, size, sum(part.size for part in parts))
+        else:
+            # A sampler apart from the learner holds the whole model.
+            sampled = {
+                role: model if role in here else dataclasses.replace(model, trained=False, shards=1)
+                for role, model in roles.items()
+                if model.sampler == device
+            }
+            parts = [*_program(device, here), *_learned(settings, here | sampled)]
+            parts += _sampled(sampled, size, sum(part.size for part in parts))
         yield DevicePlan(device, size, tuple(parts))
-        if sharded:
-            yield _engine_of_shards(settings, here, size)
-
-
-def _engine_of_shards(
-    settings: TrainSettings, here: Mapping[str, RolePlan], card: int | None
-) -> DevicePlan:
-    """The engine of roles with a sharded learner: it holds the whole model on a separate GPU."""
-    frozen = {
-        role: dataclasses.replace(model, trained=False, shards=1) for role, model in here.items()
-    }
-    parts = [*_program("cuda", {}), *_learned(settings, frozen)]
-    parts += _sampled(frozen, card, sum(part.size for part in parts))
-    return DevicePlan(f"GPU of the engine of {' and '.join(here)}", card, tuple(parts))
 
 
 def _program(device: str, here: Mapping[str, RolePlan]) -> Iterator[MemoryPart]:
@@ -372,19 +409,21 @@ def _sampled(here: Mapping[str, RolePlan], card: int | None, taken: int) -> Iter
         yield MemoryPart("cache and logits of a batch", role, batches[role], "sampling")
 
 
-def _engines(
-    settings: TrainSettings, roles: Mapping[str, RolePlan], card: float | None
-) -> list[tuple[str, list[str]]]:
-    """(device, roles) of each engine; frozen roles and adapters share a base."""
+def _engines(roles: Mapping[str, RolePlan]) -> Iterator[tuple[str, list[str]]]:
+    """(device, roles) of each engine, on each of its GPUs; frozen roles and adapters share a
+    base."""
     served: dict[tuple[Any, ...], list[str]] = {}
     for role, model in roles.items():
-        agent, spec = settings.agents.get(role), model.spec
-        named = "auto" if agent is None else agent.engine_device
-        device = model.device if named == "auto" else _resolve(named, card)
+        spec = model.spec
         own = role if model.trained and spec.lora is None else None
-        key = (device, own, spec.model, spec.revision, spec.dtype, spec.context)
-        served.setdefault(key, []).append(role)
-    return [(key[0], names) for key, names in served.items()]
+        same = (spec.model, spec.revision, spec.dtype, spec.context)
+        served.setdefault((own, model.sampler, model.tensor_parallel, *same), []).append(role)
+    for (_, device, count, *_), names in served.items():
+        kind, _, first = device.partition(":")
+        if kind == "cuda":
+            yield from ((f"cuda:{int(first) + number}", names) for number in range(count))
+        else:
+            yield device, names
 
 
 def _served(
@@ -400,8 +439,8 @@ def _served(
     parts = []
     for names in engines:
         model = roles[names[0]]
-        weights = model.memory.parameters * model.itemsize
-        cache = model.longest * model.memory.cache_per_token
+        weights = model.memory.parameters * model.itemsize // model.tensor_parallel
+        cache = model.longest * model.memory.cache_per_token // model.tensor_parallel
         if device == "cpu":
             # The cache is allocated as the engine samples.
             loaded = weights + _PROGRAM

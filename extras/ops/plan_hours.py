@@ -21,13 +21,13 @@ from coterie.problems.sizes import measured
 from coterie.training.config.train_settings import TrainSettings, replicas_of
 
 CARDS = (
-    (32, "an RTX 4090", 165e12, 1.0e12),
-    (48, "an L40S", 362e12, 0.86e12),
-    (100, "an A100", 312e12, 2.0e12),
-    (math.inf, "an H200", 989e12, 4.8e12),
+    (32, "an RTX 4090", 165e12, 83e12, 1.0e12),
+    (48, "an L40S", 362e12, 92e12, 0.86e12),
+    (100, "an A100", 312e12, 19.5e12, 2.0e12),
+    (math.inf, "an H200", 989e12, 67e12, 4.8e12),
 )
-"""(maximum GiB, name, bfloat16 operations per second, bytes per second), from the makers' data
-sheets, without sparsity."""
+"""(maximum GiB, name, operations per second in bfloat16 and in float32, bytes per second), from the
+makers' data sheets, without sparsity and TF32."""
 _CPU, _CPU_BANDWIDTH = "two CPU cores", 2e10
 _CPU_PEAK = {1: 3.2e11, 2: 8e11, 4: 2e11}
 """Operations per second by bytes per number: large matrix products of two EPYC cores, measured in
@@ -53,6 +53,10 @@ class RolePlan:
     config: Any
     """The decoder's configuration."""
     device: str
+    sampler: str
+    """The device of its sampler, or the first one of its vLLM engine."""
+    tensor_parallel: int
+    """GPUs over which its vLLM engine is spread."""
     spec: ModelSpec
     trained: bool
     shards: int
@@ -109,7 +113,7 @@ def hours(
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """The evaluations of a run: before and after training, and between."""
+    """The evaluations of a run: before and after training, after imitation, and between."""
 
     times: int
     problems: int
@@ -138,7 +142,9 @@ def evaluations(
     if not settings.eval.enabled or problems is None or spec.evaluation is None:
         return None
     evaluation: Evaluation = load(spec.evaluation, f"env {spec.name!r}")
-    times = 2 + (settings.run.steps // settings.eval.every if settings.eval.every else 0)
+    # Before and after, after imitation, and between: but not twice at the last step.
+    times = 2 + (settings.warmup.steps > 0)
+    times += (settings.run.steps - 1) // settings.eval.every if settings.eval.every else 0
     each = problems * evaluation.answers(settings.choice.roles, settings.env)
     answering = [model for role, model in roles.items() if not only_teaches(role)]
     longest = getattr(settings.env, "eval_max_new_tokens", 0)
@@ -159,7 +165,7 @@ def _sampling_s(settings: TrainSettings, model: RolePlan, cards: Mapping[str, in
     side = min(model.rows, settings.vllm.max_sequences)
     # Each decoding step reads the weights once for all rows, and the cache of each row. With many
     # rows a CPU takes longer to multiply than to read.
-    read = memory.parameters * (model.multiplied if model.device == "cpu" else 2)
+    read = memory.parameters * model.multiplied
     read += side * model.longest / 2 * memory.cache_per_token
     step = max(read / (_OF_BANDWIDTH * bandwidth), side * token)
     return math.ceil(model.rows / side) * model.answer * step + model.rows * model.prompt * token
@@ -184,7 +190,8 @@ def _speeds(device: str, card: int | None, itemsize: int) -> tuple[str, float, f
     if device == "cpu":
         return _CPU, _CPU_PEAK[itemsize], _CPU_BANDWIDTH
     size = (card or 0) / 2**30
-    return next(tuple(rest) for most, *rest in CARDS if size <= most)  # type: ignore[return-value]
+    _, name, half, full, bandwidth = next(known for known in CARDS if size <= known[0])
+    return name, full if itemsize == 4 else half, bandwidth
 
 
 def rows_of(settings: TrainSettings, role: str) -> tuple[int, float]:

@@ -99,6 +99,8 @@ def why_not(settings: TrainSettings, run_plan: Plan, card: float | None = None) 
     flags, size = make_fit(settings, card, run_plan)
     need = f"this run needs {worst.most / GIB:.1f} GiB on {worst.device}, which has "
     need += f"{(worst.card or 0) / GIB:.1f} GiB"
+    if worst.most <= (worst.card or 0):
+        need += f" and can give {worst.usable / GIB:.1f}"
     if flags:
         return f"{need}: {' '.join(flags)} makes it fit ({size / GIB:.1f} GiB)"
     return f"{need}, and no flag makes it fit: take a smaller model or a larger device"
@@ -111,7 +113,7 @@ def make_fit(settings: TrainSettings, card: float | None, run_plan: Plan) -> tup
     while not run_plan.fits:
         # The mildest flag that is enough, or else the flag that saves most.
         best: tuple[str, TrainSettings, Plan] | None = None
-        for flag, less in ways_out(settings):
+        for flag, less in ways_out(settings, run_plan):
             now = plan(less, card)
             if now.fits or best is None or _over(now) < _over(best[2]):
                 best = flag, less, now
@@ -125,7 +127,7 @@ def make_fit(settings: TrainSettings, card: float | None, run_plan: Plan) -> tup
 
 
 def _beyond(device: DevicePlan) -> int:
-    return device.most - (device.card or device.most)
+    return device.most - device.usable
 
 
 def _over(run_plan: Plan) -> int:
@@ -148,10 +150,12 @@ def check_plan(settings: TrainSettings) -> None:
         raise UserError(why_not(settings, run_plan))
 
 
-def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
-    """Flags that reduce memory, the mildest first, each with the settings that it gives."""
-    learner, vllm = settings.learner, settings.vllm
+def ways_out(settings: TrainSettings, run_plan: Plan) -> Iterator[tuple[str, TrainSettings]]:
+    """Flags that reduce memory and that a run takes, the mildest first, each with the settings that
+    it gives. ``run_plan`` is the plan of ``settings``."""
+    learner, vllm, agents = settings.learner, settings.vllm, settings.agents.values()
     learners = {r: a for r, a in settings.agents.items() if a.trained}
+    sharded = any(agent.learner_devices > 1 for agent in agents)
     for role, agent in learners.items():
         if agent.recompute != "always":
             yield f"--agents.{role}.recompute always", _agent(settings, role, recompute="always")
@@ -162,34 +166,39 @@ def ways_out(settings: TrainSettings) -> Iterator[tuple[str, TrainSettings]]:
         flag = f"--learner.micro-batch-tokens {tokens}"
         yield flag, dataclasses.replace(settings, learner=less)
     if settings.run.engine == "vllm":
-        if vllm.sleep_level == 0:
+        places = [model.sampler for model in run_plan.roles.values()]
+        sleepless = "cpu" in places or sharded or settings.rollout.overlap
+        sleepless = sleepless or any(agent.engine_replicas for agent in agents)
+        if vllm.sleep_level == 0 and not sleepless:
             yield "--vllm.sleep-level 1", _vllm(settings, sleep_level=1)
-        if not vllm.time_share and len(settings.agents) > 1:
+        if not vllm.time_share and not sleepless and len(set(places)) < len(places):
             flag = "--vllm.sleep-level 1 --vllm.time-share"
             yield flag, _vllm(settings, sleep_level=vllm.sleep_level or 1, time_share=True)
         for share in (0.3, 0.2, 0.1):
             if share < vllm.gpu_memory:
                 yield f"--vllm.gpu-memory {share}", _vllm(settings, gpu_memory=share)
     full = [role for role, agent in learners.items() if model_spec(agent).lora is None]
-    if full and learner.moments == "float32":
+    if full and learner.moments == "float32" and not sharded:
         less = dataclasses.replace(learner, moments="8bit")
         yield "--learner.moments 8bit", dataclasses.replace(settings, learner=less)
-    for role in full:
+    for role in full if vllm.sleep_level < 2 else ():
         yield f"--agents.{role}.tuning lora", _agent(settings, role, tuning="lora")
     adapters = [role for role in learners if role not in full]
-    if adapters and all(_can_be_nf4(learners[role]) for role in adapters):
+    if adapters and all(_can_be_nf4(learners[role], settings.run.engine) for role in adapters):
         quantized = settings
         for role in adapters:  # together, because they may share a base
             quantized = _agent(quantized, role, dtype="nf4")
         yield " ".join(f"--agents.{role}.dtype nf4" for role in adapters), quantized
-    if settings.run.engine == "vllm":
+    alone = all(a.tensor_parallel == 1 and a.engine_device == "auto" for a in agents)
+    if settings.run.engine == "vllm" and alone and not settings.rollout.overlap:
         local = dataclasses.replace(settings.run, engine="local")
         yield "--engine local", dataclasses.replace(settings, run=local, vllm=VllmSettings())
 
 
-def _can_be_nf4(agent: AgentSettings) -> bool:
+def _can_be_nf4(agent: AgentSettings, engine: str) -> bool:
     tiny_or_gguf = agent.model.startswith("tiny:") or gguf_file(agent.model) is not None
-    return not tiny_or_gguf and agent.dtype != "nf4" and agent.learner_devices == 1
+    apart = agent.learner_devices > 1 or (agent.engine_replicas > 0 and engine == "vllm")
+    return not tiny_or_gguf and agent.dtype != "nf4" and not apart
 
 
 def _agent(settings: TrainSettings, role: str, **changed: Any) -> TrainSettings:

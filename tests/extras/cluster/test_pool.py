@@ -4,8 +4,10 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load, load_file
@@ -13,9 +15,9 @@ from safetensors.torch import load, load_file
 from coterie.agents.models.locate import TINY
 from coterie.cli.arguments import overlay
 from coterie.cli.command_line import parse
-from coterie.datatypes import UserError
+from coterie.datatypes import Prompt, Sampling, UserError
 from coterie.extras.cluster.pool import Pool
-from coterie.extras.cluster.remote_roles import RemoteRole
+from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole
 from coterie.extras.cluster.worker import Worker
 from coterie.training.config.preflight import preflight
 from coterie.training.session import Session, open_session
@@ -58,6 +60,38 @@ def test_engines_apart_from_their_learner_answer_as_this_process_does(
     assert names == [f"{part} of {base}" for base in bases for part in ("learner", "engine 1")]
 
 
+def test_samplers_of_other_processes_forget_what_learning_makes_stale(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    copies: list[list[bool]] = []
+
+    def look(session: Session, step: int) -> None:
+        for actor in (fake_cluster.made[0], fake_cluster.made[2]):
+            (policy,) = actor.handle.models.policies.values()
+            kept = policy.sampler._kept._kept
+            copies.append([policy.sampler._weights is not None, len(kept) > 0])
+            kept[b"an answer"] = range(9)
+
+    play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "1", before=look)
+    # Before either step: alice's learner, which samples too, and bob's engine. Apart from learners,
+    # which need the memory, the copy stays.
+    assert copies == [[False, False]] * 3 + [[True, False]]
+
+
+async def test_a_sampler_elsewhere_is_told_which_answers_may_go_on() -> None:
+    asked: list[Any] = []
+
+    async def ask(call: Any) -> Any:
+        asked.append(call)
+
+    about: Any = SimpleNamespace(context=64, vocab_size=99)
+    policy = RemotePolicy("alice", about, ask)
+    for continues in (False, True):
+        prompt = Prompt(np.array([5, 6], np.int64), "", "alice_0", 3, continues=continues)
+        await policy(prompt, Sampling(4))
+    assert [request.continues for _, _, request in asked] == [False, True]
+
+
 @pytest.mark.parametrize("checkpoints", ["shared", "driver"])
 def test_a_run_goes_on_without_its_cluster_and_the_reverse(
     fake_cluster: Any,
@@ -82,6 +116,32 @@ def test_a_run_goes_on_without_its_cluster_and_the_reverse(
     assert play(tmp_path / "second", *cluster) == full
     assert len(asked) == 8  # of two runs and two roles, a checkpoint and the final model
     assert {path is None for path in asked} == {checkpoints == "driver"}
+
+
+def test_checkpoints_with_folders_pass_between_processes(tmp_path: Path) -> None:
+    """As of tokenizers with several chat templates."""
+    template = "additional_chat_templates/tool_use.jinja"
+    loaded: list[str] = []
+
+    class Trained:
+        loaded = SimpleNamespace(handle=SimpleNamespace(stamp=(1, 0)))
+
+        def save(self, folder: Path) -> dict[str, int]:
+            (folder / template).parent.mkdir()
+            (folder / template).write_text("{{ tools }}")
+            return {"step": 3}
+
+        def load(self, folder: Path, plain: dict[str, int]) -> None:
+            loaded.append((folder / template).read_text())
+
+    worker: Any = Worker.__new__(Worker)
+    worker.models = SimpleNamespace(trained={"bob": Trained()})
+    about: Any = SimpleNamespace(context=64, stamp=(0, 0))
+    role = RemoteRole("bob", lambda verb, *more: getattr(worker, verb)(*more), about, shared=False)
+    plain = role.save(tmp_path / "bob")
+    assert (tmp_path / "bob" / template).read_text() == "{{ tools }}"
+    role.load(tmp_path / "bob", plain)
+    assert (plain, loaded, role.stamp) == ({"step": 3}, ["{{ tools }}"], (1, 0))
 
 
 def test_an_engine_that_dies_is_started_again_and_asked_again(

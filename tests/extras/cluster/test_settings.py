@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from coterie.cli.command_line import parse
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Cluster
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.training.config.preflight import preflight
+from coterie.training.config.preflight import check_together, preflight
 
 HERE = "coterie.extras.cluster.checks.find_spec"
 
@@ -79,6 +80,10 @@ DOCTOR = "--doctor examines models in this process"
             f"{BOB}.dtype nf4 has its vLLM engine beside its learner",
         ),
         (f"{TWO} --doctor", f"{DOCTOR}: leave out --agents.ROLE.learner-devices"),
+        *(
+            (f"--cluster.{setting}", "this run has none: leave them out, or say --cluster.address")
+            for setting in ("cpus 0.5", "checkpoints driver", "restarts 0")
+        ),
         (f"{TWO} {BOB}.device cuda:1", "each process is given its GPU; say cuda, cpu or auto"),
     ],
 )
@@ -92,11 +97,27 @@ def test_combinations_are_refused_with_a_sentence(
     assert sentence in str(refused.value)
 
 
+@pytest.mark.parametrize("flags", ["--vllm.weights transfer", "--vllm.sleep-level 1"])
+def test_gpus_that_this_node_does_not_have_are_left_to_the_cluster(
+    monkeypatch: pytest.MonkeyPatch, fake_cluster: Any, play: Any, tmp_path: Path, flags: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("coterie.agents.vllm.settings.find_spec", lambda name: object())
+    given = [*LOCAL.split(), "--engine", "vllm", *flags.split()]
+    check_together(parse(given))
+    # A cluster that has none says so before it starts a process.
+    with pytest.raises(UserError, match="needs every engine on a GPU"):
+        play(tmp_path / "run", *given)
+    assert fake_cluster.made == []
+
+
 def test_the_number_of_devices_may_change_when_a_run_is_taken_up(tmp_path: Path) -> None:
     settings = parse(flags := ["--agents.bob.learner-devices", "2"])
     (tmp_path / "config.json").write_text(json.dumps(settings.plain()))
     resume = ["--resume", str(tmp_path)]
     assert parse(resume).agents == settings.agents
+    # Settings of the processes that it had wait for others.
+    check_together(parse([*resume, "--cluster.cpus", "0.5", flags[0], "1"]))
     assert parse([*resume, flags[0], "4"]).agents["bob"].learner_devices == 4
 
 

@@ -24,7 +24,7 @@ from coterie.extras.ops import plan as planning
 from coterie.extras.ops.footprint import Load, footprint, measure, with_layers
 from coterie.extras.ops.plan import GIB, plan
 from coterie.extras.ops.plan_hours import rows_of
-from coterie.extras.ops.plan_report import describe, make_fit, ways_out
+from coterie.extras.ops.plan_report import describe, make_fit, ways_out, why_not
 
 TINY = Path(__file__).parents[3] / "agents" / "models" / "tiny" / "alice"
 SHAPE: dict[str, Any] = {
@@ -135,6 +135,12 @@ def model_folder(folder: Path, weights: bool = True, **changed: int) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model's config; what was measured of it once is known to later plans."""
+    return model_folder(tmp_path_factory.mktemp("shared") / "model", weights=False)
+
+
 def flags(folder: Path, *more: str) -> tuple[str, ...]:
     who = ("--roles", "alice", "--agents.alice.model", str(folder))
     return ("--env", "sd-e2", "--algo", "grpo", *who, *more)
@@ -167,6 +173,20 @@ def test_what_does_not_fit_is_told_with_flags_that_make_it_fit(
     assert train.main([*given, "--card", f"{0.9 * most / GIB:.4f}"]) == 1
     assert "--agents.alice.recompute always makes it fit" in capsys.readouterr().out
     assert make_fit(settings, 0.3, plan(settings, 0.3)) == ([], 0)
+
+
+def test_a_run_that_leaves_a_card_no_gaps_is_told_the_flag_too(shared: Path) -> None:
+    settings = parse(flags(shared, "--engine", "vllm", "--vllm.gpu-memory", "0.8"))
+    # The engine takes .8 of the card, and the rest more than .15 of it, but less than .2.
+    rest = plan(settings, 24).devices[0].most - int(0.8 * 24 * GIB)
+    card = rest / 0.18 / GIB
+    tight = plan(settings, card)
+    assert 0.95 < tight.devices[0].most / tight.devices[0].card < 1  # type: ignore[operator]
+    smaller, size = make_fit(settings, card, tight)
+    assert len(smaller) == 1
+    assert size <= 0.95 * card * GIB
+    said = why_not(settings, tight, card)
+    assert f"which has {card:.1f} GiB and can give {0.95 * card:.1f}: {smaller[0]} makes" in said
 
 
 def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
@@ -210,6 +230,100 @@ def test_engines_take_their_share_and_sleep(tmp_path: Path) -> None:
     assert awake.most - asleep.most == learning
 
 
+def engines(settings: Any, card: float) -> dict[str, list[int]]:
+    """Device -> bytes of its engines."""
+    return {
+        device.device: [part.size for part in device.parts if part.kind == "engine"]
+        for device in plan(settings, card).devices
+    }
+
+
+def test_an_engine_over_several_gpus_takes_its_part_of_each(shared: Path) -> None:
+    given = flags(shared, "--engine", "vllm", "--agents.alice.engine-device", "cuda:1")
+    # Of so small a share the weights and one context are more.
+    given = (*given, "--vllm.gpu-memory", "1e-6")
+    alone = engines(parse(given), 24)
+    spread = engines(parse([*given, "--agents.alice.tensor-parallel", "4"]), 24)
+    assert alone == {"cuda:0": [], "cuda:1": [alone["cuda:1"][0]]}
+    (size,) = alone["cuda:1"]
+    each = [pytest.approx(size / 4, abs=2)]
+    assert spread == {"cuda:0": [], **dict.fromkeys(("cuda:1", "cuda:2", "cuda:3", "cuda:4"), each)}
+
+
+@pytest.mark.parametrize(
+    ("more", "learner", "apart"),
+    [
+        ("engine-replicas 1", "GPU of alice", "GPU of the engine of alice"),
+        ("engine-replicas 2", "GPU of alice", "each of 2 GPUs of the engines of alice"),
+        ("learner-devices 4", "each of 4 GPUs of alice", "GPU of the engine of alice"),
+    ],
+)
+def test_engines_apart_from_the_learner_have_gpus_of_their_own(
+    more: str, learner: str, apart: str, shared: Path
+) -> None:
+    given = flags(shared, "--agents.alice.tuning", "full", *f"--agents.alice.{more}".split())
+    share = ("--engine", "vllm", "--vllm.gpu-memory", "0.75")
+    assert engines(parse([*given, *share]), 24) == {learner: [], apart: [18 * GIB]}
+    # The sampler of this program holds the weights there again.
+    kinds = {d.device: {part.kind for part in d.parts} for d in plan(parse(given), 24).devices}
+    assert set(kinds) == {learner, apart}
+    assert {"weights", "moments"} <= kinds[learner]
+    assert "cache and logits of a batch" in kinds[apart] - kinds[learner]
+    assert "weights" in kinds[apart]
+    assert "moments" not in kinds[apart]
+
+
+def test_every_process_of_a_cluster_has_a_gpu_of_its_own(shared: Path) -> None:
+    words = ["--env", "sd-e2", "--algo", "grpo", "--roles", "alice", "bob", "--engine", "vllm"]
+    words += ["--agents.alice.model", str(shared), "--agents.bob.model", str(shared)]
+    words += ["--agents.bob.no-trained", "--agents.bob.tensor-parallel", "2"]
+    words += ["--agents.alice.tuning", "full", "--vllm.gpu-memory", "0.5"]
+    both = engines(parse([*words, "--cluster.address", "local"]), 24)
+    half = [12 * GIB]
+    assert both == {"GPU of alice": half, "each of 2 GPUs of the engine of bob": half}
+    assert engines(parse(words), 24) == {"cuda:0": [*half, *half], "cuda:1": half}
+
+
+def ways(settings: Any) -> dict[str, Any]:
+    """Flags that need less memory -> the settings that they give."""
+    return dict(ways_out(settings, plan(settings, 24)))
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        ("", ()),
+        ("--rollout.overlap", ("--vllm.sleep-level 1", "--engine local")),
+        ("--agents.alice.device cpu", ("--vllm.sleep-level 1",)),
+        ("--agents.alice.engine-device cuda:1", ("--engine local",)),
+        ("--agents.alice.tensor-parallel 2", ("--engine local",)),
+        ("--agents.bob.engine-replicas 1", ("--vllm.sleep-level 1", "--agents.bob.dtype nf4")),
+        (
+            "--agents.alice.learner-devices 2",
+            ("--vllm.sleep-level 1", "--learner.moments 8bit"),
+        ),
+        ("--vllm.sleep-level 2", ("--vllm.sleep-level 1", "--agents.alice.tuning lora")),
+    ],
+)
+def test_flags_that_a_run_refuses_are_no_way_out(
+    given: str, missing: tuple[str, ...], shared: Path
+) -> None:
+    words = ["--env", "sd-e2", "--algo", "grpo", "--roles", "alice", "bob", "--engine", "vllm"]
+    words += ["--agents.alice.model", str(shared), "--agents.bob.model", str(shared)]
+    words += ["--agents.alice.tuning", "full"]
+    every = {"--vllm.sleep-level 1", "--engine local", "--learner.moments 8bit"}
+    every |= {"--agents.alice.tuning lora", "--agents.bob.dtype nf4"}
+    assert every & ways(parse([*words, *given.split()])).keys() == every - set(missing)
+
+
+def test_engines_take_turns_where_they_share_a_gpu(shared: Path) -> None:
+    words = ["--env", "sd-e2", "--algo", "grpo", "--roles", "alice", "bob", "--engine", "vllm"]
+    words += ["--agents.alice.model", str(shared), "--agents.bob.model", str(shared)]
+    turns = "--vllm.sleep-level 1 --vllm.time-share"
+    assert turns in ways(parse(words))
+    assert turns not in ways(parse([*words, "--agents.bob.engine-device", "cuda:1"]))
+
+
 def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", weights=False)
     full = [*flags(folder, "--agents.alice.tuning", "full")]
@@ -219,14 +333,13 @@ def test_moments_of_eight_bits_take_a_quarter_and_help_full_weights(tmp_path: Pa
         # Float32 weights, with gradients of their size.
         assert sizes["moments"] == share * sizes["gradients"]
         assert sizes["gradients"] == sizes["weights"] > 0
-    assert "--learner.moments 8bit" in [flag for flag, _ in ways_out(parse(full))]
+    assert "--learner.moments 8bit" in ways(parse(full))
 
 
 def test_four_bits_a_weight_help_lora(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "model", weights=False)
     lora = flags(folder, "--agents.alice.tuning", "lora")
-    flag, settings = next(way for way in ways_out(parse(lora)) if "nf4" in way[0])
-    assert flag == "--agents.alice.dtype nf4"
+    settings = ways(parse(lora))["--agents.alice.dtype nf4"]
     full, less = (
         {p.kind: p.size for p in plan(given, 24).devices[0].parts}
         for given in (parse(lora), settings)
@@ -234,7 +347,7 @@ def test_four_bits_a_weight_help_lora(tmp_path: Path) -> None:
     assert less["weights"] < full["weights"]
     same = full.keys() - {"weights", "activations and logits", "cache and logits of a batch"}
     assert all(full[kind] == less[kind] for kind in same)
-    assert not any("nf4" in way for way, _ in ways_out(settings))
+    assert not any("nf4" in way for way in ways(settings))
 
 
 def test_frozen_roles_of_one_model_count_its_weights_once(tmp_path: Path) -> None:
@@ -322,6 +435,38 @@ def test_a_cpu_multiplies_longer_than_it_reads_and_longest_in_float32(
     sampled = 2 * (role.prompt + role.answer)
     work = role.rows * (learned + sampled) * role.memory.parameters
     assert hours[1] - hours[0] == pytest.approx(work / (0.4 * peak) / 3600)
+
+
+def test_a_gpu_computes_longer_in_float32(shared: Path) -> None:
+    common = flags(shared, "--agents.alice.tuning", "lora", "--agents.alice.recompute", "never")
+    common += ("--rollout.problems-per-step", "32", "--rollout.max-prompt-tokens", "16")
+    common += ("--env.max-new-tokens", "32", "--agents.alice.dtype")
+    half, full = (plan(parse([*common, name]), 80) for name in ("bfloat16", "float32"))
+    role = full.roles["alice"]
+    # An A100. So many short rows take longer to multiply than to read, as on a CPU.
+    tokens = (
+        parse(common[:-1]).run.steps
+        * role.rows
+        * (4 * role.longest + 2 * (role.prompt + role.answer))
+    )
+    assert full.hours == pytest.approx(tokens * role.memory.parameters / (0.4 * 19.5e12) / 3600)
+    assert full.hours > 4 * half.hours
+
+
+@pytest.mark.parametrize(
+    ("more", "times"),
+    [
+        ("--steps 100 --eval.every 0", 2),
+        # That of step 100 is the one after training.
+        ("--steps 100 --eval.every 50", 3),
+        ("--steps 101 --eval.every 50", 4),
+        ("--steps 100 --eval.every 30 --warmup.steps 10", 6),
+    ],
+)
+def test_evaluations_are_counted_as_a_run_makes_them(more: str, times: int, shared: Path) -> None:
+    planned = plan(parse([*flags(shared, "--problems.train", "chains"), *more.split()]), 24)
+    assert planned.evaluation is not None
+    assert planned.evaluation.times == times
 
 
 def test_of_a_given_adapter_what_it_was_before_training_is_kept(tmp_path: Path) -> None:
