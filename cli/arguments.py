@@ -61,9 +61,9 @@ class Arguments(argparse.ArgumentParser):
         raise UserError(in_one_line(message.removeprefix("argument "), self.prog))
 
 
-def in_one_line(mistake: str, prog: str) -> str:
+def in_one_line(mistake: str, prog: str, help_flag: str = "--help") -> str:
     """A mistake in the arguments of ``prog``, with the command that explains them."""
-    return f"{mistake} (options: {prog} --help)"
+    return f"{mistake} (options: {prog} {help_flag})"
 
 
 def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> None:
