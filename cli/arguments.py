@@ -52,6 +52,10 @@ class Arguments(argparse.ArgumentParser):
         check_once(argv)
         return self.parse_args(argv)
 
+    def format_help(self) -> str:
+        """Implements argparse's hook for the help text: without the marks of a docstring."""
+        return super().format_help().replace("``", "")
+
     def error(self, message: str) -> NoReturn:
         """Implements argparse's hook for a mistake.
 

@@ -25,6 +25,7 @@ from coterie.algorithms import Algorithm
 from coterie.algorithms.algorithm import Reduction
 from coterie.cli.arguments import Arguments, command, program
 from coterie.cli.config_file import as_toml, read_config
+from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import ALL, show_help, wants_help
 from coterie.datatypes import UserError, unvalidated, user_path
@@ -373,9 +374,10 @@ usage: {name} [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
 Train a team of language models. Without settings, the tiny team that ships
 with the repository trains on this machine in a few minutes.
 
-  --env ENV        the environment (default {DEFAULT_ENV});
-                   or pkg.module:Class
-                   {_wrap(envs)}
+  --env ENV        the environment (default {DEFAULT_ENV}):
+                   {_wrap(envs)},
+                   pkg.module:Class, or KIND:NAME of these kinds:
+                   {_wrap(list(ENVIRONMENT_KINDS))}
   --algo ALGO      the algorithm (default {DEFAULT_ALGO})
                    {_wrap(algorithms)}
   --roles A B ...  the roles (default: those of the environment)

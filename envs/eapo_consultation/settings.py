@@ -25,8 +25,8 @@ _require = partial(require, "eapo-consultation")
 
 @dataclass(frozen=True)
 class EapoConsultationSettings(Validated):
-    """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again behind experts'
-    replies; without them it is ``--preset eapo-faded``. Symbols are the paper's."""
+    """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again after experts'
+    replies; without them it is --preset eapo-faded. Symbols are the paper's."""
 
     experts: Several = 3
     """K: number of experts, with ids 1 to K."""

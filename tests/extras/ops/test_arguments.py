@@ -9,8 +9,6 @@ from coterie import __main__, train
     ("argv", "sentence"),
     [
         ("train --plan --doctor", "--plan needs no model, --doctor runs the models"),
-        ("coterie doctor --plan", "coterie train: --plan needs no model, --doctor runs"),
-        ("coterie doctor --doctor --steps x", "coterie train: --steps is 'x'; it must be a whole"),
         ("train --print-config --plan", "--print-config cannot be combined with --plan"),
         ("train --print-config --doctor", "--print-config cannot be combined with --doctor"),
         ("coterie push", "missing: The run's directory, such as runs/x; ORG/NAME on the hub (op"),
