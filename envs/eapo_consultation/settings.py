@@ -79,7 +79,7 @@ class EapoConsultationSettings(Validated):
     """Traces that the policy also writes alone in training, beside each conversation, with the
     prompt and the reward of evaluation. Not in the paper."""
     reread: Reread = "wrong"
-    """Lone traces that the reader scores again behind the conversation up to its last accepted
+    """Lone traces that the reader scores again after the conversation up to its last accepted
     reply, for --algo.distillation.beta: none; wrong ones. Not in the paper."""
 
     answer_reward: AnswerRule = "em_math"
