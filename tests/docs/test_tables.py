@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coterie import algorithms, envs
+from coterie.cli.command_line import parse
 from coterie.envs.registry import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,6 +55,12 @@ def test_every_environment_has_a_page_in_pettingzoos_format(name: str) -> None:
     assert {"An episode", "Rewards", "Groups", "Parameters"} <= set(sections)
     assert f"<!-- table: env {name} -->" in page
     assert f"- {name}: {name}.md\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
+
+
+def test_every_section_of_the_settings_has_a_table_or_a_page() -> None:
+    page = (DOCS / "settings.md").read_text("utf-8")
+    for section in parse([]).plain().keys() - {"choice"}:
+        assert f"<!-- table: settings {section} -->" in page or f"| `--{section}.*`" in page
 
 
 def test_settings_of_the_baseline_without_training_stand_in_a_section() -> None:
