@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command(
         lambda: _train(sys.argv[1:] if argv is None else argv),
         program=program("train.py"),
-        interrupted="stopped; continue a run that has a directory with --resume",
+        interrupted="interrupted; continue the run with --resume RUN_DIR",
     )
 
 

@@ -85,16 +85,10 @@ class GateWeight(Surrogate):
 class Distillation(Validated):
     """On-policy distillation from the role's own weights or from another model.
 
-    A reader scores the tokens that the role has sampled. Each token's advantage grows by
-    beta clip(d_t, -bound, bound), where d_t is the reader's log-probability of the token less the
-    policy's own. The reader samples nothing.
-
-    - Self-distillation (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734): the role's own weights
-      read a trace after another context, such as a prompt with a peer's right trace as a hint,
-      which the environment chooses.
-    - A teacher (generalised knowledge distillation, arXiv:2306.13649): another model reads every
-      trace, after that context where there is one, else after the one in which it is learned. The
-      expected bonus is the negative reverse KL divergence, KL(pi || teacher).
+    A reader scores the tokens that the role sampled: the role's own weights after another context
+    (SDPO, arXiv:2601.20802; OPSD, arXiv:2601.18734), or a teacher model (generalised knowledge
+    distillation, arXiv:2306.13649). Each token's advantage grows by beta clip(d, -bound, bound),
+    where d is the reader's log-probability of the token less the policy's own.
     """
 
     beta: Annotated[float, Ge(0)] = 0.0
@@ -117,7 +111,7 @@ class Distillation(Validated):
     teacher_revision: str = ""
     """The teacher's commit, tag or branch on the hub."""
     rewards: bool = True
-    """Learn from rewards, too; without it only from what the reader adds."""
+    """Also learn from rewards. Without it, the loss has the distillation term only."""
 
     def check(self) -> None:
         own = (self.reader, self.decay) != ("average", 0.95)
@@ -185,10 +179,7 @@ Reduction = Literal["sequence-mean", "token-mean", "constant-length"]
 
 @dataclass(frozen=True)
 class Algorithm(Validated):
-    """From rewards to a gradient: baseline, scale, surrogate, reduction, KL penalty.
-
-    Algorithm(scale="none", reduction="constant-length", length=512) is Dr. GRPO.
-    """
+    """From rewards to a gradient: baseline, scale, surrogate, reduction, KL penalty."""
 
     baseline: Literal["group-mean", "leave-one-out", "role-average"] = "group-mean"
     """What is subtracted from a reward: the mean of its group, the mean of the group's other

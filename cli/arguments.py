@@ -52,6 +52,10 @@ class Arguments(argparse.ArgumentParser):
         check_once(argv)
         return self.parse_args(argv)
 
+    def format_help(self) -> str:
+        """Implements argparse's hook for the help text: without the marks of a docstring."""
+        return super().format_help().replace("``", "")
+
     def error(self, message: str) -> NoReturn:
         """Implements argparse's hook for a mistake.
 
@@ -61,9 +65,9 @@ class Arguments(argparse.ArgumentParser):
         raise UserError(in_one_line(message.removeprefix("argument "), self.prog))
 
 
-def in_one_line(mistake: str, prog: str) -> str:
+def in_one_line(mistake: str, prog: str, help_flag: str = "--help") -> str:
     """A mistake in the arguments of ``prog``, with the command that explains them."""
-    return f"{mistake} (options: {prog} --help)"
+    return f"{mistake} (options: {prog} {help_flag})"
 
 
 def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> None:

@@ -25,11 +25,13 @@ from coterie.algorithms import Algorithm
 from coterie.algorithms.algorithm import Reduction
 from coterie.cli.arguments import Arguments, command, program
 from coterie.cli.config_file import as_toml, read_config
+from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
-from coterie.cli.help_text import show_help, wants_help
+from coterie.cli.help_text import ALL, show_help, wants_help
 from coterie.datatypes import UserError, unvalidated, user_path
 from coterie.envs import presets
 from coterie.training.config.model_defaults import (
+    Values,
     as_flag,
     defaults_notice,
     fitted,
@@ -41,6 +43,7 @@ from coterie.training.config.model_defaults import (
 from coterie.training.config.presets import lay_over, settings_of
 from coterie.training.config.role_learning import split, with_role_learning
 from coterie.training.config.run_settings import RunSettings
+from coterie.training.config.serialize import flat, to_plain
 from coterie.training.config.train_settings import (
     Choice,
     TrainSettings,
@@ -54,6 +57,8 @@ from coterie.training.run.checkpoint_paths import latest, position_of
 
 DEFAULT_ENV = envs.registered()[0].name
 DEFAULT_ALGO = "gspo"
+_OF_ONE_ROLE = ("algo.", "learner.")
+"""Sections of which each role may have its own."""
 
 
 def parse(argv: Sequence[str]) -> TrainSettings:
@@ -119,7 +124,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     settings = with_short_evaluation(settings)
     if prints_config:
         if others := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
-            raise UserError(f"--print-config does nothing else: leave out {others[0]}")
+            raise UserError(f"--print-config cannot be combined with {others[0]}")
         if line := defaults_notice(settings, rest):
             print(f"# {line}")
         print(as_toml(settings, default), end="")
@@ -169,8 +174,10 @@ def _stored_settings(choices: dict[str, object], rest: list[str]) -> TrainSettin
     host = load_host(settings.run.engine)
     steps = Annotated[int, Ge(1), tyro.conf.arg(help="Training steps in all.")]
     flags = [("steps", steps, settings.run.steps), *host.resume_flags(settings)]
+    kind = dataclasses.make_dataclass("Resume", flags)
+    _check_may_change(rest, settings, to_plain(kind()), directory)
     more = parse_flags(
-        dataclasses.make_dataclass("Resume", flags),
+        kind,
         rest,
         prog=f"{command('train.py')} --resume {directory}",
         description="Continue a run exactly where its last checkpoint stands.",
@@ -183,6 +190,22 @@ def _stored_settings(choices: dict[str, object], rest: list[str]) -> TrainSettin
         choice=dataclasses.replace(settings.choice, resume=directory),
         run=dataclasses.replace(settings.run, steps=more.steps, run_dir=directory),
     )
+
+
+def _check_may_change(
+    args: Sequence[str], settings: TrainSettings, changeable: Values, directory: Path
+) -> None:
+    """Refuse a flag of the stored settings that is not ``changeable`` when a run is resumed."""
+    stored = list(flat(settings.plain()))
+    for role in settings.agents:
+        stored += [f"agents.{role}.{name}" for name in stored if name.startswith(_OF_ONE_ROLE)]
+    known = {as_flag(name, on) for name in stored for on in (True, False)}
+    known -= {as_flag(name, on) for name in flat(changeable) for on in (True, False)}
+    for word in args:
+        flag = word.partition("=")[0].replace("_", "-")
+        if flag in known:
+            file = directory / "config.json"
+            raise UserError(f"--resume cannot change {flag}; edit {file}")
 
 
 def read_run(directory: Path) -> TrainSettings:
@@ -281,7 +304,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
             ),
         )
     settings_type = dataclasses.make_dataclass("Settings", fields, frozen=True)
-    parsed = parse_flags(settings_type, args, prog=prog)
+    parsed = parse_flags(settings_type, args, prog=prog, help_flag=ALL)
     values = {name: getattr(parsed, name) for name in (*parts, "run")}
     if parsed.run.run_dir is not None:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
@@ -351,9 +374,10 @@ usage: {name} [--env ENV] [--algo ALGO] [--roles A B ...] [--train-role A ...]
 Train a team of language models. Without settings, the tiny team that ships
 with the repository trains on this machine in a few minutes.
 
-  --env ENV        the environment (default {DEFAULT_ENV});
-                   or pkg.module:Class
-                   {_wrap(envs)}
+  --env ENV        the environment (default {DEFAULT_ENV}):
+                   {_wrap(envs)},
+                   pkg.module:Class, or KIND:NAME of these kinds:
+                   {_wrap(list(ENVIRONMENT_KINDS))}
   --algo ALGO      the algorithm (default {DEFAULT_ALGO})
                    {_wrap(algorithms)}
   --roles A B ...  the roles (default: those of the environment)

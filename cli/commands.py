@@ -124,7 +124,7 @@ def _sentence(error: Exception) -> str | None:
     if isinstance(error, UserError):
         return str(error)
     if isinstance(error, FileNotFoundError) and not error.filename and not _has_folder():
-        return "the folder in which this was started is gone; change to one that is there"
+        return "the working directory no longer exists; change to another one"
     if isinstance(error, OSError) and error.errno in (*_PATH_ERRORS, *_DISK_ERRORS):
         name = error.filename
         where = f"{os.fsdecode(name) if isinstance(name, bytes) else name}: " if name else ""

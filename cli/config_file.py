@@ -119,12 +119,12 @@ def read_config(path: Path) -> ConfigFile:
         parts: dict[str, Any] = {}
         for name, part in _read(path, is_yaml=is_yaml).items():
             if name not in known:
-                raise UserError(f"no part is called {nearest(name, known)}")
+                raise UserError(f"unknown section {nearest(name, known)}")
             parts[name] = _as_table(name, part, is_yaml=is_yaml)
         choice = {name: value for name, value in parts.pop("choice", {}).items() if value}
-        override(Choice("", "", ()), choice, at="choice.")
         if "resume" in choice:
-            raise UserError("choice.resume belongs on the command line")
+            raise UserError("choice.resume is not allowed in a file; use --resume RUN")
+        override(Choice("", "", ()), choice, at="choice.")
     return ConfigFile(path, is_yaml, choice, parts)
 
 
@@ -142,10 +142,10 @@ def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
     except RecursionError:
         raise UserError("is nested too deeply") from None
     except UnicodeDecodeError:
-        raise UserError("is no text in UTF-8") from None
+        raise UserError("is not UTF-8 text") from None
     except ValueError as error:
         way_out = "" if is_yaml else " (YAML is read from files called .yaml)"
-        raise UserError(f"is no {'YAML' if is_yaml else 'TOML'}: {error}{way_out}") from None
+        raise UserError(f"is not valid {'YAML' if is_yaml else 'TOML'}: {error}{way_out}") from None
 
 
 def read_yaml(text: str) -> Any:

@@ -22,9 +22,6 @@ class Program(NamedTuple):
 
 PROGRAMS: Mapping[str, Program] = {
     "chat": Program("coterie.extras.ops.chat", "talk to a role of a run in the terminal"),
-    "doctor": Program(
-        "coterie.extras.ops.doctor.__main__", "check the set-up of a run: train --doctor"
-    ),
     "push": Program(
         "coterie.extras.ops.push", "send what a run has trained to the Hugging Face Hub"
     ),

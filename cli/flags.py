@@ -46,6 +46,7 @@ def parse_flags(
     prog: str,
     description: str | None = None,
     default: Any = None,
+    help_flag: str = "--help",
 ) -> Any:
     """An instance of the dataclass ``kind``: its defaults, overridden by flags.
 
@@ -57,6 +58,7 @@ def parse_flags(
         prog: what messages call the program.
         description: the text above the options; None: the docstring of ``kind``.
         default: an instance whose values replace the defaults of the fields.
+        help_flag: the flag that lists all options, for messages.
 
     Raises:
         UserError: an unknown flag, a flag that is given twice, or a value that does not fit.
@@ -77,7 +79,7 @@ def parse_flags(
     )
     # A section does not know its prefix when it is made, so its errors could not name the flag.
     with unvalidated():
-        parsed = _read_or_refuse(read, prog)
+        parsed = _read_or_refuse(read, prog, help_flag)
     validate(parsed, "--")
     return parsed
 
@@ -162,7 +164,7 @@ def _documented(field: StructFieldSpec) -> StructFieldSpec:
     return replace(field, type=kind, helptext=text)  # type: ignore[arg-type]
 
 
-def _read_or_refuse(read: Callable[[], Any], prog: str) -> Any:
+def _read_or_refuse(read: Callable[[], Any], prog: str, help_flag: str) -> Any:
     """The result of ``read``, a call of tyro; its error box becomes one sentence.
 
     Raises:
@@ -180,7 +182,7 @@ def _read_or_refuse(read: Callable[[], Any], prog: str) -> Any:
         with _without_line_breaks(), redirect_stderr(printed), suppress(SystemExit):
             read()
         box, printed = printed.getvalue(), io.StringIO()
-        raise UserError(in_one_line(_sentence(box), prog)) from None
+        raise UserError(in_one_line(_sentence(box), prog, help_flag)) from None
     finally:
         sys.stderr.write(printed.getvalue())
 
@@ -234,7 +236,7 @@ def _unknown(words: str, parts: list[list[str]]) -> str:
     unknown = [word.strip() for word in words.split(", ")]
     flag = next((word for word in unknown if word.startswith("--")), None)
     if flag is None:
-        return f"{unknown[0]!r} belongs to no option"
+        return f"unexpected argument {unknown[0]!r}"
     similar = [line.split()[0].rstrip(",") for part in parts for line in part if _is_flag(line)]
     hint = f"; did you mean {join_or(similar[:3])}?" if similar else ""
     return f"unknown option {flag.partition('=')[0]}{hint}"

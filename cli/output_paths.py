@@ -90,7 +90,7 @@ def _try_to_write(folder: Path, path: Path, flag: str) -> None:
             file.flush()
     except OSError as error:
         raise UserError(
-            f"{flag}: {path} cannot be written, since {existing} takes no file ({error.strerror}); "
+            f"{flag}: {path} cannot be written: {existing} is not writable ({error.strerror}); "
             "name another place"
         ) from None
 

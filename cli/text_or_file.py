@@ -32,7 +32,7 @@ def text_or_file(word: str, folder: Path = Path()) -> str:
     except OSError as error:
         raise UserError(f"the file {name!r} cannot be read ({error.strerror}); {way_out}") from None
     except UnicodeDecodeError:
-        raise UserError(f"the file {name!r} is no text in UTF-8; {way_out}") from None
+        raise UserError(f"the file {name!r} is not UTF-8 text; {way_out}") from None
     if not text:
         raise UserError(f"the file {name!r} holds no text; {way_out}")
     if text.startswith(MARK):

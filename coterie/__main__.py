@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("usage: coterie PROGRAM [arguments]\n")
         for name, (_, what) in _PROGRAMS.items():
             print(f"  {name:<10} {what}")
-        print("\nAll arguments of one program:  coterie train --help")
+        print("\nThe options of one program:  coterie train --help")
         return 0
     if program not in _PROGRAMS:
         from coterie.datatypes import did_you_mean

@@ -44,10 +44,10 @@ class EnvSpec:
     (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``). ``env``
     has only values that differ from the defaults of ``settings``."""
     larger: Mapping[str, Any] | None = None
-    """Replaces ``defaults`` if a model of the team is not tiny (docs/models.md); None: ``defaults``
-    suit models of every size."""
+    """If a model of the team is not tiny, the general defaults (docs/models.md) and then ``larger``
+    are laid over ``defaults``; None: ``defaults`` win over the general ones."""
     small: Mapping[str, Any] | None = None
-    """Added to ``larger`` if all models of the team have less than a billion weights."""
+    """Added to ``larger`` if all models that learn have fewer than a billion weights."""
     suite: Mapping[str, Any] | None = None
     """How ``benchmark.py suite`` plays a policy in it: ``name``, ``problems``, ``role``, ``mode``
     and other keys of a suite file; None: it is no suite."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from coterie.cli.plugins import load
 from coterie.datatypes import UserError
+from coterie.datatypes.errors import join_or
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.preset import Preset
 from coterie.envs.registry import default_settings, registered, spec
@@ -46,10 +47,8 @@ def preset_called(name: str, env: str = "") -> Preset:
     if name in presets:
         return presets[name]
     near = difflib.get_close_matches(name, presets, n=3)
-    raise UserError(
-        f"unknown preset '{name}'; {'near it' if near else 'known'}: "
-        f"{', '.join(near or sorted(presets))}"
-    )
+    hint = f"did you mean {join_or(near)}?" if near else f"known: {', '.join(sorted(presets))}"
+    raise UserError(f"unknown preset '{name}'; {hint}")
 
 
 def settings_of(env: str, preset: str | None = None) -> Any:

@@ -16,7 +16,7 @@ from rich.table import Table
 from coterie.evaluation.evaluation import Resampled, Row, difference, verdict
 from coterie.evaluation.table import value_with_interval, without_zero
 
-HEADINGS = ("held out, cold", "before", "after", "change")
+HEADINGS = ("held out", "before", "after", "change")
 WARMED_UP = "warmed up"
 _COLOURS = {"better": "green", "worse": "red"}
 

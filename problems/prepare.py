@@ -35,8 +35,9 @@ class ProblemSettings(Validated):
     training source the test split of a known data set, other problems of a generator, problems held
     out of a file."""
     held_out: _Count | None = None
-    """Number of evaluation problems of each set; default: the whole of a separate evaluation set,
-    512 of a generator or of a set that also trains."""
+    """Number of evaluation problems of each set. Default: the whole of a separate evaluation set,
+    512 of a generator or of a set that also trains. For models that are not tiny: 8 to 512 in all,
+    so that evaluations take a tenth of the run."""
     limit: _Count | None = None
     """Train on a seeded choice of at most this many problems of each source; default: all."""
     epoch_size: _Count | None = None
@@ -53,8 +54,8 @@ class ProblemSettings(Validated):
     answer_kind: Literal["math", "number", "list", "text", "qa", "judged"] | None = None
     """How answers of files and hub data sets are compared; default: detected."""
     answers: Literal["any", "all"] | None = None
-    """What a list of answers means: any one is right, or all are wanted; default: what the data set
-    says."""
+    """How a list of gold answers is read: any one is right, or all are required. Default: as the
+    data set defines it."""
     ignore_columns: tuple[str, ...] = ()
     """Columns that are left out of the question."""
     choice_seed: Annotated[int, Interval(gt=-(2**63), lt=2**63)] = 0

@@ -5,7 +5,6 @@ It holds checkpoints that runs have converted from GGUF files, and files that
 while a run uses it.
 """
 
-import argparse
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,15 +22,13 @@ _KINDS = ("converted", "fetched")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 done, 2 the user's mistake or a file that cannot be removed."""
-    parser = Arguments(
-        "coterie cache", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Arguments("coterie cache", description=__doc__)
     parser.add_argument(
         "--clear",
         nargs="?",
         const="converted",
         choices=(*_KINDS, "all"),
-        help="remove converted checkpoints (without a word), fetched files, or all",
+        help="remove converted checkpoints (the default), fetched files, or all",
     )
     try:
         clear = parser.read(sys.argv[1:] if argv is None else argv).clear

@@ -69,8 +69,8 @@ class AgentSettings(Validated):
     """Device of its vLLM engine (--engine vllm): cpu, cuda:0, ...; auto: the device of the
     model."""
     engine_replicas: Annotated[int, Ge(0)] = 0
-    """Separate processes that sample from this model, here or on a cluster; 0: the process in which
-    it learns samples, too; with --engine vllm an engine on the same device."""
+    """Number of processes that sample from this model. 0: the learner's process samples; with
+    --engine vllm, one engine on the learner's device."""
     learner_devices: Annotated[int, Ge(1)] = 1
     """Devices over which its learner is sharded (FSDP2), with a process each. Roles that share a
     base take the largest of their numbers."""

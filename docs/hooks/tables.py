@@ -21,7 +21,7 @@ from typing import Any
 from coterie import algorithms, envs
 from coterie.agents.models.papers import CONFIGS
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.cli.command_line import DEFAULT_ENV, parse
+from coterie.cli.command_line import DEFAULT_ALGO, DEFAULT_ENV, parse
 from coterie.envs.core_teaching import presets as core
 from coterie.envs.corea_deferral import presets as corea
 from coterie.envs.eapo_consultation import presets as eapo
@@ -33,7 +33,9 @@ from coterie.extras.ops.plan import GIB, Plan, plan
 from coterie.extras.ops.plan_report import describe, tuning_of, why_not
 from coterie.extras.papers.leap import LeapSettings
 from coterie.training.config.presets import settings_of
+from coterie.training.config.role_learning import FIELDS
 from coterie.training.config.train_settings import Choice, defaults, with_limit_as_length
+from coterie.training.run import directory
 
 PAGES = Path(__file__).parents[1]
 TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -72,6 +74,10 @@ def table(kind: str, *names: str) -> str:
             settings = defaults(Choice(name, "grpo", envs.spec(name).roles)).env
             head = ("flag", "with the tiny team", "")
             return _markdown(head, _flags("env", _fields(settings, _all(type(settings)))))
+        case "settings", (section,):
+            return _markdown(("flag", "with the tiny team", ""), _settings_of(section))
+        case "run-files", ():
+            return _markdown(("file", ""), _files_of_run())
         case "leap", ():
             return _markdown(
                 ("setting", "default", ""),
@@ -106,6 +112,26 @@ def table(kind: str, *names: str) -> str:
 
 _HEAD = ("flag", "value", "")
 _Row = tuple[str, str, str]
+
+
+def _settings_of(section: str) -> list[_Row]:
+    """Return the flags of a section of the settings."""
+    run = defaults(Choice(DEFAULT_ENV, DEFAULT_ALGO, envs.spec(DEFAULT_ENV).roles))
+    if section == "agents":
+        agent = next(iter(run.agents.values()))
+        names = [name for name in _all(type(agent)) if name not in FIELDS]
+        return _flags("agents.ROLE", _fields(agent, names))
+    settings = getattr(run, section)
+    rows = _fields(settings, _all(type(settings)))
+    if section == "run":
+        return [(f"`--{name}`", value, text) for name, value, text in rows]
+    return _flags(section, rows)
+
+
+def _files_of_run() -> list[tuple[str, str]]:
+    """Return (file, what it holds) of a run's folder."""
+    listed = re.findall(r"^ {8}(\S.*?) {2,}(.+)$", directory.__doc__ or "", re.MULTILINE)
+    return [(f"`{name}`", text) for name, text in listed]
 
 
 def _flags(part: str, rows: Iterable[_Row]) -> list[_Row]:

@@ -1,8 +1,8 @@
-"""Does an environment keep the contract? ``coterie check NAME``.
+"""Check whether an environment keeps the contract: ``coterie check NAME``.
 
 NAME is what ``--env`` takes: a registered name or ``pkg.module:Class``. A text environment is
-looked at as its author writes it and as models read it, in tokens. Exit code 0: it does; 1: it does
-not, and this is what to mend; 2: it cannot be built or played.
+checked as its author writes it, and in tokens, as models read it. Exit code 0: it keeps the
+contract; 1: it breaks a rule, which is printed; 2: it cannot be built or played.
 """
 
 import importlib

@@ -126,9 +126,9 @@ class CoreTeachingSettings(Validated):
     """Least share of right cold traces on this question of the role whose trace is the hint: below
     it a right answer may be luck."""
     reread_contrast: bool = False
-    """Compare with the reading after a hint from a wrong trace, not with the author's own
-    probabilities, so that what any hint does to style cancels (RLCSD, arXiv:2606.11709). Traces
-    without such a hint are not reread. Needs --algo.distillation.likeliest 0."""
+    """Compare with log-probabilities after a wrong trace's hint instead of the policy's own. This
+    cancels the effect that any hint has on style (RLCSD, arXiv:2606.11709). Traces without such a
+    hint are not reread. Needs --algo.distillation.likeliest 0."""
 
     def check(self) -> None:
         names = [*(field.name for field in fields(TermWeights)), *map(term_name, self.terms)]

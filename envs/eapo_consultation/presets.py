@@ -207,8 +207,8 @@ MINIATURE = miniature(
         "learner.importance_correction": "sampler and learner of a tiny model agree, so that it "
         "corrects nothing",
         "algo.epsilon": "it moves an advantage by less than a percent",
-        "env.prompt_style": "tiny models cannot read appendix G: behind it no expert is called in "
-        "1,024 conversations and no answer is right; behind one line .52 call, .25 are right",
+        "env.prompt_style": "tiny models cannot read appendix G: after it no expert is called in "
+        "1,024 conversations and no answer is right; after one line .52 call, .25 are right",
         "env.reply_thinking_tokens": "the tiny expert does not think",
         "env.eval_samples": "eight answers to each of 128 problems",
         "env.draw_before_dispatch": "the same distribution; a reply that is thrown away costs "

@@ -25,8 +25,8 @@ _require = partial(require, "eapo-consultation")
 
 @dataclass(frozen=True)
 class EapoConsultationSettings(Validated):
-    """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again behind experts'
-    replies; without them it is ``--preset eapo-faded``. Symbols are the paper's."""
+    """EAPO (arXiv:2509.23730) on one problem, with lone traces that are read again after experts'
+    replies; without them it is --preset eapo-faded. Symbols are the paper's."""
 
     experts: Several = 3
     """K: number of experts, with ids 1 to K."""
@@ -79,7 +79,7 @@ class EapoConsultationSettings(Validated):
     """Traces that the policy also writes alone in training, beside each conversation, with the
     prompt and the reward of evaluation. Not in the paper."""
     reread: Reread = "wrong"
-    """Lone traces that the reader scores again behind the conversation up to its last accepted
+    """Lone traces that the reader scores again after the conversation up to its last accepted
     reply, for --algo.distillation.beta: none; wrong ones. Not in the paper."""
 
     answer_reward: AnswerRule = "em_math"

@@ -19,6 +19,7 @@ from coterie.agents.team.model_specs import after_training, check_models, model_
 from coterie.agents.team.settings import AgentSettings
 from coterie.cli.arguments import command
 from coterie.datatypes import UserError, user_path
+from coterie.datatypes.errors import join_or
 from coterie.experts.naming import is_player, pool_members
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
@@ -139,7 +140,7 @@ def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
     Raises:
         UserError: an invalid or repeated name, or a model that is not available.
     """
-    policies = [find_policy(*_name_and_what(text)) for text in texts]
+    policies = [find_policy(*_name_and_what("--policies", text)) for text in texts]
     if len({policy.name for policy in policies}) < len(policies):
         raise UserError("--policies: two policies have the same name")
     return policies
@@ -154,7 +155,8 @@ def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> li
     # The default name is the last part of the path.
     named = [
         _name_and_what(
-            text if "=" in text else f"{re.split('[/:|]', text.rstrip('/:'))[-1]}={text}"
+            flag,
+            text if "=" in text else f"{re.split('[/:|]', text.rstrip('/:'))[-1]}={text}",
         )
         for text in texts
     ]
@@ -194,7 +196,7 @@ def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | N
         return named[text]
     if "=" not in text:
         raise UserError(f"--verifier {text!r}: name one of {', '.join(named)}, or write NAME=WHAT")
-    verifier = find_policy(*_name_and_what(text))
+    verifier = find_policy(*_name_and_what("--verifier", text))
     if verifier.name in named:
         raise UserError(
             f"--verifier: {verifier.name} is a policy already; leave out ={verifier.model}"
@@ -202,12 +204,12 @@ def read_verifier(text: str, policies: Sequence[NamedPolicy]) -> NamedPolicy | N
     return verifier
 
 
-def _name_and_what(text: str) -> tuple[str, str]:
+def _name_and_what(flag: str, text: str) -> tuple[str, str]:
     name, equals, what = text.partition("=")
     if not equals or not what or not NAME.fullmatch(name) or name in _RESERVED:
         raise UserError(
-            f"{text!r}: write NAME=WHAT, the name of letters, digits, dots and dashes, and none of "
-            f"{', '.join(_RESERVED)}"
+            f"{flag} {text}: expected NAME=WHAT. NAME may have letters, digits, dots and dashes, "
+            f"and must not be {join_or(_RESERVED)}"
         )
     return name, what
 

@@ -80,12 +80,12 @@ def check_fits(settings: TrainSettings) -> None:
 
 @dataclass(frozen=True)
 class Placement:
-    """The fields of :class:`AgentSettings` that may change when a run resumes."""
+    """Where this role's model runs; may change on --resume."""
 
     engine_replicas: int = 0
-    """Processes of their own that answer for this model."""
+    """Number of processes that sample from this model. 0: the learner's process samples."""
     learner_devices: int = 1
-    """Devices over which its learner lies in shards."""
+    """Devices over which its learner is sharded."""
 
 
 def placement(agent: AgentSettings) -> Placement:

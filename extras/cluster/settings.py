@@ -25,9 +25,9 @@ class ClusterSettings(Validated):
     """CPU cores, and threads unless --threads is set, of each process with a model; below 1,
     several processes share a core."""
     checkpoints: Literal["auto", "shared", "driver"] = "auto"
-    """Which process writes weights and moments. shared: those that hold them, into the run's
-    folder, which they must see under the same path; driver: this process, which receives them;
-    auto: driver on a joined cluster, else shared."""
+    """shared: each process writes its own weights to the run's folder, which must have the same
+    path on every node. driver: this process collects and writes them. auto: driver on a joined
+    cluster, else shared."""
     restarts: Annotated[int, Ge(0)] = 16
     """How often a process that dies is replaced and asked again; 0: its death ends the run."""
 

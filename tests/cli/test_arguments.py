@@ -11,7 +11,7 @@ from coterie.__main__ import main as coterie
 from coterie.cli.arguments import check_once, overlay
 from coterie.datatypes import UserError
 
-ALL = "(options: python train.py --env core-teaching --algo gspo --help)"
+ALL = "(options: python train.py --env core-teaching --algo gspo --help-all)"
 
 
 def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -36,7 +36,7 @@ def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> str:
             "train --agents.bob.tuning foo",
             f"train.py: --agents.bob.tuning is 'foo'; it must be auto, full or lora {ALL}",
         ),
-        ("train foo", f"train.py: 'foo' belongs to no option {ALL}"),
+        ("train foo", f"train.py: unexpected argument 'foo' {ALL}"),
         ("train --roles", "--roles: expected at least one argument (options: python train.py"),
         ("train --env core-teachin", "unknown env 'core-teachin'; did you mean 'core-teaching'?"),
         ("train --algo gsop", "unknown algorithm 'gsop'; did you mean 'gspo'"),

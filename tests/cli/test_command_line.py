@@ -9,6 +9,7 @@ import pytest
 
 from coterie.algorithms import ALGORITHMS
 from coterie.cli.command_line import parse
+from coterie.datatypes import UserError
 from coterie.training.config.role_learning import FIELDS
 from coterie.training.config.train_settings import Choice, defaults, restore
 
@@ -159,6 +160,37 @@ def test_resume_takes_up_the_stored_settings(tmp_path: Path) -> None:
     resumed = parse(["--resume", str(tmp_path), "--steps", "9"])
     assert (resumed.choice.algo, resumed.env.k_cold, resumed.run.steps) == ("cispo", 3, 9)
     assert resumed.run.run_dir == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("argv", "flag"),
+    [
+        (["--learner.lr", "1e-4"], "--learner.lr"),
+        (["--agents.alice.learner.lr", "1e-4"], "--agents.alice.learner.lr"),
+        (["--agents.alice.recompute=on"], "--agents.alice.recompute"),
+        (["--env.no-reread_contrast"], "--env.no-reread-contrast"),
+        (["--engine", "vllm"], "--engine"),
+    ],
+)
+def test_resume_says_where_to_change_a_stored_setting(
+    argv: list[str], flag: str, tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(parse([]).plain()))
+    with pytest.raises(UserError) as refused:
+        parse(["--resume", str(tmp_path), *argv])
+    assert str(refused.value) == f"--resume cannot change {flag}; edit {tmp_path / 'config.json'}"
+
+
+def test_resume_knows_no_other_flags(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(parse([]).plain()))
+    with pytest.raises(UserError, match=r"unknown option --learner\.lrr"):
+        parse(["--resume", str(tmp_path), "--learner.lrr", "1e-4"])
+
+
+def test_a_wrong_setting_points_to_the_help_that_lists_it() -> None:
+    for flag in ("--learner.lrr", "--agents.alice.learner.lrr"):
+        with pytest.raises(UserError, match=r"--help-all\)$"):
+            parse([flag, "1e-4"])
 
 
 def test_what_joins_an_own_algorithm_in_the_loss_is_said(

@@ -219,6 +219,4 @@ def test_a_working_folder_that_is_gone_is_named(tmp_path: Path) -> None:
     work = f"import os; os.chdir({str(gone)!r}); os.rmdir({str(gone)!r}); os.getcwd()"
     ended = started(work)
     assert ended.returncode == 2
-    assert ended.stderr == (
-        "x.py: the folder in which this was started is gone; change to one that is there\n"
-    )
+    assert ended.stderr == ("x.py: the working directory no longer exists; change to another one\n")

@@ -120,33 +120,33 @@ def test_numbers_need_no_point_and_no_sign_of_the_exponent(text: str, value: obj
 
 
 TOML_MISTAKES = [
-    ("[lerner]\nlr = 1.0", "no part is called lerner; near it: learner"),
-    ("[env]\nk_colt = 1", "no setting is called env.k_colt; near it: k_cold"),
-    ("[choice]\nenvironment = 'x'", "no setting is called choice.environment; known here: "),
-    ("[choice]\nresume = 'runs/x'", "choice.resume "),
-    ("[agents.alicia]\nmodel = 'x'", "no role is called alicia; near it: alice"),
+    ("[lerner]\nlr = 1.0", "unknown section lerner; did you mean learner?"),
+    ("[env]\nk_colt = 1", "no setting is called env.k_colt; did you mean k_cold?"),
+    ("[choice]\nenvironment = 'x'", "no setting is called choice.environment; known: "),
+    ("[choice]\nresume = 'runs/x'", "choice.resume is not allowed in a file"),
+    ("[agents.alicia]\nmodel = 'x'", "no role is called alicia; did you mean alice?"),
     ("[agents]\nalice = 'x'", "write agents.alice as a table, [agents.alice]"),
     ("run = 3", "write run as a table, [run]"),
     ("[run]\nsteps = '3'", "run.steps is '3'; it must be a whole number"),
     ("[run]\nsteps = 0", "run.steps is 0; it must be at least 1"),
-    ("[run\nsteps = 3", "is no TOML: "),
-    ("run:\n  steps: 3\n", "is no TOML: "),
+    ("[run\nsteps = 3", "is not valid TOML: "),
+    ("run:\n  steps: 3\n", "is not valid TOML: "),
 ]
 YAML_MISTAKES = [
-        ("run: {steps: 3\n", "is no YAML: expected ',' or '}'"),
+        ("run: {steps: 3\n", "is not valid YAML: expected ',' or '}'"),
         ("run:\n\tsteps: 3\n", "found character '\\t' that cannot start any token, line 2"),
-        ("run: {steps: 3, steps: 4}", "is no YAML: steps is given twice, line 1"),
+        ("run: {steps: 3, steps: 4}", "is not valid YAML: steps is given twice, line 1"),
         ("run: {run-dir: a, run_dir: b}", "run_dir is given twice"),
-        ("run: *nowhere", "is no YAML: found undefined alias 'nowhere', line 1"),
-        ("--- {}\n--- {}", "is no YAML: but found another document, line 2"),
-        ("- run\n- steps", "is no YAML: it must be a map of settings, such as run: {steps: 3}"),
-        ("run: {steps: !!python/name:os.getpid }", "is no YAML: could not determine a constructor"),
+        ("run: *nowhere", "is not valid YAML: found undefined alias 'nowhere', line 1"),
+        ("--- {}\n--- {}", "is not valid YAML: but found another document, line 2"),
+        ("- run\n- steps", "is not valid YAML: it must be a map of settings, such as"),
+        ("run: {steps: !!python/name:os.getpid }", "is not valid YAML: could not determine a"),
         ("agents: {bob: {model: no}}", "agents.bob.model is False; it must be text"),
         ("run: 3", "write run as a map, run: {...}"),
         ("agents: {bob: tiny:carol}", "write agents.bob as a map, agents.bob: {...}"),
         ("run: {steps: '3'}", "run.steps is '3'; it must be a whole number"),
         ("choice: {roles: alice}", "choice.roles is 'alice'; it must be a list"),
-        ("learner.lr: 3", "no part is called learner.lr; near it: learner"),
+        ("learner.lr: 3", "unknown section learner.lr; did you mean learner?"),
 ]  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def test_a_mistake_is_told_by_file_and_name(
     assert sentence.startswith(f"train.py: --config {tmp_path / name}: ")
     assert said in sentence
     # YAML is often what was meant.
-    is_no_toml = "is no TOML: " in sentence
+    is_no_toml = "is not valid TOML: " in sentence
     assert sentence.endswith("(YAML is read from files called .yaml)") == is_no_toml
 
 

@@ -24,6 +24,7 @@ def helped(monkeypatch, capsys, run, argv):
     [
         (main, []),
         (main, ["check", "--help"]),
+        (main, ["cache", "--help"]),
         (train.main, ["--help"]),
         (train.main, ["--env", "core-teaching", "--help"]),
         (train.main, ["--env", "core-teaching", "--help-all"]),
@@ -32,10 +33,11 @@ def helped(monkeypatch, capsys, run, argv):
         (benchmark.main, ["suite", "--help"]),
     ],
 )
-def test_no_line_is_longer_and_no_default_is_empty(monkeypatch, capsys, run, argv):
+def test_no_line_is_longer_no_default_is_empty_and_no_mark_is_left(monkeypatch, capsys, run, argv):
     text = helped(monkeypatch, capsys, run, argv)
     assert [line for line in text.splitlines() if len(line) > 80] == []
     assert re.findall(r"\(default: (?:None|''|)\)", text) == []
+    assert re.findall(r"``|:class:", text) == []
 
 
 def test_paragraphs_are_filled_and_tell_a_default_once(monkeypatch, capsys):

@@ -38,12 +38,12 @@ def test_files_that_can_be(place: Path, name: str) -> None:
         (check_folder, "file/deep", "file, which is a file, not a folder; name another place"),
         (check_folder, "link", "link is a link to nothing, not a folder"),
         (check_folder, "/dev/null", "/dev/null is a device or the like, not a folder"),
-        (check_folder, "/proc/nope/x", "since /proc takes no file"),
+        (check_folder, "/proc/nope/x", "/proc is not writable"),
         (check_file, "folder", "folder is a folder, not a file; name another place"),
         (check_file, "", " is a folder, not a file"),
         (check_file, "link", "link is a link to nothing, not a file"),
         (check_file, "/dev/null", "/dev/null is a device or the like, not a file"),
-        (check_file, "/proc/nope/x.json", "since /proc takes no file (No such file or directory)"),
+        (check_file, "/proc/nope/x.json", "/proc is not writable (No such file or directory)"),
     ],
 )
 def test_what_cannot_be_written(place: Path, check: object, name: str, sentence: str) -> None:

@@ -91,7 +91,7 @@ def test_a_file_of_settings_names_files_beside_itself(
     [
         (None, "cannot be read (No such file or directory); write @FILE"),
         (b" \n", "holds no text"),
-        (b"\xff\xfe\x00", "is no text in UTF-8"),
+        (b"\xff\xfe\x00", "is not UTF-8 text"),
         (b"@home", "begins with @"),
     ],
 )

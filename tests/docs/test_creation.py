@@ -15,7 +15,7 @@ ROWS = {
 
 
 def test_every_page_of_an_environment_is_looked_at() -> None:
-    assert len(ROWS) == 5
+    assert len(ROWS) == 6
     assert {rows["Import"] for rows in ROWS.values()} == {"`import coterie`"}
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from coterie import algorithms, envs
+from coterie.cli.command_line import parse
 from coterie.envs.registry import PLUGINS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# The smallest is a section of the guide.
-ENVIRONMENTS = sorted({*envs.names()} - PLUGINS.names() - {"solo"})
+ENVIRONMENTS = sorted({*envs.names()} - PLUGINS.names())
 PAGES = sorted(page for page in DOCS.glob("**/*.md") if "<!-- table: " in page.read_text("utf-8"))
 
 
@@ -57,8 +57,11 @@ def test_every_environment_has_a_page_in_pettingzoos_format(name: str) -> None:
     assert f"- {name}: {name}.md\n" in (ROOT / "mkdocs.yml").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    ("page", "kind"), [("new-environments", "env solo"), ("eapo-consultation", "leap")]
-)
-def test_settings_of_smaller_environments_stand_in_a_section(page: str, kind: str) -> None:
-    assert f"<!-- table: {kind} -->" in (DOCS / f"{page}.md").read_text("utf-8")
+def test_every_section_of_the_settings_has_a_table_or_a_page() -> None:
+    page = (DOCS / "settings.md").read_text("utf-8")
+    for section in parse([]).plain().keys() - {"choice"}:
+        assert f"<!-- table: settings {section} -->" in page or f"| `--{section}.*`" in page
+
+
+def test_settings_of_the_baseline_without_training_stand_in_a_section() -> None:
+    assert "<!-- table: leap -->" in (DOCS / "eapo-consultation.md").read_text("utf-8")

@@ -57,4 +57,4 @@ def test_every_role_learns_and_is_seen_before_and_after(
     assert steps[0]["credit/groups"] == 4 * len(learners)
     assert table <= set(summary["before"])
     assert summary["before"].keys() == summary["after"].keys()
-    assert len(capsys.readouterr().out.split("held out, cold")[1].splitlines()) > len(table)
+    assert len(capsys.readouterr().out.split("\nheld out")[1].splitlines()) > len(table)

@@ -69,17 +69,16 @@ def test_help_shows_the_flags_of_extras(capsys: pytest.CaptureFixture[str]) -> N
 def test_each_program_is_reached(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for program in ("doctor", "push", "serve"):
+    for program in ("chat", "push", "serve"):
         assert f"\n  {program} " in shown
         with pytest.raises(SystemExit):
             __main__.main([program, "--help"])
     assert "usage: coterie serve" in capsys.readouterr().out
-    assert __main__.main(["doctor", "--env", "nobody"]) == 2
 
 
 def test_an_unknown_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert __main__.main(["fly"]) == 2
-    known = "train, benchmark, report, check, cache, chat, doctor, push, serve"
+    known = "train, benchmark, report, check, cache, chat, push, serve"
     assert capsys.readouterr().err == f"coterie: unknown program 'fly'; known: {known}\n"
 
 

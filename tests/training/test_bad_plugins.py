@@ -170,7 +170,10 @@ def text(reward_M, group_M):
         ("--env bad_plugin:FAILING", "EnvSpec.check failed: RuntimeError: boom"),
         ("--env bad_plugin:TRUE", "EnvSpec.rereads is True; it must be a function"),
         ("--env bad_plugin:LEARNS", "EnvSpec.learns failed: AttributeError"),
-        ("--env bad_plugin:MISSPELT", "no setting is called rollout.problem_per_step; near it: p"),
+        (
+            "--env bad_plugin:MISSPELT",
+            "no setting is called rollout.problem_per_step; did you mean p",
+        ),
         ("--env.terms bad_plugin:letters", "raised ValueError: could not convert string to float"),
         ("--env.terms bad_plugin:clearing", "it must give 4 finite numbers, one for each trace"),
         ("--algo.advantage bad_plugin:text", "raised ValueError: could not convert string to flo"),

@@ -99,7 +99,11 @@ def test_a_preset_from_python_is_that_of_the_command_line(name: str) -> None:
     ("env", "given", "sentence"),
     [
         ("sd-e2", {"preset": "core-tiny"}, "preset core-tiny is for core-teaching, not for sd-e2"),
-        ("core-teaching", {"preset": "core-tny"}, "unknown preset 'core-tny'; near it: core-tiny"),
+        (
+            "core-teaching",
+            {"preset": "core-tny"},
+            "unknown preset 'core-tny'; did you mean core-tiny?",
+        ),
         (
             *("core-teaching", {"preset": "core-tiny", "settings": CoreTeachingSettings()}),
             "a preset gives its settings; leave out one of the two",

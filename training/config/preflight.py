@@ -219,8 +219,9 @@ def _people(agents: Mapping[str, AgentSettings]) -> Iterator[tuple[bool, str]]:
     for role, agent in agents.items():
         yield (
             is_human(agent.model),
-            f"{role} is played by {agent.model}, and training asks nobody; a person plays in "
-            f"{command('benchmark.py')} --cross-play or {command('train.py')} --evaluate RUN",
+            f"{role} is played by {agent.model}, but a person cannot play in training; a "
+            f"person plays in {command('benchmark.py')} --cross-play or {command('train.py')} "
+            "--evaluate RUN",
         )
 
 

@@ -10,6 +10,7 @@ from coterie import algorithms
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.cli.flags import parse_flags
+from coterie.cli.help_text import ALL
 from coterie.datatypes import UserError
 from coterie.training.config.model_defaults import as_flag
 from coterie.training.config.serialize import flat, override, to_plain
@@ -107,7 +108,7 @@ def _with_learning(
         )
         agents = dataclasses.make_dataclass("Agents", [(role, own, own())], frozen=True)
         kind = dataclasses.make_dataclass("Settings", [("agents", agents, agents())], frozen=True)
-        parsed = getattr(parse_flags(kind, words, prog=prog).agents, role)
+        parsed = getattr(parse_flags(kind, words, prog=prog, help_flag=ALL).agents, role)
         algo, learner = parsed.algo, parsed.learner
     for field in OF_A_STEP:
         if getattr(algo, field) != (teams := getattr(settings.algo, field)):

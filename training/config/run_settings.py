@@ -53,7 +53,7 @@ class RolloutSettings(Validated):
     """Sample the next step's episodes while the learner updates, with weights one update old; needs
     --engine vllm or tinker."""
     max_staleness: Annotated[int, Ge(0)] = 1
-    """Rows sampled more updates ago than this are dropped and counted."""
+    """Drop rows sampled more than this many updates ago (counted in rollout/stale)."""
     call_deadline_s: _Deadline = None
     """Seconds after which a policy's answer counts as failed; default: no limit. Computation of a
     local model in this process does not count."""
@@ -112,15 +112,15 @@ class RunSettings(Validated):
     """What samples from models: this process, vLLM engines in processes of their own, or a server
     with Tinker's API, which then trains them, too (--tinker.url)."""
     doctor: bool = False
-    """Test this configuration in a minute instead of training."""
+    """Run the doctor's checks on this configuration instead of training."""
     plan: bool = False
-    """Print memory and time of this run instead of training, from each model's config.json alone;
+    """Print memory and time of this run instead of training. It reads each model's config.json, and
     needs no weights and no GPU."""
     card: Annotated[float | None, Gt(0)] = None
     """GiB of each GPU for --plan; default: those of this machine."""
     threads: Annotated[int, Ge(0)] = 0
-    """CPU threads for tensor operations; 0: as many as are idle while the models load. Models below
-    8 MiB take one."""
+    """CPU threads for tensor operations. 0 uses the cores that are idle while models load; models
+    below 8 MiB use one thread."""
     episodes_log: bool = True
     """Write every training episode to episodes.jsonl."""
     transcripts_every: Annotated[int, Ge(0)] = 10

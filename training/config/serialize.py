@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from coterie.datatypes import UserError, check_fields, named_below
+from coterie.datatypes.errors import join_or
 
 T = TypeVar("T")
 
@@ -73,7 +74,9 @@ def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
 def nearest(name: str, known: Iterable[str]) -> str:
     """``name`` with similar known names, or else all known names, for messages."""
     near = difflib.get_close_matches(name, known := sorted(known), n=3)
-    return f"{name}; {'near it' if near else 'known here'}: {', '.join(near or known)}"
+    return (
+        f"{name}; did you mean {join_or(near)}?" if near else f"{name}; known: {', '.join(known)}"
+    )
 
 
 def _typed_like(old: Any, new: Any) -> Any:

@@ -16,6 +16,7 @@
         checkpoints/         step-000150/ ...
         final/alice/ ...     the trained models, in the format of the models they began as
         summary.json         the result
+        report.html          what `coterie report` writes
         hub/                 what `coterie push` sends
         .lock                locked by the process that writes here
 """

@@ -9,10 +9,8 @@ from coterie import __main__, train
     ("argv", "sentence"),
     [
         ("train --plan --doctor", "--plan needs no model, --doctor runs the models"),
-        ("coterie doctor --plan", "coterie train: --plan needs no model, --doctor runs"),
-        ("coterie doctor --doctor --steps x", "coterie train: --steps is 'x'; it must be a whole"),
-        ("train --print-config --plan", "--print-config does nothing else: leave out --plan"),
-        ("train --print-config --doctor", "--print-config does nothing else: leave out --doctor"),
+        ("train --print-config --plan", "--print-config cannot be combined with --plan"),
+        ("train --print-config --doctor", "--print-config cannot be combined with --doctor"),
         ("coterie push", "missing: The run's directory, such as runs/x; ORG/NAME on the hub (op"),
         ("coterie serve x --prot 1", "coterie serve: unknown option --prot; did you mean --port"),
         ("coterie chat", "missing: The run's directory, such as runs/x (options: coterie chat"),

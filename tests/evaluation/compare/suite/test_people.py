@@ -104,7 +104,7 @@ def test_nobody_plays_in_training(capsys: pytest.CaptureFixture[str]) -> None:
     for trained in ("--agents.bob.no-trained", "--agents.bob.trained"):
         assert train.main(["--agents.bob.model", "human:", trained]) == 2
         shown = capsys.readouterr()
-        assert "bob is played by human:, and training asks nobody" in shown.err
+        assert "bob is played by human:, but a person cannot play in training" in shown.err
         assert "benchmark.py --cross-play" in shown.err
         assert shown.err.count("\n") == 1
 

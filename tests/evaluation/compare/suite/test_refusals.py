@@ -16,8 +16,8 @@ BOB, ENGINE = ("--policies", "a=tiny:bob"), ("--engine", "vllm")
     ("flags", "sentence"),
     [
         (["--suite", "core"], "name who is compared"),
-        (["--policies", "gold"], "write NAME=WHAT"),
-        (["--policies", "a/b=tiny:bob"], "write NAME=WHAT"),
+        (["--policies", "gold"], "--policies gold: expected NAME=WHAT"),
+        (["--policies", "a/b=tiny:bob"], "expected NAME=WHAT"),
         (["--policies", "vote=tiny:bob"], "none of vote"),
         ([*BOB, "a=tiny:alice"], "the same name"),
         (["--policies", "a=tiny:nobody"], "unknown tiny model"),

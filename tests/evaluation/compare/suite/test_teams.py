@@ -206,7 +206,7 @@ def test_a_single_role_need_not_be_named(run: Any) -> None:
         (["--team", f"caller={GOLD}", f"caller={GOLD}"], "names caller twice"),
         (["--teams", f"a={GOLD}", f"a={WRONG}"], "a is there twice"),
         (["--teams", f"team={GOLD}", "--team", f"caller={GOLD}"], "team is there twice"),
-        (["--teams", "a/b=tiny:bob"], "write NAME=WHAT"),
+        (["--teams", "a/b=tiny:bob"], "--teams a/b=tiny:bob: expected NAME=WHAT"),
         (["--teams", f"a={GOLD}", "--role", "zoe"], "has no role zoe"),
         (["--policies", f"a={GOLD}"], "say with --role whose answers count, one of caller"),
         (["--teams", f"a={GOLD}", "--verifier", f"v={GOLD}"], "say with --role whose answers"),
