@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).resolve().parents[3]
 KILLS, SEED = (int(os.environ.get(f"COTERIE_{name}", least)) for name, least in
                (("KILLS", "2"), ("SEED", "0")))  # fmt: skip
+KINDS = ("worker", "node", "command")
 STEPS = str(3 * KILLS)
 
 
@@ -66,7 +67,7 @@ def test_a_run_that_is_killed_at_random_ends_as_it_should(
     while (code := run.poll()) is None:
         if len(killed) < KILLS and steps_done(path) > seen:
             time.sleep(chance.uniform(0, 1))
-            seen, what = steps_done(path), chance.choice(["worker", "worker", "node", "command"])
+            seen, what = steps_done(path), KINDS[(SEED + len(killed)) % len(KINDS)]
             if what == "command":
                 run.kill()
                 run.wait()
@@ -74,8 +75,8 @@ def test_a_run_that_is_killed_at_random_ends_as_it_should(
             elif what == "node":
                 nodes.remove(chance.choice(nodes.more).node_id)
                 nodes.fill()
-            elif mine := workers():
-                os.kill(chance.choice(mine), signal.SIGKILL)
+            else:
+                os.kill(chance.choice(workers()), signal.SIGKILL)
             killed.append(what)
         time.sleep(0.05)
     print(f"seed {SEED}: {killed}")

@@ -63,10 +63,6 @@ def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_change
     flags = (*nodes.flags, "--cluster.cpus", "0.5", "--cluster.checkpoints", "shared")
     assert play(tmp_path / "run", *flags, before=arrange) == full
     assert kill_when_asked.killed == ["learner of alice"]
-    kill_when_asked.killed.clear()
-    with pytest.raises(UserError, match="learner of alice has died, or its node has; --resume"):
-        play(tmp_path / "two", *flags, "--cluster.restarts", "0", before=arrange)
-    assert play(tmp_path / "two", *nodes.flags) == full
 
 
 def test_ranks_on_three_nodes_learn_as_one_process_does_though_one_is_killed(
