@@ -85,10 +85,10 @@ def test_a_folder_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_run_again_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, out = tmp_path / "run", tmp_path / "trl"
     assert train.main([*TINY, "--run-dir", str(run)]) == 0
-    again = (str(run), "--out", str(out), "--threads", "1", "--save-every", "1")
+    words = (str(run), "--out", str(out), "--threads", "1", "--save-every", "1")
     firsts = []
     for count in ("1", "2"):
-        assert with_trl.main([*again, "--steps", count]) == 0
+        assert with_trl.main([*words, "--steps", count]) == 0
         firsts.append((out / "steps.jsonl").read_text().splitlines()[0])
     assert firsts[0] == firsts[1]  # its seconds, too: the second run goes on behind the first step
     steps = [json.loads(line) for line in (out / "steps.jsonl").read_text().splitlines()]
@@ -98,6 +98,6 @@ def test_a_run_again_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     moved = load_file(out / "adapter/adapter_model.safetensors")
     # The second matrix of an adapter is 0 before training.
     assert any(torch.any(weight != 0) for name, weight in moved.items() if "lora_B" in name)
-    evaluation = ["--evaluate", str(run), "--agents.solver.model", str(out / "adapter")]
-    assert train.main(evaluation) == 0
+    again = ["--evaluate", str(run), "--agents.solver.model", str(out / "adapter")]
+    assert train.main(again) == 0
     assert "held out, cold" in capsys.readouterr().out
