@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from coterie.cli.arguments import overlay
@@ -29,14 +31,10 @@ STEPS = str(3 * KILLS)
 def workers() -> list[int]:
     """Process ids of learners and engines, all of which are this test's."""
     processes = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            name = (folder / "cmdline").read_bytes()
-            owner = int((folder / "stat").read_text().rpartition(")")[2].split()[2])
-        except (OSError, ValueError):
-            continue
-        if name.startswith(b"ray::Worker") and owner == os.getpgid(0):
-            processes.append(int(folder.name))
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "".join(process.cmdline()[:1]).startswith("ray::Worker"):
+                processes.append(process.pid)
     return processes
 
 
