@@ -105,6 +105,8 @@ def sources() -> dict[str, Path]:
     Other installed packages are left out.
     """
     plugins = {name.partition(".")[0]: path for name in _loaded if (path := _file(name))}
+    if not plugins:
+        return {}
     # A plug-in that is not a package imports from its folder.
     folders = {
         path.parent

@@ -1,13 +1,11 @@
 """One import name: ``coterie``, from anywhere, whatever else is called ``models`` or ``agents``."""
 
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 import coterie
-from coterie.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = sorted(p.name for p in (ROOT / "coterie").iterdir() if p.is_symlink() and p.is_dir())
@@ -28,6 +26,16 @@ class Echo(ConversationEnv):
         answers = yield {"alice_0": problem.question}
         right = float(self.scorer.check(answers.get("alice_0", ""), problem).correct)
         return Outcome({"alice_0": {"correct": right}})
+"""
+TWICE = f"""
+import sys, os, collections, coterie
+from coterie.train import main
+main([*{SMALL!r}, '--run-dir', 'run'])
+root = os.path.dirname(os.path.dirname(os.path.realpath(coterie.__file__)))
+seen = collections.Counter(
+    os.path.realpath(f) for m in [*sys.modules.values()] if (f := getattr(m, '__file__', None))
+)
+print([f for f, n in seen.items() if n > 1 and f.startswith(root)])
 """
 SPAWN = """
 import multiprocessing
@@ -61,21 +69,10 @@ def test_every_package_is_found_under_its_name() -> None:
 
 
 @pytest.mark.slow
-def test_no_module_is_in_memory_twice(elsewhere: Path, python) -> None:
-    """Also not where the repository's root, whose folders have the bare names, is on the path."""
-    code = (
-        "import sys, os, collections\n"
-        "from coterie.train import main\n"
-        f"main([*{SMALL!r}, '--run-dir', 'run'])\n"
-        "seen = collections.Counter(os.path.realpath(f) for m in [*sys.modules.values()]\n"
-        "    if (f := getattr(m, '__file__', None)))\n"
-        f"print([f for f, n in seen.items() if n > 1 and f.startswith({str(ROOT)!r})])\n"
-    )
-    again = elsewhere / "again"
-    again.mkdir()
-    path = os.environ.get("PYTHONPATH", "")
-    for folder, where in ((elsewhere, path), (again, str(ROOT))):
-        assert python("-c", code, cwd=folder, PYTHONPATH=where).stdout.splitlines()[-1] == "[]"
+def test_no_module_is_in_memory_twice(tmp_path: Path, python) -> None:
+    """Not even where the repository's root, whose folders have the bare names, is on the path."""
+    done = python("-c", TWICE, cwd=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_copy_that_is_not_installed(elsewhere: Path, python) -> None:
@@ -120,7 +117,7 @@ def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path, pyt
     assert ("\n  serve " in run(console, "--help")) == (ROOT / "extras").is_dir()  # of an extra
     shown = run("-c", "import coterie; print(coterie.__file__)")
     assert shown == f"{site / 'coterie' / '__init__.py'}\n"
-    run(console, "train", *SMALL, "--run-dir", "run")
+    assert run("-c", TWICE).splitlines()[-1] == "[]"
     for env in ("echo", "echo_of_mine:Echo"):
         run(console, "check", env)
     run(console, "report", "run")
@@ -129,22 +126,3 @@ def test_a_wheel_in_a_folder_with_modules_of_the_same_names(elsewhere: Path, pyt
     # What engines are spawned with.
     (elsewhere / "engine.py").write_text(SPAWN)
     assert run("engine.py") == "0\n"
-
-
-def test_the_console_script_knows_its_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == 0
-    shown = capsys.readouterr().out
-    for program in ("train", "benchmark", "report", "check", "cache"):
-        assert f"\n  {program} " in shown
-    assert main(["fly"]) == 2
-    assert capsys.readouterr().err.startswith("coterie: unknown program 'fly'; known: train, ben")
-    assert main(["check", "nobody"]) == 2
-    assert "unknown env 'nobody'" in capsys.readouterr().err
-
-
-def test_each_program_is_reached(capsys: pytest.CaptureFixture[str], elsewhere: Path) -> None:
-    assert main(["benchmark", "--help"]) == 0
-    assert "usage: coterie benchmark" in capsys.readouterr().out
-    assert main(["report", str(elsewhere / "none")]) == 2
-    assert capsys.readouterr().err.startswith("coterie report: ")
-    assert main(["train", "--env", "nobody"]) == 2

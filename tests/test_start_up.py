@@ -1,6 +1,10 @@
 """What a command and a run import, and what they do not."""
 
+import json
+
 import pytest
+
+from coterie.agents.models import instructions
 
 HEAVY = (
     "{'torch', 'transformers', 'peft', 'scipy', 'sklearn', 'pandas', 'vllm', "
@@ -27,13 +31,19 @@ def test_help_and_refusals_import_nothing_heavy(said):
 
 
 @pytest.mark.slow
-def test_a_run_with_full_weights_imports_what_it_uses(said, tmp_path):
+def test_a_run_with_full_weights_imports_what_it_uses(said, tmp_path, monkeypatch):
+    """And tiny models compute with the instructions that processors have in common."""
+    for name in (*instructions.COMMON, "COTERIE_INSTRUCTIONS"):
+        monkeypatch.delenv(name, raising=False)
     flags = ["--steps", "1", "--rollout.problems-per-step", "2", "--eval.no-enabled"]
     argv = [*flags, "--run-dir", str(tmp_path / "run")]
     code = f"from coterie import train\nassert train.main({argv!r}) == 0"
     lines = said(code)
     assert lines[0].startswith("core-teaching with gspo: training alice, bob; loading torch")
     assert lines[-1] == "['torch', 'transformers']"
+    kept = json.loads((tmp_path / "run" / "environment.json").read_text())["instructions"]
+    if instructions.has_avx2():
+        assert kept == {"torch": "AVX2", **instructions.COMMON}
 
 
 @pytest.mark.slow

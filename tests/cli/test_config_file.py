@@ -12,10 +12,13 @@ from coterie.cli.config_file import read_yaml
 from coterie.envs.presets import published
 
 ROLES = ("--roles", "ann", "ben", "--train-role", "ben")
+PRESETS: dict[str, list[str]] = {}
+for name, paper in published().items():
+    PRESETS.setdefault(paper.env, []).append(name)
 RECIPES = [
     *(["--env", name] for name in envs.names()),
     *(["--algo", name] for name in ("sapo", "cispo", "reinforce++")),
-    *(pytest.param(["--preset", name], marks=pytest.mark.slow) for name in published()),
+    *(["--preset", name] for names in PRESETS.values() for name in names[:2]),
     # A list of words, None by its own name, a float for which TOML has a word, a path.
     ["--env.teacher", "prefer-peer", "--problems.eval", "None", "--algo.surrogate.dual", "3"],
     ["--learner.importance-cap", "inf", "--run-dir", "runs/x", "--problems.train", 'a"\\é.jsonl'],

@@ -19,7 +19,7 @@ def test_every_page_of_an_environment_is_looked_at() -> None:
     assert {rows["Import"] for rows in ROWS.values()} == {"`import coterie`"}
 
 
-@pytest.mark.parametrize("page", ROWS)
+@pytest.mark.parametrize("page", ["core-teaching", "new-environments"])
 def test_the_environment_is_made(python, page: str) -> None:
     words = re.findall(r"`([^`]+)`", " ".join(ROWS[page].values()))
     imports = [word for word in words if word.startswith("import ")]

@@ -1,26 +1,21 @@
 """Training without the command line: as a program, and in a notebook whose loop runs already."""
 
-import subprocess
-import sys
+import asyncio
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from examples.own_loop import train
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
-def test_the_loop_learns() -> None:
-    process = subprocess.run(
-        [sys.executable, "-m", "examples.own_loop"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    before, after = map(float, process.stdout.removeprefix("mean reward ").split(" -> "))
+def test_the_loop_learns(capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = asyncio.run(train())
+    assert capsys.readouterr().out == f"mean reward {before:.3f} -> {after:.3f}\n"
     # An answer that is no move is paid -1; a player that draws or stands at random, about -.4.
     assert before < -0.9
     assert after > -0.35

@@ -57,6 +57,22 @@ def test_the_table_imports_no_extra() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_each_program_of_the_core_is_reached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for program in ("train", "benchmark", "report", "check", "cache"):
+        assert f"\n  {program} " in shown
+    assert __main__.main(["benchmark", "--help"]) == 0
+    assert "usage: coterie benchmark" in capsys.readouterr().out
+    assert __main__.main(["report", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err.startswith("coterie report: ")
+    assert __main__.main(["check", "nobody"]) == 2
+    assert "unknown env 'nobody'" in capsys.readouterr().err
+    assert __main__.main(["train", "--env", "nobody"]) == 2
+
+
 def test_help_shows_the_flags_of_extras(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(["--env", "core-teaching", "--help-all"])

@@ -17,8 +17,8 @@ def test_a_step_and_an_evaluation(weights: Callable[[str], Path], python, tmp_pa
     problems.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     command = ["train.py", "--env", "solo", "--algo", "gspo", "--steps", 1, "--run-dir", run]
     command += ["--agents.solver.model", weights("qwen2.5-coder-0.5b")]
-    command += ["--problems.train", problems, "--problems.held-out", 4]
-    command += ["--env.eval-answers", 4, "--rollout.problems-per-step", 2]
+    command += ["--problems.train", problems, "--problems.held-out", 2]
+    command += ["--env.eval-answers", 2, "--rollout.problems-per-step", 2]
     command += ["--env.max-new-tokens", TOKENS]
     done = python(*command)
 
@@ -30,4 +30,4 @@ def test_a_step_and_an_evaluation(weights: Callable[[str], Path], python, tmp_pa
     assert (run / "final" / "solver" / "adapter_model.safetensors").is_file()
     for title in ("evaluating before training", "evaluating after training"):
         lines = [line for line in done.stdout.splitlines() if line.startswith(title)]
-        assert lines[0] == f"{title}: 16 answers"
+        assert lines[0] == f"{title}: 4 answers"

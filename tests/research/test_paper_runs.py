@@ -39,27 +39,25 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shapes")
 
 
+ENTROPY = ("--algo.entropy-coefficient", "0.001")
+"""Random weights earn the same in all traces of a group; with it, they learn all the same."""
+
+
 def steps(run: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-
-
-slow = pytest.mark.slow
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
-        "sd-e2-ministral-8b-math",
-        pytest.param("core-reasoning-math", marks=slow),
-        pytest.param("corea-llama-8b", marks=slow),
-        pytest.param("core-qwen-gsm8k", marks=slow),
-        pytest.param("corea-qwen-7b", marks=slow),
-        pytest.param("corea-qwen-32b", marks=slow),
-        pytest.param("eapo-r1-7b", marks=slow),
-        pytest.param("eapo-qwen3-8b", marks=slow),
-        pytest.param("sd-e2-gpqa", marks=slow),
-        pytest.param("sd-e2-reasoning-aime", marks=slow),
+        "core-reasoning-math",
+        "corea-llama-8b",
+        "core-qwen-gsm8k",
+        "corea-qwen-32b",
+        "eapo-r1-7b",
+        "eapo-qwen3-8b",
+        "sd-e2-gpqa",
     ],
 )
 def test_a_preset_from_the_command_line_to_the_exported_model(
@@ -68,7 +66,7 @@ def test_a_preset_from_the_command_line_to_the_exported_model(
     settings, run = parse(["--preset", name]), tmp_path / "run"
     with expert() as port:
         models = rehearsal.models_of(name, shapes, 1e-4, port)
-        for phase in rehearsal.phases(name, models, tmp_path):
+        for phase in rehearsal.phases(name, models, tmp_path, ENTROPY):
             assert phase.run() == 0, phase.name
 
     lines = steps(run)
@@ -79,17 +77,15 @@ def test_a_preset_from_the_command_line_to_the_exported_model(
         assert all(math.isfinite(line.get(f"learner/{role}/loss", 0.0)) for line in lines)
         if settings.rollout.top_p == 1:
             assert max(line.get(f"learner/{role}/mismatch/max", 0.0) for line in lines) < 1e-4
-        # Where no group had a difference, nobody learned.
-        learned = any(line.get(f"learner/{role}/grad_norm", 0.0) > 0 for line in lines)
-        assert learned or settings.choice.env != "corea-deferral"
+        assert any(line.get(f"learner/{role}/grad_norm", 0.0) > 0 for line in lines)
         final = run / "final" / role
         if settings.agents[role].tuning == "lora":
             own = load_file(final / "adapter_model.safetensors")
-            assert learned == any(tensor.any() for key, tensor in own.items() if "lora_B" in key)
+            assert any(tensor.any() for key, tensor in own.items() if "lora_B" in key)
         else:
             weights = AutoModelForCausalLM.from_pretrained(final).state_dict()
             old = AutoModelForCausalLM.from_pretrained(models[role]).state_dict()
-            assert not learned or any(not torch.equal(weights[key], old[key]) for key in old)
+            assert any(not torch.equal(weights[key], old[key]) for key in old)
 
 
 @pytest.mark.parametrize(

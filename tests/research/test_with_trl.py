@@ -1,8 +1,6 @@
 """A run again by TRL: its rewards by hand, what it refuses, and an adapter that train.py reads."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,6 @@ from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import Problem, UserError
 from coterie.training.config.train_settings import TrainSettings
-from evidence.studies import ROOT
 
 TINY = (
     *("--env", "solo", "--algo", "gspo", "--agents.solver.model", "tiny:gina"),
@@ -88,11 +85,10 @@ def test_a_folder_without_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_a_run_again_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, out = tmp_path / "run", tmp_path / "trl"
     assert train.main([*TINY, "--run-dir", str(run)]) == 0
-    program = (sys.executable, str(ROOT / "research/with_trl.py"), str(run), "--out", str(out))
+    words = (str(run), "--out", str(out), "--threads", "1", "--save-every", "1")
     firsts = []
     for count in ("1", "2"):
-        more = ("--steps", count, "--save-every", "1")
-        subprocess.run([*program, *more], check=True, capture_output=True)
+        assert with_trl.main([*words, "--steps", count]) == 0
         firsts.append((out / "steps.jsonl").read_text().splitlines()[0])
     assert firsts[0] == firsts[1]  # its seconds, too: the second run goes on behind the first step
     steps = [json.loads(line) for line in (out / "steps.jsonl").read_text().splitlines()]

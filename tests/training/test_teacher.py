@@ -65,7 +65,9 @@ def test_a_teacher_of_one_role_leaves_the_other_its_steps(tmp_path: Path) -> Non
     for name, value in own.items():
         flags += (f"--agents.alice.algo.distillation.{name}", value)
     assert main([*flags, "--run-dir", str(tmp_path / "run")]) == 0
-    for step in metrics(tmp_path / "run"):
+    steps = metrics(tmp_path / "run")
+    assert any(step["rollout/rounds"] < 10 for step in steps)
+    for step in steps:
         rows = [step.get(f"learner/{role}/rows", 0) for role in ("alice", "bob")]
         filled = step["rollout/rounds"] < 10
         if step["step"] <= 2:
@@ -97,16 +99,6 @@ def test_a_resumed_run_is_the_uninterrupted_one(teacher: str, tmp_path: Path) ->
     parts = cut_run(whole, tmp_path / "parts", after=2)
     assert main(["--resume", str(parts)]) == 0
     first, second = (load_file(run / "final/solver/model.safetensors") for run in (whole, parts))
-    assert all((first[name] == second[name]).all() for name in first)
-
-
-def test_a_teacher_in_another_process_reads_the_same(teacher: str, tmp_path: Path) -> None:
-    flags = (*FLAGS, "--algo.distillation.teacher", teacher, "--steps", "2", "--threads", "1")
-    here, apart = tmp_path / "here", tmp_path / "apart"
-    assert main([*flags, "--run-dir", str(here)]) == 0
-    more = ("--agents.solver.engine-replicas", "1", "--cluster.cpus", ".5")
-    assert main([*flags, *more, "--run-dir", str(apart)]) == 0
-    first, second = (load_file(run / "final/solver/model.safetensors") for run in (here, apart))
     assert all((first[name] == second[name]).all() for name in first)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -71,7 +72,7 @@ class FakeActor(Actor):
                 self.handle = None
             if self.handle is None:
                 raise Died(f"{self.name} has died")
-            return getattr(self.handle, verb)(*arguments)
+            return getattr(self.handle, verb)(*pickle.loads(pickle.dumps(arguments)))
         except UserError as error:
             return error
 

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from coterie.cli.arguments import overlay
@@ -22,20 +24,17 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 ROOT = Path(__file__).resolve().parents[3]
 KILLS, SEED = (int(os.environ.get(f"COTERIE_{name}", least)) for name, least in
                (("KILLS", "2"), ("SEED", "0")))  # fmt: skip
+KINDS = ("worker", "node", "command")
 STEPS = str(3 * KILLS)
 
 
 def workers() -> list[int]:
     """Process ids of learners and engines, all of which are this test's."""
     processes = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            name = (folder / "cmdline").read_bytes()
-            owner = int((folder / "stat").read_text().rpartition(")")[2].split()[2])
-        except (OSError, ValueError):
-            continue
-        if name.startswith(b"ray::Worker") and owner == os.getpgid(0):
-            processes.append(int(folder.name))
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "".join(process.cmdline()[:1]).startswith("ray::Worker"):
+                processes.append(process.pid)
     return processes
 
 
@@ -66,7 +65,7 @@ def test_a_run_that_is_killed_at_random_ends_as_it_should(
     while (code := run.poll()) is None:
         if len(killed) < KILLS and steps_done(path) > seen:
             time.sleep(chance.uniform(0, 1))
-            seen, what = steps_done(path), chance.choice(["worker", "worker", "node", "command"])
+            seen, what = steps_done(path), KINDS[(SEED + len(killed)) % len(KINDS)]
             if what == "command":
                 run.kill()
                 run.wait()
@@ -74,8 +73,8 @@ def test_a_run_that_is_killed_at_random_ends_as_it_should(
             elif what == "node":
                 nodes.remove(chance.choice(nodes.more).node_id)
                 nodes.fill()
-            elif mine := workers():
-                os.kill(chance.choice(mine), signal.SIGKILL)
+            else:
+                os.kill(chance.choice(workers()), signal.SIGKILL)
             killed.append(what)
         time.sleep(0.05)
     print(f"seed {SEED}: {killed}")

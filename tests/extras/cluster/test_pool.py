@@ -158,8 +158,9 @@ def test_an_engine_that_dies_is_started_again_and_asked_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("saved", ["1", "3"], ids=["checkpoint", "updates again"])
-@pytest.mark.parametrize("flags", [LORA[-4:], LORA], ids=["full", "one base"])
+@pytest.mark.parametrize(
+    ("saved", "flags"), [("1", LORA), ("3", LORA[-4:])], ids=["checkpoint", "updates again"]
+)
 def test_a_learner_that_dies_learns_again_what_it_had_learned(
     fake_cluster: Any, play: Play, tmp_path: Path, saved: str, flags: tuple[str, ...]
 ) -> None:
@@ -343,6 +344,17 @@ def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> 
     both = threading.Barrier(2, timeout=20)
     assert list(team.learn(lambda role, number: both.wait() + 1)) == ["alice", "bob"]
     assert torch.get_num_threads() == 1
+
+
+def test_a_teacher_in_another_process_reads_the_same(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    solo = ("--env", "solo", "--agents.solver.model", "tiny:alice", "--problems.train", "chains")
+    play(tmp_path / "teacher", *solo, "--learner.lr", "0.01")
+    flags = (*solo, "--algo.distillation.beta", "1", "--algo.distillation.no-rewards")
+    flags += ("--algo.distillation.teacher", str(tmp_path / "teacher" / "final" / "solver"))
+    here = play(tmp_path / "here", *flags)
+    assert play(tmp_path / "there", *flags, *CLUSTER) == here
 
 
 def test_roles_that_learn_differently_do_so_in_other_processes(

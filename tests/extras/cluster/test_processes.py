@@ -1,6 +1,5 @@
 """Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
 
-import json
 import multiprocessing
 import os
 import time
@@ -13,7 +12,6 @@ import pytest
 import torch
 from safetensors.torch import load
 
-from coterie import train
 from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.extras.cluster.group import Group
@@ -93,12 +91,10 @@ def test_more_ranks_than_this_machine_has_are_refused(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("restarts", ["0", "1"])
-def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
-    play: Play, kill_when_asked: Any, full: dict[str, bytes], nearly: Any, tmp_path: Path,
-    restarts: str,
-) -> None:  # fmt: skip
-    """Two ranks go on with the run of one process, and one process with that of two."""
+def test_a_rank_that_is_killed_ends_the_run_and_one_process_goes_on_with_it(
+    play: Play, kill_when_asked: Any, full: dict[str, bytes], nearly: Any, tmp_path: Path
+) -> None:
+    """Replacing a rank is tested in test_ray.py."""
     started: list[Any] = []
     killed: list[float] = []
 
@@ -116,16 +112,11 @@ def test_ranks_of_which_one_is_killed_are_replaced_or_end_the_run(
         if step == 2:
             kill_when_asked(group, "update", kill)
 
-    flags = (*TWO, "--cluster.restarts", restarts)
-    if restarts == "1":
-        play(tmp_path / "run", "--steps", "1")
-        nearly(play(tmp_path / "run", *flags, before=arrange), full)
-    else:
-        with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
-            play(tmp_path / "run", *flags, before=arrange)
-        # Not the ten minutes for which a rank waits for the others.
-        assert time.monotonic() - killed[0] < 500
-        nearly(play(tmp_path / "run", *ONE), full)
+    with pytest.raises(UserError, match=r"learner 2 of bob has died.*--resume"):
+        play(tmp_path / "run", *TWO, "--cluster.restarts", "0", before=arrange)
+    # Not the ten minutes for which a rank waits for the others.
+    assert time.monotonic() - killed[0] < 500
+    nearly(play(tmp_path / "run", *ONE), full)
     assert len(started) == 4
     assert not any(process.is_alive() for process in started)
 
@@ -151,32 +142,6 @@ def test_engines_of_this_machine_answer_apart_from_their_learner(
 @pytest.mark.slow
 def test_ctrl_c_ends_the_step_and_all_ranks(interrupted: Any, tmp_path: Path) -> None:
     interrupted(tmp_path / "run", *TWO)
-
-
-IMITATION = (
-    *("--steps", "1", "--problems.held-out", "4", "--rollout.problems-per-step", "4"),
-    *("--warmup.steps", "2", "--warmup.problems-per-step", "4", "--eval.resamples", "10"),
-    *("--algo.kl-coefficient", "0.1", "--threads", "1"),
-)
-
-
-@pytest.mark.slow
-def test_learners_elsewhere_imitate_the_same(tmp_path: Path) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    assert train.main([*IMITATION, "--run-dir", str(here)]) == 0
-    apart = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
-    assert train.main([*IMITATION, *apart, "--run-dir", str(there)]) == 0
-    for step, other_step in zip(_steps(here), _steps(there), strict=True):
-        assert step.keys() == other_step.keys()
-        # Two ranks add up in another order.
-        assert other_step == pytest.approx(step, rel=1e-3, abs=1e-5)
-    # The reference of the divergence is the warmed-up model there, too.
-    [step] = [json.loads(line) for line in (there / "metrics.jsonl").read_text().splitlines()]
-    assert step["learner/bob/kl"] == pytest.approx(0, abs=1e-6)
-
-
-def _steps(run: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (run / "warmup.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.slow

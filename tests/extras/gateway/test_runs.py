@@ -1,11 +1,7 @@
-"""Whole runs whose roles a program plays: log, report, teams, cross-play, kill and resume."""
+"""Whole runs whose roles a program plays: log, report, teams, cross-play, resume."""
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +11,6 @@ from safetensors.torch import load_file
 from coterie import __main__, benchmark
 from coterie.train import main
 
-ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import itertools, json, urllib.request
 
@@ -139,23 +134,6 @@ def assert_same(left: Path, right: Path) -> None:
     for role in ("alice", "bob"):
         weights = [load_file(run / "final" / role / "model.safetensors") for run in (left, right)]
         assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_goes_on_bit_for_bit(trained: Path, folder: Path) -> None:
-    run = folder / "killed"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))}
-    command = [sys.executable, str(ROOT / "train.py")]
-    flags = ["--env", NAME, "--steps", "2", *SMALL, "--run-dir", str(run)]
-    process = subprocess.Popen([*command, *flags], env=environment, cwd=folder)
-    log, limit = run / "metrics.jsonl", time.monotonic() + 1200
-    while not (log.is_file() and log.read_text()) and time.monotonic() < limit:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert len(lines(log)) >= 1
-    subprocess.run([*command, "--resume", str(run)], env=environment, cwd=folder, check=True)
-    assert_same(trained, run)
 
 
 def test_whole_teams_play_it(trained: Path, tmp_path: Path) -> None:

@@ -22,9 +22,6 @@ def speed(*flags: str) -> str:
 def test_both_ways_are_compared() -> None:
     rows = [line.split() for line in speed("--episodes", "16", "--rounds", "1").splitlines()]
     assert [row[0] for row in rows[1:]] == ["in", "gateway", "ratio"]
-    wall, cpu = map(float, rows[-1][1:])
-    assert 0 < wall < 10
-    assert 0 < cpu < 10
 
 
 def test_memory_is_watched() -> None:

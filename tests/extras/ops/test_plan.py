@@ -194,9 +194,10 @@ def test_a_run_that_cannot_fit_is_refused_before_its_models_load(
 ) -> None:
     monkeypatch.setattr(planning, "card_bytes", lambda device: GIB // 2)
     monkeypatch.setattr("coterie.extras.ops.checks._SMALL", 0)
-    assert (
-        train.main(flags(model_folder(tmp_path / "model"), "--run-dir", str(tmp_path / "r"))) == 2
-    )
+    # Nothing that it might be told would help.
+    least = ("--learner.micro-batch-tokens", "1024", "--agents.alice.recompute", "always")
+    given = flags(model_folder(tmp_path / "model"), *least, "--run-dir", str(tmp_path / "r"))
+    assert train.main(given) == 2
     assert "GiB on cpu, which has 0.5 GiB, and no flag" in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 

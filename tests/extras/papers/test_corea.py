@@ -14,6 +14,7 @@ def run(*flags: str) -> int:
     return benchmark.main(["corea", *flags])
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_comparison_has_every_row_and_samples_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

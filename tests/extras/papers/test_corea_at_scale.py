@@ -1,5 +1,6 @@
 """What COREA's tables at the paper's size ask, against the paper's numbers (arXiv:2603.03752)."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,10 @@ OF_TABLE = {
 KINDS = {"corea": CoreaComparison, "suite": SuiteComparison}
 # Tables 2 to 4, 12, 13: the rows.
 REWARDS = ["L1", "Sample L1", "L2", "Brier", "KL", "Sample KL"]
+
+
+training = cache(parse_training)
+"""Tables share their variants."""
 
 
 @pytest.fixture
@@ -159,7 +164,7 @@ def test_rows_of_models_alone(name: str, labels: list[str]) -> None:
     named = {word.partition("=")[0] for word in table.comparison if "=" in word}
     assert set(table.rows) <= named
     for variant in table.variants:
-        run = parse_training([*variant.flags, "--run-dir", "x"])
+        run = training(variant.flags)
         rewards = {"none"} if "RLVR" in variant.label else {"l1", "l2", "kl"}
         assert run.env.confidence_reward in rewards
         assert f"{{{variant.name}}}" in " ".join(table.comparison)
@@ -167,7 +172,7 @@ def test_rows_of_models_alone(name: str, labels: list[str]) -> None:
 
 def test_figures_4_and_9_train_four_models_with_and_without_the_reward() -> None:
     """Section 4.4: 150, 80, 120 and 50 steps."""
-    runs = {v.name: parse_training([*v.flags]) for v in AT_SCALE["corea-figure-4"].variants}
+    runs = {v.name: training(v.flags) for v in AT_SCALE["corea-figure-4"].variants}
     steps = {"qwen-1.5b": 150, "qwen-7b": 80, "llama-8b": 120, "qwen-32b": 50}
     assert {name: run.run.steps for name, run in runs.items()} == {
         f"corea-{name}{end}": count for name, count in steps.items() for end in ("-rlvr", "")

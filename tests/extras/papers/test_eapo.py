@@ -22,6 +22,7 @@ from coterie.extras.papers.eapo_metrics import mean_of_sets, measure_responses
 from coterie.extras.papers.replies import choose_replies
 
 
+@pytest.mark.usefixtures("drawn")
 def test_a_comparison_has_every_row_and_samples_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

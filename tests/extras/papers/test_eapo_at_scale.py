@@ -1,6 +1,7 @@
 """EAPO's tables with the paper's models: parsed settings against arXiv:2509.23730."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ OTHERS = (
 OTHER_HEADINGS = ["HumanEval", "HLE", "GPQA", "MMLU", "EvalPlus", "HotpotQA", "SimpleQA"]
 
 
+@cache
 def trainings(name: str) -> dict[str, TrainSettings]:
     return {
         variant.label: parse([*variant.flags, "--seed", "1", "--run-dir", "x"])

@@ -29,8 +29,6 @@ def measured(results: Any) -> Any:
 @pytest.mark.parametrize(
     ("flags", "engines"),
     [
-        # One agent alone at a time.
-        (("--policies", "alice=tiny:alice", "bob=tiny:bob", "--problems", CHAINS), 2),
         # Two models alone, then both in each other's workflow; a script needs no engine.
         (
             (
@@ -46,7 +44,7 @@ def measured(results: Any) -> Any:
         # itself, then with the expert.
         (("eapo", "--no-peers", "--no-noise", "--problems", CHAINS), 4),
     ],
-    ids=("suite", "suite-workflow", "corea", "eapo"),
+    ids=("suite", "corea", "eapo"),
 )
 def test_the_same_answers_as_in_this_process(
     tmp_path: Path, file_engine: Any, flags: tuple[str, ...], engines: int

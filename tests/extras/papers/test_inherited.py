@@ -113,7 +113,9 @@ def test_a_run_brings_them_to_suites(trained: Any, tmp_path: Path, capsys: Any) 
     assert eapo["sampling"] == [0.5, 0.9]
     assert eapo["settings"]["prompt_style"] == "panel"
     assert (eapo["settings"]["reply_tokens"], eapo["settings"]["max_new_tokens"]) == (7, 33)
-    for path in out.glob("completions/core/*/policy.jsonl"):
+    paths = [*out.glob("completions/core/*/policy.jsonl")]
+    assert len(paths) == 3
+    for path in paths:
         core = json.loads(path.read_text().splitlines()[0])["identity"]["settings"]
         # Limits go with the model, words stay where they were learned.
         assert (core["max_new_tokens"], core["prompt_style"]) == (33, "plain")

@@ -157,11 +157,8 @@ def test_table_4_of_core_has_its_second_pair_and_three_larger_models() -> None:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("table", "data"), [("core-5", 1), ("core-6", 3)])
-def test_no_training_at_the_papers_size_repeats_another(
-    table: str, data: int, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_no_training_at_the_papers_size_repeats_another(table: str, data: int) -> None:
     """Equation 3 pays nothing to six traces under a cap of ten: without it CoRe is the same run."""
     runs = [parse([*v.flags, "--seed", "1", "--run-dir", "x"]) for v in AT_SCALE[table].variants]
     kept = {(*dataclasses.astuple(run.env), run.problems.train, run.choice.preset) for run in runs}
@@ -170,8 +167,15 @@ def test_no_training_at_the_papers_size_repeats_another(
     assert len(paying) == data
     assert all(run.env.w_explore == (0.2, 0.05) for run in paying)
     assert not [run for run in runs if not any(run.env.w_explore)]
+    assert AT_SCALE[table].note
+
+
+@pytest.mark.slow
+def test_a_dry_run_begins_with_the_note_of_its_table(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     flags = ("--preset", "--dry-run", "--seeds", "0", "--out", str(tmp_path))
-    assert benchmark.main(["sweep", table, *flags]) == 0
+    assert benchmark.main(["sweep", "core-5", *flags]) == 0
     assert capsys.readouterr().out.startswith("# Equation 3 pays nothing to six traces")
 
 
@@ -406,7 +410,7 @@ def test_a_failed_command_stops_a_sweep(
 
 def test_a_table_from_comparisons(inside: list[list[str]], tmp_path: Path) -> None:
     flags = ["sweep", "eapo-8", "--out", str(tmp_path), "--seeds", "0", "1"]
-    few = ("questions=4", "samples=1", "resamples=20")
+    few = ("questions=4", "samples=1", "resamples=20", "replies=4")
     assert benchmark.main([*flags, "--compare", *few]) == 0
     assert [command[:2] for command in inside] == [["benchmark", "eapo"]] * 2
     rows = json.loads((tmp_path / "eapo-8.json").read_text())["rows"]
@@ -470,6 +474,7 @@ def test_settings_of_comparisons_can_change_until_the_first_one(
     assert "holds runs with another --compare" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("drawn")
 @pytest.mark.parametrize(
     ("name", "at_scale", "panels", "groups"),
     [

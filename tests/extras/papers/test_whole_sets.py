@@ -17,7 +17,7 @@ from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.extras.papers.probe import mean_probabilities
 from coterie.problems.canonical import problem_key
 
-EAPO = ("eapo", "--no-peers", "--no-noise", "--samples", "2")
+EAPO = ("eapo", "--no-peers", "--no-noise", "--samples", "2", "--replies", "4")
 COREA = ("corea", "--rlvr", "tiny:small", "--samples", "1", "--router-epochs", "1")
 
 

@@ -1,6 +1,7 @@
 """Where a response holds its program: right programs are right however they are written down."""
 
 import sys
+import time
 from types import ModuleType
 
 import pytest
@@ -304,5 +305,7 @@ def test_the_answer_is_the_block_with_the_solution() -> None:
     ],
 )
 def test_finding_is_linear(text: str) -> None:
-    # Each takes minutes where the time grows with the square of the length.
+    began = time.process_time()
     program_in(text, "triple", PROMPT)
+    # Each takes minutes where the time grows with the square of the length.
+    assert time.process_time() - began < 4

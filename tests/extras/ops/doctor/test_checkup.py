@@ -193,12 +193,9 @@ def in_bfloat16(session: Examined, role: str) -> None:
     trained_role.learner._parameters = trained_role.loaded.handle.parameters()
 
 
-@pytest.mark.parametrize(("lr", "share"), [("5e-7", 0.1), ("1e-6", 0.1), ("1e-5", 0.5)])
-def test_weights_of_16_bits_that_do_not_move_are_found(
-    opened: Opened, lr: str, share: float
-) -> None:
+def test_weights_of_16_bits_that_do_not_move_are_found(opened: Opened) -> None:
     """The negative control: at the papers' rates almost nothing of bfloat16 weights moves."""
-    session = opened("--learner.lr", lr)
+    session = opened("--learner.lr", "1e-6")
     in_bfloat16(session, "alice")
     findings = examine.checkup(session, PROBLEMS)
     alice, bob = (
@@ -206,7 +203,7 @@ def test_weights_of_16_bits_that_do_not_move_are_found(
         for role in ("alice", "bob")
     )
     assert (alice.verdict, bob.verdict) == ("wrong", "ok")
-    assert float(alice.measured.split("%")[0]) < 100 * share
+    assert float(alice.measured.split("%")[0]) < 10
     assert float(bob.measured.split("%")[0]) > 80
     assert "and the next bfloat16 is " in alice.measured
     assert "float32" in alice.way_out

@@ -33,7 +33,7 @@ def problems_of(name: str) -> list[Problem]:
     if not path.exists():
         pytest.skip(f"{name} is not in COTERIE_DATA")
     source = load_file(path)
-    wanted = os.environ.get("COTERIE_DATA_ITEMS", "150")
+    wanted = os.environ.get("COTERIE_DATA_ITEMS", "60")
     count = source.size if wanted == "all" else min(source.size, int(wanted))
     chosen = sorted(random.Random(20).sample(range(source.size), count))
     return [replace(source[index], question="", tolerance=0.0) for index in chosen]
