@@ -51,8 +51,9 @@ FUNCTION_OF_ANGLE = re.compile(
     rf"(?:\{{ ?{_ANGLE} ?\}}|\( ?{_ANGLE} ?\)|{_ANGLE})(?![A-Za-z0-9])"
 )
 _NAME = re.compile(
-    # P(X=1), x_1, f(x), f^{-1}(x); dy/dx; AB, \angle ABC, [ABC]; (x, y); "total area"
-    rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
+    # P(X=1), x_1, f(x), f^{-1}(x), T(10); dy/dx; AB, \angle ABC, [ABC]; (x, y); "total area"
+    rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?"
+    r"(?: ?\((?:[A-Za-z0-9](?:, ?[A-Za-z0-9]){0,3}|[0-9]{1,4}(?: ?/ ?[0-9]{1,4})?)\))?"
     rf"|{DERIVATIVE.pattern}|{FUNCTION_OF_ANGLE.pattern}"
     rf"|(?:m? ?\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}|\[[A-Z]{{3,5}}\]|\|[A-Z]{{2}}\|"
     rf"|\( ?{_SYMBOL}(?: ?, ?{_SYMBOL}){{1,5}} ?\)"
