@@ -126,8 +126,8 @@ _CHOSEN = re.compile(
 )
 _WHICH_OPTION = re.compile(
     r"\bis[ \t](?:an?[ \t]|the[ \t])?"
-    r"(?P<text>[^.,!?\n]{1,60}),[ \t]which[ \t]is[ \t](?:option|choice)[ \t]\(?(?P<letter>(?-i:[A-J]))\)?"
-    r"[.!*_ \t]{0,4}\Z",
+    r"(?P<text>[^.,!?\n]{1,60}),[ \t]which[ \t]is[ \t](?:option|choice)[ \t]"
+    r"\(?(?P<letter>(?-i:[A-J]))\)?[.!*_ \t]{0,4}\Z",
     re.IGNORECASE,
 )
 """``The metal is iron, which is option A.``"""

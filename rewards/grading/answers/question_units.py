@@ -53,8 +53,9 @@ _SIGNS = {
     r"€|\bEUR\b": "euro",
     r"£|\bGBP\b": "sterling",
     r"¥|\bJPY\b": "yen",
-    # "$5 each", and no formula as "$5$" and "$5 + x$".
-    r"\\\$|\$[0-9][0-9,]*(?:\.[0-9]+)?(?=\s+[A-Za-z]{2}|[.,;?!])": "dollar",
+    # "$5 each", "$.5 a pound", and no formula as "$5$", "$5 a$" and "$5 + x$".
+    r"\\\$|\$(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)"
+    r"(?=\s+[A-Za-z]+(?![A-Za-z$]|\s*[\^+=<>*/-])|[.,;?!])": "dollar",
 }
 _TEMPERATURE = re.compile(
     r"\b(?:temperature|hot|cold|warm|heat|weather|thermometer|oven|freezer)", re.IGNORECASE
@@ -130,7 +131,11 @@ def _currencies_named(question: str) -> frozenset[str]:
     """The currencies that a question names, by words, codes or signs."""
     words = CURRENCIES & things_of(question)
     signs = {name for sign, name in _SIGNS.items() if re.search(sign, question)}
-    return frozenset(words | signs)
+    named = words | signs
+    if "sterling" in named or named == {"pound"}:
+        return frozenset(named | {"pound", "sterling"})
+    # "$4 a pound" is a price of meat.
+    return frozenset(named - {"pound"})
 
 
 def miscounts(behind: str, question: str) -> bool:
