@@ -21,7 +21,11 @@ from coterie.rewards.grading.answers.normalise import (
     sequence,
     words,
 )
-from coterie.rewards.grading.answers.question_units import contradicts, miscounts
+from coterie.rewards.grading.answers.question_units import (
+    asks_percentage,
+    contradicts,
+    miscounts,
+)
 from coterie.rewards.grading.answers.restated import (
     asks_solved,
     misses_form,
@@ -336,8 +340,10 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     """Whether the units of two values agree; a missing one is the one that is asked for."""
     if gold.percent and answer.percent:
         return True
-    if answer.percent and not problem.percent and _is_share(gold, problem.question):
-        return False
+    if answer.percent and not (gold.unit or problem.percent):
+        share = gold.literal is not None and 0 < abs(gold.literal) < 1
+        if not asks_percentage(problem.question, share=share):
+            return False
     if answer.counted and contradicts(THING, problem.question):
         return False
     if miscounts(answer.behind, problem.question):
@@ -351,13 +357,6 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     if not units[0] and not (answer.percent and problem.percent):
         return not contradicts(units[1], problem.question)
     return "" in units or units[0] == units[1]
-
-
-def _is_share(gold: Value, question: str) -> bool:
-    """Whether a reference between 0 and 1 is a share, of which ``0.25%`` is the hundredth part:
-    nothing asks for a percentage."""
-    number = None if gold.percent or gold.unit else gold.literal
-    return number is not None and 0 < abs(number) < 1 and not re.search("%|(?i:percent)", question)
 
 
 def order_counts(gold: Shape, question: str) -> bool:

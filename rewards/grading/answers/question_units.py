@@ -42,6 +42,16 @@ _IN_POWERS = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
+_PERCENTAGE = re.compile(
+    r"(?<![0-9])(?<![0-9] )percent|\b(?:what|how\s+many|in|as\s+an?)\s+\\?%", re.IGNORECASE
+)
+"""A percentage that is asked for, and no ``10%`` or ``10 percent`` that is given."""
+_RATE = re.compile(
+    r"\b(?:rate|probability|chance|likelihood|proportion|share|concentration|discount|interest"
+    r"|margin|mark-?up|increase|decrease|average|score|grade|accuracy|efficiency|return|yield|confidence)\b",
+    re.IGNORECASE,
+)
+"""What is given in percent without saying so."""
 _MONEY = re.compile(
     r"\bhow\s+much\s+(?:more\s+|less\s+|extra\s+)?(?:money\b|(?:does|do|did|will|would|is|was)\b"
     r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|make|owe|charge)\b)",
@@ -125,6 +135,19 @@ def contradicts(unit: str, question: str) -> bool:
     return bool(requested) and not any(
         _satisfies(unit, name or THING, question) for name in requested
     )
+
+
+def asks_percentage(question: str, *, share: bool = False) -> bool:
+    """Whether a percentage answers a question: without one, it may; a ``share`` below 1 needs the
+    word.
+
+    >>> asks_percentage("What percent of 50 is 5?"), asks_percentage("What is 10% of 50?")
+    (True, False)
+    """
+    question = question[:MAX_QUESTION]
+    if _PERCENTAGE.search(question):
+        return True
+    return not share and (not question.strip("? ") or _RATE.search(question) is not None)
 
 
 def _currencies_named(question: str) -> frozenset[str]:

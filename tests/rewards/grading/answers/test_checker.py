@@ -196,9 +196,24 @@ def test_what_touches_a_box_belongs_to_it(
     assert either_checker.check(response, problem(gold)).correct == right
 
 
-def test_a_percentage_answers_a_question_for_one(either_checker: Checker) -> None:
-    asked = replace(problem("0.25"), question="What percent of them is red?")
-    assert either_checker.check(r"\boxed{0.25\%}", asked).correct
+@pytest.mark.parametrize(
+    ("question", "gold", "right"),
+    [
+        ("What percent of them is red?", "0.25", True), ("What percentage is it?", "25", True),
+        ("Of 40% of them, what percent is red?", "25", True), ("What is the rate?", "25", True),
+        ("What is the probability?", "25", True), ("What % is it?", "25", True),
+        ("Give it as a percent. What is the share?", "0.25", True),
+        ("What is 10% of 250?", "25", False), ("What is 50% of 0.5?", "0.25", False),
+        ("What is 10 percent of 250?", "25", False), ("How old is she?", "25", False),
+        ("It is 20% off. What is the new price?", "25", False),
+        ("What is the probability?", "0.25", False),
+    ],
+)  # fmt: skip
+def test_a_percentage_answers_a_question_for_one(
+    question: str, gold: str, right: bool, either_checker: Checker
+) -> None:
+    asked = replace(problem(gold), question=question)
+    assert either_checker.check(rf"\boxed{{{gold}\%}}", asked).correct == right
 
 
 def test_percent_is_a_hundredth_only_where_the_data_set_says_so(either_checker: Checker) -> None:
