@@ -38,10 +38,11 @@ from coterie.rewards.grading.answers.sentences import (
     value_in_sentence,
     without_left_side,
 )
+from coterie.rewards.grading.answers.statements import denies
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
 from coterie.rewards.grading.answers.values import exact, value_of
-from coterie.rewards.grading.answers.verbs import words_of
+from coterie.rewards.grading.answers.verbs import asking_sentence, words_of
 from coterie.rewards.grading.answers.worked import (
     in_digits,
     in_one_unit,
@@ -180,6 +181,8 @@ class Checker:
         if len(answer) > MAX_RAW:
             return Verdict(False, answer, "refused")
         whole = stated.text
+        if denies(whole, asking_sentence(problem.question)):
+            answer = whole
         if problem.kind == "qa":
             return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
         if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):

@@ -185,15 +185,22 @@ _FACTOR_BEHIND = re.compile(
     r"\s{0,4}(?:\\(?:times|cdot)\s{0,4}(?:10\s{0,2}\^\s{0,2}(?:\{[-+]?[0-9]{1,4}\}|[0-9])|[0-9]+(?:\.[0-9]+)?)"
     r"|\^\s{0,2}(?:\{[^{}]{1,64}\}|[0-9A-Za-z])|/\s{0,2}[0-9]+"
     # A letter in a formula; m, g, s, h and l may be units.
-    r"|\\pi(?![A-Za-z])|\\sqrt\s?(?:\{[^{}]{1,64}\}|[0-9])|[iknxyz]\s{0,4}(?=\$|\\[)\]]))"
+    r"|\\pi(?![A-Za-z])|\\sqrt\s?(?:\{[^{}]{1,64}\}|[0-9])|[iknxyz]\s{0,4}(?=\$|\\[)\]])|\\?%)"
+    r"|(?:[ \t$]|\\[)\]]){0,6}"
+    r"(?P<scale>\b(?:hundred|thousand|million|billion|trillion|dozen|percent)\b)"
 )
 """What changes the value of a box that it touches: ``\\boxed{12}\\times 10^3``."""
+_OTHER_VALUE = re.compile(
+    r"(?:[ \t$]|\\[)\]]){0,6}\(?(?:or|\\text\s?\{\s?or\s?\})"
+    r"(?P<value>\s+(?:about\s+|approximately\s+)?\$?[-−]?(?:[0-9]|\\(?!f?boxed))(?:[^\n.,;!?()]|[.,](?=[0-9])){0,64})"
+)
+"""``\\boxed{72} or 73``"""
 _DENIED_BEFORE = re.compile(
     r"(?:\\neq?\b|\\not\s?=|≠|\b(?:not|cannot)(?:\s(?:be|equal))?|n['’]t(?:\s(?:be|equal))?)[\s$:]{0,4}\Z",
     re.I,
 )
 _DENIED_BEHIND = re.compile(
-    r"[\s$)]{0,4}(?:is|was|seems|looks)\s(?:wrong|incorrect|mistaken|not\s(?:right|correct|possible|the\sanswer))",
+    r"[\s$)]{0,4}(?:\?|(?:is|was|seems|looks)\s(?:wrong|incorrect|mistaken|not\s(?:right|correct|possible|the\sanswer)))",
     re.I,
 )
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
@@ -387,7 +394,10 @@ def _boxed(text: str) -> list[Candidate]:
         if factor := _FACTOR_BEFORE.search(before):
             inside = f"{factor[0].strip()} \\times ({inside})"
         if factor := _FACTOR_BEHIND.match(behind):
-            inside = f"{inside if _PLAIN_NUMBER.fullmatch(inside) else f'({inside})'}{factor[0]}"
+            inside = inside if _PLAIN_NUMBER.fullmatch(inside) else f"({inside})"
+            inside += f" {factor['scale']}" if factor["scale"] else factor[0]
+        if other := _OTHER_VALUE.match(behind):
+            inside += f" or{other['value'].rstrip(' $')}"
         parts.append(inside)
         reached = b + 1
     return stated + _joined(start, names, parts)

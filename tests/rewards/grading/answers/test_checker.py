@@ -188,6 +188,13 @@ def test_different_answers_are_wrong(
         (r"$\boxed{12}i$", "12", False),
         (r"$\boxed{12}m$", "12", True),  # which may be meters
         (r"\boxed{12} is it.", "12", True),
+        (r"\boxed{12} million", "12", False),
+        (r"\boxed{12} million", "12000000", True),
+        (r"\boxed{12} dozen eggs", "12", False),
+        (r"\boxed{12} or 13", "12", False),
+        (r"$\boxed{\frac12}$ or 0.5.", r"\frac12", True),
+        (r"\boxed{12}\%", r"12\%", True),
+        (r"\boxed{12}? No, 13.", "12", False),
     ],
 )
 def test_what_touches_a_box_belongs_to_it(

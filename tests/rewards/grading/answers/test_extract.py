@@ -93,6 +93,11 @@ from coterie.rewards.grading.answers import boxes, candidates, extract
         (r"$2\boxed{14}$", r"2 \times (14)"), (r"\boxed{14}\times 10^3", r"14\times 10^3"),
         (r"\boxed{x+1}^2", "(x+1)^2"), (r"\boxed{14}/5", "14/5"), (r"\boxed{14}^\circ", "14"),
         (r"7 + 7 = \boxed{14} dollars", "14"), (r"Step 2: \boxed{14}", "14"),
+        (r"\boxed{14} or 15", "14 or 15"), (r"$\boxed{14}$ (or about $15$)", "14 or about $15"),
+        (r"\boxed{14} \text{ or } 15", "14 or 15"), (r"\boxed{14}? No, 15.", None),
+        (r"$\boxed{14}$ million people", "14 million"), (r"\boxed{14} dozen eggs", "14 dozen"),
+        (r"\boxed{14}\%", r"14\%"), (r"\boxed{14} percent of it", "14 percent"),
+        (r"\boxed{14} or so they say", "14"), ("\\boxed{14}\n\nMillion is a word.", "14"),
         (r"\boxed{14}. It is within \boxed{}.", "14"), ("Answer: 14\n\\boxed{}", "14"),
         # Bold in the last line, where nothing else states an answer.
         ("2 * 7 = 14\nSo he sells **14** pens a day.", "14 pens a day"),

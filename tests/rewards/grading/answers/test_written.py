@@ -53,6 +53,12 @@ How many inches tall is she? => 64
 How many eighteenths of it are red? => 7
 + 7
 - 7 eighteenths
+How many million people live there? => 7
++ 7 | 7 million | 7 million people
+- 7 thousand | 7000000
+How many people live there? => 7000000
++ 7 million | 7000000
+- 7
 How many quarters has she? => 7
 + 7 quarters
 How much is it? => 460
