@@ -49,7 +49,11 @@ from coterie.rewards.grading.answers.tasks import (
 )
 from coterie.rewards.grading.answers.units import THING
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
-from coterie.rewards.grading.answers.verbs import asking_sentence, says_another_deed
+from coterie.rewards.grading.answers.verbs import (
+    asking_sentence,
+    says_another_deed,
+    says_asked_share,
+)
 
 Pair = tuple[Formula, Formula]
 """(gold, answer): two formulas, or two equations ``("equation", left, right)``."""
@@ -344,11 +348,16 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
         share = gold.literal is not None and 0 < abs(gold.literal) < 1
         if not asks_percentage(problem.question, share=share):
             return False
-    if answer.counted and contradicts(THING, problem.question):
+    if (
+        answer.counted
+        and contradicts(THING, problem.question)
+        and not (answer.unit and says_asked_share(answer.behind, problem.question))
+    ):
         return False
     if miscounts(answer.behind, problem.question):
         return False
-    if says_another_deed(answer.behind, problem.question):
+    same = gold.unit == answer.unit != ""
+    if not same and says_another_deed(answer.behind, problem.question):
         return False
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
     if units == ["", "degree"] and ("constant", "pi") in parts(gold.formula):

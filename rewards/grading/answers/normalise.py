@@ -124,6 +124,16 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
             r"\\(?:SI|qty)\s?\{\s?([-+0-9.,]{1,32})\s?\}\s?\{([A-Za-z/^0-9 ]{1,16})\}",
             r"\1 \\text{ \2}",
         ),
+        # Units as a fraction, or with a power below zero
+        (
+            r"(?<=[0-9 ,~])\\frac\s?\{\s*\\(?:text|mathrm)\s?\{([A-Za-z ]{1,16})\}\s*\}"
+            r"\s*\{\s*\\(?:text|mathrm)\s?\{([A-Za-z ]{1,16})\}(\s?\^\s?\{?[23]\}?)?\s*\}",
+            r" \1/\2\3",
+        ),
+        (
+            r"\\(?:text|mathrm)\s?\{\s*([a-z]{1,2})(?:\\,|[\s~])+s\s?\^\s?\{\s?-2\s?\}\s*\}",
+            r" \1/s^2",
+        ),
         (r"\\[hv]space\*?\s?\{[^{}]{1,16}\}", " "),
         (r"\{ ?smallmatrix ?\}", "{matrix}"),
         (r"\\neq(?![A-Za-z])", r"\\ne"),

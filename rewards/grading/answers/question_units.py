@@ -211,7 +211,8 @@ def _satisfies(unit: str, requested: str, question: str) -> bool:
 def _names(measure: str, question: str) -> bool:
     """Whether the question names a measure: ``day`` as day, days or daily."""
     words = things_of(question)
-    return bool({measure, "daily" if measure == "day" else f"{measure}ly"} & words)
+    often = {"day": "daily", "year": "annual"}.get(measure, f"{measure}ly")
+    return bool({measure, f"{measure}ly", often} & words)
 
 
 def _first_unit(words: str) -> str | None:

@@ -161,6 +161,63 @@ def test_a_unit_without_its_slash_is_another_unit(
             assert not checker.check(f"Answer: 65 {unit}", problem).correct, unit
     gold = Problem("u", "How fast is it?", "65 km/h", "math")
     assert not checker.check("Answer: 65 km h", gold).correct
+    assert checker.check("Answer: 65 kilometers per hour", gold).correct
+    assert not checker.check("Answer: 65 kilometers per day", gold).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        (
+            "A car drives 130 miles in 2 hours. What is its average speed?",
+            "65 miles per hour|65 miles each hour|65 mph|$65$ miles per hour",
+            "65 km per hour|65 miles per minute|65 miles per gallon",
+        ),
+        (
+            "A car drives 130 km in 2 hours. How fast is it?",
+            "65 kilometers per hour",
+            "65 miles per hour",
+        ),
+        (
+            "Milk fills 130 liters in 2 minutes. At what rate?",
+            "65 liters per minute",
+            "65 liters per hour",
+        ),
+        ("She earned $130 in 2 hours. What is her rate of pay?", "$65 per hour|$65", "$65 per day"),
+        ("What is her annual salary, if she earns $65?", "$65 per year|$65 a year", "$65 a month"),
+        (
+            "2 plums cost $130. How much does each plum cost?",
+            "$65 per plum|$65 each",
+            "$65 per pear",
+        ),
+        ("2 plums cost $130. How much is one plum?", "$65 per plum", "$65 per pear"),
+        ("2 plums cost $65. How much do they cost?", "$65", "$65 per plum|$65 per hour"),
+        (
+            "A car drives at a speed of 9 mph. How many miles is that?",
+            "65 miles",
+            "65 miles per hour",
+        ),
+        (
+            "At this speed, what distance is it in an hour, in miles?",
+            "65 miles",
+            "65 miles per day",
+        ),
+        (
+            "What is its speed in miles per hour?",
+            r"65 \frac{\text{miles}}{\text{hour}}",
+            r"65 \frac{\text{miles}}{\text{day}}|65 \frac{\text{km}}{\text{hour}}",
+        ),
+        (r"Find it in $\mathrm{m/s^2}$.", r"65\,\mathrm{m\,s^{-2}}", r"65\,\mathrm{cm\,s^{-2}}"),
+    ],
+)
+def test_a_rate_answers_a_question_for_one(
+    checker: Checker, question: str, right: str, wrong: str
+) -> None:
+    problem = Problem("u", question, "65", "number")
+    for answer in right.split("|"):
+        assert checker.check(f"Answer: {answer}", problem).correct, answer
+    for answer in wrong.split("|"):
+        assert not checker.check(f"Answer: {answer}", problem).correct, answer
 
 
 @pytest.mark.parametrize(
