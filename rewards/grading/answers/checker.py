@@ -24,7 +24,7 @@ from coterie.rewards.grading.answers.equality import (
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import Candidate, last_stated
+from coterie.rewards.grading.answers.extract import Candidate, last_stated, visible
 from coterie.rewards.grading.answers.normalise import (
     may_be_name,
     one_number,
@@ -160,6 +160,7 @@ class Checker:
         """The verdict of the rules for words and strings, or the answer that has to be compared."""
         if problem.kind in ("code", "judged"):
             raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
+        response = visible(response)
         choices = _choices(problem)
         if choices or problem.kind == "choice":
             return _check_choice(response, replace(problem, choices=choices))

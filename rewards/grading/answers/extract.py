@@ -209,6 +209,13 @@ _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
 
 
+_END_MARK = re.compile(
+    r"<\|(?:im_end|endoftext|end_of_text|eot_id|eom_id|end_of_turn|end)\|>|<end_of_turn>|<eos>"
+    r"|</s>(?=\s*(?:<|\Z))"
+)
+"""A mark of the end that a tokenizer has spelled out."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """One place where a response may state its answer."""
@@ -226,6 +233,17 @@ class Candidate:
     def value(self) -> str:
         """The value that is stated there, without the words around it."""
         return value_stated(self.text, labelled=self.labelled)
+
+
+def visible(response: str) -> str:
+    """A response after its thinking, up to a spelled-out end mark.
+
+    >>> visible("<think>8 * 9</think>72<|im_end|>")
+    '72'
+    """
+    text = after_thinking(response)
+    end = _END_MARK.search(text)
+    return text[: end.start()] if end and text[: end.start()].strip() else text
 
 
 def boxes(text: str) -> list[tuple[int, int, int]]:
@@ -433,7 +451,7 @@ def candidates(response: str, *, options: bool = False) -> list[Candidate]:
     Args:
         options: whether the question has options, of which a sentence may say which is right.
     """
-    whole = after_thinking(response)
+    whole = visible(response)
     skipped = max(0, len(whole) - LONGEST)
     text = whole[skipped:]
     stated = _boxed(text)
@@ -465,7 +483,7 @@ def _of_first_question(stated: list[Candidate], text: str) -> list[Candidate]:
 def bare(response: str) -> str | None:
     """The whole text where it is nothing but a number, yes or no, one capital letter or one
     ``[...]``."""
-    text = after_thinking(response).strip()
+    text = visible(response).strip()
     if not text or len(text) > 512:
         return None
     only = _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or TRUTH.fullmatch(text)
@@ -483,15 +501,15 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
         return stated[-1]
     if (text := bare(response)) is not None:
         return Candidate(0, text)
-    visible = after_thinking(response)[-LONGEST:]
-    if following := _NEXT_QUESTION.search(visible):
-        visible = visible[: following.start()] or visible
-        if (text := bare(visible)) is not None:
+    spoken = visible(response)[-LONGEST:]
+    if following := _NEXT_QUESTION.search(spoken):
+        spoken = spoken[: following.start()] or spoken
+        if (text := bare(spoken)) is not None:
             return Candidate(0, text)
-    if short := _short_answer(visible):
+    if short := _short_answer(spoken):
         return short
-    value = value_in_bold(visible, question)
-    return Candidate(visible.rstrip().rfind("\n") + 1, value) if value else None
+    value = value_in_bold(spoken, question)
+    return Candidate(spoken.rstrip().rfind("\n") + 1, value) if value else None
 
 
 def _short_answer(text: str) -> Candidate | None:
@@ -524,6 +542,6 @@ def last_box(response: str) -> str:
     >>> last_box(r"x = -\boxed{5} \confidence{0.9} The answer is likely right.")
     '\\boxed{-5}'
     """
-    text = after_thinking(response)[-LONGEST:]
+    text = visible(response)[-LONGEST:]
     stated = _of_first_question(_boxed(text), text)
     return rf"\boxed{{{stated[-1].text}}}" if stated else response

@@ -213,3 +213,18 @@ def test_a_bold_value_in_prose_is_what_the_question_asks_for(
     problem = Problem("w", question, "24", "number")
     found = [each for each in paid + unpaid if checker.check(each, problem).correct]
     assert found == paid
+
+
+@pytest.mark.parametrize(
+    "mark", ["<|im_end|>", "<|endoftext|>", "</s>", "<end_of_turn>", "<|eot_id|>", "<|end|>"]
+)
+def test_a_spelled_out_end_mark_ends_the_response(checker: Checker, mark: str) -> None:
+    for stated in (
+        "Answer: 58", "#### 58", r"So \boxed{58}.", "58", "The answer is **58**.",
+        "There are **58 jars**.", "<think>57?</think>58", "40 + 18 = 58. The shop has 58 jars.",
+    ):  # fmt: skip
+        assert checker.check(f"{stated}{mark}", NUMBER).correct, stated
+    assert not checker.check(f"{mark}Answer: 57{mark}", NUMBER).correct
+    assert checker.check(f"Answer: 58{mark}\n<|im_start|>user\nAnswer: 57", NUMBER).correct
+    assert checker.check(f"Answer: A{mark}", CHOICE).correct
+    assert checker.check(f"It is Graz.\nAnswer: Graz{mark}", TOWN).correct
