@@ -47,6 +47,7 @@ from coterie.rewards.grading.answers.worked import (
     in_digits,
     in_one_unit,
     stated_forms,
+    with_constant,
     without_conversion,
     without_rounding,
     without_scope,
@@ -210,6 +211,7 @@ class Checker:
         if problem.kind == "number":
             written = one_number(written)
         written = without_conversion(without_scope(written, problem.gold))
+        written = with_constant(written, problem.gold, problem.question)
         written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:
             written = without_working(written, problem.question)

@@ -402,6 +402,7 @@ def same(
         return atom(gold, answer)
     if differ(gold.name, answer.name):
         return False
+    gold, answer = _as_other(gold, answer), _as_other(answer, gold)
     ends = {gold.ends, answer.ends}
     if ends == {",", "()"} and (_is_point(gold) or _is_point(answer)):
         ends = {"()"}
@@ -424,6 +425,19 @@ def same(
     if False in parts:
         return False
     return None if None in parts else True
+
+
+def _as_other(part: Shape, other: Shape) -> Shape:
+    """``[[1, 2], [3, 4]]`` as a matrix and a row or column as a vector, where the other one is."""
+    rows = part.items
+    if other.ends == "matrix" and part.ends == "[]" and all(row.ends == "[]" for row in rows):
+        return replace(part, ends="matrix", items=tuple(replace(row, ends="row") for row in rows))
+    if other.ends in ("()", "<>") and part.ends == "matrix":
+        if len(rows) == 1:
+            return replace(part, ends="()", items=rows[0].items)
+        if all(len(row.items) == 1 for row in rows):
+            return replace(part, ends="()", items=tuple(row.items[0] for row in rows))
+    return part
 
 
 def in_question_order(answer: Shape, question: str) -> Shape | None:

@@ -173,7 +173,7 @@ _BARE_BOX = re.compile(
     r"\\f?boxed(?:\s{0,8}(?P<number>[+-]?(?:\\?\$)?[0-9]{1,400}(?:,[0-9]{3}){0,9}(?:\.[0-9]{1,99})?)"
     r"|\s{1,8}(?P<letter>[A-Z]))(?![A-Za-z0-9^_/\\{!(])"
 )
-_BOX = re.compile(r"\\f?boxed\s{0,8}\{")
+_BOX = re.compile(r"\\(?:f?boxed|fbox)\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SIGN_BEFORE = re.compile(r"(?:\A|[=$(\[{:≈\n])[ \t]*(?P<sign>[-−])(?:\\?\$)?\Z")
@@ -192,7 +192,7 @@ _FACTOR_BEHIND = re.compile(
 """What changes the value of a box that it touches: ``\\boxed{12}\\times 10^3``."""
 _OTHER_VALUE = re.compile(
     r"(?:[ \t$]|\\[)\]]){0,6}\(?(?:or|\\text\s?\{\s?or\s?\})"
-    r"(?P<value>\s+(?:about\s+|approximately\s+)?\$?[-−]?(?:[0-9]|\\(?!f?boxed))(?:[^\n.,;!?()]|[.,](?=[0-9])){0,64})"
+    r"(?P<value>\s+(?:about\s+|approximately\s+)?\$?[-−]?(?:[0-9]|\\(?!f?box))(?:[^\n.,;!?()]|[.,](?=[0-9])){0,64})"
 )
 """``\\boxed{72} or 73``"""
 _DENIED_BEFORE = re.compile(
@@ -406,7 +406,7 @@ def _boxed(text: str) -> list[Candidate]:
             names.append(name[0].strip(" $") if name else "")
         else:
             names.append((between["name"] or "").strip())
-        inside = _LABEL.sub(r"\g<text>", text[a:b].strip())
+        inside = _LABEL.sub(r"\g<text>", text[a:b].strip().rstrip(" ,;"))
         if _SIGN_BEFORE.search(before):
             inside = f"-{inside}" if _PLAIN_NUMBER.fullmatch(inside) else f"-({inside})"
         if factor := _FACTOR_BEFORE.search(before):

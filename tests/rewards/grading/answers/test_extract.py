@@ -98,6 +98,8 @@ from coterie.rewards.grading.answers import boxes, candidates, extract
         (r"$\boxed{14}$ million people", "14 million"), (r"\boxed{14} dozen eggs", "14 dozen"),
         (r"\boxed{14}\%", r"14\%"), (r"\boxed{14} percent of it", "14 percent"),
         (r"\boxed{14} or so they say", "14"), ("\\boxed{14}\n\nMillion is a word.", "14"),
+        (r"\fbox{14}", "14"), (r"$\fbox{$14$}$", "$14$"), (r"\boxed{14,}", "14"),
+        ("Answer: 14,", "14,"),
         (r"\boxed{14}. It is within \boxed{}.", "14"), ("Answer: 14\n\\boxed{}", "14"),
         # Bold in the last line, where nothing else states an answer.
         ("2 * 7 = 14\nSo he sells **14** pens a day.", "14 pens a day"),

@@ -114,3 +114,13 @@ def test_each_form_has_to_be_right(checker: Checker) -> None:
         for answer in answers:
             problem = Problem("p", "What is the value?", gold, "math")
             assert not checker.check(f"Answer: {answer}", problem).correct, answer
+
+
+def test_a_constant_of_integration_has_any_letter(checker: Checker) -> None:
+    for question, answer, right in (
+        ("Find the antiderivative.", "x^2+c", True), (r"Compute $\int 2x\,dx$.", "x^2+K", True),
+        ("Find the antiderivative.", "x^2", False), ("Find the antiderivative.", "x^2-c", False),
+        ("Add $C$ to $x^2$.", "x^2+c", False),
+    ):  # fmt: skip
+        problem = Problem("p", question, "x^2+C")
+        assert checker.check(rf"\boxed{{{answer}}}", problem).correct == right, (question, answer)
