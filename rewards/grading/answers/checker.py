@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.rewards.grading.answers.bold import name_in_statement
-from coterie.rewards.grading.answers.caps import MAX_LENGTH, refuses
+from coterie.rewards.grading.answers.caps import MAX_LENGTH, MAX_QUESTION, refuses
 from coterie.rewards.grading.answers.choice import LETTERS, choose, letter_of, listed_options
-from coterie.rewards.grading.answers.dates import read_date
+from coterie.rewards.grading.answers.dates import read_date, same_time
 from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
@@ -24,7 +24,7 @@ from coterie.rewards.grading.answers.equality import (
     same_text,
     same_words,
 )
-from coterie.rewards.grading.answers.extract import Candidate, last_stated
+from coterie.rewards.grading.answers.extract import Candidate, last_stated, visible
 from coterie.rewards.grading.answers.normalise import (
     may_be_name,
     one_number,
@@ -38,14 +38,16 @@ from coterie.rewards.grading.answers.sentences import (
     value_in_sentence,
     without_left_side,
 )
+from coterie.rewards.grading.answers.statements import denies
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
 from coterie.rewards.grading.answers.values import exact, value_of
-from coterie.rewards.grading.answers.verbs import words_of
+from coterie.rewards.grading.answers.verbs import asking_sentence, words_of
 from coterie.rewards.grading.answers.worked import (
     in_digits,
     in_one_unit,
     stated_forms,
+    with_constant,
     without_conversion,
     without_rounding,
     without_scope,
@@ -159,6 +161,7 @@ class Checker:
         """The verdict of the rules for words and strings, or the answer that has to be compared."""
         if problem.kind in ("code", "judged"):
             raise UserError(f"{problem.id}: {UNGRADED[problem.kind]}")
+        response = visible(response)
         choices = _choices(problem)
         if choices or problem.kind == "choice":
             return _check_choice(response, replace(problem, choices=choices))
@@ -180,9 +183,13 @@ class Checker:
         if len(answer) > MAX_RAW:
             return Verdict(False, answer, "refused")
         whole = stated.text
+        if denies(whole, asking_sentence(problem.question)):
+            answer = whole
         if problem.kind == "qa":
             return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
         if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):
+            return Verdict(True, answer, "date")
+        if same_time(plain(problem.gold), plain(answer), problem.question[:MAX_QUESTION]):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
             said = said_of_subject(whole, problem.question)
@@ -204,6 +211,7 @@ class Checker:
         if problem.kind == "number":
             written = one_number(written)
         written = without_conversion(without_scope(written, problem.gold))
+        written = with_constant(written, problem.gold, problem.question)
         written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:
             written = without_working(written, problem.question)

@@ -12,6 +12,7 @@ from coterie.rewards.grading.answers.extract import (
     bare,
     candidates,
 )
+from coterie.rewards.grading.answers.leads import leads_to_words
 from coterie.rewards.grading.answers.normalise import key, plain
 from coterie.rewards.grading.answers.sentences import value_in_sentence
 from coterie.rewards.grading.answers.statements import doubted, first_sentence
@@ -21,7 +22,8 @@ from coterie.rewards.grading.answers.verbs import VERBS
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 _LETTER = re.compile(
-    r"(?:(?:the )?(?:option|choice|answer)(?: is)?:? )?[(\[{]?\s?(?P<letter>[A-Za-z])\s?[)\]}]?"
+    r"(?:(?:the )?(?:option|choice|answer)(?: is)?:? |it(?: is|['’]s) )?"
+    r"[(\[{]?\s?(?P<letter>[A-Za-z])\s?[)\]}]?"
     r"(?:\s?[.:)!]|\*\*)*(?P<rest>(?:[\s.:,;)*–—-].*)?)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -179,6 +181,14 @@ def _without_remark(text: str, choices: Sequence[str]) -> str:
     return match["value"] if letter and (not named or letter in named) else ""
 
 
+def _option_at_end(text: str, choices: Sequence[str], question: str) -> str:
+    """``iron`` of ``The metal is iron.`` to "Which is a metal?"; empty where no option ends it."""
+    text = plain(text[:_MAX_LENGTH])
+    ends = [option for choice in choices if text.endswith(f" {(option := plain(choice))}")]
+    option = max(ends, key=len, default="")
+    return option if option and leads_to_words(text.removesuffix(option), question) else ""
+
+
 def listed_options(question: str) -> tuple[str, ...]:
     """The options that a question ends with: ``A. 24 B. 32 C. 36``; empty if fewer than three.
 
@@ -227,14 +237,21 @@ def choose(
     Args:
         question: where it is given, a sentence around an option's text has to answer it.
     """
-    stated = candidates(response)
+    stated = candidates(response, options=True)
     last = stated[: -_MOST_CANDIDATES - 1 : -1]
     for candidate in dict.fromkeys((c.text, c.labelled, c.corrects) for c in last):
         whole = Candidate(0, *candidate)
         value = "" if _lists_options(whole.text, whole.value) else whole.value
         said = value_in_sentence(value, question)
-        remarked = _without_remark(whole.text, choices)
-        for text in dict.fromkeys((whole.text, value, _first_option(whole.text), said, remarked)):
+        readings = (
+            whole.text,
+            value,
+            _first_option(whole.text),
+            said,
+            _without_remark(whole.text, choices),
+            _option_at_end(whole.text, choices, question),
+        )
+        for text in dict.fromkeys(readings):
             letter = letter_of(text, choices)
             if letter is not None:
                 return text, letter

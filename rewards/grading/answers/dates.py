@@ -1,4 +1,4 @@
-"""Dates, compared in any order of day, month and year."""
+"""Dates, compared in any order of day, month and year, and times of day."""
 
 import re
 from datetime import date
@@ -23,6 +23,13 @@ _DATES = tuple(
     )
 )
 
+_TIME = re.compile(
+    r"(?:at )?0?(?P<hour>[0-9]{1,2})(?:\s?:\s?(?P<minute>[0-5][0-9]))?"
+    r"(?:\s?(?P<half>[ap])\.?\s?m\.?|\s?o['’]clock)?",
+    re.IGNORECASE,
+)
+_ASKS_TIME = re.compile(r"\b(?:what|which|latest|earliest)\s+(?:time|hour)\b", re.IGNORECASE)
+
 Day = tuple[int | None, int, int]
 """(year, month, day); no year where none is given."""
 
@@ -37,6 +44,27 @@ def read_date(text: str) -> Day | None:
     text = " ".join(text[:64].split()).rstrip(".")
     days = {day for pattern in _DATES if (match := pattern.fullmatch(text)) if (day := _day(match))}
     return days.pop() if len(days) == 1 else None
+
+
+def same_time(gold: str, answer: str, question: str) -> bool:
+    """Whether two texts are one time of day: ``10 a.m.`` and ``10:00 AM``, and to "What time?"
+    ``9 p.m.`` and 9.
+
+    >>> same_time("10:00 AM", "10 a.m.", ""), same_time("9", "9:00 pm", "At what time?")
+    (True, True)
+    """
+    time, other = _read_time(gold), _read_time(answer)
+    if len(gold) < 3 and gold.isdecimal() and other:
+        return other[:2] == (int(gold), "00") and _ASKS_TIME.search(question) is not None
+    return bool(time and other) and time == other
+
+
+def _read_time(text: str) -> tuple[int, str, str] | None:
+    """Hour, minute and half of the day of a text; None for any other, such as a number."""
+    match = _TIME.fullmatch(text) if len(text) < 32 else None
+    if match is None or match[0].isdecimal():
+        return None
+    return int(match["hour"]), match["minute"] or "00", (match["half"] or "").casefold()
 
 
 def _day(match: re.Match[str]) -> Day | None:

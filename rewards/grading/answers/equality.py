@@ -6,6 +6,7 @@ the same rules run again with its verdicts.
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from coterie.datatypes import Problem
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
@@ -20,7 +21,11 @@ from coterie.rewards.grading.answers.normalise import (
     sequence,
     words,
 )
-from coterie.rewards.grading.answers.question_units import contradicts, miscounts
+from coterie.rewards.grading.answers.question_units import (
+    asks_percentage,
+    contradicts,
+    miscounts,
+)
 from coterie.rewards.grading.answers.restated import (
     asks_solved,
     misses_form,
@@ -44,7 +49,11 @@ from coterie.rewards.grading.answers.tasks import (
 )
 from coterie.rewards.grading.answers.units import THING
 from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
-from coterie.rewards.grading.answers.verbs import says_another_deed
+from coterie.rewards.grading.answers.verbs import (
+    asking_sentence,
+    says_another_deed,
+    says_asked_share,
+)
 
 Pair = tuple[Formula, Formula]
 """(gold, answer): two formulas, or two equations ``("equation", left, right)``."""
@@ -90,10 +99,16 @@ _ARRANGED = re.compile(
     r"(?:of|in)\s+(?:the|this|a)\s+\w*\s?(?:sequence|progression|series|pattern)\b"
     # "What are the roots, in increasing order?"
     r"|,\s+in\s+(?:ascending|descending|increasing|decreasing|chronological|alphabetical|numerical)"
-    r"\s+order\s*[.?)]",
+    r"\s+order\s*[.?)]"
+    # "How many boys and girls are there, respectively?"
+    r"|\b(?:how\s+(?:many|much)|what\s+(?:is|are|was|were))\b"
+    r"(?:(?!\b(?:if|when|where|with|such|given)\b)[^.?!]){0,160}\brespectively\b",
     re.IGNORECASE,
 )
 """Words that ask for a list in an order."""
+_SYSTEM = re.compile(
+    r"\b(?:solve|solutions?\s+(?:to|of))\s+the\s+(?:following\s+)?system\b", re.IGNORECASE
+)
 _ANGLE_MARKS = re.compile(r"\\angle|[ {}()]")
 _INDEXED = re.compile(
     r"(?P<stem>[A-Za-z])'? ?(?:_ ?(?:\{ ?(?P<below>[0-9]{1,9}) ?\}|(?P<digit>[0-9]))"
@@ -111,12 +126,14 @@ _REQUESTED_INDEX = re.compile(
 )
 """The same where a question asks for it: "Find the fifth term $a_5$"."""
 _INDEX_OPEN = re.compile(rf"{_INDEXED.pattern} ?= ?(?:\?|\Z)")
-_LETTER = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?")
+_LETTER = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?|\([0-9]{1,4}(?: ?/ ?[0-9]{1,4})?\))?")
+"""``a``, ``a_1`` or ``d(10)``"""
+_LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 _SEPARATOR = re.compile(r"\s*(?:,\s*and\b|,|\band\b)\s*")
 _LISTED = re.compile(
     rf"(?<![A-Za-z\\]){_LETTER.pattern}(?:{_SEPARATOR.pattern}{_LETTER.pattern}(?![A-Za-z]))+"
 )
-"""Names in a row: ``a, b and c``."""
+"""Names in a row: ``a, b and c``, ``T(10) and T(11)``."""
 _REQUESTED_NAMES = re.compile(
     r"\b(?:find|determine|solve|compute|calculate|give|values?|what)\s+"
     r"(?:(?:are|for|of|the|all|both|real|positive|integers?|numbers?|constants?|values?)\s+){0,6}"
@@ -327,13 +344,20 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     """Whether the units of two values agree; a missing one is the one that is asked for."""
     if gold.percent and answer.percent:
         return True
-    if answer.percent and not problem.percent and _is_share(gold, problem.question):
-        return False
-    if answer.counted and contradicts(THING, problem.question):
+    if answer.percent and not (gold.unit or problem.percent):
+        share = gold.literal is not None and 0 < abs(gold.literal) < 1
+        if not asks_percentage(problem.question, share=share):
+            return False
+    if (
+        answer.counted
+        and contradicts(THING, problem.question)
+        and not (answer.unit and says_asked_share(answer.behind, problem.question))
+    ):
         return False
     if miscounts(answer.behind, problem.question):
         return False
-    if says_another_deed(answer.behind, problem.question):
+    same = gold.unit == answer.unit != ""
+    if not same and says_another_deed(answer.behind, problem.question):
         return False
     units = [value.unit or "%" * value.percent for value in (gold, answer)]
     if units == ["", "degree"] and ("constant", "pi") in parts(gold.formula):
@@ -342,13 +366,6 @@ def _same_unit(gold: Value, answer: Value, problem: Problem) -> bool:
     if not units[0] and not (answer.percent and problem.percent):
         return not contradicts(units[1], problem.question)
     return "" in units or units[0] == units[1]
-
-
-def _is_share(gold: Value, question: str) -> bool:
-    """Whether a reference between 0 and 1 is a share, of which ``0.25%`` is the hundredth part:
-    nothing asks for a percentage."""
-    number = None if gold.percent or gold.unit else gold.literal
-    return number is not None and 0 < abs(number) < 1 and not re.search("%|(?i:percent)", question)
 
 
 def order_counts(gold: Shape, question: str) -> bool:
@@ -367,6 +384,8 @@ def order_counts(gold: Shape, question: str) -> bool:
         for text, item in zip(letters, gold.items, strict=True)
     ) and letters != sorted(letters):
         return True
+    if _SYSTEM.search(question[:MAX_QUESTION]) and all(item.is_value for item in gold.items):
+        return True
     return _ARRANGED.search(question[:MAX_QUESTION]) is not None
 
 
@@ -383,6 +402,7 @@ def same(
         return atom(gold, answer)
     if differ(gold.name, answer.name):
         return False
+    gold, answer = _as_other(gold, answer), _as_other(answer, gold)
     ends = {gold.ends, answer.ends}
     if ends == {",", "()"} and (_is_point(gold) or _is_point(answer)):
         ends = {"()"}
@@ -396,7 +416,7 @@ def same(
         ends = {","}
     if len(ends) > 1 or len(gold.items) != len(answer.items):
         return False
-    if ends & {",", r"\cup"} and not arranged:
+    if ends & {",", r"\cup"} and not (arranged or _lists_letters(gold, answer)):
         return _same_collection(gold.items, answer.items, atom, unordered=unordered)
     parts = [
         same(left, right, atom, unordered=unordered)
@@ -407,33 +427,90 @@ def same(
     return None if None in parts else True
 
 
+def _as_other(part: Shape, other: Shape) -> Shape:
+    """``[[1, 2], [3, 4]]`` as a matrix and a row or column as a vector, where the other one is."""
+    rows = part.items
+    if other.ends == "matrix" and part.ends == "[]" and all(row.ends == "[]" for row in rows):
+        return replace(part, ends="matrix", items=tuple(replace(row, ends="row") for row in rows))
+    if other.ends in ("()", "<>") and part.ends == "matrix":
+        if len(rows) == 1:
+            return replace(part, ends="()", items=rows[0].items)
+        if all(len(row.items) == 1 for row in rows):
+            return replace(part, ends="()", items=tuple(row.items[0] for row in rows))
+    return part
+
+
 def in_question_order(answer: Shape, question: str) -> Shape | None:
     """The values of several names, in the order in which the question lists these names; None
     where it lists no such names.
 
-    To "Find $p$ and $q$" ``q = 3, p = 4`` and ``(p, q) = (4, 3)`` are 4 and 3.
+    To "Find $p$ and $q$" ``q = 3, p = 4`` and ``(p, q) = (4, 3)`` are 4 and 3. Unknowns of a system
+    that the question does not list are in the order of the alphabet.
     """
+    question = question[:MAX_QUESTION]
     if answer.ends == "()":
         names = answer.name[1:-1].split(",") if answer.name.startswith("(") else []
     elif answer.ends == ",":
-        names = [item.name for item in answer.items]
+        names = [item.name for item in answer.items if item.name]
+        if names and len(names) < len(answer.items):
+            return None
     else:
         return None
-    if names and not all(map(_LETTER.fullmatch, names)):
+    if not all(map(_LETTER.fullmatch, names)):
         return None
+    text = question.replace("$", "")
+    requested = [match["names"] for match in _REQUESTED_NAMES.finditer(text)]
     if len({*names}) < len(names):
         # To "Find p and q" are "p = 3, p = 4" two values of p and none of q.
-        text = question[:MAX_QUESTION].replace("$", "")
-        requested = (_SEPARATOR.split(match["names"]) for match in _REQUESTED_NAMES.finditer(text))
-        return Shape(answer.text) if any({*names} < {*order} for order in requested) else None
-    for listed in reversed(_LISTED.findall(question[:MAX_QUESTION].replace("$", ""))):
+        several = any({*names} < {*_SEPARATOR.split(listed)} for listed in requested)
+        return Shape(answer.text) if several else None
+    bare = answer.ends == "," and not names
+    if bare and (counted := _in_order_of_things(answer, question)):
+        return counted
+    for listed in reversed(requested if bare else _LISTED.findall(text)):
         order = [name.replace(" ", "") for name in _SEPARATOR.split(listed)]
         if not names and len(order) == len(answer.items):
-            return Shape(answer.text, ",", answer.items)
+            pairs = bare and not all(item.is_value for item in answer.items)
+            return None if pairs else Shape(answer.text, ",", answer.items)
         if sorted(order) == sorted(names):
-            items = dict(zip(names, answer.items, strict=True))
-            return Shape(answer.text, ",", tuple(items[name] for name in order))
-    return None
+            return _arranged(answer, names, order)
+    if requested and any("(" in name for name in names):
+        # T(10) and T(13), where T(10) and T(11) are asked for
+        return Shape(answer.text)
+    if names:
+        first = [
+            *dict.fromkeys(letter for letter in _LETTER_ALONE.findall(text) if letter in names)
+        ]
+        return _arranged(answer, names, first) if first == sorted(names) else None
+    return Shape(answer.text, ",", answer.items) if _SYSTEM.search(question) and not bare else None
+
+
+def _arranged(answer: Shape, names: Sequence[str], order: Sequence[str]) -> Shape:
+    """The values of names in an order, without their names."""
+    items = dict(zip(names, answer.items, strict=True))
+    return Shape(answer.text, ",", tuple(replace(items[name], name="") for name in order))
+
+
+def _in_order_of_things(answer: Shape, question: str) -> Shape | None:
+    """``4 plums, 3 pears`` in the order in which the question first has the things; None where it
+    does not have each of them, or an item names none."""
+    values = [value_of(item.text, question) for item in answer.items]
+    things = [value.behind.strip().casefold() if value else "" for value in values]
+    asking = asking_sentence(question)
+    text = asking if all(thing in asking for thing in things) else question.casefold()
+    places = [text.find(thing) for thing in things]
+    if "" in things or -1 in places or len({*places}) < len(places):
+        return None
+    items = dict(zip(places, answer.items, strict=True))
+    return Shape(answer.text, ",", tuple(items[place] for place in sorted(places)))
+
+
+def _lists_letters(gold: Shape, answer: Shape) -> bool:
+    """Whether an answer only lists the values that the gold answer gives to ``x, y``, in the order
+    of the alphabet."""
+    names = [item.name for item in gold.items]
+    letters = all(len(name) == 1 for name in names) and names == sorted({*names})
+    return letters and not any(item.name for item in answer.items)
 
 
 def _is_point(shape: Shape) -> bool:

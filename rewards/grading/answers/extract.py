@@ -28,7 +28,21 @@ _TAG = re.compile(
 )
 _BULLET = re.compile(r"\A[ \t>]*[*][ \t]")
 _HASHES = re.compile(r"^[ \t]{0,8}####(?!#)(?P<rest>.*)$", re.MULTILINE)
-_LEAD = r"(?:(?:so|thus|hence|therefore|then|finally|consequently|in conclusion)\b[ \t,]{1,4})?"
+_SO = r"so|thus|hence|therefore|finally|consequently|in conclusion"
+_LEAD = rf"(?:(?:{_SO}|then)\b[ \t,]{{1,4}}|(?:因此|所以|因而|于是|故|综上所述)[，,：: ]{{0,2}})?"
+_CLAUSE = (
+    # "Based on the above, the answer is 72.", "Step 3: The answer is 72."
+    r"(?:(?P<clause>(?-i:[A-Z])(?:[^.!?:\n]|\.(?=[0-9])){0,80}?),[ \t]{1,4}"
+    r"(?:(?:so|thus|hence|therefore)[ \t,]{1,4})?"
+    r"|(?:step[ \t][0-9]{1,2}|conclusion)[.:)][ \t*_]{1,4}"
+    r"|(?:this|that|which)[ \t]means[ \t](?:that[ \t])?|we[ \t](?:find|see|conclude)[ \t]that[ \t])"
+)
+_CONDITION = re.compile(
+    r"\A(?:for|on|at|under|without|with(?!\s(?:this|that|these)\b)|were|had|should)\b(?!\ssecond\b)"
+    r"|\b(?:if|unless|when(?:ever)?|suppos\w*|assum\w*|otherwise|else|case)\b",
+    re.IGNORECASE,
+)
+"""A clause behind which something is the answer to another question."""
 _WHOSE = r"(?:(?:the|my|our)[ \t]{1,4})?"
 _ABROAD = (
     r"(?:最终|最后|正确)?(?:答案|答え)|정답|(?:la[ \t])?respuesta(?:[ \t]final)?"
@@ -36,14 +50,21 @@ _ABROAD = (
     r"|(?:a[ \t])?resposta(?:[ \t]final)?|ответ"
 )
 """Words for the answer in other languages."""
-_ANSWER = (
-    r"(?:(?:final[ \t]{1,4}|correct[ \t]{1,4}|right[ \t]{1,4}|best[ \t]{1,4}){0,2}"
-    r"(?:answer|ans\b\.?|(?:(?<=correct )|(?<=best ))(?:option|choice))"
-    r"(?:[ \t]to[ \t](?:this|the|your)[ \t](?:problem|question))?"
-    r"(?:\.(?=[*_]{2})|[ \t*_]{0,8}(?:[:：=]|is\b))"
-    rf"|(?:{_ABROAD})[ \t*_]{{0,8}}(?:[:：=]|是|为|は|es\b|est\b|ist\b|è\b|é\b))"
-    r"[ \t*_:]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
+_WHICH = (
+    r"(?:(?:final|correct|right|best|true|actual|corrected|revised|updated|required|desired"
+    r"|numerical)[ \t]{1,4}){0,3}"
 )
+_NAMED = (
+    rf"{_WHICH}(?:answer|ans\b\.?|(?:(?<=correct )|(?<=best ))(?:option|choice)"
+    r"|(?<=final )(?:result|solution))"
+    r"(?:[ \t]to[ \t](?:this|the|your)[ \t](?:\w{1,12}[ \t])?(?:problem|question))?"
+)
+_ANSWER = (
+    rf"(?:{_NAMED}(?:\.(?=[*_]{{2}})|[ \t*_]{{0,8}}(?:[:：=→]|[-=]>|is\b))"
+    rf"|(?:{_ABROAD})[ \t*_]{{0,8}}(?:[:：=]|是|为|は|es\b|est\b|ist\b|lautet\b|è\b|é\b))"
+    r"[ \t*_:：]{0,8}(?:(?:therefore|thus|then)\b[ \t,:]{0,4})?"
+)
+_MUST_BE = rf"(?:{_NAMED}[ \t](?:should|would|must)[ \t]be\b|solution[ \t]is\b)[ \t*_:]{{0,8}}"
 _ANSWER_LINE = re.compile(
     # "Final Answer: The final answer is 7. I hope it is correct.": Minerva, arXiv:2206.14858
     rf"^[ \t>*_#{_FLOURISHES}]{{0,12}}(?:(?:[-+•]|[0-9]{{1,2}}[.)])[ \t]{{1,4}}[*_]{{0,4}})?{_LEAD}"
@@ -51,15 +72,18 @@ _ANSWER_LINE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _SENTENCE = re.compile(
-    # After another sentence only what begins like a value: "The answer is clearly right" is none.
-    rf"(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
-    r"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{1,4})"
-    rf"{_WHOSE}{_ANSWER}"
-    r"(?P<rest>(?:[*_]{0,3}(?-i:[A-Z])[^.!?()\n]{1,60}[*_]{0,3}\.?$"
-    r"|[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])|[*_]{0,3}(?:yes|no|true|false)\b"
+    # In a line only what begins like a value: "The answer is clearly right" is none.
+    rf"(?:(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}|^[ \t>*_]{{0,8}})"
+    rf"(?:{_CLAUSE}{_WHOSE}(?:{_ANSWER}|{_MUST_BE})"
+    rf"|(?:(?:{_SO})\b[ \t,]{{1,4}})?{_WHOSE}{_MUST_BE})"
+    rf"|(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
+    rf"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}}){_WHOSE}{_ANSWER})"
+    r"(?=(?P<rest>[*_]{0,3}(?-i:[A-Z])[^.!?()\n]{1,60}[*_]{0,3}\.?$"
+    r"|(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])"
+    r"|[*_]{0,3}(?:yes|no|true|false)\b"
     # "The answer is carbon dioxide (C)."
     r"|[A-Za-z][^.!?()\n]{0,120}(?:\((?:option[ \t])?(?-i:[A-J])\)"
-    r"|,[ \t]option[ \t]\(?(?-i:[A-J])\b)).*)$",
+    r"|,[ \t]option[ \t]\(?(?-i:[A-J])\b)).{0,4096}))",
     re.MULTILINE | re.IGNORECASE,
 )
 _WRONG = r"(?:wrong|incorrect|mistaken|not\s+(?:right|correct|[-$\\0-9]))"
@@ -71,8 +95,8 @@ _CORRECTION = re.compile(
     r"[ \t*_]{0,4}[:：—–-][ \t*_]{0,4}"
     r"(?:(?:it|that|this|the[ \t](?:\w{1,12}[ \t])?(?:answer|result|total))"
     r"[ \t](?:is|was|should[ \t]be|equals)[ \t:]{1,4})?(?P<announced>\S.{0,511})"
-    r"|(?:(?:(?:but[ \t]|oh[ \t])?(?:wait|oops|sorry|hmm+|actually|correction|hold[ \t]on"
-    r"|scratch[ \t]that|on[ \t]second[ \t]thoughts?|my[ \t]mistake|i[ \t]was[ \t]wrong"
+    r"|(?:(?:(?:but[ \t]|oh[ \t]|no[ \t,]{1,2})?(?:wait|oops|sorry|hmm+|actually|correction"
+    r"|hold[ \t]on|scratch[ \t]that|on[ \t]second[ \t]thoughts?|my[ \t]mistake|i[ \t]was[ \t]wrong"
     r"|(?:that|this)[ \t](?:is|was)[ \t](?:wrong|incorrect|not[ \t]right)"
     r"|i[ \t]made[ \t]an?[ \t](?:\w{1,12}[ \t])?(?:mistake|error))"
     r"\b[ \t,.:;!—–-]{1,6}(?:no[ \t,.:;!]{1,4})?){1,3}"
@@ -84,10 +108,29 @@ _CORRECTION = re.compile(
     rf"(?P<rest>(?:[-+−]?[$\\(\[{{0-9.]|(?-i:[A-Z])|(?:yes|no|true|false|{_WRONG})\b).{{0,511}})"
     r"|(?:(?:he|she|they|we|there)[ \t]\w{1,12}[ \t])?"
     r"(?P<short>[-+−]?[$\\(*]{0,4}[0-9][0-9.,/]{0,40}[)$*]{0,4}(?:[ \t][A-Za-z]{1,20}){0,3}[.!]?)"
+    r"|(?:it(?:['’]s|[ \t]is)[ \t])?(?P<option>\(?[A-Za-z][^.!?\n]{0,80}[.!]?)"
     r"))[ \t]{0,8}$",
     re.MULTILINE | re.IGNORECASE,
 )
 """What is announced to take the place of an answer that stands before it."""
+_CHOSEN = re.compile(
+    # "Therefore, option A is correct.", "故选A。"
+    rf"(?:(?:^[ \t>*_]{{0,8}}|(?<=[.!?)\]}}][ \t])[*_]{{0,3}})"
+    rf"(?P<lead>(?:(?:{_SO}|then)\b[ \t,]{{1,4}}|{_CLAUSE})?)"
+    r"(?:(?:option|choice)[ \t]|(?=\()|(?=[*_]{0,3}(?-i:[A-J])[*_]{0,3}[ \t]is[ \t]the[ \t]))"
+    r"[(*_]{0,3}(?P<letter>(?-i:[A-J]))[)*_]{0,3}[ \t]is[ \t](?:the[ \t])?(?:correct|right|best)"
+    r"(?:[ \t](?:answer|option|choice|one))?"
+    r"|^[ \t>*_]{0,8}(?:因此|所以)?[，,]?(?:故|应|答案)?选[ ：:]{0,2}(?P<abroad>(?-i:[A-J])))"
+    r"[.!。．]?[*_ \t]{0,4}$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_WHICH_OPTION = re.compile(
+    r"\bis[ \t](?:an?[ \t]|the[ \t])?"
+    r"(?P<text>[^.,!?\n]{1,60}),[ \t]which[ \t]is[ \t](?:option|choice)[ \t]"
+    r"\(?(?P<letter>(?-i:[A-J]))\)?[.!*_ \t]{0,4}\Z",
+    re.IGNORECASE,
+)
+"""``The metal is iron, which is option A.``"""
 _SET_LINE = re.compile(
     # "\\[ \\text{Answer: } 7 \\]", "$\\textbf{Answer: C}$"
     r"^[ \t>*_#]{0,12}(?:\$\$?|\\\[|\\\()?\s{0,4}\\(?:text|textbf|mathrm|mathbf)\s?\{\s{0,4}"
@@ -97,7 +140,7 @@ _SET_LINE = re.compile(
 )
 _HEADING = re.compile(
     rf"^[ \t>]{{0,8}}(?:(?:#{{1,6}}|\*\*|__)[ \t*_{_FLOURISHES}]{{0,8}}"
-    r"(?:the[ \t])?(?:final[ \t]{1,4})?answer[ \t*_:：]{0,8}"
+    rf"(?:the[ \t])?{_WHICH}answer[ \t*_:：]{{0,8}}"
     r"|(?:the[ \t])?final[ \t]{1,4}answer)[ \t]{0,8}$",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -130,7 +173,7 @@ _BARE_BOX = re.compile(
     r"\\f?boxed(?:\s{0,8}(?P<number>[+-]?(?:\\?\$)?[0-9]{1,400}(?:,[0-9]{3}){0,9}(?:\.[0-9]{1,99})?)"
     r"|\s{1,8}(?P<letter>[A-Z]))(?![A-Za-z0-9^_/\\{!(])"
 )
-_BOX = re.compile(r"\\f?boxed\s{0,8}\{")
+_BOX = re.compile(r"\\(?:f?boxed|fbox)\s{0,8}\{")
 _BRACE = re.compile(r"\\[\\{}]|[{}]")
 _PLAIN_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SIGN_BEFORE = re.compile(r"(?:\A|[=$(\[{:≈\n])[ \t]*(?P<sign>[-−])(?:\\?\$)?\Z")
@@ -142,21 +185,35 @@ _FACTOR_BEHIND = re.compile(
     r"\s{0,4}(?:\\(?:times|cdot)\s{0,4}(?:10\s{0,2}\^\s{0,2}(?:\{[-+]?[0-9]{1,4}\}|[0-9])|[0-9]+(?:\.[0-9]+)?)"
     r"|\^\s{0,2}(?:\{[^{}]{1,64}\}|[0-9A-Za-z])|/\s{0,2}[0-9]+"
     # A letter in a formula; m, g, s, h and l may be units.
-    r"|\\pi(?![A-Za-z])|\\sqrt\s?(?:\{[^{}]{1,64}\}|[0-9])|[iknxyz]\s{0,4}(?=\$|\\[)\]]))"
+    r"|\\pi(?![A-Za-z])|\\sqrt\s?(?:\{[^{}]{1,64}\}|[0-9])|[iknxyz]\s{0,4}(?=\$|\\[)\]])|\\?%)"
+    r"|(?:[ \t$]|\\[)\]]){0,6}"
+    r"(?P<scale>\b(?:hundred|thousand|million|billion|trillion|dozen|percent)\b)"
 )
 """What changes the value of a box that it touches: ``\\boxed{12}\\times 10^3``."""
+_OTHER_VALUE = re.compile(
+    r"(?:[ \t$]|\\[)\]]){0,6}\(?(?:or|\\text\s?\{\s?or\s?\})"
+    r"(?P<value>\s+(?:about\s+|approximately\s+)?\$?[-−]?(?:[0-9]|\\(?!f?box))(?:[^\n.,;!?()]|[.,](?=[0-9])){0,64})"
+)
+"""``\\boxed{72} or 73``"""
 _DENIED_BEFORE = re.compile(
     r"(?:\\neq?\b|\\not\s?=|≠|\b(?:not|cannot)(?:\s(?:be|equal))?|n['’]t(?:\s(?:be|equal))?)[\s$:]{0,4}\Z",
     re.I,
 )
 _DENIED_BEHIND = re.compile(
-    r"[\s$)]{0,4}(?:is|was|seems|looks)\s(?:wrong|incorrect|mistaken|not\s(?:right|correct|possible|the\sanswer))",
+    r"[\s$)]{0,4}(?:\?|(?:is|was|seems|looks)\s(?:wrong|incorrect|mistaken|not\s(?:right|correct|possible|the\sanswer)))",
     re.I,
 )
 _LETTER = re.compile(r"[(\[]?[A-Z][)\]]?\.?")
 _FACTORIAL_OF = re.compile(r"(?<![A-Za-z])[A-Za-z]\Z|(?<!\\)[)\]}]\Z")
 _NAME_BEFORE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?:_\{?[A-Za-z0-9]\}?)?\s*=[\s$]*\Z")
 _BRACKET = re.compile(r"\[[^\[\]\n]{1,512}\]")
+
+
+_END_MARK = re.compile(
+    r"<\|(?:im_end|endoftext|end_of_text|eot_id|eom_id|end_of_turn|end)\|>|<end_of_turn>|<eos>"
+    r"|</s>(?=\s*(?:<|\Z))"
+)
+"""A mark of the end that a tokenizer has spelled out."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +233,17 @@ class Candidate:
     def value(self) -> str:
         """The value that is stated there, without the words around it."""
         return value_stated(self.text, labelled=self.labelled)
+
+
+def visible(response: str) -> str:
+    """A response after its thinking, up to a spelled-out end mark.
+
+    >>> visible("<think>8 * 9</think>72<|im_end|>")
+    '72'
+    """
+    text = after_thinking(response)
+    end = _END_MARK.search(text)
+    return text[: end.start()] if end and text[: end.start()].strip() else text
 
 
 def boxes(text: str) -> list[tuple[int, int, int]]:
@@ -271,6 +339,8 @@ def _lines(text: str) -> list[Candidate]:
         rest = _unexclaimed(_following(text, match.end()))
         stated.append(Candidate(match.start(), rest, labelled=True))
     for match in _SENTENCE.finditer(text):
+        if _CONDITION.search(match["clause"] or ""):
+            continue
         rest = _unexclaimed(_closed(match))
         stated.append(Candidate(match.start(), rest, labelled=_is_label(match)))
     # "Final answer:" and, on the next line, "\\text{Answer: } 7"
@@ -278,17 +348,35 @@ def _lines(text: str) -> list[Candidate]:
     return [candidate for candidate in stated if candidate.text]
 
 
-def _corrections(text: str, start: int) -> list[Candidate]:
-    """What is announced, from ``start`` on, as the correction of an answer: ``Correction: 35``."""
+def _corrections(text: str, start: int, *, options: bool) -> list[Candidate]:
+    """What is announced, from ``start`` on, as the correction of an answer: ``Correction: 35``;
+    with ``options`` also ``Actually, B.`` and ``Wait, carbon.``, which may be one or none."""
     return [
         Candidate(
             match.start(),
-            _unexclaimed((match["announced"] or match["rest"] or match["short"]).rstrip("* ")),
+            _unexclaimed(said.rstrip("* ")),
             labelled=True,
-            corrects=True,
+            corrects=not match["option"] or said.casefold().startswith("not "),
         )
         for match in _CORRECTION.finditer(text, start)
+        if (said := match["announced"] or match["rest"] or match["short"] or match["option"])
+        and (options or not match["option"])
     ]
+
+
+def _chosen(text: str, *, alone: bool) -> list[Candidate]:
+    """The letters of ``Therefore, option A is correct.``; a sentence that concludes nothing counts
+    at the end, and ``It is iron, which is option A.`` where it is ``alone``."""
+    chosen = [
+        Candidate(match.start(), match["letter"] or match["abroad"])
+        for match in _CHOSEN.finditer(text)
+        if (match["lead"] or match["abroad"] or not text[match.end() :].strip())
+        and not _CONDITION.search(match["clause"] or "")
+    ]
+    last = _WHICH_OPTION.search(text.rstrip(), max(0, len(text.rstrip()) - 128))
+    if last and alone and not chosen:
+        chosen.append(Candidate(last.start(), f"{last['text']} ({last['letter']})"))
+    return chosen
 
 
 def _following(text: str, end: int) -> str:
@@ -318,13 +406,16 @@ def _boxed(text: str) -> list[Candidate]:
             names.append(name[0].strip(" $") if name else "")
         else:
             names.append((between["name"] or "").strip())
-        inside = _LABEL.sub(r"\g<text>", text[a:b].strip())
+        inside = _LABEL.sub(r"\g<text>", text[a:b].strip().rstrip(" ,;"))
         if _SIGN_BEFORE.search(before):
             inside = f"-{inside}" if _PLAIN_NUMBER.fullmatch(inside) else f"-({inside})"
         if factor := _FACTOR_BEFORE.search(before):
             inside = f"{factor[0].strip()} \\times ({inside})"
         if factor := _FACTOR_BEHIND.match(behind):
-            inside = f"{inside if _PLAIN_NUMBER.fullmatch(inside) else f'({inside})'}{factor[0]}"
+            inside = inside if _PLAIN_NUMBER.fullmatch(inside) else f"({inside})"
+            inside += f" {factor['scale']}" if factor["scale"] else factor[0]
+        if other := _OTHER_VALUE.match(behind):
+            inside += f" or{other['value'].rstrip(' $')}"
         parts.append(inside)
         reached = b + 1
     return stated + _joined(start, names, parts)
@@ -352,12 +443,15 @@ def _in_json(text: str) -> list[Candidate]:
     return stated
 
 
-def candidates(response: str) -> list[Candidate]:
+def candidates(response: str, *, options: bool = False) -> list[Candidate]:
     """Every stated answer of ``response`` after its thinking, in the order of their markers.
 
     Answers to a next question, to which a base model may go on, are left out.
+
+    Args:
+        options: whether the question has options, of which a sentence may say which is right.
     """
-    whole = after_thinking(response)
+    whole = visible(response)
     skipped = max(0, len(whole) - LONGEST)
     text = whole[skipped:]
     stated = _boxed(text)
@@ -368,9 +462,11 @@ def candidates(response: str) -> list[Candidate]:
     stated += _tagged(text)
     stated += _lines(text)
     stated += _in_json(text)
+    if options:
+        stated += _chosen(text, alone=not stated)
     if stated:
         first = min(candidate.start for candidate in stated)
-        stated += _corrections(text, first + 1)
+        stated += _corrections(text, first + 1, options=options)
     stated.sort(key=lambda candidate: candidate.start)
     stated = _of_first_question(stated, text)
     if skipped:
@@ -387,7 +483,7 @@ def _of_first_question(stated: list[Candidate], text: str) -> list[Candidate]:
 def bare(response: str) -> str | None:
     """The whole text where it is nothing but a number, yes or no, one capital letter or one
     ``[...]``."""
-    text = after_thinking(response).strip()
+    text = visible(response).strip()
     if not text or len(text) > 512:
         return None
     only = _LETTER.fullmatch(text) or _BRACKET.fullmatch(text) or TRUTH.fullmatch(text)
@@ -405,15 +501,15 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
         return stated[-1]
     if (text := bare(response)) is not None:
         return Candidate(0, text)
-    visible = after_thinking(response)[-LONGEST:]
-    if following := _NEXT_QUESTION.search(visible):
-        visible = visible[: following.start()] or visible
-        if (text := bare(visible)) is not None:
+    spoken = visible(response)[-LONGEST:]
+    if following := _NEXT_QUESTION.search(spoken):
+        spoken = spoken[: following.start()] or spoken
+        if (text := bare(spoken)) is not None:
             return Candidate(0, text)
-    if short := _short_answer(visible):
+    if short := _short_answer(spoken):
         return short
-    value = value_in_bold(visible, question)
-    return Candidate(visible.rstrip().rfind("\n") + 1, value) if value else None
+    value = value_in_bold(spoken, question)
+    return Candidate(spoken.rstrip().rfind("\n") + 1, value) if value else None
 
 
 def _short_answer(text: str) -> Candidate | None:
@@ -446,6 +542,6 @@ def last_box(response: str) -> str:
     >>> last_box(r"x = -\boxed{5} \confidence{0.9} The answer is likely right.")
     '\\boxed{-5}'
     """
-    text = after_thinking(response)[-LONGEST:]
+    text = visible(response)[-LONGEST:]
     stated = _of_first_question(_boxed(text), text)
     return rf"\boxed{{{stated[-1].text}}}" if stated else response

@@ -34,9 +34,12 @@ _SPELLINGS = {
 _FRACTIONS = {sign: normalize("NFKC", sign).split("⁄") for sign in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"}
 _WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) != "＄"}
 """Full-width signs by the signs that they are."""
+_DIGITS = {chr(zero + digit): str(digit) for zero in (0x660, 0x6F0, 0x966) for digit in range(10)}
+"""Digits of Arabic, Persian and Hindi."""
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-", strict=True))
 _UNICODE = str.maketrans(
     _WIDE
+    | _DIGITS
     | {sign: spelling for spelling, signs in _SPELLINGS.items() for sign in signs}
     | {sign: rf"\frac{{{top}}}{{{bottom}}}" for sign, (top, bottom) in _FRACTIONS.items()}
 )
@@ -67,6 +70,25 @@ def _without_points(match: re.Match[str]) -> str:
         return match[0]
     ends = [r"-\infty", *sorted(set(points), key=int), r"\infty"]
     return r" \cup ".join(f"({left},{right})" for left, right in itertools.pairwise(ends))
+
+
+def _without_interval(match: re.Match[str]) -> str:
+    r"""``\mathbb{R}\setminus(1, 3]`` as a union of intervals."""
+    opening, left, right, closing = match.groups()
+    return (
+        rf"(-\infty,{left}{']' if opening == '(' else ')'}"
+        rf" \cup {'[' if closing == ')' else '('}{right},\infty)"
+    )
+
+
+def _in_one_line(match: re.Match[str]) -> str:
+    r"""``\begin{cases} x=4 \\ y=3 \end{cases}`` as ``x=4, y=3``, and one line as what it holds."""
+    rows = [row for row in re.split(r"\\\\", match["body"].replace("&=", "=")) if row.strip()]
+    named = all(_GIVEN.fullmatch(row) for row in rows)
+    return ", ".join(rows) if len(rows) == 1 or named else match[0]
+
+
+_GIVEN = re.compile(r"\s*[A-Za-z](?:_\{?[0-9]\}?)?\s*=[^=&<>]{1,64}")
 
 
 _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
@@ -108,6 +130,12 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         ),
         # The end of a line, with nothing behind it.
         (r"\s*(?:\\\\)+\s*\Z", ""),
+        (r"\\cr(?![A-Za-z])", r"\\\\\\\\"),
+        (
+            r"\\begin ?\{ ?(?P<name>aligned|gathered|split|cases|array) ?\}(?:\{[lcr]\})?"
+            r"(?P<body>(?:(?!\\begin|\\end)[^\0]){1,512})\\end ?\{ ?(?P=name) ?\}",
+            _in_one_line,
+        ),
         # \[ \] \( \) only where no other backslash stands before them (as in "\\[2pt]").
         (r"(?<!\\)\\[\[\]()]", " "),
         (r"\\(?:left|right|[bB]igg?[lrm]?)(?![A-Za-z])\.?", ""),
@@ -124,6 +152,16 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
             r"\\(?:SI|qty)\s?\{\s?([-+0-9.,]{1,32})\s?\}\s?\{([A-Za-z/^0-9 ]{1,16})\}",
             r"\1 \\text{ \2}",
         ),
+        # Units as a fraction, or with a power below zero
+        (
+            r"(?<=[0-9 ,~])\\frac\s?\{\s*\\(?:text|mathrm)\s?\{([A-Za-z ]{1,16})\}\s*\}"
+            r"\s*\{\s*\\(?:text|mathrm)\s?\{([A-Za-z ]{1,16})\}(\s?\^\s?\{?[23]\}?)?\s*\}",
+            r" \1/\2\3",
+        ),
+        (
+            r"\\(?:text|mathrm)\s?\{\s*([a-z]{1,2})(?:\\,|[\s~])+s\s?\^\s?\{\s?-2\s?\}\s*\}",
+            r" \1/s^2",
+        ),
         (r"\\[hv]space\*?\s?\{[^{}]{1,16}\}", " "),
         (r"\{ ?smallmatrix ?\}", "{matrix}"),
         (r"\\neq(?![A-Za-z])", r"\\ne"),
@@ -138,7 +176,13 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
             r"\s*\\?\{([^{}]{1,64}?)\\?\}",
             _without_points,
         ),
+        (
+            r"(?:\\mathbb\s?(?:\{\s?R\s?\}|R)|ℝ)\s?(?:\\setminus(?![A-Za-z])|\\backslash(?![A-Za-z])|\\)"
+            r"\s*([(\[])([^,()\[\]]{1,32}),([^,()\[\]]{1,32})([)\]])\s*\Z",
+            _without_interval,
+        ),
         (r"\\mathbb\s?(?:\{\s?R\s?\}|R)", r"(-\\infty,\\infty)"),
+        (r"\\bigcup(?![A-Za-z])", r"\\cup"),
         (r"(?<![A-Za-z\\])[Ii]nfinity(?![A-Za-z])", r"\\infty "),
         (r"\\varnothing(?![A-Za-z])|\\\{\s?\\\}", r"\\emptyset "),
         (r"\\(?:leqslant|leq)(?![A-Za-z])", r"\\le"),
@@ -203,6 +247,10 @@ _SPACE = re.compile(r"\s+")
 # A space between two letters, or between a command and a letter, may carry meaning.
 _LOOSE = re.compile(r"(?<![A-Za-z0-9]) | (?![A-Za-z0-9])")
 _ELLIPSIS = re.compile(r"(?<![A-Za-z.])\.{3,}\Z")
+_ALL_REALS = re.compile(
+    r"(?:the set of )?all (?:real numbers?|reals|real values?)(?: of)?(?: [a-z])?", re.IGNORECASE
+)
+_NO_SOLUTION = re.compile(r"(?:there (?:is|are) )?no solutions?")
 _EDGES = " \t\r\n*_`。"
 _NESTING = 4
 _OPTION = re.compile(
@@ -210,6 +258,7 @@ _OPTION = re.compile(
     r"(?:\\[ ,;:]|\\quad|[\s~])*(?=\S)"
 )
 _POINT_THEN_COMMA = re.compile(r"\s*([+-]?[1-9][0-9]{0,2})\.([0-9]{3}),([0-9]{1,2}|[0-9]{4,9})\s*")
+_INDIAN = re.compile(r"(?<![0-9.,])[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?![0-9]|,[0-9])")
 _EUROS = re.compile(r"\s*([+-]?(?:€\s?)?[0-9]{1,9}),([0-9]{2}(?:\s?(?:€|EUR|euros?))?)\s*\.?\s*")
 
 
@@ -245,6 +294,8 @@ def _plain(text: str) -> str:
         if not count:
             break
     text = _SPACE.sub(" ", text).strip(_EDGES)
+    if _ALL_REALS.fullmatch(text.rstrip(".")):
+        return r"(-\infty,\infty)"
     if inches := _INCHES.fullmatch(text):
         text = f"{inches['number']} inches"
     # A full stop ends a sentence, three of them stand for digits that are not told.
@@ -261,8 +312,9 @@ def without_letter(text: str) -> str:
 
 
 def one_number(text: str) -> str:
-    """``45.678,90`` as ``45678.90`` and ``18,00 €`` as ``18.00 €``, which they can only be where
-    one number is asked for."""
+    """``45.678,90`` as ``45678.90``, ``12,34,567`` as ``1234567`` and ``18,00 €`` as ``18.00 €``,
+    which they can only be where one number is asked for."""
+    text = _INDIAN.sub(lambda match: match[0].replace(",", ""), text)
     if _EUROS.fullmatch(text) and re.search("€|(?i:eur)", text):
         return _EUROS.sub(r"\1.\2", text)
     return _POINT_THEN_COMMA.sub(r"\1\2.\3", text) if _POINT_THEN_COMMA.fullmatch(text) else text
@@ -280,7 +332,8 @@ def key(text: str, *, fold: bool) -> str:
 def words(text: str) -> str:
     """The string under which two answers in words are the same: an exclamation mark is no more
     than a full stop there, and a factorial in a formula; ``3:30 p.m.`` is ``3:30PM``."""
-    return _CLOCK.sub(r" \1m", key(text, fold=True)).rstrip("! ")
+    text = _CLOCK.sub(r" \1m", key(text, fold=True)).rstrip("! ")
+    return "no solution" if _NO_SOLUTION.fullmatch(text) else text
 
 
 def is_words(text: str) -> bool:

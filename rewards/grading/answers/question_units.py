@@ -42,6 +42,16 @@ _IN_POWERS = re.compile(
 )
 _SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
+_PERCENTAGE = re.compile(
+    r"(?<![0-9])(?<![0-9] )percent|\b(?:what|how\s+many|in|as\s+an?)\s+\\?%", re.IGNORECASE
+)
+"""A percentage that is asked for, and no ``10%`` or ``10 percent`` that is given."""
+_RATE = re.compile(
+    r"\b(?:rate|probability|chance|likelihood|proportion|share|concentration|discount|interest"
+    r"|margin|mark-?up|increase|decrease|average|score|grade|accuracy|efficiency|return|yield|confidence)\b",
+    re.IGNORECASE,
+)
+"""What is given in percent without saying so."""
 _MONEY = re.compile(
     r"\bhow\s+much\s+(?:more\s+|less\s+|extra\s+)?(?:money\b|(?:does|do|did|will|would|is|was)\b"
     r"[^.?!]{0,80}\b(?:cost|pay|spend|earn|make|owe|charge)\b)",
@@ -53,8 +63,9 @@ _SIGNS = {
     r"€|\bEUR\b": "euro",
     r"£|\bGBP\b": "sterling",
     r"¥|\bJPY\b": "yen",
-    # "$5 each", and no formula as "$5$" and "$5 + x$".
-    r"\\\$|\$[0-9][0-9,]*(?:\.[0-9]+)?(?=\s+[A-Za-z]{2}|[.,;?!])": "dollar",
+    # "$5 each", "$.5 a pound", and no formula as "$5$", "$5 a$" and "$5 + x$".
+    r"\\\$|\$(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)"
+    r"(?=\s+[A-Za-z]+(?![A-Za-z$]|\s*[\^+=<>*/-])|[.,;?!])": "dollar",
 }
 _TEMPERATURE = re.compile(
     r"\b(?:temperature|hot|cold|warm|heat|weather|thermometer|oven|freezer)", re.IGNORECASE
@@ -126,11 +137,28 @@ def contradicts(unit: str, question: str) -> bool:
     )
 
 
+def asks_percentage(question: str, *, share: bool = False) -> bool:
+    """Whether a percentage answers a question: without one, it may; a ``share`` below 1 needs the
+    word.
+
+    >>> asks_percentage("What percent of 50 is 5?"), asks_percentage("What is 10% of 50?")
+    (True, False)
+    """
+    question = question[:MAX_QUESTION]
+    if _PERCENTAGE.search(question):
+        return True
+    return not share and (not question.strip("? ") or _RATE.search(question) is not None)
+
+
 def _currencies_named(question: str) -> frozenset[str]:
     """The currencies that a question names, by words, codes or signs."""
     words = CURRENCIES & things_of(question)
     signs = {name for sign, name in _SIGNS.items() if re.search(sign, question)}
-    return frozenset(words | signs)
+    named = words | signs
+    if "sterling" in named or named == {"pound"}:
+        return frozenset(named | {"pound", "sterling"})
+    # "$4 a pound" is a price of meat.
+    return frozenset(named - {"pound"})
 
 
 def miscounts(behind: str, question: str) -> bool:
@@ -183,7 +211,8 @@ def _satisfies(unit: str, requested: str, question: str) -> bool:
 def _names(measure: str, question: str) -> bool:
     """Whether the question names a measure: ``day`` as day, days or daily."""
     words = things_of(question)
-    return bool({measure, "daily" if measure == "day" else f"{measure}ly"} & words)
+    often = {"day": "daily", "year": "annual"}.get(measure, f"{measure}ly")
+    return bool({measure, f"{measure}ly", often} & words)
 
 
 def _first_unit(words: str) -> str | None:

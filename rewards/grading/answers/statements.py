@@ -60,6 +60,7 @@ _NAME = re.compile(r"[A-Z][a-z]{3,}")
 _ITEM = re.compile(r"[\s*_]*[0-9][\s*_]*")
 """What may head an item of a list: ``1. First, ...``."""
 _STATED = re.compile(r"[0-9\\$]")
+_YES = re.compile(r"\W{0,4}(?:yes|true)\b\W{1,4}([^.,;!?]+)", re.IGNORECASE)
 _OTHER_TRUTH = re.compile(r"\W*(?:yes|no|true|false)\b(?!\s+\w)", re.IGNORECASE)
 _TRUTHS = frozenset({"yes", "no", "true", "false"})
 _TRUTH = re.compile(
@@ -175,6 +176,17 @@ def first_sentence(text: str) -> tuple[str, str]:
 def doubted(tail: str) -> bool:
     """Whether what follows a value takes it back: ``No, it is 46``, ``not B? Then A``, ``yes``."""
     return bool(_TAKEN_BACK.search(tail) or _OTHER_TRUTH.match(tail) or "? " in tail)
+
+
+def denies(text: str, asking: str) -> bool:
+    """Whether a Yes is followed by the denial of the very question: ``Yes, 7 is not prime.``
+
+    >>> denies("Yes, 7 is not prime.", "is 7 prime?"), denies("Yes, 7 is not even.", "is 7 prime?")
+    (True, False)
+    """
+    match = _YES.match(text[:_LONGEST])
+    said = {*re.findall(r"\w+", re.sub("n['’]t", " not", match[1].casefold()))} if match else set()
+    return "not" in said and said - {"not"} == {*re.findall(r"\w+", asking)}
 
 
 def _gives_another(value: str, tail: str) -> bool:

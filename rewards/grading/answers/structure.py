@@ -21,7 +21,7 @@ def _between(separator: str) -> re.Pattern[str]:
     return re.compile(rf"(?P<bracket>{_BRACKET})|{separator}")
 
 
-_COMMA = _between(r"[,;]|(?<=[\s\d)}\]])(?:and|or)(?=[\s\d(\\-])")
+_COMMA = _between(r"[,;]|(?<=[\s\d)}\]])(?:and|or)(?=[\s\d(\[\\-])|\\lor(?![A-Za-z])")
 _UNION = _between(r"\\cup(?![A-Za-z])")
 _RELATION = _between(r"\\(?:le|ge|lt|gt|in)(?![A-Za-z])|[<>]=?|=")
 _LESS = {"<": ")", r"\lt": ")", "<=": "]", r"\le": "]"}
@@ -51,11 +51,12 @@ FUNCTION_OF_ANGLE = re.compile(
     rf"(?:\{{ ?{_ANGLE} ?\}}|\( ?{_ANGLE} ?\)|{_ANGLE})(?![A-Za-z0-9])"
 )
 _NAME = re.compile(
-    # P(X=1), x_1, f(x), f^{-1}(x); dy/dx; AB, \angle ABC, [ABC]; (x, y); "total area"
-    rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?(?: ?\([A-Za-z0-9](?:, ?[A-Za-z0-9]){{0,3}}\))?"
+    # P(X=1), x_1, f(x), f^{-1}(x), T(10); dy/dx; AB, \angle ABC, [ABC]; (x, y); "total area"
+    rf"P ?\([^()]{{1,24}}\)|{_SYMBOL}(?:\^\{{-1\}})?"
+    r"(?: ?\((?:[A-Za-z0-9](?:, ?[A-Za-z0-9]){0,3}|[0-9]{1,4}(?: ?/ ?[0-9]{1,4})?)\))?"
     rf"|{DERIVATIVE.pattern}|{FUNCTION_OF_ANGLE.pattern}"
     rf"|(?:m? ?\\angle ?)?[A-Z]{_INDEX}(?: ?[A-Z]{_INDEX}){{0,3}}|\[[A-Z]{{3,5}}\]|\|[A-Z]{{2}}\|"
-    rf"|\( ?{_SYMBOL}(?: ?, ?{_SYMBOL}){{1,5}} ?\)"
+    rf"|\( ?{_SYMBOL}(?: ?, ?{_SYMBOL}){{1,5}} ?\)|\\vec ?\{{ ?[A-Za-z] ?\}}"
     r"|(?P<words>[A-Za-z][a-z]{2,15}(?: [a-z]{3,15})?)"
 )
 _QUANTITIES = """
@@ -128,9 +129,10 @@ def _shape(text: str, depth: int) -> Shape:
     pieces = [piece for piece in parts[0] if piece]
     if len(pieces) > 1:
         items = _shapes(pieces, depth)
-        bounds = all(item.name and item.ends for item in items)
-        ends = r"\cup" if bounds and set(parts[1]) == {"or"} else ","
-        return Shape(text, ends, items)
+        joined = set(parts[1]) <= {"or", r"\lor"}
+        if joined and all(map(_is_interval, items)):
+            return Shape(text, r"\cup", items)
+        return Shape(text) if r"\lor" in parts[1] else Shape(text, ",", items)
     return (
         _matrix(text, depth)
         or _named(text, depth)
@@ -140,6 +142,13 @@ def _shape(text: str, depth: int) -> Shape:
         or _two_signs(text)
         or Shape(text)
     )
+
+
+def _is_interval(item: Shape) -> bool:
+    """Whether it is an interval, by its bounds or brackets, and no point."""
+    intervals = ("[]", "[)", "(]")
+    endless = item.ends == "()" and any(r"\infty" in end.text for end in item.items)
+    return bool(item.name and item.ends) or item.ends in intervals or endless
 
 
 def _shapes(pieces: Sequence[str], depth: int) -> tuple[Shape, ...]:

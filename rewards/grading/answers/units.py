@@ -110,6 +110,8 @@ _SCALE = re.compile(
     r"(?P<letter>[CF])\b|(?P<sign>[℃℉]))"
 )
 _SCALE_NAMES = {"c": "celsius", "f": "fahrenheit", "k": "kelvin", "℃": "celsius", "℉": "fahrenheit"}
+_KELVIN = re.compile(r"\bkelvins?\b|(?:\bdegrees?|[0-9])\s*Kelvin\b")
+"""The scale, and nobody of this name."""
 _FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\[A-Za-z]+")
 
 
@@ -226,6 +228,8 @@ def scales_of(question: str) -> frozenset[str]:
         )
         for match in _SCALE.finditer(question[:MAX_QUESTION])
     ]
+    if {scale for _, scale in named} == {"kelvin"} and not _KELVIN.search(question):
+        return frozenset()
     targets = [scale for to, scale in named if to]
     return frozenset(targets[-1:] or (scale for _, scale in named))
 

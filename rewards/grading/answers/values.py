@@ -110,6 +110,9 @@ _SCALED = re.compile(
     r"(?![A-Za-z])"
 )
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_ASKED_SCALE = re.compile(
+    r"\b(?:how\s+many|in)\s+(thousand|million|billion|trillion)s?\b", re.IGNORECASE
+)
 _PERCENT = re.compile(r"\s?(?:%|percent)\Z", re.IGNORECASE)
 
 
@@ -164,7 +167,13 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     mark = money["mark"] or money["before"] or money["after"] or ""
     text = drop_thousands(money["sign"] + money["amount"])
     text = _SPACED.sub(lambda match: match.group().replace(" ", ""), text)
-    whole = _SCALED.sub(_scaled, text, count=1)
+    scales = {scale.casefold() for scale in _ASKED_SCALE.findall(question or "")}
+    scaled = _SCALED.match(text)
+    if scaled and scaled["word"] in scales:
+        # "How many million?"
+        whole = scaled["number"] + text[scaled.end() :]
+    else:
+        whole = _SCALED.sub(_scaled, text, count=1)
     text, unit = split_unit(whole, question)
     counted = not unit and counts(whole[len(text) :])
     if not unit or unit.startswith("/"):

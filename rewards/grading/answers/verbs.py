@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.question_units import question_units
+from coterie.rewards.grading.answers.units import unit_of
 
 _FORMS = """
 is are was were, equals, has have had, make makes made, earn earns earned, cost costs, need needs
@@ -46,6 +47,12 @@ _SHARED = re.compile(
     r"\b(?:(?:per|every|each)\s+(?P<of>[a-z]+)"
     r"|an?\s+(?P<time>second|minute|hour|day|week|month|year)\b)"
 )
+_RATE = re.compile(
+    r"(?!.*\b(?:how (?:many|much|far|long)|distance|time|total|at (?:this|that|the same))\b)"
+    r".*\b(?:speed|velocity|pace|rate|fast|wage|salary|mileage|unit price)\b",
+    re.DOTALL,
+)
+"""A clause that asks how much of something there is in one of another thing."""
 _NEEDED = frozenset({"need", "required"})
 
 
@@ -91,7 +98,9 @@ def says_another_deed(behind: str, question: str) -> bool:
     asking = asking_clause(question) if behind.strip() else ""
     if not _WORD.search(asking):
         return False
-    if _says_share(behind, asking) and not any("/" in unit for unit in question_units(question)):
+    if _says_share(behind, asking) and not (
+        any("/" in unit for unit in question_units(question)) or _is_rate(behind, question)
+    ):
         return True
     # "5 sliced apples" are apples.
     words: list[str] = _WORD.findall(behind.casefold())[1:]
@@ -102,16 +111,30 @@ def says_another_deed(behind: str, question: str) -> bool:
     )
 
 
+def says_asked_share(behind: str, question: str) -> bool:
+    """Whether a value is said per apple, and the question asks what one apple is."""
+    return bool(_SHARED.match(behind.strip())) and not _says_share(behind, asking_clause(question))
+
+
 def _says_share(behind: str, asking: str) -> bool:
     """Whether a value is said per year, jar or the like, and the question is not."""
     for match in _SHARED.finditer(behind.casefold()):
         of = match["of"] or match["time"]
         if not re.search(
-            rf"\b(?:an?|per|each|every)\s+(?:[a-z]+\s+)?{of}|\b{of.replace('day', 'dai')}ly\b",
-            asking,
+            rf"\b(?:an?|one|per|each|every)\s+(?:[a-z]+\s+)?{of}|\b{of.replace('day', 'dai')}ly\b",
+            asking.replace("annual", "yearly"),
         ):
             return True
     return False
+
+
+def _is_rate(behind: str, question: str) -> bool:
+    """Whether a speed or a wage is asked for, and the question has the measures of this one."""
+    if _RATE.match(asking_clause(question)) is None:
+        return False
+    words = re.findall(r"[A-Za-z/]+", question[:MAX_QUESTION])
+    known = {part for word in words for part in (unit_of(word) or "").split("/")} - {""}
+    return not known or {*(unit_of(behind) or "").split("/")} <= known | {""}
 
 
 def words_of(text: str) -> list[str]:

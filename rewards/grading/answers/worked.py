@@ -216,6 +216,11 @@ _FOR_ALL = re.compile(
     r",?\s*\(?(?:for (?:all|every|each|any)\b|\\forall(?![A-Za-z])"
     r"|for some (?=(?:real |arbitrary )?constants?\b)|where (?=\S{1,9} is (?:an?|any) )"
     r"(?=.*\bconstant\b))(?P<scope>[^=]{0,80})\Z"
+    # "k \in \mathbb{Z}", "for integer k", "where k is an integer"
+    r"|(?:,\s?|\s?\()(?:where\s+)?(?P<name>[A-Za-z])\s?\\in(?![A-Za-z])\s?"
+    r"(?:\\mathbb\s?\{?\s?[ZNC]\s?\}?|ℤ|ℕ|\(-\\infty,\s?\\infty\))\)?\Z"
+    r"|,?\s\(?(?:for\s+(?:any\s+)?integers?\s+(?P<whole>[a-z])"
+    r"|where\s+(?P<some>[a-z])\s+is\s+(?:an?|any)\s+integer)\)?\Z"
 )
 _LIMITING = re.compile(r"\b(?:or|except|but|not|if|unless|and)\b")
 
@@ -230,9 +235,29 @@ def without_scope(answer: str, gold: str) -> str:
     """
     text = plain(answer)
     match = _FOR_ALL.search(text)
-    if match is None or _LIMITING.search(match["scope"]) or _FOR_ALL.search(plain(gold)):
+    if match is None or _LIMITING.search(match["scope"] or "") or _FOR_ALL.search(plain(gold)):
         return answer
-    return text[: match.start()]
+    name, value = match["name"] or match["whole"] or match["some"], text[: match.start()]
+    return value if not name or re.search(rf"(?<![A-Za-z]){name}(?![A-Za-z])", value) else answer
+
+
+_INTEGRATES = re.compile(
+    r"\\int(?![A-Za-z])|\b(?:antiderivative|integra|differential\sequation)", re.I
+)
+_CONSTANT = re.compile(r"(?<=\+)\s?[cCkK]\Z")
+
+
+def with_constant(answer: str, gold: str, question: str) -> str:
+    """``x^2+c`` as ``x^2+C`` where that is the gold answer's constant of integration.
+
+    >>> with_constant("x^2+K", "x^2+C", "Find the antiderivative."), with_constant("c+K", "B+C", "")
+    ('x^2+C', 'c+K')
+    """
+    constant = _CONSTANT.search(plain(gold))
+    text = plain(answer)
+    if not constant or not _CONSTANT.search(text) or not _INTEGRATES.search(question):
+        return answer
+    return _CONSTANT.sub(constant[0], text)
 
 
 _ABOUT = re.compile(r"\\approx(?![A-Za-z])")

@@ -72,7 +72,25 @@ number: 6.02·10²³ => 6.02\times10^{23} || 6.02 x 10^23 => 6.02\times10^{23} |
 number: ‑17 => -17 || minus 17 => -17 || negative 17 => -17 || １７５０ => 1750 || 1969 AD => 1969
 number: In 1969 => 1969 || in the year 1969. => 1969 || 1'234'567 => 1234567
 number: 1.234.567,89 => 1234567.89 || 1.234.567 => 1234567 || 45.678,90 => 45678.9
-number: \frac{dV}{dt}=3 => 3
+number: \frac{dV}{dt}=3 => 3 || 12,34,567 => 1234567 || \begin{aligned}7\end{aligned} => 7
+# Sets, systems, matrices and vectors.
+(-\infty, 1] \text{ or } [3, \infty) => (-\infty,1]\cup[3,\infty)
+x \leq 1 \lor x \geq 3 => (-\infty,1]\cup[3,\infty)
+[3, \infty) \bigcup (-\infty, 1] => (-\infty,1]\cup[3,\infty)
+\mathbb{R} \setminus (1, 3) => (-\infty,1]\cup[3,\infty)
+\mathbb{R}\setminus[1,3) => (-\infty,1)\cup[3,\infty)
+\text{all real numbers} => \mathbb{R} || \mathbb{R} => \text{all real numbers}
+\text{no solutions} => \text{no solution} || There are no solutions. => \text{no solution}
+\begin{cases} x = 4 \\ y = 3 \end{cases} => (4, 3)
+\begin{aligned} x &= 4 \\ y &= 3 \end{aligned} => (4, 3)
+[[1, 2], [3, 4]] => \begin{pmatrix}1&2\\3&4\end{pmatrix}
+\begin{pmatrix}1&2\cr3&4\end{pmatrix} => \begin{pmatrix}1&2\\3&4\end{pmatrix}
+(1, 2) => \begin{pmatrix}1\\2\end{pmatrix} || \langle 1,2\rangle => \begin{pmatrix}1\\2\end{pmatrix}
+\vec{v} = \begin{pmatrix}1\\2\end{pmatrix} => \begin{pmatrix}1\\2\end{pmatrix}
+# A remark on the parameter.
+\frac{\pi}{4}+k\pi, k\in\mathbb{Z} => \frac{\pi}{4}+k\pi
+\frac{\pi}{4}+k\pi \text{ for integer } k => \frac{\pi}{4}+k\pi
+k\pi \text{ where } k \text{ is an integer} => k\pi || k\pi, k\in\mathbb{Z} => k\pi, k\in\mathbb{Z}
 \nicefrac{1}{2} => \frac12 || \sfrac12 => \frac12 || \ang{90} => 90^\circ || \num{5.5} => 5.5
 \SI{5}{m} => 5 \text{ m} || \qty{5}{cm} => 5 \text{ cm} || x \ne 2 => x \neq 2 || \bm{5} => 5
 \mathbf{\frac{\sqrt{3}}{3}} => \frac{\sqrt3}{3}
@@ -140,6 +158,19 @@ number: 1.25 quadrillion => 1250000 || 3{,}75 => 375 || 18,00 => 18 || 1969 BC =
 number: before 1969 => 1969 || in 1970 => 1969 || 1.234 => 1234 || 1.234.56 => 1234567
 number: 1'234'56 => 123456 || 6.02 x 10 23 => 6.02\times10^{23} || 0.\overline{9} => 0.9
 number: 7 (or 8) => 7 || 7 (million) => 7
+12,34,56 => 123456 || 12,34,567 => 12,34,568
+(-\infty, 1] \text{ or } [3, \infty) => (-\infty,1)\cup[3,\infty)
+(-\infty, 1], [3, \infty) => (-\infty,1]\cup[3,\infty)
+(1,2) \text{ or } (3,4) => (1,2)\cup(3,4)
+\mathbb{R} \setminus [1, 3] => (-\infty,1]\cup[3,\infty) || p \lor q => p, q
+\text{all integers} => \mathbb{R} || \text{one solution} => \text{no solution}
+\begin{cases} x = 3 \\ y = 4 \end{cases} => (4, 3)
+\begin{cases} x, x>0 \\ 0, x<0 \end{cases} => x
+[[1, 3], [2, 4]] => \begin{pmatrix}1&2\\3&4\end{pmatrix}
+[1, 2, 3, 4] => \begin{pmatrix}1&2\\3&4\end{pmatrix} || (2, 1) => \begin{pmatrix}1\\2\end{pmatrix}
+[1, 2] => \begin{pmatrix}1\\2\end{pmatrix}
+\frac{\pi}{4}+k\pi, n\in\mathbb{Z} => \frac{\pi}{4}+k\pi || k\pi, k\in\{0,1\} => k\pi
+k\pi \text{ for integer } k > 2 => k\pi
 list: 18,00 € => 18 || 1'234'567,8,9 => 1234567, 8 || 3\mp\sqrt2 => 2+\sqrt3, 2-\sqrt3
 text: 14 April 2024 => March 14, 2024 || March 14 => March 14, 2024 || 3/4/2024 => March 4, 2024
 text: Friday, March 14, 2024 => March 14, 2024
@@ -188,6 +219,13 @@ def test_different_answers_are_wrong(
         (r"$\boxed{12}i$", "12", False),
         (r"$\boxed{12}m$", "12", True),  # which may be meters
         (r"\boxed{12} is it.", "12", True),
+        (r"\boxed{12} million", "12", False),
+        (r"\boxed{12} million", "12000000", True),
+        (r"\boxed{12} dozen eggs", "12", False),
+        (r"\boxed{12} or 13", "12", False),
+        (r"$\boxed{\frac12}$ or 0.5.", r"\frac12", True),
+        (r"\boxed{12}\%", r"12\%", True),
+        (r"\boxed{12}? No, 13.", "12", False),
     ],
 )
 def test_what_touches_a_box_belongs_to_it(
@@ -196,9 +234,24 @@ def test_what_touches_a_box_belongs_to_it(
     assert either_checker.check(response, problem(gold)).correct == right
 
 
-def test_a_percentage_answers_a_question_for_one(either_checker: Checker) -> None:
-    asked = replace(problem("0.25"), question="What percent of them is red?")
-    assert either_checker.check(r"\boxed{0.25\%}", asked).correct
+@pytest.mark.parametrize(
+    ("question", "gold", "right"),
+    [
+        ("What percent of them is red?", "0.25", True), ("What percentage is it?", "25", True),
+        ("Of 40% of them, what percent is red?", "25", True), ("What is the rate?", "25", True),
+        ("What is the probability?", "25", True), ("What % is it?", "25", True),
+        ("Give it as a percent. What is the share?", "0.25", True),
+        ("What is 10% of 250?", "25", False), ("What is 50% of 0.5?", "0.25", False),
+        ("What is 10 percent of 250?", "25", False), ("How old is she?", "25", False),
+        ("It is 20% off. What is the new price?", "25", False),
+        ("What is the probability?", "0.25", False),
+    ],
+)  # fmt: skip
+def test_a_percentage_answers_a_question_for_one(
+    question: str, gold: str, right: bool, either_checker: Checker
+) -> None:
+    asked = replace(problem(gold), question=question)
+    assert either_checker.check(rf"\boxed{{{gold}\%}}", asked).correct == right
 
 
 def test_percent_is_a_hundredth_only_where_the_data_set_says_so(either_checker: Checker) -> None:

@@ -165,3 +165,29 @@ def test_options_may_stand_in_the_question(kind: AnswerKind) -> None:
     for listed in ("A. red B. blue", "B. red A. blue C. green", "A. red C) blue B. green"):
         asked = Problem("p", f"Which? {listed}", "B", "math")
         assert not Checker().check("Answer: blue", asked).correct
+
+
+@pytest.mark.parametrize(
+    ("response", "letter"),
+    [
+        ("Therefore, option B is the correct answer.", "B"), ("Option B is correct.", "B"),
+        ("Hence, (B) is correct.", "B"), ("Thus, **B** is the best choice.", "B"),
+        ("The metal is neon, which is option B.", None), ("It is B.", "B"),
+        ("The metal is iron, which is option B.", "B"), ("Answer: It is B.", "B"),
+        ("Answer: The metal is iron.", "B"), ("Answer: The metal is neon.", "A"),
+        ("故选B。", "B"), ("所以答案是B。", "B"), ("应选：B", "B"),
+        # Not all options that are looked at are chosen.
+        ("Option A is correct.\nOption B is correct.\nAnswer: C", "C"),
+        ("Option A is correct. It shines.\nI am not sure.", None),
+        ("If it rusts, option B is correct.\nI do not know.", None),
+        ("Therefore, option B is incorrect.", None), ("Hence, B is correct or C is.", None),
+        ("Answer: The metal is not iron.", None), ("Answer: The gas is iron.", None),
+        ("Answer: The metal is neon or iron.", None), ("Option B is correct if it rusts.", None),
+        ("Answer: A\n\nTherefore, option B is correct.", "B"),
+    ],
+)  # fmt: skip
+def test_a_sentence_says_which_option_is_right(response: str, letter: str | None) -> None:
+    choices = ("neon", "iron", "argon")
+    for gold in "ABC":
+        asked = Problem("p", "Which of these is a metal?", gold, "choice", choices=choices)
+        assert Checker().check(response, asked).correct == (gold == letter)

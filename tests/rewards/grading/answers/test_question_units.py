@@ -45,7 +45,32 @@ def test_dozens_stay_no_number_where_single_things_are_counted(checker: Checker)
 NAMED = r"""
 Determine the values of $u$ and $v$. => 7, 2
 + (7, 2) | u = 7, v = 2 | v = 2, u = 7 | (u, v) = (7, 2) | 7, 2 | u = 7 \text{ and } v = 2
-- (2, 7) | u = 2, v = 7 | v = 7, u = 2 | (u, v) = (2, 7) | (v, u) = (7, 2)
+- (2, 7) | u = 2, v = 7 | v = 7, u = 2 | (u, v) = (2, 7) | (v, u) = (7, 2) | 2, 7 | 2 \text{ and } 7
+Find $u, v$ and $w$. => 7, 2, 5
++ u=7,v=2,w=5 | w=5,v=2,u=7 | 7, 2, 5
+- u=2,v=7,w=5 | w=7,v=2,u=5 | 2, 7, 5
+Solve the system $u + 2v = 11$, $u - v = 5$. => 7, 2
++ u = 7, v = 2 | v = 2, u = 7 | 7, 2 | (7, 2) | (u, v) = (7, 2)
+- u = 2, v = 7 | v = 7, u = 2 | 2, 7 | (2, 7) | (u, v) = (2, 7)
+Solve the system $u + v = 9$, $uv = 14$. => (7, 2), (2, 7)
++ (2, 7), (7, 2)
+- (2, 7), (7, 3)
+The line is $y = mx + b$. Find its slope and its intercept. => 7, 2
++ m = 7, b = 2
+Find $u$ and $v$. => u = 7, v = 2
++ 7, 2 | v = 2, u = 7 | (7, 2)
+- 2, 7 | v = 7, u = 2 | (2, 7)
+Determine $T(10), T(11)$ and $T(12)$. => 7, 2, 5
++ T(10) = 7, T(11) = 2, T(12) = 5 | T(11) = 2, T(10) = 7, T(12) = 5
+- T(10) = 2, T(11) = 7, T(12) = 5 | T(10) = 7, T(11) = 2, T(13) = 5 | 2, 7, 5
+He paid for some pens and some rulers. How many of each did he buy? => 7, 2
++ 7 \text{ pens}, 2 \text{ rulers} | 2 \text{ rulers and } 7 \text{ pens} | 7, 2
+- 2 \text{ pens}, 7 \text{ rulers} | 7 \text{ rulers and } 2 \text{ pens}
+How many boys and how many girls are there, respectively? => 7, 2
++ 7, 2 | 2 \text{ girls}, 7 \text{ boys}
+- 2, 7 | 7 \text{ girls}, 2 \text{ boys}
+Circles meet $AB$ and $BC$ in $D$ and $E$, respectively. Find all possible angles. => 7, 2
++ 2, 7
 Find all real numbers $a, b,$ and $c$ that fit. => \frac14, -3, 6
 + a = \frac14, b = -3, c = 6 | c = 6, b = -3, a = 0.25 | (a, b, c) = (\frac14, -3, 6)
 - a = -3, b = \frac14, c = 6 | (a, b, c) = (6, -3, \frac14) | a = \frac14, b = -3
@@ -136,6 +161,63 @@ def test_a_unit_without_its_slash_is_another_unit(
             assert not checker.check(f"Answer: 65 {unit}", problem).correct, unit
     gold = Problem("u", "How fast is it?", "65 km/h", "math")
     assert not checker.check("Answer: 65 km h", gold).correct
+    assert checker.check("Answer: 65 kilometers per hour", gold).correct
+    assert not checker.check("Answer: 65 kilometers per day", gold).correct
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        (
+            "A car drives 130 miles in 2 hours. What is its average speed?",
+            "65 miles per hour|65 miles each hour|65 mph|$65$ miles per hour",
+            "65 km per hour|65 miles per minute|65 miles per gallon",
+        ),
+        (
+            "A car drives 130 km in 2 hours. How fast is it?",
+            "65 kilometers per hour",
+            "65 miles per hour",
+        ),
+        (
+            "Milk fills 130 liters in 2 minutes. At what rate?",
+            "65 liters per minute",
+            "65 liters per hour",
+        ),
+        ("She earned $130 in 2 hours. What is her rate of pay?", "$65 per hour|$65", "$65 per day"),
+        ("What is her annual salary, if she earns $65?", "$65 per year|$65 a year", "$65 a month"),
+        (
+            "2 plums cost $130. How much does each plum cost?",
+            "$65 per plum|$65 each",
+            "$65 per pear",
+        ),
+        ("2 plums cost $130. How much is one plum?", "$65 per plum", "$65 per pear"),
+        ("2 plums cost $65. How much do they cost?", "$65", "$65 per plum|$65 per hour"),
+        (
+            "A car drives at a speed of 9 mph. How many miles is that?",
+            "65 miles",
+            "65 miles per hour",
+        ),
+        (
+            "At this speed, what distance is it in an hour, in miles?",
+            "65 miles",
+            "65 miles per day",
+        ),
+        (
+            "What is its speed in miles per hour?",
+            r"65 \frac{\text{miles}}{\text{hour}}",
+            r"65 \frac{\text{miles}}{\text{day}}|65 \frac{\text{km}}{\text{hour}}",
+        ),
+        (r"Find it in $\mathrm{m/s^2}$.", r"65\,\mathrm{m\,s^{-2}}", r"65\,\mathrm{cm\,s^{-2}}"),
+    ],
+)
+def test_a_rate_answers_a_question_for_one(
+    checker: Checker, question: str, right: str, wrong: str
+) -> None:
+    problem = Problem("u", question, "65", "number")
+    for answer in right.split("|"):
+        assert checker.check(f"Answer: {answer}", problem).correct, answer
+    for answer in wrong.split("|"):
+        assert not checker.check(f"Answer: {answer}", problem).correct, answer
 
 
 @pytest.mark.parametrize(

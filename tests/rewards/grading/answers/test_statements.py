@@ -81,7 +81,7 @@ def test_a_value_that_is_taken_back_is_not_stated(response: str, checker: Checke
         ("Answer: C, because A is too small.", "C"), ("The answer is (C), since it burns.", "C"),
         ("The answer is C, not A.", "C"), ("The answer is option C, which is fire.", "C"),
         ("I thought of A. Final answer: C", "C"), ("The answer is A. Or C.", None),
-        ("The answer is C. Wait, no, A.", None), ("Answer: C. because it burns", None),
+        ("The answer is C. Wait, no, A.", "A"), ("Answer: C. because it burns", None),
         ("Answer: C. It burns", None), ("The answer is A) or C)", None),
         (r"\boxed{A} and \boxed{C}", None),
     ],
@@ -107,6 +107,15 @@ def test_words_after_a_letter(response: str, letter: str | None, checker: Checke
 def test_yes_may_be_explained(response: str, right: bool, checker: Checker) -> None:
     for kind in ("text", "math"):
         assert checker.check(response, Problem("p", "Is it?", "yes", kind)).correct == right
+
+
+def test_a_yes_may_not_deny_the_question(checker: Checker) -> None:
+    asked = Problem("p", "Ben likes odd numbers. Is 7 odd?", "yes", "text")
+    for answer, right in (
+        ("Yes, 7 is odd.", True), ("Yes, 7 is not even.", True), ("Yes, 7 is not odd.", False),
+        ("Yes, 7 isn't odd.", False), ("Yes. 7 is not even.", True),
+    ):  # fmt: skip
+        assert checker.check(f"Answer: {answer}", asked).correct == right, answer
 
 
 def test_a_number_that_may_head_a_list_is_no_value() -> None:

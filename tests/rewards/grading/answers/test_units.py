@@ -51,6 +51,18 @@ from coterie.rewards.grading.answers.question_units import contradicts, question
         ("How many five dollar toys can he buy?", "9", ("9 toys",), ("9 dollars", "$9")),
         ("How many pages does he read?", "9", ("9 pages",), ("9 pages per day",)),
         ("How many cows are left?", "9", ("9 cows are left", "9 are left"), ("9 are gone",)),
+        (
+            "Meat costs $4 a pound. How much does he pay for 6 pounds?",
+            "24",
+            ("$24", "24 dollars"),
+            ("24 pounds", "£24", "24 cents"),
+        ),
+        ("Sand costs $.5 a pound. How much do 6 pounds cost?", "3", ("$3",), ("3 pounds",)),
+        ("Meat costs 4 dollars a pound. How much does it cost?", "4", ("$4",), ("4 lb",)),
+        ("A pen costs £4. How much do 3 cost?", "12", ("£12", "12 pounds"), ("$12", "12 kg")),
+        ("A pen costs 4 pounds. How much do 3 cost?", "12", ("£12", "12 pounds"), ("$12",)),
+        ("Kelvin had $9 and spent $2. How much is left?", "7", ("$7",), ("7 K",)),
+        ("The gas is 9 K hot. How many kelvins are 2 K less?", "7", ("7 K", "7"), ("$7", "7°C")),
         ("How many cents is it?", "85", ("85¢", "85 cents"), ("85€",)),
         (
             "How much money does he save a week?",

@@ -27,6 +27,7 @@ from coterie.rewards.grading.answers.units import split_unit
         (r"\$18.90", "189/10"), ("$18$", "18"), ("18 dollars", "18"),
         (r"\frac{270}7\text{ degrees}", "270/7"), (r"15\mbox{ cm}^2", "15"), (r"90^{\circ}", "90"),
         (r"\text{42}", "42"), (r"\left(42\right)", "42"), ("**42**.", "42"),
+        ("٤٢", "42"), ("४२", "42"),
     ],
 )  # fmt: skip
 def test_numbers_have_their_exact_value(text: str, value: str) -> None:
@@ -40,7 +41,7 @@ def test_numbers_have_their_exact_value(text: str, value: str) -> None:
     "text",
     [
         "", "x", "1/0", r"\frac{1}{0}", "1,2", "10,80", "1,0800", "3:30", "5 quadrillion", "5 or 6",
-        "5 or more", "3 x", "2 pi", r"2\pi", "(1,080, 2)", "52_8", "1e99999", "1.2.3", "--", "٣",
+        "5 or more", "3 x", "2 pi", r"2\pi", "(1,080, 2)", "52_8", "1e99999", "1.2.3", "--", "໓",
         "²", "9" * 513,
     ],
 )  # fmt: skip

@@ -113,6 +113,12 @@ def test_what_is_doubted_or_one_of_two_is_not_paid(
         ("Oops, I made a mistake. It should be 57.", False), ("Hmm, wait, it's 57.", False),
         ("Sorry, I meant 57 jars.", False), ("Updated answer: 57", False), ("No, it is 57.", False),
         ("Actually, there are 57 jars.", False), ("That is wrong. It is 57.", False),
+        ("Based on this, the correct answer is 57.", False), ("The true answer is 57.", False),
+        ("So the correct answer should be 57.", False), ("I apologize, the answer is 57.", False),
+        ("After correcting this, the answer is 57.", False), ("No wait, 57.", False),
+        ("Hence the answer would be 57.", False), ("Final corrected answer: 57", False),
+        ("### Revised Answer\n57", False), ("Based on this, the answer is 58.", True),
+        ("Had it one more, the answer would be 59.", True), ("Actually, this is all.", True),
         ("Wait, 40 + 18 = 58. Yes.", True), ("Wait, there are 2 shelves to add up first.", True),
         ("Correction: I forgot a shelf.", False), ("Correction: 58", True),
         ("The count is done. Actually, the total is 57.", False),
@@ -130,6 +136,13 @@ def test_a_correction_takes_the_place_of_a_stated_answer(
     assert checker.check("Answer: 57\nCorrection: the answer is 58", NUMBER).correct
     assert checker.check("Answer: B\nCorrection: A", CHOICE).correct
     assert not checker.check("Answer: A\nCorrection: I was wrong.", CHOICE).correct
+    for taken_back in (
+        "Actually, B.", "Wait, (B).", "No, B.", "Sorry, B.", "On second thought, B.",
+        "Actually, it's warm air.", "Wait, warm air.", "Actually, not a cold front.",
+    ):  # fmt: skip
+        assert not checker.check(f"Answer: A\n\n{taken_back}", CHOICE).correct, taken_back
+    for kept in ("Actually, A.", "Actually, it rains often.", "Wait, let me see."):
+        assert checker.check(f"Answer: A\n\n{kept}", CHOICE).correct, kept
 
 
 @pytest.mark.parametrize(
@@ -200,3 +213,18 @@ def test_a_bold_value_in_prose_is_what_the_question_asks_for(
     problem = Problem("w", question, "24", "number")
     found = [each for each in paid + unpaid if checker.check(each, problem).correct]
     assert found == paid
+
+
+@pytest.mark.parametrize(
+    "mark", ["<|im_end|>", "<|endoftext|>", "</s>", "<end_of_turn>", "<|eot_id|>", "<|end|>"]
+)
+def test_a_spelled_out_end_mark_ends_the_response(checker: Checker, mark: str) -> None:
+    for stated in (
+        "Answer: 58", "#### 58", r"So \boxed{58}.", "58", "The answer is **58**.",
+        "There are **58 jars**.", "<think>57?</think>58", "40 + 18 = 58. The shop has 58 jars.",
+    ):  # fmt: skip
+        assert checker.check(f"{stated}{mark}", NUMBER).correct, stated
+    assert not checker.check(f"{mark}Answer: 57{mark}", NUMBER).correct
+    assert checker.check(f"Answer: 58{mark}\n<|im_start|>user\nAnswer: 57", NUMBER).correct
+    assert checker.check(f"Answer: A{mark}", CHOICE).correct
+    assert checker.check(f"It is Graz.\nAnswer: Graz{mark}", TOWN).correct

@@ -14,7 +14,6 @@ RIGHT = (
     ("7", r"\boxed{f(2)=2^2+3=7}"),
     ("18", "Answer: $2 * 9 = $18"),
     ("72", "Answer: 9 x 8 = 72"),
-    ("50", "Answer: 15/30 = 50%"),
     ("0.5", "Answer: 1/2 = 0.5"),
     ("-4", "Answer: -(6 - 2) = -4"),
     ("24", "Answer: 4! = 24 ways"),
@@ -38,6 +37,12 @@ WRONG = (
 @pytest.mark.parametrize(("gold", "response"), RIGHT)
 def test_the_last_side_is_the_answer(checker: Checker, gold: str, response: str) -> None:
     assert checker.check(response, Problem("p", "How many?", gold, "number")).correct
+
+
+def test_the_last_side_may_be_a_percentage(checker: Checker) -> None:
+    for question, right in (("What percent is it?", True), ("What is 10% of 500?", False)):
+        problem = Problem("p", question, "50", "number")
+        assert checker.check("Answer: 15/30 = 50%", problem).correct == right
 
 
 @pytest.mark.parametrize(("last", "right"), [("20 jugs", True), ("20 ladles", False)])
@@ -109,3 +114,13 @@ def test_each_form_has_to_be_right(checker: Checker) -> None:
         for answer in answers:
             problem = Problem("p", "What is the value?", gold, "math")
             assert not checker.check(f"Answer: {answer}", problem).correct, answer
+
+
+def test_a_constant_of_integration_has_any_letter(checker: Checker) -> None:
+    for question, answer, right in (
+        ("Find the antiderivative.", "x^2+c", True), (r"Compute $\int 2x\,dx$.", "x^2+K", True),
+        ("Find the antiderivative.", "x^2", False), ("Find the antiderivative.", "x^2-c", False),
+        ("Add $C$ to $x^2$.", "x^2+c", False),
+    ):  # fmt: skip
+        problem = Problem("p", question, "x^2+C")
+        assert checker.check(rf"\boxed{{{answer}}}", problem).correct == right, (question, answer)

@@ -53,6 +53,23 @@ How many inches tall is she? => 64
 How many eighteenths of it are red? => 7
 + 7
 - 7 eighteenths
+How many million people live there? => 7
++ 7 | 7 million | 7 million people
+- 7 thousand | 7000000
+How many people live there? => 7000000
++ 7 million | 7000000
+- 7
+At what time does it end? => 7
++ 7 | 7 p.m. | 7:00 AM | 7:00 | 7 \text{ PM} | 07:00 | 7 o'clock
+- 8 p.m. | 7:30 | 7:30 PM | 19:00
+How many hours does it take? => 7
+- 7:00 | 7 p.m.
+When does it end? => 7:00 AM
++ 7 AM | 7 a.m. | 07:00 AM | 7:00 \text{ a.m.}
+- 7 PM | 7 | 7:00 PM | 7:30 a.m.
+When does it end? => 7:30
++ 07:30 | 7:30
+- 7:03 | 730
 How many quarters has she? => 7
 + 7 quarters
 How much is it? => 460
