@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from coterie.cli.plugins import load
-from coterie.datatypes import Scorer, TokenCodec, UserError
+from coterie.datatypes import Scorer, TokenCodec, UserError, raised
 from coterie.envs.env_spec import EnvSpec, never_rereads
-from coterie.envs.guarded import describe
 from coterie.extras.gateway.command_program import read_command
 from coterie.extras.gateway.environment import GatewayEnv
 from coterie.extras.gateway.outcome import Played
@@ -96,7 +95,7 @@ def _turns(settings: GatewaySettings) -> Callable[[Played], bool] | None:
             return bool(function(played))
         except Exception as error:
             raise UserError(
-                f"--env.turns {settings.turns} raised {describe(error)}; it must return whether a "
+                f"--env.turns {settings.turns} {raised(error)}; it must return whether a "
                 "turn is learned"
             ) from error
 
