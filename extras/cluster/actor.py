@@ -22,9 +22,9 @@ _PATIENCE_S = 10.0
 """Seconds to wait for a place that should be free; matters on clusters with other users."""
 
 
-def died(name: str) -> str:
-    """The message for the death of the process ``name``."""
-    return f"{name} has died, or its node has"
+def died(name: str, why: str = "") -> str:
+    """The message for the death of the process ``name``; ``why``: the reason, if it is known."""
+    return f"{name} has died, or its node has{f' ({why})' if why else ''}"
 
 
 def beforehand(address: str) -> dict[str, str]:
@@ -202,7 +202,13 @@ class Actor:
             UserError: the method raised it, or failed; the message then names this process.
         """
         import ray
-        from ray.exceptions import RayActorError, RayError, RayTaskError
+        from ray.exceptions import (
+            NodeDiedError,
+            OutOfMemoryError,
+            RayActorError,
+            RayError,
+            RayTaskError,
+        )
 
         try:
             return ray.get(begun)
@@ -212,8 +218,12 @@ class Actor:
                 raise cause from None
             kind = type(cause or error).__name__
             raise UserError(f"{self.name} failed: {kind}: {reason_of(cause or error)}") from error
-        except RayActorError:
-            raise Died(died(self.name)) from None
+        except (RayActorError, NodeDiedError, OutOfMemoryError) as error:
+            # Of an actor the reason comes last, behind lines about its process.
+            lines = str(error).strip().split("\n")
+            line = lines[-1] if isinstance(error, RayActorError) else lines[0]
+            why = line.rpartition("Worker exit detail: ")[2].partition(". ")[0]
+            raise Died(died(self.name, why.removesuffix(".")[:200])) from None
         except RayError as error:
             raise UserError(f"{self.name} cannot be asked: {reason_of(error)}") from error
 

@@ -108,7 +108,8 @@ class EngineWorker(Worker):
 
     async def rest(self) -> None:
         """Free the device for the learner."""
-        await self.backend.rest()
+        with _exits_with_engine():
+            await self.backend.rest()
 
     def close(self) -> None:
         """End the engine."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -22,6 +22,9 @@ from coterie.datatypes import PolicyFailure, UserError, reason_of
 from coterie.extras.cluster.actor import Actor, died
 from coterie.extras.cluster.room import has_room, no_room
 from coterie.extras.cluster.worker import Worker
+
+_ENDS_S = 5.0
+"""Seconds that a process takes to end after its connection has."""
 
 
 class Machine:
@@ -159,9 +162,14 @@ class Process(Actor):
 
     def _end(self, to: _Running) -> None:
         """Fail all unanswered calls with :class:`Died`."""
+        if not to.pending:
+            return
+        wait([to.process.sentinel], _ENDS_S)
+        code = to.process.exitcode or 0
+        why = f"signal {-code}" if code < 0 else f"exit code {code}" if code else ""
         while to.pending:
             with suppress(KeyError):  # the other thread popped the last item
-                to.pending.popitem()[1].set_exception(Died(died(self.name)))
+                to.pending.popitem()[1].set_exception(Died(died(self.name, why)))
 
 
 def _serve(

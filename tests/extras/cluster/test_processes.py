@@ -1,10 +1,11 @@
 """Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
 
 import json
+import multiprocessing
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from coterie import train
 from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
 from coterie.extras.cluster.group import Group
-from coterie.extras.cluster.processes import Machine
+from coterie.extras.cluster.processes import Machine, Process, _Running
 from coterie.training.session import Session
 
 Play = Callable[..., dict[str, bytes]]
@@ -62,6 +63,21 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
     monkeypatch.setattr("coterie.extras.cluster.group.NOTICED_S", 0.01)
     with pytest.raises(Died, match="learner 2"):
         ask(None, gone)
+
+
+@pytest.mark.parametrize(
+    ("end", "why"), [("os._exit(3)", "exit code 3"), ("os.kill(os.getpid(), 9)", "signal 9")]
+)
+def test_how_a_process_ended_is_told(end: str, why: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=exec, args=(f"import os; {end}",))
+    process.start()
+    process.join()
+    running = _Running(process, context.Pipe()[0], ThreadPoolExecutor(1))
+    running.pending[1] = answer = Future[Any]()
+    Process("learner of bob", ["bob"])._end(running)
+    with pytest.raises(Died, match=rf"learner of bob has died, or its node has \({why}\)"):
+        answer.result(0)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("CPU", os.cpu_count()), ("GPU", 1)])

@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
-from coterie.extras.cluster.actor import Cluster
+from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.training.session import Session
 
 pytest.importorskip("ray")
@@ -64,7 +66,7 @@ def test_a_learner_that_is_killed_while_it_learns_is_replaced_and_nothing_change
     assert play(tmp_path / "run", *flags, before=arrange) == full
     assert kill_when_asked.killed == ["learner of alice"]
     kill_when_asked.killed.clear()
-    with pytest.raises(UserError, match="learner of alice has died, or its node has; --resume"):
+    with pytest.raises(UserError, match=r"learner of alice has died, or its node has.*; --resume"):
         play(tmp_path / "two", *flags, "--cluster.restarts", "0", before=arrange)
     assert play(tmp_path / "two", *nodes.flags) == full
 
@@ -121,6 +123,27 @@ def test_what_a_cluster_cannot_hold_and_errors_in_an_actor_are_one_sentence(
 
     with pytest.raises(UserError, match="learner of bob failed: KeyError"):
         play(tmp_path / "c", *nodes.flags, "--cluster.cpus", "0.5", before=fail)
+
+
+def test_deaths_of_every_kind_have_a_reason_and_may_be_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import ray
+    from ray.exceptions import NodeDiedError, OutOfMemoryError, RayActorError
+
+    killed = "The actor died unexpectedly before finishing this task.\n\tpid: 7\nThe actor is dead "
+    killed += "because its worker process has died. Worker exit type: SYSTEM_ERROR Worker exit "
+    killed += "detail: Worker exits with an exit code 1. There may be more."
+    low = "Task was killed due to the node running low on memory."
+    for error, why in (
+        (RayActorError("7", killed), "Worker exits with an exit code 1"),
+        (OutOfMemoryError(f"{low}\nMemory on the node was 29GB"), low[:-1]),
+        (NodeDiedError("Its node is unreachable"), "Its node is unreachable"),
+    ):
+        monkeypatch.setattr(ray, "get", Mock(side_effect=error))
+        with pytest.raises(Died) as ended:
+            Actor("engine 1 of bob", ["bob"]).result(None)
+        assert str(ended.value) == f"engine 1 of bob has died, or its node has ({why})"
 
 
 def test_a_full_store_on_a_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,13 @@ import threading
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
 from coterie.agents.team.backend import Died
 from coterie.agents.team.settings import AgentSettings
+from coterie.agents.vllm.engine import EngineDied
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError
 from coterie.extras.cluster import sender
@@ -281,3 +283,14 @@ async def test_a_learner_that_keeps_waiting_is_ended(
     group.given_up.set()
     with pytest.raises(RuntimeError, match="NCCL"):
         await sending
+
+
+def test_an_engine_that_dies_as_it_goes_to_sleep_ends_its_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """So that a new process replaces it."""
+    worker, ended = EngineWorker.__new__(EngineWorker), Mock()
+    worker.backend = Mock(rest=AsyncMock(side_effect=EngineDied("the engine died")))
+    monkeypatch.setattr("os._exit", ended)
+    asyncio.run(worker.rest())
+    ended.assert_called_once_with(1)
