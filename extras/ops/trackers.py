@@ -5,6 +5,7 @@ TensorBoard gets a transcript. If a tracker fails, one message says so and the r
 """
 
 import contextlib
+import inspect
 import io
 import os
 import secrets
@@ -122,7 +123,7 @@ class Trackers:
 def _begin_wandb(wandb: Any, run: RunDirectory, name: str) -> Any:
     """Start online if there is a login or ``WANDB_MODE`` says so; otherwise write files to the run
     directory, which ``wandb sync`` uploads."""
-    mode = None if "WANDB_MODE" in os.environ or wandb.login(prompt=False) else "offline"
+    mode = None if "WANDB_MODE" in os.environ or _has_login(wandb) else "offline"
     return wandb.init(
         project="coterie",
         name=run.path.name,
@@ -133,6 +134,13 @@ def _begin_wandb(wandb: Any, run: RunDirectory, name: str) -> Any:
         mode=mode,
         settings=wandb.Settings(console="off", silent=True),
     )
+
+
+def _has_login(wandb: Any) -> bool:
+    """Whether there is a login; nobody is asked for one."""
+    if "prompt" in inspect.signature(wandb.login).parameters:
+        return wandb.login(prompt=False)
+    return bool(wandb.api.api_key)  # before 0.30
 
 
 def _begin_trackio(trackio: Any, run: RunDirectory, name: str) -> Any:

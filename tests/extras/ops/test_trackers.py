@@ -104,6 +104,16 @@ def test_a_login_and_wandb_mode_decide_where_it_goes(run, monkeypatch):
     assert [begun["mode"] for begun in wandb.begun] == [None, None]
 
 
+def test_a_wandb_whose_login_would_ask_is_not_asked(run, monkeypatch):
+    """Those before 0.30."""
+    wandb = Library("wandb")
+    wandb.login = lambda key=None, relogin=None: pytest.fail("it asks")
+    for key in ("", "of-forty-letters"):
+        wandb.api = SimpleNamespace(api_key=key)
+        assert logged(run, monkeypatch, wandb) == []
+    assert [begun["mode"] for begun in wandb.begun] == ["offline", None]
+
+
 @pytest.mark.parametrize("broken", ["init", "log", "Table", "finish"])
 def test_one_that_fails_is_told_of_once_and_the_other_goes_on(run, monkeypatch, broken):
     wandb, trackio = Library("wandb", broken), Library("trackio")
