@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
@@ -88,8 +89,8 @@ def check_room(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -
 def _least(agents: Mapping[str, AgentSettings]) -> Counter[str]:
     """The minimum number of processes of each kind; roles with adapters may share processes."""
     shared: dict[str, tuple[int, int]] = {}
-    for role, agent in agents.items():
-        name = "adapters" if agent.trained and model_spec(agent).lora else role
+    for role, agent in local_models(agents).items():
+        name = "adapters" if model_spec(agent).lora else role
         learners, engines = shared.get(name, (0, 0))
         devices = agent.learner_devices if agent.trained else 0
         shared[name] = max(learners, devices), max(engines, agent.engine_replicas)

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from peft import LoraConfig
 
 from coterie import train
 from coterie.agents.team.settings import AgentSettings
@@ -81,3 +83,16 @@ def test_roles_with_adapters_are_counted_as_if_they_shared() -> None:
     lora = AgentSettings("tiny:bob", tuning="lora", engine_replicas=1)
     counts = room._least({"alice": lora, "bob": lora})
     assert counts == {"learner of adapters": 1, "engine of adapters": 1}
+
+
+def test_only_models_are_counted_and_frozen_adapters_with_others(tmp_path: Path) -> None:
+    LoraConfig(base_model_name_or_path="tiny:bob").save_pretrained(str(tmp_path))
+    (tmp_path / "adapter_model.safetensors").touch()
+    players = {
+        "alice": AgentSettings("tiny:bob", tuning="lora"),
+        "bob": AgentSettings(str(tmp_path), trained=False),
+        "carol": AgentSettings("scripted:useless", trained=False),
+        "dora": AgentSettings("server:http://x/v1?model=m", trained=False),
+        "expert": AgentSettings("pool:scripted:useless|tiny:expert", trained=False),
+    }
+    assert room._least(players) == {"learner of adapters": 1, "engine of expert|1": 1}
