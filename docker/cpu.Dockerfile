@@ -1,4 +1,6 @@
-# docker build -f docker/cpu.Dockerfile -t coterie . && docker run --rm -v "$PWD/runs:/coterie/runs" coterie
+# docker build -f docker/cpu.Dockerfile -t coterie .
+# mkdir -p runs && docker run --rm --user "$(id -u):$(id -g)" -v "$PWD/runs:/coterie/runs" coterie
+# Docker makes a missing runs/ root's, where nobody else writes.
 FROM python:3.12-slim
 
 ENV PIP_NO_CACHE_DIR=1 PYTHONUNBUFFERED=1
@@ -10,6 +12,8 @@ ARG PIP_EXTRA_INDEX_URL=""
 RUN pip install "torch>=2.11,<2.14"
 COPY . .
 RUN pip install -e . && useradd --create-home --uid 1000 learner && mkdir runs && chown 1000 runs
+# A user of the host has no home here; what is downloaded goes below this one.
+ENV HOME=/tmp
 USER 1000
 
 ENTRYPOINT ["coterie"]

@@ -26,8 +26,9 @@ def test_a_container_runs_what_the_project_installs(path: Path) -> None:
     assert tuple(map(int, python[1].split("."))) >= (3, 11)
     (program,) = re.findall(r'ENTRYPOINT \["(\w+)"\]', text)
     assert program in PROJECT["scripts"]
-    # Not root, and the only folder that is written to is the user's.
+    # Not root, and the only folder that is written to is the user's; any other user has a home.
     assert ["USER", "1000"] in steps
+    assert ["ENV", "HOME=/tmp"] in steps
     for torch in re.findall(r'pip install "(torch[^"]*)"', text):
         assert torch in PROJECT["dependencies"]
 
