@@ -68,6 +68,10 @@ class LocalBackend:
         """Do nothing: policies and learners share their weights."""
 
     async def rest(self) -> None:
+        """See :meth:`free`."""
+        self.free()
+
+    def free(self) -> None:
         """Free the samplers' copies of weights, which learning makes stale, and the contexts that
         they keep, for learning."""
         from coterie.agents.sampling.policy import LocalPolicy

@@ -106,7 +106,7 @@ class EngineWorker(Worker):
         with _exits_with_engine():
             await self.backend.refresh()
 
-    async def rest(self) -> None:
+    async def rest(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Free the device for the learner."""
         with _exits_with_engine():
             await self.backend.rest()

@@ -139,10 +139,12 @@ class Pool:
             }
 
     async def rest(self) -> None:
-        """Free the device for each learner that shares its process with an engine."""
+        """Free the device for each learner that shares its process with an engine. Samplers apart
+        forget contexts, which new weights make stale."""
         for base in self._bases:
-            if self._vllm is not None and base.sampling_learner is not None:
-                self._ask(base.sampling_learner, "rest")
+            for engine in base.engines if self._vllm is None else [base.sampling_learner]:
+                if engine is not None:
+                    self._ask(engine, "rest")
 
     async def read(
         self, name: str, rows: Sequence[Trajectory], request: ReadRequest

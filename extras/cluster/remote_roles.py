@@ -103,7 +103,7 @@ class RemotePolicy:
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """See :class:`coterie.agents.sampling.policy.LocalPolicy`."""
         sampling = fit_context(prompt, sampling, self._about)
-        request = SamplingRequest(prompt.tokens, prompt.seed, sampling)
+        request = SamplingRequest(prompt.tokens, prompt.seed, sampling, prompt.continues)
         return await self._ask((self._role, prompt.agent, request))
 
 

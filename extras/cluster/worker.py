@@ -131,6 +131,10 @@ class Worker:
             )
         return pickle.dumps(policy.answer(pickle.loads(requests)))
 
+    def rest(self) -> None:
+        """Free sampling memory, and forget contexts, which new weights make stale."""
+        cast(LocalBackend, self.backend).free()
+
     def score(self, role: str, arguments: bytes) -> bytes:
         """Return a frozen model's probabilities of the tokens of rows; all is pickled.
 

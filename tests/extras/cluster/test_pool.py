@@ -4,8 +4,10 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load, load_file
@@ -13,9 +15,9 @@ from safetensors.torch import load, load_file
 from coterie.agents.models.locate import TINY
 from coterie.cli.arguments import overlay
 from coterie.cli.command_line import parse
-from coterie.datatypes import UserError
+from coterie.datatypes import Prompt, Sampling, UserError
 from coterie.extras.cluster.pool import Pool
-from coterie.extras.cluster.remote_roles import RemoteRole
+from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole
 from coterie.extras.cluster.worker import Worker
 from coterie.training.config.preflight import preflight
 from coterie.training.session import Session, open_session
@@ -56,6 +58,38 @@ def test_engines_apart_from_their_learner_answer_as_this_process_does(
     assert [row["process"] for row in places] == names
     bases = ["alice and bob"] if flags else ["alice", "bob"]
     assert names == [f"{part} of {base}" for base in bases for part in ("learner", "engine 1")]
+
+
+def test_samplers_of_other_processes_forget_what_learning_makes_stale(
+    fake_cluster: Any, play: Play, tmp_path: Path
+) -> None:
+    copies: list[list[bool]] = []
+
+    def look(session: Session, step: int) -> None:
+        for actor in (fake_cluster.made[0], fake_cluster.made[2]):
+            (policy,) = actor.handle.models.policies.values()
+            kept = policy.sampler._kept._kept
+            copies.append([policy.sampler._weights is not None, len(kept) > 0])
+            kept[b"an answer"] = range(9)
+
+    play(tmp_path / "run", *CLUSTER, "--agents.bob.engine-replicas", "1", before=look)
+    # Before either step: alice's learner, which samples too, and bob's engine. Apart from learners,
+    # which need the memory, the copy stays.
+    assert copies == [[False, False]] * 3 + [[True, False]]
+
+
+async def test_a_sampler_elsewhere_is_told_which_answers_may_go_on() -> None:
+    asked: list[Any] = []
+
+    async def ask(call: Any) -> Any:
+        asked.append(call)
+
+    about: Any = SimpleNamespace(context=64, vocab_size=99)
+    policy = RemotePolicy("alice", about, ask)
+    for continues in (False, True):
+        prompt = Prompt(np.array([5, 6], np.int64), "", "alice_0", 3, continues=continues)
+        await policy(prompt, Sampling(4))
+    assert [request.continues for _, _, request in asked] == [False, True]
 
 
 @pytest.mark.parametrize("checkpoints", ["shared", "driver"])
