@@ -86,7 +86,7 @@ def engine_arguments(spec: EngineSpec, settings: VllmSettings) -> dict[str, Any]
         # For every role the current version and the next one.
         arguments |= {
             "enable_lora": True,
-            "max_lora_rank": _lora_rank(spec.lora_rank),
+            "max_lora_rank": supported_rank(spec.lora_rank),
             "max_loras": 2 * spec.adapters,
         }
     if spec.on_gpu:
@@ -137,7 +137,7 @@ def reading_params(likeliest: int) -> Any:
     )
 
 
-def _lora_rank(rank: int) -> int:
+def supported_rank(rank: int) -> int:
     """The smallest rank of at least ``rank`` that vLLM supports."""
     for size in (8, 16, 32, 64, 128, 256, 320, 512):
         if rank <= size:

@@ -1,6 +1,7 @@
 """Serve a model to roles of other runs: ``coterie serve tiny:expert --port 8011``."""
 
 import ipaddress
+import json
 import shlex
 import shutil
 import socket
@@ -10,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,7 +20,12 @@ from urllib.parse import quote
 import tyro
 from annotated_types import Ge, Interval
 
+from coterie.agents.models.locate import check_model, local_folder
+from coterie.agents.models.spec import ModelSpec
+from coterie.agents.team.model_specs import after_training, model_spec
+from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.processes import end_with_parent
+from coterie.agents.vllm.spec import supported_rank
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, Validated, reason_of, refuse, user_path
 from coterie.datatypes.validation import PositiveShare
@@ -35,7 +41,8 @@ class ServeSettings(Validated):
     """Serve a model over HTTP until Ctrl-C, for roles played by server:ADDRESS?model=NAME."""
 
     model: tyro.conf.Positional[str]
-    """Hub id, local path, or tiny:NAME for a model that ships with the repository."""
+    """Hub id or local path of a model or an adapter, or tiny:NAME for a model that ships with the
+    repository."""
     port: Annotated[int, Interval(ge=1, le=65535)] = 8000
     """Port to listen on."""
     host: str = "127.0.0.1"
@@ -127,10 +134,56 @@ def player(settings: ServeSettings, *, chat: bool) -> str:
 def system_of(model: str) -> str:
     """The system message with which a run trained the model in its folder ``final/ROLE``; empty for
     other models. A server sends none by itself: requests bring it along."""
+    trained = _trained_by_a_run(model)
+    return trained.system if trained else ""
+
+
+def _trained_by_a_run(model: str) -> AgentSettings | None:
+    """The settings with which the model in a run's folder ``final/ROLE`` is loaded."""
     folder = user_path(model).resolve()
     run = folder.parent.parent
     known = models_of(run) if folder.parent == run / "final" else {}
-    return known[folder.name].system if folder.name in known else ""
+    return after_training(known[folder.name], folder) if folder.name in known else None
+
+
+def checked_spec(settings: ServeSettings) -> ModelSpec:
+    """The model to serve, or an adapter with its base: on the commit on which its run trained it.
+
+    Raises:
+        UserError: it cannot be loaded.
+    """
+    trained = _trained_by_a_run(settings.model)
+    agent = AgentSettings(
+        settings.model,
+        trained=False,
+        context=settings.context,
+        revision=settings.revision or (trained.revision if trained else None),
+        trust_remote_code=settings.trust_remote_code,
+    )
+    trust = "read it, then say --trust-remote-code"
+    check_model(spec := model_spec(agent), trust=trust)
+    # A hub id turns out to be an adapter only after the check has downloaded its description.
+    if (known := model_spec(agent)) != spec:
+        check_model(known, trust=trust)
+    return known
+
+
+def adapter_arguments(name: str, folder: Path) -> list[str]:
+    """Arguments of ``vllm serve`` for the adapter in ``folder``, ``name`` in requests.
+
+    Raises:
+        UserError: vLLM does not take such an adapter.
+    """
+    config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    odd = config.get("use_dora") or config.get("modules_to_save")
+    if odd or config.get("bias", "none") != "none":
+        raise UserError(
+            f"vLLM takes plain LoRA adapters, without DoRA, biases and whole modules; {folder} has "
+            "some: merge it with its model first (peft's merge_and_unload)"
+        )
+    rank = max(config["r"], *(config.get("rank_pattern") or {}).values(), 0)
+    said = ["--enable-lora", "--max-lora-rank", str(supported_rank(rank))]
+    return [*said, "--lora-modules", json.dumps({"name": name, "path": str(folder)})]
 
 
 def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
@@ -157,7 +210,6 @@ def arguments(settings: ServeSettings, folder: str, *, gpu: bool) -> list[str]:
 
 def _format_on_cpu(settings: ServeSettings) -> str:
     from coterie.agents.models.number_format import number_format_of
-    from coterie.agents.models.spec import ModelSpec
 
     spec = ModelSpec(settings.model, device="cpu", dtype=settings.dtype, revision=settings.revision)
     return number_format_of(spec).name
@@ -189,8 +241,6 @@ def _serve(settings: ServeSettings) -> None:
     # Slow imports come after all checks.
     import torch
 
-    from coterie.agents.models.locate import check_model, local_folder
-    from coterie.agents.models.spec import ModelSpec
     from coterie.agents.vllm.processes import engine_environment, memory_folder
     from coterie.agents.vllm.settings import VllmSettings
 
@@ -200,42 +250,49 @@ def _serve(settings: ServeSettings) -> None:
             f"--tensor-parallel {count} needs that many GPUs, and this machine has "
             f"{torch.cuda.device_count()}"
         )
-    spec = ModelSpec(
-        settings.model,
-        context=settings.context,
-        revision=settings.revision,
-        trust_remote_code=settings.trust_remote_code,
-    )
-    check_model(spec)
+    spec = checked_spec(settings)
     source = local_folder(spec)
     served = spec.model if source is None else str(source)
     chat = _has_template(spec, served)
     folder = memory_folder()
     try:
-        if source is not None and not gpu:
-            served = _wide_enough(source, folder)
+        adapter = Path(spec.lora.adapter) if spec.lora and spec.lora.adapter else None
+        if not gpu:
+            served, adapter = _wide_enough(served, source, adapter, folder)
+        if adapter is None:
+            said = arguments(settings, served, gpu=gpu)
+        else:
+            name = served_name(settings)
+            # Requests name the adapter; its base needs another name.
+            base = replace(settings, model=spec.model, revision=spec.revision, name=f"{name}:base")
+            said = [*arguments(base, served, gpu=gpu), *adapter_arguments(name, adapter)]
         ready = threading.Thread(target=_announce, args=(settings, chat), daemon=True)
         ready.start()
         engine = VllmSettings(cpu_cache_gb=settings.cpu_cache_gb, log=settings.log)
         with engine_environment(engine, on_gpu=gpu, transfer=False):
-            _run_vllm(arguments(settings, served, gpu=gpu))
+            _run_vllm(said)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wide_enough(source: Path, folder: Path) -> str:
-    """The checkpoint, or a copy with a head width that vLLM's CPU attention supports."""
-    import json
+def _wide_enough(
+    served: str, source: Path | None, adapter: Path | None, folder: Path
+) -> tuple[str, Path | None]:
+    """The checkpoint and an adapter on it, or copies with a head width that vLLM's CPU attention
+    supports. ``source`` is the checkpoint's folder, if it has one."""
+    from coterie.agents.vllm.export import cpu_width, export_checkpoint, widen_adapter
 
-    from coterie.agents.vllm.export import cpu_width, export_checkpoint
-
+    if source is None:
+        return served, adapter
     config: dict[str, Any] = json.loads((source / "config.json").read_text(encoding="utf-8"))
     width = cpu_width(config)
     if width is None:
-        return str(source)
-    target = folder / source.name
-    export_checkpoint(source, target, width=width, untie=False)
-    return str(target)
+        return served, adapter
+    export_checkpoint(source, folder / source.name, width=width, untie=False)
+    if adapter is not None:
+        adapter = Path(shutil.copytree(adapter, folder / "adapter"))
+        widen_adapter(adapter, config, width)
+    return str(folder / source.name), adapter
 
 
 def _has_template(spec: Any, name: str) -> bool:

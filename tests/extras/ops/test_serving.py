@@ -9,8 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
 
 from coterie.agents.models import number_format
+from coterie.agents.models.locate import TINY
+from coterie.agents.models.spec import LoraSpec
 from coterie.agents.vllm.export import head_dim_of
 from coterie.datatypes import UserError
 from coterie.experts import ServerSettings
@@ -183,6 +188,69 @@ def test_narrow_heads_are_served_wider_from_memory_that_is_freed(
     assert serve.main(["tiny:expert", "--port", str(free_port())]) == 0
     assert not seen[0].exists()
     assert "chat False" in capsys.readouterr().out
+
+
+LAYER = "base_model.model.model.layers.0.self_attn.q_proj"
+
+
+def test_what_a_run_has_trained_is_served_on_its_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "final" / "bob"
+    model = AutoModelForCausalLM.from_pretrained(TINY / "bob")
+    get_peft_model(model, LoraConfig(r=12, target_modules=["q_proj", "v_proj"])).save_pretrained(
+        str(folder)
+    )
+    config = json.loads((folder / "adapter_config.json").read_text())
+    (folder / "adapter_config.json").write_text(
+        json.dumps(config | {"base_model_name_or_path": "tiny:bob"})
+    )
+    seen: list[list[str]] = []
+    monkeypatch.setattr(serve, "find_spec", lambda name: object())
+    monkeypatch.setattr(serve, "_announce", lambda settings, chat: None)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+
+    def fake(said: list[str]) -> None:
+        seen.append(said)
+        # Its heads are as wide as those of the copy of its model.
+        copy = json.loads((Path(said[said.index("--model") + 1]) / "config.json").read_text())
+        times = head_dim_of(copy) // head_dim_of(model.config.to_dict())
+        lora = Path(json.loads(said[said.index("--lora-modules") + 1])["path"])
+        wide, narrow = (
+            load_file(at / "adapter_model.safetensors")[f"{LAYER}.lora_B.weight"]
+            for at in (lora, folder)
+        )
+        assert len(wide) == times * len(narrow) > len(narrow)
+
+    monkeypatch.setattr(serve, "_run_vllm", fake)
+    assert serve.main([str(folder), "--port", str(free_port())]) == 0
+    (said,) = seen
+    assert Path(said[said.index("--model") + 1]).name == "bob"
+    assert said[said.index("--served-model-name") + 1] == "bob:base"
+    assert said[said.index("--max-lora-rank") + 1] == "16"
+    assert "--enable-lora" in said
+    assert json.loads(said[said.index("--lora-modules") + 1])["name"] == "bob"
+
+
+def test_an_adapter_that_vllm_does_not_take(tmp_path: Path) -> None:
+    config = {"r": 4, "bias": "none", "use_dora": True}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    with pytest.raises(UserError, match="merge it with its model first"):
+        serve.adapter_arguments("bob", tmp_path)
+
+
+def test_a_run_s_adapter_is_served_on_the_commit_it_was_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "final" / "bob"
+    LoraConfig(base_model_name_or_path="org/base").save_pretrained(str(folder))
+    (folder / "adapter_model.safetensors").touch()
+    agents = {"bob": {"model": "org/base", "trained": True, "revision": "c0ffee"}}
+    (tmp_path / "config.json").write_text(json.dumps({"agents": agents}))
+    monkeypatch.setattr(serve, "check_model", lambda spec, trust: None)
+    spec = serve.checked_spec(ServeSettings(str(folder)))
+    assert (spec.model, spec.revision) == ("org/base", "c0ffee")
+    assert spec.lora == LoraSpec(adapter=str(folder))
 
 
 def test_a_process_ends_with_the_one_that_started_it() -> None:
