@@ -35,6 +35,12 @@ class EngineWorker(Worker):
     concurrently in its event loop. It receives weights like any other worker and passes them to
     the engine as in a run without a cluster."""
 
+    def __init__(self, *arguments: Any, threads: int, **more: Any) -> None:
+        """See :class:`Worker`. An engine on a CPU would take all cores, as if it had no others
+        beside it."""
+        super().__init__(*arguments, threads=threads, **more)
+        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+
     async def load(self) -> dict[str, About]:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Load the models and start their engine."""
         # vLLM's child processes import the main module; this one makes them end with their parent.

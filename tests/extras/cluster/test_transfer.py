@@ -15,6 +15,7 @@ import pytest
 from coterie.agents.team.backend import Died
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.engine import EngineDied
+from coterie.agents.vllm.processes import engine_environment
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError
 from coterie.extras.cluster import sender
@@ -283,6 +284,17 @@ async def test_a_learner_that_keeps_waiting_is_ended(
     group.given_up.set()
     with pytest.raises(RuntimeError, match="NCCL"):
         await sending
+
+
+@pytest.mark.parametrize(("given", "threads"), [({}, "3"), ({"OMP_NUM_THREADS": "2"}, "2")])
+def test_an_engine_of_a_process_takes_its_threads_alone(
+    given: dict[str, str], threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("coterie.extras.cluster.worker.fix_threads", lambda count: None)
+    monkeypatch.setattr(os, "environ", given)
+    EngineWorker("engine 1 of bob", {}, set(), None, seed=0, threads=3, vllm=VllmSettings())
+    with engine_environment(VllmSettings(), on_gpu=False, transfer=False):
+        assert os.environ["OMP_NUM_THREADS"] == threads
 
 
 def test_an_engine_that_dies_as_it_goes_to_sleep_ends_its_process(
