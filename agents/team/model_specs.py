@@ -71,9 +71,21 @@ def _new_adapter(settings: AgentSettings) -> LoraSpec | None:
 
 
 def check_engines(
-    engine: str, vllm: VllmSettings, agents: Mapping[str, AgentSettings], *, here: bool = True
+    engine: str,
+    vllm: VllmSettings,
+    agents: Mapping[str, AgentSettings],
+    *,
+    here: bool = True,
+    gpus: bool = True,
 ) -> None:
-    """Refuse engines that do not support these roles' models; ``here``: this process starts them.
+    """Refuse engines that do not support these roles' models.
+
+    Args:
+        engine: ``local`` or ``vllm``.
+        vllm: settings of the engines.
+        agents: role -> its player.
+        here: whether this process starts them.
+        gpus: whether there are GPUs where others start them.
 
     Raises:
         UserError: names the flag.
@@ -83,7 +95,8 @@ def check_engines(
     models = local_models(agents).values()
     devices = [(model.device, model.engine_device) for model in models]
     adapters = any(model_spec(model).lora is not None for model in models)
-    check_engine(engine, vllm, devices, adapters=adapters)
+    auto = None if here else "cuda:0" if gpus else "cpu"
+    check_engine(engine, vllm, devices, adapters=adapters, auto=auto)
 
 
 def _check_tensor_parallel(role: str, agent: AgentSettings, engine: str, *, here: bool) -> None:

@@ -57,6 +57,7 @@ def check_engine(
     devices: Sequence[tuple[str, str]],
     *,
     adapters: bool = False,
+    auto: str | None = None,
 ) -> None:
     """Refuse settings that cannot work.
 
@@ -65,6 +66,7 @@ def check_engine(
         settings: of the engines.
         devices: (model's device, its engine's device) of every model, as the user gave them.
         adapters: whether a model has one.
+        auto: the device that ``auto`` means; None: that of this process.
 
     Raises:
         UserError: one sentence that names the flag.
@@ -82,7 +84,8 @@ def check_engine(
             "--engine vllm has no model to sample from: all roles are scripts or servers; leave "
             "it out"
         )
-    places = [_place(device, own) for device, own in devices]
+    places = [_place(device, own, auto) for device, own in devices]
+    models = [_place(device, "auto", auto) for device, _ in devices]
     gpus, shared = [place != "cpu" for place in places], len(set(places)) < len(places)
     refuse(
         (
@@ -104,7 +107,7 @@ def check_engine(
             "say --vllm.weights reload",
         ),
         (
-            settings.weights == "transfer" and any(_differ(*pair) for pair in devices),
+            settings.weights == "transfer" and models != places,
             "--vllm.weights transfer needs a model and its engine on one GPU; say --vllm.weights "
             "reload",
         ),
@@ -116,14 +119,12 @@ def _check_unused(settings: VllmSettings, devices: Sequence[tuple[str, str]]) ->
         raise UserError("--vllm.* and --agents.ROLE.engine-device need --engine vllm")
 
 
-def _place(device: str, own: str) -> str:
+def _place(device: str, own: str, auto: str | None) -> str:
     named = device if own == "auto" else own
     if named != "auto":
         return "cuda:0" if named == "cuda" else named
+    if auto is not None:
+        return auto
     import torch
 
     return "cuda:0" if torch.cuda.is_available() else "cpu"
-
-
-def _differ(device: str, own: str) -> bool:
-    return _place(device, "auto") != _place(device, own)

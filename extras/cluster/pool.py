@@ -23,6 +23,7 @@ from coterie.agents.team.backend import (
     RestorePoint,
     RoleLearner,
 )
+from coterie.agents.team.model_specs import check_engines
 from coterie.agents.team.reading import ReadRequest
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
@@ -100,6 +101,9 @@ class Pool:
         used = self._settings.used
         self._cluster = cluster = Cluster(self._settings) if used else Machine()
         kind, gpus = Actor if used else Process, cluster.has_gpus()
+        if self._vllm is not None:
+            # Before, nobody knew what GPUs the cluster has.
+            check_engines("vllm", self._vllm, models, here=False, gpus=gpus)
         more = {"seed": seed, "threads": self._threads}
         self._bases = plan_bases(
             models, learns, learning, kind, cluster.meeting, vllm=self._vllm, gpus=gpus, **more

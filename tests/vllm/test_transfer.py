@@ -120,7 +120,7 @@ def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_k
     for room in ("bases", "pool"):
         monkeypatch.setattr(f"coterie.extras.cluster.{room}.EngineWorker", store_group.EngineWorker)
     monkeypatch.setattr("coterie.extras.cluster.bases.Sender", store_group.Sender)
-    monkeypatch.setattr("coterie.agents.vllm.settings._place", lambda device, own: "cuda:0")
+    monkeypatch.setattr("coterie.agents.vllm.settings._place", lambda *_: "cuda:0")
     # What a CPU's engine need not be given in another shape.
     shape = {"head_dim": 32, "tie_word_embeddings": False, "max_position_embeddings": 1024}
     folder = write_shaped(tmp_path / "bob", "qwen3", **shape)

@@ -121,7 +121,7 @@ def sends(
     monkeypatch.setattr("coterie.extras.cluster.sender.open_trainer", Trainer)
     monkeypatch.setattr("coterie.extras.cluster.transfer.NOTICED_S", 0.2)
     monkeypatch.setattr("coterie.extras.cluster.pool.Actor", Together)
-    monkeypatch.setattr("coterie.agents.vllm.settings._place", lambda device, own: "cuda:0")
+    monkeypatch.setattr("coterie.agents.vllm.settings._place", lambda *_: "cuda:0")
     monkeypatch.setattr("coterie.agents.vllm.fleet.cpu_width", lambda config: None)
     monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
     Together.loop = asyncio.new_event_loop()

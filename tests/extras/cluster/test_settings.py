@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,20 @@ def test_combinations_are_refused_with_a_sentence(
     with pytest.raises(UserError) as refused:
         preflight(parse(flags.split()))
     assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize("flags", ["--vllm.weights transfer", "--vllm.sleep-level 1"])
+def test_gpus_that_this_node_does_not_have_are_left_to_the_cluster(
+    monkeypatch: pytest.MonkeyPatch, fake_cluster: Any, play: Any, tmp_path: Path, flags: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("coterie.agents.vllm.settings.find_spec", lambda name: object())
+    given = [*LOCAL.split(), "--engine", "vllm", *flags.split()]
+    check_together(parse(given))
+    # A cluster that has none says so before it starts a process.
+    with pytest.raises(UserError, match="needs every engine on a GPU"):
+        play(tmp_path / "run", *given)
+    assert fake_cluster.made == []
 
 
 def test_the_number_of_devices_may_change_when_a_run_is_taken_up(tmp_path: Path) -> None:
