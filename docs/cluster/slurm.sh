@@ -26,5 +26,5 @@ if [ "$SLURM_JOB_NUM_NODES" -gt 1 ]; then
 fi
 
 # The run ends 10 minutes early, saved, where Slurm ends the job: sbatch --signal=B:INT@600 slurm.sh
-srun --overlap --nodes=1 --ntasks=1 --nodelist="$head" \
-    python train.py --cluster.address "$address:6379" "$@"
+# That signal goes to this script alone, which runs on the first node: the command takes its place.
+exec python train.py --cluster.address "$address:6379" "$@"

@@ -1,6 +1,10 @@
 """Containers and citation agree with the project."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -31,6 +35,37 @@ def test_a_container_runs_what_the_project_installs(path: Path) -> None:
     assert ["ENV", "HOME=/tmp"] in steps
     for torch in re.findall(r'pip install "(torch[^"]*)"', text):
         assert torch in PROJECT["dependencies"]
+
+
+def test_slurm_interrupts_the_run_itself(tmp_path: Path) -> None:
+    """With stand-ins for the commands of a cluster."""
+    (tmp_path / ".venv/bin").mkdir(parents=True)
+    (tmp_path / ".venv/bin/activate").touch()
+    answers = {"scontrol": "echo node1", "openssl": "echo 0", "sleep": ":"}
+    answers["srun"] = 'while [ "${1#--}" != "$1" ]; do shift; done\n'
+    answers["srun"] += 'if [ "$1" = python ]; then exec "$@"; fi\necho 10.0.0.1'
+    answers["python"] = f'exec {sys.executable} {tmp_path / "run.py"} "$@"'
+    for name, line in answers.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "run.py").write_text(
+        "import sys, time\n"
+        "try:\n    print(sys.argv[1:], flush=True)\n    time.sleep(20)\n"
+        "except KeyboardInterrupt:\n    print('saved')\n"
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    where = {"PATH": path, "SLURM_JOB_NODELIST": "node[1-2]", "SLURM_JOB_NUM_NODES": "2"}
+    with subprocess.Popen(
+        ["bash", ROOT / "docs/cluster/slurm.sh", "--steps", "3"],
+        cwd=tmp_path, env=os.environ | where, stdout=subprocess.PIPE, text=True,
+    ) as job:  # fmt: skip
+        assert job.stdout is not None
+        for line in job.stdout:
+            if line.startswith("["):
+                break
+        job.send_signal(signal.SIGINT)
+        assert line == "['train.py', '--cluster.address', '10.0.0.1:6379', '--steps', '3']\n"
+        assert "saved\n" in job.stdout.read()
 
 
 def test_nothing_that_is_installed_stays_outside_a_container() -> None:
