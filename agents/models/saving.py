@@ -71,7 +71,8 @@ class CheckpointWriter:
         self._module = module
         self._tokenizer = tokenizer
         self._constant: dict[str, bytes] | None = None
-        """File name -> content; None until it is known that weights can be written directly."""
+        """Path in a checkpoint -> content; None until it is known that weights can be written
+        directly."""
         self._names: list[str] = []
 
     def write(self, folder: Path, state: Mapping[str, torch.Tensor]) -> None:
@@ -90,6 +91,7 @@ class CheckpointWriter:
         for name, content in self._constant.items():
             # An unchanged file is not rewritten, because it would have to be synced again.
             if not ((folder / name).is_file() and (folder / name).read_bytes() == content):
+                (folder / name).parent.mkdir(exist_ok=True)  # of additional chat templates
                 (folder / name).write_bytes(content)
         store({name: state[name] for name in self._names}, folder / _WEIGHTS)
 
@@ -105,8 +107,8 @@ class CheckpointWriter:
             )
         if direct:
             self._constant = {
-                path.name: path.read_bytes()
-                for path in folder.iterdir()
+                str(path.relative_to(folder)): path.read_bytes()
+                for path in folder.rglob("*")
                 if path.is_file() and path.suffix != ".safetensors"
             }
 

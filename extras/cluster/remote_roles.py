@@ -13,7 +13,7 @@ from coterie.agents.sampling import SamplingRequest
 from coterie.agents.sampling.policy import fit_context
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
-from coterie.extras.cluster.worker import About
+from coterie.extras.cluster.worker import About, files_below, write_files
 from coterie.rollouts.coalesce import Coalescer
 
 RoleRequest = tuple[str, str, SamplingRequest]
@@ -70,9 +70,7 @@ class RemoteRole:
     def load(self, directory: Path | str, plain: dict[str, Any]) -> None:
         """The inverse of :meth:`save`."""
         folder = Path(directory).resolve()
-        files = (
-            folder if self._shared else {path.name: path.read_bytes() for path in folder.iterdir()}
-        )
+        files = folder if self._shared else files_below(folder)
         self.stamp = self._ask("read", self._role, files, plain)
 
     def _do(self, verb: str, *arguments: Any) -> Any:
@@ -83,8 +81,7 @@ class RemoteRole:
         directory.mkdir(parents=True, exist_ok=True)
         folder = directory.resolve() if self._shared else None
         result, files = self._ask("write", self._role, verb, folder)
-        for name, content in files.items():
-            (directory / name).write_bytes(content)
+        write_files(files, directory)
         return result
 
 

@@ -34,6 +34,7 @@ from coterie.datatypes import TokenCodec
 Stamp = tuple[int, int]
 """Changes whenever a role's weights change; the first number counts updates."""
 Files = dict[str, bytes]
+"""Path below a folder, with slashes -> content."""
 Weights = tuple[Mapping[str, Tensor], int]
 """(name -> weight, number of updates so far)."""
 
@@ -185,14 +186,14 @@ class Worker:
             return getattr(trained, verb)(folder.resolve(strict=True)), {}
         with tempfile.TemporaryDirectory(prefix="coterie-") as temporary:
             result = getattr(trained, verb)(Path(temporary))
-            return result, {path.name: path.read_bytes() for path in Path(temporary).iterdir()}
+            return result, files_below(Path(temporary))
 
     def read(self, role: str, files: Files | Path, plain: dict[str, Any]) -> Stamp:
         """Restore a checkpoint that :meth:`write` saved: its files, or the folder with them.
 
         Args:
             role: the role.
-            files: the checkpoint: its files by name, or its folder.
+            files: the checkpoint: its files, or its folder.
             plain: the result of ``save``.
         """
         trained = cast(TrainedRole, self.models.trained[role])
@@ -200,8 +201,7 @@ class Worker:
             trained.load(files, plain)
             return trained.loaded.handle.stamp
         with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            for name, content in files.items():
-                (Path(folder) / name).write_bytes(content)
+            write_files(files, Path(folder))
             trained.load(Path(folder), plain)
         return trained.loaded.handle.stamp
 
@@ -214,6 +214,19 @@ class Worker:
     def take(self, role: str, weights: Weights) -> None:
         """Sample with these weights from now on."""
         self.models.loaded[role].handle.take(*weights)
+
+
+def files_below(folder: Path) -> Files:
+    """All files in ``folder``, and in folders of it."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def write_files(files: Files, folder: Path) -> None:
+    """The inverse of :func:`files_below`; ``folder`` exists."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
 
 
 def code_mark() -> str:

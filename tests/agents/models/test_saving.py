@@ -107,6 +107,26 @@ def test_what_is_stored_in_another_form_stays_in_it(tmp_path: Path, changes: str
     assert contents(second) == contents(theirs)
 
 
+def test_folders_of_a_tokenizer_are_in_every_checkpoint(tmp_path: Path) -> None:
+    """As transformers writes those with several chat templates."""
+
+    class Several(Tokenizer):
+        def save_pretrained(self, folder: Path) -> None:
+            super().save_pretrained(folder)
+            (folder / "additional_chat_templates").mkdir(exist_ok=True)
+            (folder / "additional_chat_templates/tool_use.jinja").write_text("{{ tools }}")
+
+    module = Foreign("nothing")
+    writer = CheckpointWriter(module, Several())
+    first, second = folders(tmp_path, "first", "second")
+    writer.write(first, module.state_dict())
+    module.save_pretrained = None  # type: ignore[assignment]
+    for _ in range(2):  # also over what is there
+        writer.write(second, module.state_dict())
+        added = second / "additional_chat_templates/tool_use.jinja"
+        assert added.read_text() == "{{ tools }}"
+
+
 def test_what_a_disk_refuses_is_an_error_of_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -118,6 +118,32 @@ def test_a_run_goes_on_without_its_cluster_and_the_reverse(
     assert {path is None for path in asked} == {checkpoints == "driver"}
 
 
+def test_checkpoints_with_folders_pass_between_processes(tmp_path: Path) -> None:
+    """As of tokenizers with several chat templates."""
+    template = "additional_chat_templates/tool_use.jinja"
+    loaded: list[str] = []
+
+    class Trained:
+        loaded = SimpleNamespace(handle=SimpleNamespace(stamp=(1, 0)))
+
+        def save(self, folder: Path) -> dict[str, int]:
+            (folder / template).parent.mkdir()
+            (folder / template).write_text("{{ tools }}")
+            return {"step": 3}
+
+        def load(self, folder: Path, plain: dict[str, int]) -> None:
+            loaded.append((folder / template).read_text())
+
+    worker: Any = Worker.__new__(Worker)
+    worker.models = SimpleNamespace(trained={"bob": Trained()})
+    about: Any = SimpleNamespace(context=64, stamp=(0, 0))
+    role = RemoteRole("bob", lambda verb, *more: getattr(worker, verb)(*more), about, shared=False)
+    plain = role.save(tmp_path / "bob")
+    assert (tmp_path / "bob" / template).read_text() == "{{ tools }}"
+    role.load(tmp_path / "bob", plain)
+    assert (plain, loaded, role.stamp) == ({"step": 3}, ["{{ tools }}"], (1, 0))
+
+
 def test_an_engine_that_dies_is_started_again_and_asked_again(
     fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes]
 ) -> None:
