@@ -23,7 +23,7 @@ from coterie.extras.cluster.actor import Actor, died
 from coterie.extras.cluster.room import has_room, no_room
 from coterie.extras.cluster.worker import Worker
 
-_ENDS_S = 1.0
+_ENDS_S = 5.0
 """Seconds that a process takes to end after its connection has."""
 
 

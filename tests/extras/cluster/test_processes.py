@@ -70,12 +70,12 @@ def test_how_a_process_ended_is_told(end: str, why: str) -> None:
     context = multiprocessing.get_context("spawn")
     process = context.Process(target=exec, args=(f"import os; {end}",))
     process.start()
+    process.join()
     running = _Running(process, context.Pipe()[0], ThreadPoolExecutor(1))
     running.pending[1] = answer = Future[Any]()
     Process("learner of bob", ["bob"])._end(running)
     with pytest.raises(Died, match=rf"learner of bob has died, or its node has \({why}\)"):
         answer.result(0)
-    process.join()
 
 
 @pytest.mark.parametrize(("kind", "most"), [("CPU", os.cpu_count()), ("GPU", 1)])
