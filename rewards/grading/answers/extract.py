@@ -83,7 +83,7 @@ _SENTENCE = re.compile(
     r"|[*_]{0,3}(?:yes|no|true|false)\b"
     # "The answer is carbon dioxide (C)."
     r"|[A-Za-z][^.!?()\n]{0,120}(?:\((?:option[ \t])?(?-i:[A-J])\)"
-    r"|,[ \t]option[ \t]\(?(?-i:[A-J])\b)).{0,4096}))",
+    r"|,[ \t]option[ \t]\(?(?-i:[A-J])\b)).{0,1024}))",
     re.MULTILINE | re.IGNORECASE,
 )
 _WRONG = r"(?:wrong|incorrect|mistaken|not\s+(?:right|correct|[-$\\0-9]))"

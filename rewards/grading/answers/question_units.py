@@ -16,6 +16,7 @@ from coterie.rewards.grading.answers.units import (
     NUMBERS,
     SCALES,
     THING,
+    is_plural,
     scales_of,
     things_in,
     things_of,
@@ -24,7 +25,7 @@ from coterie.rewards.grading.answers.units import (
 
 _HOW_MANY = re.compile(
     r"\b(?:how\s+many|(?:find|determine|compute|calculate|give|state|what\s+is)\s+the\s+"
-    r"(?:total\s+|exact\s+|whole\s+)?number\s+of)\s+(?P<words>[A-Za-z][A-Za-z /-]{0,79})",
+    r"(?:total\s+|exact\s+|whole\s+)?number\s+of)\s+(?P<words>[A-Za-z][A-Za-z '’/-]{0,79})",
     re.IGNORECASE,
 )
 _UPRIGHT = re.compile(
@@ -182,13 +183,17 @@ def miscounts(behind: str, question: str) -> bool:
     every = [things_in(_phrase(phrase)) - ADDED for phrase in phrases]
     if not all(every) or any(one & counted for one in every):
         return False
-    return bool(counted & _counted_in(question))
+    said = _counted_in(question)
+    if said and counted & said[0] and not any(map(is_plural, phrases[-1].split()[:5])):
+        # "He had 20 sheep. How many remain?" asks for sheep.
+        return False
+    return any(counted & things for things in said)
 
 
-def _counted_in(question: str) -> frozenset[str]:
+def _counted_in(question: str) -> list[frozenset[str]]:
     """The things of which a question says a number: ``tray`` of "30 large trays", "per tray"."""
     phrases = (_phrase(match["things"]) for match in _COUNTED.finditer(question))
-    return frozenset().union(*map(things_in, phrases)) - ADDED - _PIECES
+    return [things - ADDED - _PIECES for things in map(things_in, phrases)]
 
 
 def _phrase(words: str) -> str:
@@ -218,13 +223,15 @@ def _names(measure: str, question: str) -> bool:
 def _first_unit(words: str) -> str | None:
     """The first measure in a phrase; empty for a counted thing, None if nothing is named."""
     phrase = _phrase(words).split()
-    if NUMBERS.intersection(map(str.casefold, phrase)):
-        # "how many five dollar toys"
+    if NUMBERS.intersection(map(str.casefold, phrase[:2])):
+        # "how many five dollar toys", but not "how many miles the two run"
         return ""
     for start in range(min(len(phrase), _MODIFIERS + 1)):
         for end in range(min(len(phrase), start + 4), start, -1):
             if name := unit_of(" ".join(phrase[start:end])):
-                return name
+                # "how many gallon cans"
+                thing = not is_plural(phrase[end - 1]) and any(map(is_plural, phrase[end:][:1]))
+                return "" if thing else name
         if unit_of(phrase[start]) == "":
             return ""
     return "" if phrase else None

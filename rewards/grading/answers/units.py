@@ -122,6 +122,12 @@ def _singular(word: str) -> str:
     return word
 
 
+def is_plural(word: str) -> bool:
+    """Whether a word may be of several things: ``pens``, ``people``."""
+    return word.casefold() in _IRREGULAR or _singular(word.casefold()) != word.casefold()
+
+
+_IRREGULAR = frozenset({"people", "children", "men", "women", "sheep", "fish", "mice", "feet"})
 _NAMES = {
     alias: names.split()[0]
     for names in re.split(r"[|\n]", _MEASURES.strip())
@@ -209,6 +215,10 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
     )
     words = [_CAPITALS[letter]] if letter in _CAPITALS else words
     name = _name(words, match["group"] or match["digit"] or "", question or "")
+    if name is None and len(words) > 1 and NUMBERS.isdisjoint(words) and "and" not in words:
+        # "4 positive integers" to "How many positive integers?"
+        asked = f"how many {' '.join(words)}" in " ".join((question or "").casefold().split())
+        name = (unit_of(words[0]) or "") if asked else None
     return (text, "") if name is None else (text[: before.start("gap")], name)
 
 
@@ -268,13 +278,15 @@ def _name(words: list[str], power: str, question: str) -> str | None:
     words = ["inch" if pair == ("in", "per") else pair[0] for pair in zip(words, following)]
     if "per" in words:
         words = [_IN_FRACTIONS.get(word, word) for word in words]
-    for word in words:
+    for word, after in zip(words, [*words[1:], ""]):
         single = _singular(word)
         # "5 pages a day" are counted, by the day, as "5 a day" are.
         shared |= (counted or word is words[0]) and not named and word in _PER
         divided |= bool(named) and word in _PER
         if word in _POWERS:
             power = _POWERS[word]
+        elif word in _NAMES and not is_plural(word) and is_plural(after) and not unit_of(after):
+            counted = True  # "gallon cans"
         elif word in _NAMES or single in _NAMES:
             named.append(_NAMES.get(word) or _NAMES[single])
         elif {word, single} & _THINGS or single in things_of(question):
