@@ -127,8 +127,8 @@ class CoreTeachingSettings(Validated):
     it a right answer may be luck."""
     reread_contrast: bool = False
     """Compare with log-probabilities after a wrong trace's hint instead of the policy's own. This
-    cancels the effect that any hint has on style (RLCSD, arXiv:2606.11709). Traces without such a
-    hint are not reread. Needs --algo.distillation.likeliest 0."""
+    cancels the effect that any hint has on style (RLCSD, arXiv:2606.11709). It needs
+    --algo.distillation.likeliest 0. Traces without such a hint are not reread."""
 
     def check(self) -> None:
         names = [*(field.name for field in fields(TermWeights)), *map(term_name, self.terms)]

@@ -18,7 +18,7 @@ BOB, ENGINE = ("--policies", "a=tiny:bob"), ("--engine", "vllm")
         (["--suite", "core"], "name who is compared"),
         (["--policies", "gold"], "--policies gold: expected NAME=WHAT"),
         (["--policies", "a/b=tiny:bob"], "expected NAME=WHAT"),
-        (["--policies", "vote=tiny:bob"], "none of vote"),
+        (["--policies", "vote=tiny:bob"], "must not be vote"),
         ([*BOB, "a=tiny:alice"], "the same name"),
         (["--policies", "a=tiny:nobody"], "unknown tiny model"),
         (["--policies", "a=./nowhere"], "nowhere"),
