@@ -291,11 +291,6 @@ class Algorithm(Validated):
                 "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
             ),
             (
-                self.overlong_factor != 1 and not self.overlong_limit,
-                "algo.overlong-factor does nothing without algo.overlong-limit and "
-                "algo.overlong-buffer",
-            ),
-            (
                 self.combine == "normalise-then-sum" and self.overlong_limit > 0,
                 "algo.combine normalise-then-sum scales each term, the over-long penalty too, "
                 "whatever algo.overlong-factor says; use sum-then-normalise, or set "

@@ -23,7 +23,6 @@ REFUSED = {
             {"overlong_limit": 5, "overlong_buffer": 6},
             "overlong-buffer must be at most algo.overlong-limit",
         ),
-        ({"overlong_factor": 0.5}, "does nothing without algo.overlong-limit"),
         (
             {"overlong_limit": 5, "overlong_buffer": 2, "combine": "normalise-then-sum"},
             "the over-long penalty too",

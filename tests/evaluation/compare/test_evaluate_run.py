@@ -185,7 +185,7 @@ def test_another_environment(run: Path) -> None:
         (["--samples", "0"], "--samples is 0; it must be at least 1"),
         (["--problems.eval", "nope"], "unknown problems"),
         (["--engine", "local", "--env.rounds", "0"], "--env.rounds"),
-        (["--out", "/proc/x/x.json"], "--out: /proc/x/x.json cannot be written, since /proc takes"),
+        (["--out", "/proc/x/x.json"], "--out: /proc/x/x.json cannot be written: /proc is not"),
     ],
 )
 def test_refusals(run: Path, flags: list[str], sentence: str, refused: Any) -> None:
