@@ -30,6 +30,7 @@ from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import ALL, show_help, wants_help
 from coterie.datatypes import UserError, unvalidated, user_path
 from coterie.envs import presets
+from coterie.envs.preset import Preset
 from coterie.training.config.model_defaults import (
     Values,
     as_flag,
@@ -79,17 +80,8 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         return _stored_settings(choices, rest)
     prints_config = bool(choices.pop("print_config", False))
     file = read_config(user_path(str(choices.pop("config")))) if "config" in choices else None
-    choices = {**file.choice, **choices} if file else choices
-    env = str(choices.get("env", ""))
-    preset = presets.preset_called(str(choices["preset"]), env) if "preset" in choices else None
-    env = env or (preset.env if preset else "") or DEFAULT_ENV
-    algo = str(choices.get("algo", preset.algo if preset else DEFAULT_ALGO))
-    if preset and preset.env != env:
-        raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")
-    roles = tuple(choices.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    learners = tuple(choices.get("train_role", preset.train_role if preset else ()))  # type: ignore[arg-type]
-    choice = Choice(env, algo, roles, learners, choices.get("preset"))  # type: ignore[arg-type]
-    rest, role_flags = split(rest, roles)
+    choice, preset = _chosen({**file.choice, **choices} if file else choices)
+    rest, role_flags = split(rest, choice.roles)
 
     def with_preset_and_file(default: TrainSettings) -> TrainSettings:
         default = lay_over(preset, default) if preset else default
@@ -107,7 +99,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         section, _, key = name.partition(".")
         return (
             as_flag(name) in flags_in(rest)
-            or bool(preset and name in settings_of(preset, algo))
+            or bool(preset and name in settings_of(preset, choice.algo))
             or bool(file and key in file.parts.get(section, {}))
         )
 
@@ -123,13 +115,31 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     )
     settings = with_short_evaluation(settings)
     if prints_config:
-        if others := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
-            raise UserError(f"--print-config cannot be combined with {others[0]}")
-        if line := defaults_notice(settings, rest):
-            print(f"# {line}")
-        print(as_toml(settings, default), end="")
+        _print_config(settings, default, rest)
         sys.exit(0)
     return settings
+
+
+def _chosen(choices: Mapping[str, object]) -> tuple[Choice, Preset | None]:
+    """What flags and a file choose, with the defaults for the rest, and the preset."""
+    env = str(choices.get("env", ""))
+    preset = presets.preset_called(str(choices["preset"]), env) if "preset" in choices else None
+    env = env or (preset.env if preset else "") or DEFAULT_ENV
+    algo = str(choices.get("algo", preset.algo if preset else DEFAULT_ALGO))
+    if preset and preset.env != env:
+        raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")
+    roles = tuple(choices.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
+    learners = tuple(choices.get("train_role", preset.train_role if preset else ()))  # type: ignore[arg-type]
+    return Choice(env, algo, roles, learners, choices.get("preset")), preset  # type: ignore[arg-type]
+
+
+def _print_config(settings: TrainSettings, default: TrainSettings, args: list[str]) -> None:
+    """Print ``settings`` as a file, with a remark on the defaults for its models."""
+    if others := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
+        raise UserError(f"--print-config cannot be combined with {others[0]}")
+    if line := defaults_notice(settings, args):
+        print(f"# {line}")
+    print(as_toml(settings, default), end="")
 
 
 def _with_model_flags(
