@@ -125,8 +125,10 @@ def test_engines_apart_have_the_learners_probabilities_after_each_update_and_a_k
     shape = {"head_dim": 32, "tie_word_embeddings": False, "max_position_embeddings": 1024}
     folder = write_shaped(tmp_path / "bob", "qwen3", **shape)
     flags = ("--agents.bob.model", str(folder), "--agents.bob.tuning", "full")
+    # Random weights earn nothing: entropy moves them.
     two = ("--agents.bob.engine-replicas", "2", "--cluster.cpus", "0.25")
-    for metrics in play((*flags, *two), tmp_path / "run", kill_engine):
+    more = ("--algo.entropy-coefficient", "0.1")
+    for metrics in play((*flags, *two, *more), tmp_path / "run", kill_engine):
         assert metrics["learner/bob/mismatch/mean"] < 1e-6
         assert metrics["learner/bob/staleness"] == 0
 
