@@ -222,7 +222,9 @@ def assign_credit(
     def compare_to_go(value_M: Floats) -> Floats:
         # The average is one of whole rewards: less what the role was paid by then, on average.
         if role_average:
-            value_M = value_M + _mean_by(reward_M - value_M, number(role_M))
+            role_index_M = number(role_M)
+            paid_K = mean_by_member(reward_M - value_M, role_index_M)
+            value_M = value_M + paid_K[role_index_M]
         return compare(value_M)
 
     averages_after = averages
@@ -349,12 +351,6 @@ def _check_no_turn_rewards(rows: Sequence[Trajectory]) -> None:
             f"{paid.agent} is paid by turns, and algo.combine normalise-then-sum compares the "
             "terms of whole episodes; leave it at sum-then-normalise"
         )
-
-
-def _mean_by(value_M: Floats, class_M: Ints) -> Floats:
-    """Return the mean over each member's class, (M,)."""
-    total_K = np.bincount(class_M, weights=value_M)
-    return (total_K / np.bincount(class_M))[class_M]
 
 
 def check_groups(trajectories: Sequence[Trajectory], key: str, *, needs_peers: bool) -> None:

@@ -1,7 +1,7 @@
 """Argument parsers whose errors are one sentence, and the names of programs in messages."""
 
 import argparse
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NoReturn
@@ -102,11 +102,7 @@ def overlay(argv: Sequence[str]) -> list[str]:
     >>> overlay(["--steps", "3", "--seed", "1", "--steps", "4"])
     ['--seed', '1', '--steps', '4']
     """
-    parts: list[list[str]] = []
-    for word in argv:
-        if word.startswith("--") or not parts:
-            parts.append([])
-        parts[-1].append(word)
+    parts = options(argv)
     names = [positive(part[0].partition("=")[0].replace("_", "-")) for part in parts]
     return [
         word
@@ -114,6 +110,29 @@ def overlay(argv: Sequence[str]) -> list[str]:
         if not part[0].startswith("--") or name not in names[number + 1 :]
         for word in part
     ]
+
+
+def options(argv: Sequence[str]) -> list[list[str]]:
+    """Split ``argv`` before each flag, into flags with their values.
+
+    >>> options(["--seed", "1", "--roles", "a", "b"])
+    [['--seed', '1'], ['--roles', 'a', 'b']]
+    """
+    parts: list[list[str]] = []
+    for word in argv:
+        if word.startswith("--") or not parts:
+            parts.append([])
+        parts[-1].append(word)
+    return parts
+
+
+def flags_in(argv: Iterable[str]) -> set[str]:
+    """The flags of a command line, with hyphens and without values.
+
+    >>> flags_in(["--env.max_new_tokens=8"])
+    {'--env.max-new-tokens'}
+    """
+    return {word.partition("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
 
 
 def positive(flag: str) -> str:

@@ -23,7 +23,7 @@ from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
 from coterie.algorithms.algorithm import Reduction
-from coterie.cli.arguments import Arguments, command, program
+from coterie.cli.arguments import Arguments, command, flags_in, program
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
@@ -36,7 +36,6 @@ from coterie.training.config.model_defaults import (
     as_flag,
     defaults_notice,
     fitted,
-    flags_in,
     role_rates,
     with_penalty_at_limit,
     with_short_evaluation,

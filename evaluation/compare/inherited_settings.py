@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie import envs
-from coterie.cli.arguments import positive
+from coterie.cli.arguments import flags_in, positive
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, join_or, unmet
 from coterie.envs.presets import preset_called
@@ -197,7 +197,7 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     defaults. ``kind.fitting`` gives the defaults for the models; a printed line names them.
     """
     parsed = parse_flags(kind, argv, prog=prog)
-    typed_flags = flags_in(argv)
+    typed_flags = {*map(positive, flags_in(argv))}
     values = parsed.inherited(typed_flags) if hasattr(parsed, "inherited") else {}
     if values:
         parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))
@@ -213,13 +213,6 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     if fit and (line := defaults_notice(fit, parsed.models())):
         print(line, flush=True)
     return override(parsed, nested(fit))
-
-
-def flags_in(argv: Sequence[str]) -> set[str]:
-    """The flags of a command line by their positive names."""
-    return {
-        positive(word.split("=")[0].replace("_", "-")) for word in argv if word.startswith("--")
-    }
 
 
 def refuse_idle(settings: Any, typed_flags: Collection[str]) -> None:

@@ -172,10 +172,12 @@ def _outcomes(path: Path, which: str) -> Outcomes:
             f"{path} has no evaluation {which} training; finish it with {command('train.py')} "
             f"--resume {path}, and without --eval.no-enabled"
         )
+    old = False
     # A damaged log says nothing about the outcomes.
     with suppress(OSError, ValueError, KeyError, TypeError):
-        if which == "after" and RunDirectory.reopen(path).goes_on():
-            raise UserError(went_on(path))
+        old = which == "after" and RunDirectory.reopen(path).goes_on()
+    if old:
+        raise UserError(went_on(path))
     try:
         outcomes = json.loads(file.read_text(encoding="utf-8"))
         outcomes["problems"] = list(outcomes["problems"])

@@ -25,7 +25,7 @@ def draw_cascades(systems: Mapping[str, Deferral], folder: Path, *, sets: int = 
     Args:
         systems: name -> its decisions on the questions of all sets.
         folder: of the pictures.
-        sets: number of sets, of which the pictures tell if there are several.
+        sets: number of sets; if there are several, the pictures say so.
     """
     pictures = {
         "reliability.png": draw_reliability,

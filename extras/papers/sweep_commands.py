@@ -12,12 +12,11 @@ from typing import Any
 
 from coterie.agents.team.graders import check_graders
 from coterie.benchmark import comparisons
-from coterie.cli.arguments import overlay
+from coterie.cli.arguments import flags_in, options, overlay, positive
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError
 from coterie.envs.paper_tables import Table, Variant
 from coterie.evaluation.compare.inherited_settings import (
-    flags_in,
     preset_comparison,
     preset_problems,
     preset_questions,
@@ -122,18 +121,17 @@ def of_distillation(more: Sequence[str], scored: Sequence[str] = ()) -> tuple[li
         more: the flags, all of train.py.
         scored: sets that are scored, besides those in the flags.
     """
-    starts = [place for place, word in enumerate(more) if word.startswith("--")]
     flags: list[str] = []
     left_out: list[str] = []
     sets = list(scored)
-    for start, end in zip(starts, [*starts[1:], len(more)]):
-        flag, values = more[start].replace("_", "-"), more[start + 1 : end]
+    for word, *values in options(more):
+        flag = word.replace("_", "-")
         if flag == "--problems.eval":
             sets += values
         elif flag in _OF_DISTILL:
             flags += [_OF_DISTILL[flag], *values]
         else:
-            left_out.append(more[start])
+            left_out.append(word)
     return [*flags, *(["--scored", *dict.fromkeys(sets)] if sets else [])], left_out
 
 
@@ -203,7 +201,7 @@ def _read(arguments: Sequence[str]) -> tuple[Any, set[str]]:
     name, *flags = arguments
     module, kind, _ = comparisons()[name]
     settings = parse_flags(getattr(import_module(module), kind), flags, prog=f"benchmark.py {name}")
-    return settings, flags_in(flags)
+    return settings, {*map(positive, flags_in(flags))}
 
 
 def answers_of(arguments: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from coterie import envs
 from coterie.agents.models.size import count_weights, is_tiny
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import LearnerSettings
+from coterie.cli.arguments import flags_in
 from coterie.datatypes import role_of
 from coterie.envs.presets import published
 from coterie.evaluation import evaluation_of
@@ -231,15 +232,6 @@ def defaults_notice(settings: TrainSettings, argv: Collection[str] = ()) -> str:
         "for the largest that learns, all evaluations together a tenth of the run; "
         "--print-config shows every setting)"
     )
-
-
-def flags_in(argv: Iterable[str]) -> set[str]:
-    """The flags of a command line as :func:`as_flag` writes them.
-
-    >>> flags_in(["--env.max_new_tokens=8"])
-    {'--env.max-new-tokens'}
-    """
-    return {word.partition("=")[0].replace("_", "-") for word in argv}
 
 
 def sizes_in_words(agents: Iterable[AgentSettings]) -> str:

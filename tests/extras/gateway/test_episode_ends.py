@@ -29,6 +29,19 @@ async def _hangs(endpoints: Any, problem: Any) -> None:
     await asyncio.sleep(60)
 
 
+def _until(gone: threading.Event, asked: threading.Event) -> Any:
+    """A policy that sets ``asked`` and answers y a little after ``gone``."""
+
+    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
+        if not gone.is_set():
+            asked.set()
+            await asyncio.to_thread(gone.wait, 10)
+            await asyncio.sleep(0.1)
+        return await saying("y")(prompt, sampling)
+
+    return slow
+
+
 @pytest.mark.parametrize(
     ("program", "words"),
     [(_raises, "the program raised ValueError: no luck"), (_hangs, "did nothing for 2 s")],
@@ -189,12 +202,6 @@ def test_a_retry_of_a_call_that_was_given_up_is_sampled(make: Make) -> None:
     """It waited behind another, and its client was gone before its turn came."""
     asked, gone = threading.Event(), threading.Event()
 
-    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
-        asked.set()
-        await asyncio.to_thread(gone.wait, 10)
-        await asyncio.sleep(0.1)
-        return await saying("y")(prompt, sampling)
-
     async def program(endpoints: Any, problem: Any) -> float:
         async with client(endpoints) as to:
             first = asyncio.create_task(chat(to, [user("first")]))
@@ -211,20 +218,13 @@ def test_a_retry_of_a_call_that_was_given_up_is_sampled(make: Make) -> None:
             assert reply.status_code == 200
         return 1.0
 
-    episode = run(make(program), {"alice": slow})
+    episode = run(make(program), {"alice": _until(gone, asked)})
     assert [CODEC.decode(row.tokens) for row in episode.trajectories] == ["firsty", "secondy"]
     assert (episode.info["abandoned"], episode.info["replayed"]) == (1.0, 0.0)
 
 
 def test_an_answer_that_reaches_nobody_is_not_learned(make: Make) -> None:
     asked, gone = threading.Event(), threading.Event()
-
-    async def slow(prompt: Prompt, sampling: Sampling) -> Completion:
-        if not gone.is_set():
-            asked.set()
-            await asyncio.to_thread(gone.wait, 10)
-            await asyncio.sleep(0.1)
-        return await saying("y")(prompt, sampling)
 
     async def program(endpoints: Any, problem: Any) -> float:
         async with client(endpoints) as to:
@@ -236,7 +236,7 @@ def test_an_answer_that_reaches_nobody_is_not_learned(make: Make) -> None:
             await chat(to, [user("found")])
         return 1.0
 
-    lost, kept = run(make(program), {"alice": slow}).trajectories
+    lost, kept = run(make(program), {"alice": _until(gone, asked)}).trajectories
     assert CODEC.decode(lost.tokens) == "losty"
     assert not lost.as_learned().trainable
     assert kept.as_learned().trainable
