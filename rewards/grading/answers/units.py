@@ -22,19 +22,20 @@ pascal pa|ampere amp|coulomb|ohm|tesla|mole mol|kilojoule kj|kilowatt kw|kilopas
 nanometer nm|electronvolt ev|megahertz mhz
 """
 _COUNTED = """
-adult altogether animal apple bag ball balloon banana bead bean bird block bolt book bottle bouquet
-bowl box boy brick bunch bus buses cake caller can candle candy car card carrot case cat chair
-chicken child children choice class classroom clip coin cookie cow crayon cube cup cupcake customer
-digit dog donut drink duck each egg employee family fish flower friend fruit game gift girl glass
-goat golf grape group guest hat homework horse house item jar kid kitten lap leg lemon lesson letter
-man marble marker meal member men mice minivan mouse muffin necklace nickel object onion option
-orange outfit page painting pair pancake pant paper parent participant passenger pastry peach pear
-pen pencil penny people person photo picture pie piece pig pizza plane plant plate player point
-possibility post potato present prize problem puppy puzzle question rabbit ride ring rock room rose
-round row sandwich seat seed sheep sheet shelf shell shelve shelves shirt shoe slice snack sock
-solution song square stamp star step sticker stone store story student table tablet task teacher
-team test thing ticket tile time tire tomato total toy train tree triangle trip truck tulip unit
-vase visit vote walnut watch water way wheel window woman women word worker left remaining
+adult altogether animal apple arrangement bag ball balloon banana bead bean bird block bolt book
+bottle bouquet bowl box boy brick bunch bus buses cake caller can candle candy car card carrot case
+cat chair chicken child children choice class classroom clip coin combination committee cookie cow
+crayon cube cup cupcake customer digit dog donut drink duck each egg employee family fish flower
+friend fruit game gift girl glass goat golf grape group guest handshake hat homework horse house
+item jar kid kitten lap leg lemon lesson letter man marble marker meal member men mice minivan mouse
+muffin necklace nickel object onion option orange outcome outfit page painting pair pancake pant
+paper parent participant passenger pastry pathway peach pear pen pencil penny people permutation
+person photo picture pie piece pig pizza plane plant plate player point possibility post potato
+present prize problem puppy puzzle question rabbit ride ring rock room rose round row sandwich seat
+seed sheep sheet shelf shell shelve shelves shirt shoe slice snack sock solution song square stamp
+star step sticker stone store story student subset table tablet task teacher team test thing ticket
+tile time tire tomato total toy train tree triangle trip truck tulip unit vase visit vote walnut
+watch water way wheel window woman women word worker left remaining
 """
 _DIRECTIONS = tuple(
     tuple(frozenset(side.split()) for side in line.split("|"))
@@ -55,7 +56,9 @@ _NEUTRAL = frozenset(["early", "earlier", "clockwise", "right"])
 _ASKING = re.compile(r"(?<=[.?!])\s+")
 _QUARTERS = re.compile(r"\bhow many\s+(?:\w+\s+){0,3}quarters\b", re.IGNORECASE)
 _DOZENS = re.compile(r"\bhow many\s+(?:\w+\s+){0,2}dozens?\b", re.IGNORECASE)
-_CONNECTORS = frozenset({"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"})
+_CONNECTORS = {"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"}
+_CONNECTORS |= {"different", "distinct", "possible", "unique", "separate"}
+"""Words that change nothing beside a unit: ``5 different ways``."""
 THING = "thing"
 """Stands for the unit of what is counted."""
 ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})

@@ -92,7 +92,8 @@ def test_typesetting_goes_and_meaning_stays() -> None:
         ("5 feet", "5", "foot"), (r"12\pi cm", r"12\pi", "centimeter"),
         ("5 pieces of candy", "5", ""), ("5 years old", "5", "year"), ("5 in total", "5", ""),
         ("5 million", None, ""), ("5 thousand dollars", None, ""), ("5 zebras", None, ""),
-        ("5 of the", None, ""), ("at most 5 cm", "at most 5", "centimeter"), ("cm", None, ""),
+        ("5 of the", None, ""), ("5 distinct arrangements", "5", ""), ("5 distinct", None, ""),
+        ("at most 5 cm", "at most 5", "centimeter"), ("cm", None, ""),
         # Letters may be variables where no number is asked for.
         ("5 m", None, ""), ("2cm", None, ""), ("x", None, ""),
     ],
