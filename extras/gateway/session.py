@@ -152,8 +152,8 @@ class Session:
                     self._changed.clear()
                     await self._changed.wait()
         except TimeoutError:
-            seconds = self._settings.patience_s
-            self.finish(ProgramResult(failure=f"the program did nothing for {seconds:g} s"))
+            seconds = f"{self._settings.patience_s:g} s (--env.patience-s)"
+            self.finish(ProgramResult(failure=f"the program did nothing for {seconds}"))
 
     def state(self) -> SessionState:
         """The calls to answer now, or the result."""

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the clients' own
 SMALL = (
     *("--steps", "1", "--rollout.problems-per-step", "1", "--env.replicas", "2"),
     *("--env.max-new-tokens", "48", "--eval.no-enabled", "--threads", "1"),
+    # Clients take long to import on a busy machine.
+    *("--env.patience-s", "600"),
 )
 Turn = tuple[str, list[int], list[int], list[float]]
 """Agent, what it read, what it wrote, log-probabilities."""

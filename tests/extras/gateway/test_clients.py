@@ -29,7 +29,8 @@ def play(make: Make, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Episode]:
             module, _, function = program.partition(":")
             program = getattr(import_module(module), function)
         policies = {role: saying(*texts[role]) for role in client.roles}
-        return run(make(program, *client.roles), policies)
+        # Clients take long to import on a busy machine.
+        return run(make(program, *client.roles, patience_s=600.0), policies)
 
     return played
 
