@@ -23,8 +23,8 @@ class GatewaySettings(Validated):
     """Tokens that one role may sample in one episode, before its calls are refused with 429; 0:
     any number."""
     patience_s: Annotated[float, Interval(gt=0, lt=86_400)] = 60.0
-    """Seconds a program may take to its first call, between two calls, and from its last call to its
-    exit. Then it is stopped and its episode is discarded."""
+    """Seconds a program may take to its first call, between two calls, and from its last call to
+    its exit. Then it is stopped and its episode is discarded."""
     gather_s: Annotated[float, Interval(ge=0, le=3600)] = 1.0
     """Most seconds that a call waits for the calls of other episodes; then all are sampled as one
     batch. A run repeats bit for bit if no program needs longer than this between two calls."""
