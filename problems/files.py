@@ -411,7 +411,8 @@ def _kept(
         if position == 0 and (unknown := [c for c in columns.ignore if c not in row]):
             raise UserError(
                 f"{name}: no column {unknown[0]!r} to leave out among {column_names(row)}; "
-                "name another with --problems.ignore-columns"
+                "name another with --problems.ignore-columns, or for one set alone: "
+                "SOURCE?ignore=COLUMN"
             )
         if columns.where and not columns.where.keeps(f"{name} {place}", row, values):
             continue
@@ -453,5 +454,6 @@ def _find_column(
             return column
     raise UserError(
         f"{name}: no {role} column{f' {wanted!r}' if wanted else ''} among {column_names(row)}; "
-        f"name one of them with --problems.{role}-column"
+        f"name one of them with --problems.{role}-column, or for one set alone: "
+        f"SOURCE?{role}=COLUMN"
     )

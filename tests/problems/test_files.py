@@ -229,12 +229,13 @@ def test_columns_by_name(tmp_path):
 
 def test_named_columns_that_are_not_there(tmp_path):
     path = as_jsonl(tmp_path, [{"task": "Q?", "result": 4}])
-    with pytest.raises(
-        UserError, match=r"no question column 'tusk' among task, result; .*question-c"
+    for columns, sentence in (
+        (Columns("tusk", "result"), r"no question column 'tusk' .*question-c.*SOURCE\?question="),
+        (Columns("task"), r"no answer column among task, result; .*answer-c.*SOURCE\?answer="),
+        (Columns("task", "result", ignore=("hint",)), r"no column 'hint' .*SOURCE\?ignore="),
     ):
-        load_file(path, Columns("tusk", "result"))
-    with pytest.raises(UserError, match=r"no answer column among task, result; .*answer-column"):
-        load_file(path, Columns("task"))
+        with pytest.raises(UserError, match=sentence):
+            load_file(path, columns)
     with pytest.raises(UserError, match="answer kind 'choice'"):
         Columns(kind="choice")
 
