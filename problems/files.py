@@ -428,7 +428,8 @@ def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Form
             return form
         raise UserError(
             f"{name}: cannot tell question and answer among the columns {column_names(row)}; "
-            "name them with --problems.question-column and --problems.answer-column"
+            "name them with --problems.question-column and --problems.answer-column (if no reward "
+            "reads an answer, add a column 'answer' with any text)"
         )
     wanted = joined(columns.question, row) if columns.question else (None,)
     question = tuple(_find_column(name, "question", one, QUESTIONS, row) for one in wanted)

@@ -130,6 +130,7 @@ LABELLED = {
         ("a.jsonl", NESTED, "line 1: a value is nested too deeply"),
         ("a.jsonl", "", "a.jsonl is empty"),
         ("a.jsonl", '{"a": 1, "b": 2}', "columns a, b; name them with --problems.question-column"),
+        ("a.jsonl", '{"prompt": "Q?"}', "columns prompt; .* add a column 'answer' with any text"),
         ("a.json", "[]", "empty list"),
         ("a.json", "5", "must hold a list of objects"),
         ("a.json", f"[{OK},\n{OK}\n", "a.json line 3: not valid JSON"),
