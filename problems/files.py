@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem, UserError, join_or, user_path
+from coterie.problems import options
 from coterie.problems.column_formats import (
     Format,
     choice_format,
@@ -166,10 +167,12 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             _refuse_twice(path, file.schema_arrow.names)
+            written = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", "{}"))
+            names = label_names(written.get("info", {}).get("features", {}))
             for batch in file.iter_batches(batch_size=4096):
                 for row in batch.to_pylist():
                     number += 1
-                    yield f"row {number}", row
+                    yield f"row {number}", with_labels(row, names)
     except (
         pyarrow.ArrowInvalid,
         pyarrow.ArrowNotImplementedError,
@@ -182,6 +185,27 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         ) from None
     if number == 0:
         raise UserError(f"{path} holds no rows; it needs at least one problem")
+
+
+def label_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """Column -> the names of its labels, from features that datasets writes as JSON."""
+    return {
+        column: kind["names"]
+        for column, kind in features.items()
+        if isinstance(kind, Mapping) and kind.get("_type") == "ClassLabel"
+    }
+
+
+def with_labels(row: dict[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return ``row`` with the names of labels in place of their numbers, None for -1; a row with
+    options, which its label counts, stays as it is."""
+    if not names or options.find(row):
+        return row
+    numbers = {column: row[column] for column in names if isinstance(row.get(column), int)}
+    return row | {
+        column: names[column][number] if 0 <= number < len(names[column]) else None
+        for column, number in numbers.items()
+    }
 
 
 def _parse(path: Path, place: str | None, text: str) -> Any:

@@ -8,7 +8,13 @@ from typing import Any, Literal
 from coterie.datatypes import UserError
 from coterie.problems.column_formats import BY_NAME, Format
 from coterie.problems.columns import META_COLUMNS, is_about
-from coterie.problems.files import Columns, choose_format, read_problems
+from coterie.problems.files import (
+    Columns,
+    choose_format,
+    label_names,
+    read_problems,
+    with_labels,
+)
 from coterie.problems.solutions import COLUMNS as SOLUTION_COLUMNS
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
@@ -188,23 +194,25 @@ def _rows(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for config in hub_set.configs:
         table = _load(hub_set, name, config, split)
+        names = label_names(table.features.to_dict())
         declared = form is not None
         first: Mapping[str, Any] = {}
         if form is None and len(table):
-            form = choose_format(name, table[0], columns)
+            form = choose_format(name, with_labels(table[0], names), columns)
         if form is not None and set(form.columns) <= set(table.column_names):
             # Reading unused columns (solutions, images) would take most of the time.
             used = {*form.used, *form.passages, *META_COLUMNS, *columns.ignore}
             if not declared:
                 # Other columns may belong to the question and are then refused by name.
                 used |= {column for column in table.column_names if not is_about(column)}
-                first = table[0]  # whole, for the note on what is left out
+                first = with_labels(table[0], names)  # whole, for the note on what is left out
             used |= {columns.where.column} if columns.where else set()
             used |= set(SOLUTION_COLUMNS) if columns.worked else set()
             table = table.select_columns([c for c in table.column_names if c in used])
         place = f"{config} row" if config else "row"
         for number, row in enumerate(table, start=1):
-            yield f"{place} {number}", dict(row) if number > 1 else {**first, **row}
+            row = with_labels(row, names)
+            yield f"{place} {number}", row if number > 1 else {**first, **row}
 
 
 def _load(hub_set: HubSet, name: str, config: str | None, split: str) -> Any:

@@ -164,3 +164,29 @@ def test_columns_of_any_set_are_used_or_refused(publish):
     with pytest.raises(UserError, match="row 1: column 'hint' may belong to the question"):
         open_source(f"hub:{repo}", purpose="eval")
     assert open_source(f"hub:{repo}?ignore=hint", purpose="eval")[0].gold == "B"
+
+
+@pytest.mark.parametrize("source", ["{}/train.parquet", "hub:{}"])
+def test_labels_are_read_by_their_names_unless_they_count_options(tmp_path, monkeypatch, source):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    columns = {"text": ["A gull.", "A cat.", "?"], "label": [1, 0, -1]}
+    options = {"options": [["owl", "gull"]] * 3, "answer": [1, 0, 1]}
+    features = datasets.Features(
+        text=datasets.Value("string"),
+        label=datasets.ClassLabel(names=["land", "sea"]),
+        options=datasets.List(datasets.Value("string")),
+        answer=datasets.ClassLabel(names=["first", "second"]),
+    )
+    for name, table in (("labels", columns), ("options", columns | options)):
+        (tmp_path / name).mkdir()
+        own = datasets.Features({column: features[column] for column in table})
+        datasets.Dataset.from_dict(table, own).to_parquet(tmp_path / name / "train.parquet")
+    named = source.format(tmp_path / "labels") + "?question=text&answer=label"
+    problems = open_source(f"{named}&where=label:land|sea")
+    assert [problem.gold for problem in problems] == ["sea", "land"]
+    with pytest.raises(UserError, match="row 3: the answer is missing"):
+        open_source(named)
+    counted = open_source(source.format(tmp_path / "options") + "?question=text&answer=answer")
+    assert [problem.gold for problem in counted] == ["B", "A", "B"]
