@@ -51,7 +51,10 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         UserError: names file and place.
     """
     if path.is_dir():
-        raise UserError(f"{path} is a folder; name a file that ends in {join_or(SUFFIXES)}")
+        raise UserError(
+            f"{path} is a folder; name a file that ends in {join_or(SUFFIXES)}, or hub:{path} for "
+            "a folder in the hub's layout"
+        )
     if path.exists() and not path.is_file():
         raise UserError(f"{path} is a pipe or a device; write its lines to a file first")
     if path.suffix.lower() not in SUFFIXES:

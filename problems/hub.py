@@ -1,11 +1,12 @@
 """Problems from the Hugging Face hub: known data sets by short name, and their loader."""
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, user_path
 from coterie.problems.column_formats import BY_NAME, Format
 from coterie.problems.columns import META_COLUMNS, is_about
 from coterie.problems.files import (
@@ -241,9 +242,19 @@ def _sentence(hub_set: HubSet, name: str, config: str | None, split: str, error:
             "log in with `hf auth login`"
         )
     if isinstance(error, ValueError) and ("Unknown split" in reason or "BuilderConfig" in reason):
+        lacking = f"configuration {config!r} with split {split!r}" if config else f"split {split!r}"
+        only = None if config else re.search(r"one of \['([^']+)'\]$", reason)
+        others = (
+            f"name its only one, of which a part is held out: {name}?split={only[1]}"
+            if only
+            else f"name others as {name}?config=...&split=..."
+        )
+        return f"{name} has no {lacking} ({reason}); {others}"
+    if "save_to_disk" in reason:
+        return f"{name} was saved by save_to_disk; save it by to_parquet, and name that file"
+    if user_path(hub_set.repo).is_dir():
         return (
-            f"{name} has no configuration {config!r} with split {split!r} ({reason}); name others "
-            f"as {name}?config=...&split=..."
+            f"{name} could not be loaded ({type(error).__name__}: {reason}); name one of its files"
         )
     if isinstance(error, (ConnectionError, OSError)) and not isinstance(error, FileNotFoundError):
         return (

@@ -170,7 +170,7 @@ def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.jsonl")
     for name, sentence in (
         ("none", "no problem file"),
-        ("folder", "is a folder"),
+        ("folder", "is a folder; .*, or hub:.*folder.jsonl for a folder in the hub's layout"),
         ("pipe", "is a pipe or a device"),
     ):
         with pytest.raises(UserError, match=sentence):

@@ -74,6 +74,20 @@ def test_mistakes_are_one_sentence(publish):
         load_hub(for_evaluation, "s", "train")
 
 
+def test_mistakes_about_local_folders_name_the_way_out(publish, tmp_path):
+    import datasets
+
+    repo = publish({"default": {"train": sums(2)}})
+    with pytest.raises(UserError, match=rf"no split 'test' .*held out: hub:{repo}\?split=train$"):
+        open_source(f"hub:{repo}", purpose="eval")
+    datasets.Dataset.from_list(sums(2)).save_to_disk(tmp_path / "saved")
+    (tmp_path / "empty").mkdir()
+    for name, sentence in (("saved", "save it by to_parquet"), ("empty", "name one of its files$")):
+        with pytest.raises(UserError, match=sentence) as caught:
+            open_source(f"hub:{tmp_path / name}")
+        assert "https://" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("gated", "error", "sentence"),
     [
