@@ -123,6 +123,11 @@ def _table_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 names = list(_MMLU)
             elif not names:
                 names = [cell.strip() for cell in cells]
+                if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+                    raise UserError(
+                        f"{path} has no commas between its columns; save it with commas, or with "
+                        "tabs as a .tsv file"
+                    )
                 _refuse_twice(path, names)
                 continue
             place = f"line {lines.line_num}"

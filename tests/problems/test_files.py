@@ -139,6 +139,7 @@ LABELLED = {
         ("a.json", '{"x": 1}', "0 lists of problems"),
         ("a.parquet", "no parquet", "not a readable Parquet file"),
         ("a.csv", "question,answer\n", "a.csv holds no problems"),
+        ("a.csv", "question;answer\nQ?;4\n", "no commas between its columns; .* tabs as a .tsv"),
         ("a.csv", "question,question,answer\nQ?,Hint,4\n", "a.csv has two columns 'question'"),
         ("a.jsonl", '{"question": "Q?", "answer": "4", "answer": "5"}', "'answer' is given twice"),
         (
