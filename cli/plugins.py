@@ -90,8 +90,13 @@ def load(path: str, title: str) -> Any:
         for part in filter(None, attribute.split(".")):
             target = getattr(target, part)
     except (Exception, SystemExit) as error:
-        form = "" if colon else " Is a colon missing? It is written module:attribute."
-        raise UserError(f"{title} cannot be loaded: {cause_of(error)}.{form}") from error
+        top = module_name.partition(".")[0]
+        way = ""
+        if not colon:
+            way = " Is a colon missing? It is written module:attribute."
+        elif isinstance(error, ModuleNotFoundError) and error.name == top:
+            way = " Start with `coterie` in its folder, or name that folder in PYTHONPATH."
+        raise UserError(f"{title} cannot be loaded: {cause_of(error)}.{way}") from error
     return target
 
 

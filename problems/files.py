@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.datatypes import AnswerKind, Problem, UserError, join_or, user_path
+from coterie.problems import options
 from coterie.problems.column_formats import (
     Format,
     choice_format,
@@ -50,7 +51,10 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         UserError: names file and place.
     """
     if path.is_dir():
-        raise UserError(f"{path} is a folder; name a file that ends in {join_or(SUFFIXES)}")
+        raise UserError(
+            f"{path} is a folder; name a file that ends in {join_or(SUFFIXES)}, or hub:{path} for "
+            "a folder in the hub's layout"
+        )
     if path.exists() and not path.is_file():
         raise UserError(f"{path} is a pipe or a device; write its lines to a file first")
     if path.suffix.lower() not in SUFFIXES:
@@ -119,6 +123,11 @@ def _table_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
                 names = list(_MMLU)
             elif not names:
                 names = [cell.strip() for cell in cells]
+                if len(names) == 1 and (";" in names[0] or "\t" in names[0]):
+                    raise UserError(
+                        f"{path} has no commas between its columns; save it with commas, or with "
+                        "tabs as a .tsv file"
+                    )
                 _refuse_twice(path, names)
                 continue
             place = f"line {lines.line_num}"
@@ -166,10 +175,12 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             _refuse_twice(path, file.schema_arrow.names)
+            written = json.loads((file.schema_arrow.metadata or {}).get(b"huggingface", "{}"))
+            names = label_names(written.get("info", {}).get("features", {}))
             for batch in file.iter_batches(batch_size=4096):
                 for row in batch.to_pylist():
                     number += 1
-                    yield f"row {number}", row
+                    yield f"row {number}", with_labels(row, names)
     except (
         pyarrow.ArrowInvalid,
         pyarrow.ArrowNotImplementedError,
@@ -182,6 +193,27 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         ) from None
     if number == 0:
         raise UserError(f"{path} holds no rows; it needs at least one problem")
+
+
+def label_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    """Column -> the names of its labels, from features that datasets writes as JSON."""
+    return {
+        column: kind["names"]
+        for column, kind in features.items()
+        if isinstance(kind, Mapping) and kind.get("_type") == "ClassLabel"
+    }
+
+
+def with_labels(row: dict[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return ``row`` with the names of labels in place of their numbers, None for -1; a row with
+    options, which its label counts, stays as it is."""
+    if not names or options.find(row):
+        return row
+    numbers = {column: row[column] for column in names if isinstance(row.get(column), int)}
+    return row | {
+        column: names[column][number] if 0 <= number < len(names[column]) else None
+        for column, number in numbers.items()
+    }
 
 
 def _parse(path: Path, place: str | None, text: str) -> Any:
@@ -411,7 +443,8 @@ def _kept(
         if position == 0 and (unknown := [c for c in columns.ignore if c not in row]):
             raise UserError(
                 f"{name}: no column {unknown[0]!r} to leave out among {column_names(row)}; "
-                "name another with --problems.ignore-columns"
+                "name another with --problems.ignore-columns, or for one set alone: "
+                "SOURCE?ignore=COLUMN"
             )
         if columns.where and not columns.where.keeps(f"{name} {place}", row, values):
             continue
@@ -427,7 +460,8 @@ def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Form
             return form
         raise UserError(
             f"{name}: cannot tell question and answer among the columns {column_names(row)}; "
-            "name them with --problems.question-column and --problems.answer-column"
+            "name them with --problems.question-column and --problems.answer-column (if no reward "
+            "reads an answer, add a column 'answer' with any text)"
         )
     wanted = joined(columns.question, row) if columns.question else (None,)
     question = tuple(_find_column(name, "question", one, QUESTIONS, row) for one in wanted)
@@ -453,5 +487,6 @@ def _find_column(
             return column
     raise UserError(
         f"{name}: no {role} column{f' {wanted!r}' if wanted else ''} among {column_names(row)}; "
-        f"name one of them with --problems.{role}-column"
+        f"name one of them with --problems.{role}-column, or for one set alone: "
+        f"SOURCE?{role}=COLUMN"
     )

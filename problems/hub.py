@@ -1,14 +1,21 @@
 """Problems from the Hugging Face hub: known data sets by short name, and their loader."""
 
 import logging
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, user_path
 from coterie.problems.column_formats import BY_NAME, Format
 from coterie.problems.columns import META_COLUMNS, is_about
-from coterie.problems.files import Columns, choose_format, read_problems
+from coterie.problems.files import (
+    Columns,
+    choose_format,
+    label_names,
+    read_problems,
+    with_labels,
+)
 from coterie.problems.solutions import COLUMNS as SOLUTION_COLUMNS
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
@@ -188,23 +195,25 @@ def _rows(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for config in hub_set.configs:
         table = _load(hub_set, name, config, split)
+        names = label_names(table.features.to_dict())
         declared = form is not None
         first: Mapping[str, Any] = {}
         if form is None and len(table):
-            form = choose_format(name, table[0], columns)
+            form = choose_format(name, with_labels(table[0], names), columns)
         if form is not None and set(form.columns) <= set(table.column_names):
             # Reading unused columns (solutions, images) would take most of the time.
             used = {*form.used, *form.passages, *META_COLUMNS, *columns.ignore}
             if not declared:
                 # Other columns may belong to the question and are then refused by name.
                 used |= {column for column in table.column_names if not is_about(column)}
-                first = table[0]  # whole, for the note on what is left out
+                first = with_labels(table[0], names)  # whole, for the note on what is left out
             used |= {columns.where.column} if columns.where else set()
             used |= set(SOLUTION_COLUMNS) if columns.worked else set()
             table = table.select_columns([c for c in table.column_names if c in used])
         place = f"{config} row" if config else "row"
         for number, row in enumerate(table, start=1):
-            yield f"{place} {number}", dict(row) if number > 1 else {**first, **row}
+            row = with_labels(row, names)
+            yield f"{place} {number}", row if number > 1 else {**first, **row}
 
 
 def _load(hub_set: HubSet, name: str, config: str | None, split: str) -> Any:
@@ -233,9 +242,19 @@ def _sentence(hub_set: HubSet, name: str, config: str | None, split: str, error:
             "log in with `hf auth login`"
         )
     if isinstance(error, ValueError) and ("Unknown split" in reason or "BuilderConfig" in reason):
+        lacking = f"configuration {config!r} with split {split!r}" if config else f"split {split!r}"
+        only = None if config else re.search(r"one of \['([^']+)'\]$", reason)
+        others = (
+            f"name its only one, of which a part is held out: {name}?split={only[1]}"
+            if only
+            else f"name others as {name}?config=...&split=..."
+        )
+        return f"{name} has no {lacking} ({reason}); {others}"
+    if "save_to_disk" in reason:
+        return f"{name} was saved by save_to_disk; save it by to_parquet, and name that file"
+    if user_path(hub_set.repo).is_dir():
         return (
-            f"{name} has no configuration {config!r} with split {split!r} ({reason}); name others "
-            f"as {name}?config=...&split=..."
+            f"{name} could not be loaded ({type(error).__name__}: {reason}); name one of its files"
         )
     if isinstance(error, (ConnectionError, OSError)) and not isinstance(error, FileNotFoundError):
         return (

@@ -15,6 +15,7 @@
 
 import dataclasses
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -93,7 +94,8 @@ def open_source(
         repo = head[len(_HUB) :]
         if not _REPO.fullmatch(repo) and not _is_folder(repo):
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
-        return _open_hub(HubSet(repo), head, options, columns, purpose, choice_seed)
+        hub_set = HubSet(os.path.expanduser(repo))
+        return _open_hub(hub_set, head, options, columns, purpose, choice_seed)
     if is_path(head):
         _known(text, options, _FILE_OPTIONS)
         return load_file(head, _columns(options, columns), choice_seed=choice_seed)

@@ -38,6 +38,7 @@ _FAMILY = re.compile(
 _DISTRACTOR = re.compile(r"(?:distractor|incorrect[ _]answer|wrong[ _]answer)[ _-]?\d", re.I)
 _MARKED = re.compile(r"\(?(?P<label>[A-Za-z]|\d{1,2})(?:\)|\s?[.:)])\s*(?P<text>.*)", re.DOTALL)
 _PIECE = re.compile(r"(?:^|[\s,;])\(?([A-Za-z])\s?[.):]\s*", re.DOTALL)
+_WITHOUT_COMMAS = re.compile(r"""\[(?:'[^']*'|"[^"]*")(?:\s+(?:'[^']*'|"[^"]*"))+\]""")
 _ALONE = re.compile(
     r"(?:(?:option|choice|answer|ans)[\s_-]*)?\(?(?P<label>[A-Za-z]|\d{1,2})\)?[.:)]?",
     re.IGNORECASE,
@@ -112,6 +113,11 @@ def from_value(column: str, value: Any) -> Options:
         UnusableRowError: the column has no options.
     """
     if isinstance(value, str):
+        if _WITHOUT_COMMAS.fullmatch(value.strip()):
+            raise UnusableRowError(
+                f"{column!r} has no commas between its options, as NumPy writes them; call "
+                ".tolist() on each before to_csv, or save Parquet"
+            )
         value = _of_text(value) or value
     if isinstance(value, Mapping):
         return _of_object(column, value)
@@ -185,7 +191,7 @@ def settle(
 
 def _valid(column: str, cases: Sequence[tuple[Options, Row]]) -> _Ways:
     """The interpretations that find an option in every row with a value; none without values."""
-    present = [row.get(column) is not None for _, row in cases]
+    present = [row.get(column) not in (None, "") for _, row in cases]
     if not any(present):
         return {}
     read = {

@@ -176,7 +176,7 @@ def test_by_an_entry_point(mine: Path) -> None:
         ("my_algorithms:BROKEN", "must give a finite loss that depends on the log-probabilities"),
         ("my_algorithms:FAILING", "algo.surrogate Failing raised IndexError"),
         ("my_algorithms:FORMLESS", "algo.surrogate Formless has no formula: decorate a function"),
-        ("nowhere:SCORE", "cannot be loaded: ModuleNotFoundError: No module named 'nowhere'"),
+        ("nowhere:SCORE", "No module named 'nowhere'. Start with `coterie` in its folder, or"),
     ],
 )
 def test_what_is_no_algorithm(name: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

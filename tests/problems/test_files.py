@@ -130,6 +130,7 @@ LABELLED = {
         ("a.jsonl", NESTED, "line 1: a value is nested too deeply"),
         ("a.jsonl", "", "a.jsonl is empty"),
         ("a.jsonl", '{"a": 1, "b": 2}', "columns a, b; name them with --problems.question-column"),
+        ("a.jsonl", '{"prompt": "Q?"}', "columns prompt; .* add a column 'answer' with any text"),
         ("a.json", "[]", "empty list"),
         ("a.json", "5", "must hold a list of objects"),
         ("a.json", f"[{OK},\n{OK}\n", "a.json line 3: not valid JSON"),
@@ -138,6 +139,7 @@ LABELLED = {
         ("a.json", '{"x": 1}', "0 lists of problems"),
         ("a.parquet", "no parquet", "not a readable Parquet file"),
         ("a.csv", "question,answer\n", "a.csv holds no problems"),
+        ("a.csv", "question;answer\nQ?;4\n", "no commas between its columns; .* tabs as a .tsv"),
         ("a.csv", "question,question,answer\nQ?,Hint,4\n", "a.csv has two columns 'question'"),
         ("a.jsonl", '{"question": "Q?", "answer": "4", "answer": "5"}', "'answer' is given twice"),
         (
@@ -169,7 +171,7 @@ def test_what_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.jsonl")
     for name, sentence in (
         ("none", "no problem file"),
-        ("folder", "is a folder"),
+        ("folder", "is a folder; .*, or hub:.*folder.jsonl for a folder in the hub's layout"),
         ("pipe", "is a pipe or a device"),
     ):
         with pytest.raises(UserError, match=sentence):
@@ -229,12 +231,13 @@ def test_columns_by_name(tmp_path):
 
 def test_named_columns_that_are_not_there(tmp_path):
     path = as_jsonl(tmp_path, [{"task": "Q?", "result": 4}])
-    with pytest.raises(
-        UserError, match=r"no question column 'tusk' among task, result; .*question-c"
+    for columns, sentence in (
+        (Columns("tusk", "result"), r"no question column 'tusk' .*question-c.*SOURCE\?question="),
+        (Columns("task"), r"no answer column among task, result; .*answer-c.*SOURCE\?answer="),
+        (Columns("task", "result", ignore=("hint",)), r"no column 'hint' .*SOURCE\?ignore="),
     ):
-        load_file(path, Columns("tusk", "result"))
-    with pytest.raises(UserError, match=r"no answer column among task, result; .*answer-column"):
-        load_file(path, Columns("task"))
+        with pytest.raises(UserError, match=sentence):
+            load_file(path, columns)
     with pytest.raises(UserError, match="answer kind 'choice'"):
         Columns(kind="choice")
 

@@ -74,6 +74,20 @@ def test_mistakes_are_one_sentence(publish):
         load_hub(for_evaluation, "s", "train")
 
 
+def test_mistakes_about_local_folders_name_the_way_out(publish, tmp_path):
+    import datasets
+
+    repo = publish({"default": {"train": sums(2)}})
+    with pytest.raises(UserError, match=rf"no split 'test' .*held out: hub:{repo}\?split=train$"):
+        open_source(f"hub:{repo}", purpose="eval")
+    datasets.Dataset.from_list(sums(2)).save_to_disk(tmp_path / "saved")
+    (tmp_path / "empty").mkdir()
+    for name, sentence in (("saved", "save it by to_parquet"), ("empty", "name one of its files$")):
+        with pytest.raises(UserError, match=sentence) as caught:
+            open_source(f"hub:{tmp_path / name}")
+        assert "https://" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("gated", "error", "sentence"),
     [
@@ -164,3 +178,29 @@ def test_columns_of_any_set_are_used_or_refused(publish):
     with pytest.raises(UserError, match="row 1: column 'hint' may belong to the question"):
         open_source(f"hub:{repo}", purpose="eval")
     assert open_source(f"hub:{repo}?ignore=hint", purpose="eval")[0].gold == "B"
+
+
+@pytest.mark.parametrize("source", ["{}/train.parquet", "hub:{}"])
+def test_labels_are_read_by_their_names_unless_they_count_options(tmp_path, monkeypatch, source):
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    columns = {"text": ["A gull.", "A cat.", "?"], "label": [1, 0, -1]}
+    options = {"options": [["owl", "gull"]] * 3, "answer": [1, 0, 1]}
+    features = datasets.Features(
+        text=datasets.Value("string"),
+        label=datasets.ClassLabel(names=["land", "sea"]),
+        options=datasets.List(datasets.Value("string")),
+        answer=datasets.ClassLabel(names=["first", "second"]),
+    )
+    for name, table in (("labels", columns), ("options", columns | options)):
+        (tmp_path / name).mkdir()
+        own = datasets.Features({column: features[column] for column in table})
+        datasets.Dataset.from_dict(table, own).to_parquet(tmp_path / name / "train.parquet")
+    named = source.format(tmp_path / "labels") + "?question=text&answer=label"
+    problems = open_source(f"{named}&where=label:land|sea")
+    assert [problem.gold for problem in problems] == ["sea", "land"]
+    with pytest.raises(UserError, match="row 3: the answer is missing"):
+        open_source(named)
+    counted = open_source(source.format(tmp_path / "options") + "?question=text&answer=answer")
+    assert [problem.gold for problem in counted] == ["B", "A", "B"]

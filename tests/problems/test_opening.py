@@ -70,7 +70,9 @@ def test_a_local_folder_in_the_layout_of_the_hub(tmp_path, monkeypatch, file):
     source = open_source(f"hub:{folder}?split=train&question=task&answer=result")
     assert source[0].question == "What is 3 + 3?"
     monkeypatch.chdir(tmp_path)
-    assert open_source("hub:owner/name")[0].gold == "2"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for named in ("hub:owner/name", "hub:~/owner/name"):
+        assert open_source(named)[0].gold == "2"
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,7 @@ def test_another_row_decides_between_letter_and_text(tmp_path):
         (ask(choices=WORDS, answer="B. crow"), "names none of the options"),
         (ask(options={"temperature": 1, "k": 2}, answer="x"), "'options' is dict, not an object w"),
         (ask(options=["owl", ""], answer="A"), "an option is empty"),
+        (ask(options="['owl' \"gull's\"\n 'crow']", answer="A"), "no commas between its options"),
         (ask(option1="owl", option2="gull", label=1), "may be A .*letter.* and B .*index from 0"),
         (ask(choices={"text": WORDS, "labels": [1, 1, 0]}, answer="A"), "marks 2 options as right"),
     ],
@@ -191,6 +192,10 @@ def test_tables(tmp_path):
         source = load_file(named)
         assert [problem.question for problem in source] == questions
         assert [problem.gold for problem in source] == ["1", "2"]
+    gap = tmp_path / "gap.csv"  # pandas writes whole numbers beside a gap as 1.0
+    gap.write_text("question,A,B,answer\nWhich?,owl,gull,1.0\nWho?,a,b,\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"line 3: the answer names none of the options \(a split"):
+        load_file(gap)
     indexed = tmp_path / "indexed.csv"
     indexed.write_text(",question,answer\n0,Which?,7\n1,Who?,8\n", encoding="utf-8")
     assert [problem.gold for problem in load_file(indexed)] == ["7", "8"]
