@@ -137,6 +137,11 @@ class TokenCodec(Protocol):
         ...
 
 
+def ids_per_token(codec: TokenCodec) -> int:
+    """Return how many ids of ``codec`` a limit counts as one token: more than 1 for bytes."""
+    return getattr(codec, "ids_per_token", 1)
+
+
 def derive_seed(*parts: int | str) -> int:
     """Return a seed in [0, 2^63) that depends on all parts and their order.
 

@@ -74,6 +74,8 @@ async def test_translation_between_vocabularies(ask, codec):
 
     async def echo(prompt, sampling):
         seen.append(prompt)
+        # Four bytes count as a token.
+        assert sampling.max_new_tokens == 16
         tokens = prompt.tokens[::-1].copy()
         return Completion(tokens, np.zeros(len(tokens), np.float32), "stop", weight_version=3)
 

@@ -298,6 +298,16 @@ def test_a_server_that_fails_is_asked_again(
     assert asked == [("far", 4), ("far", 2)]
 
 
+def test_a_server_has_the_limit_of_the_others(run: Any, tmp_path: Path, web: Any) -> None:
+    reply = {"choices": [{"message": {"content": "x" * 9000}, "finish_reason": "stop"}]}
+    port = web(lambda: (200, json.dumps(reply))).port
+    flags = ("--policies", f"far=server:http://127.0.0.1:{port}?model=m", "--suite", "math")
+    flags += ("--problems", CHAINS, "--questions", "2", "--samples", "1")
+    run(*flags, "--max-new-tokens", "600")
+    # Four bytes count as a token.
+    assert [len(entry["text"]) for entry in completions(tmp_path, "far")] == [2400, 2400]
+
+
 def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str], drawn: None) -> None:
     # It calls everything correct.
     judge = ("--scoring.judge", "scripted:useless?useless_text=A", "--samples", "1")
