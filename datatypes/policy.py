@@ -73,6 +73,8 @@ class Completion:
     finish_reason: FinishReason
     weight_version: int = 0
     """Number of updates of the weights that sampled."""
+    usage: tuple[int, int] = (0, 0)
+    """(prompt, sampled) tokens by a server's own count, thinking included; 0: not known."""
 
 
 class PolicyFailure(Exception):

@@ -131,4 +131,4 @@ class TranslatedPolicy:
             sampling.max_new_tokens,
             reply.finish_reason,
         )
-        return replace(completion, weight_version=reply.weight_version)
+        return replace(completion, weight_version=reply.weight_version, usage=reply.usage)

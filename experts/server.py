@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import httpx2
@@ -212,7 +212,8 @@ class ServerPolicy:
             ending = _left_out(text, sampling.stop)
         text, stopped = cut_at_stop(text + ending, sampling.stop)
         finish: FinishReason = "stop" if stopped else "eos" if reply.ended else "length"
-        return encode_reply(text, self._codec, self._limit(sampling), finish)
+        completion = encode_reply(text, self._codec, self._limit(sampling), finish)
+        return replace(completion, usage=(reply.prompt_tokens, reply.completion_tokens))
 
     def _limit(self, sampling: Sampling) -> int:
         """Most ids of the role's codec that are kept."""

@@ -387,10 +387,10 @@ def _used(
         unit = ids_per_token(codecs[row.role])
         player = players[_agent_number(row.agent) % len(players)]
         spent = used.setdefault(player.name, [0.0, 0.0])
-        for start, end in row.turns:
-            # Each call is charged its whole context, as servers bill it.
-            spent[0] += start / unit
-            spent[1] += (end - start) / unit
+        for (start, end), (prompt, sampled) in zip(row.turns, row.usage, strict=True):
+            # Each call is charged its whole context, as servers bill it, and what they count.
+            spent[0] += prompt or start / unit
+            spent[1] += sampled or (end - start) / unit
     return used
 
 

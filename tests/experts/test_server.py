@@ -17,6 +17,7 @@ async def test_a_reply_becomes_tokens_without_logprobs(server, policy, ask, code
     assert codec.decode(completion.tokens) == "Answer: 4"
     assert completion.finish_reason == "eos"
     assert completion.logprobs.shape == (9,)
+    assert completion.usage == (11, 5)
     assert all(math.isnan(x) for x in completion.logprobs)
     assert expert.counters.as_dict() == {
         "calls": 1, "answered": 1, "failed": 0, "attempts": 1, "retries": 0, "shortened": 0,
