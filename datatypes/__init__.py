@@ -26,6 +26,7 @@ from coterie.datatypes.policy import (
     Sampling,
     TokenCodec,
     derive_seed,
+    ids_per_token,
     listed_moves,
     role_of,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "derive_seed",
     "did_you_mean",
     "fits",
+    "ids_per_token",
     "join_or",
     "list_names",
     "listed_moves",

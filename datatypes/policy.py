@@ -73,6 +73,8 @@ class Completion:
     finish_reason: FinishReason
     weight_version: int = 0
     """Number of updates of the weights that sampled."""
+    usage: tuple[int, int] = (0, 0)
+    """(prompt, sampled) tokens by a server's own count, thinking included; 0: not known."""
 
 
 class PolicyFailure(Exception):
@@ -135,6 +137,11 @@ class TokenCodec(Protocol):
     def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
         """Return the longest head (or tail) of ``text`` with at most ``limit`` tokens."""
         ...
+
+
+def ids_per_token(codec: TokenCodec) -> int:
+    """Return how many ids of ``codec`` a limit counts as one token: more than 1 for bytes."""
+    return getattr(codec, "ids_per_token", 1)
 
 
 def derive_seed(*parts: int | str) -> int:

@@ -60,6 +60,8 @@ class Trajectory:
     """The context as text, in alternating pieces of environment and agent."""
     finish: tuple[str, ...] = ()
     """Why each sampled turn ended."""
+    usage: tuple[tuple[int, int], ...] = ()
+    """(prompt, sampled) tokens of each sampled turn by a server's own count; 0: not known."""
     untrained: tuple[tuple[int, int], ...] = ()
     """Spans [start, end) of sampled turns without loss, which are context of later turns."""
     turn_rewards: tuple[float, ...] = ()

@@ -26,6 +26,8 @@ class BytesCodec:
 
     vocab_size = END + 1
     eos_ids = (END,)
+    ids_per_token = 4
+    """English has about four bytes per token (:func:`coterie.datatypes.ids_per_token`)."""
 
     def open(self, message: str) -> list[int]:
         return list(_encode(message))

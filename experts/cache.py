@@ -135,7 +135,7 @@ def cache_request(
     """Return everything that determines a reply, as JSON values."""
     tokens = np.asarray(prompt.tokens, dtype="<i8")
     return {
-        "version": 1,
+        "version": 2,
         "identity": dict(identity),
         "text": prompt.text,
         "tokens_sha256": hashlib.sha256(tokens.tobytes()).hexdigest(),
@@ -159,6 +159,7 @@ def _as_json(completion: Completion) -> dict[str, Any]:
         "logprobs": logprobs,
         "finish_reason": completion.finish_reason,
         "weight_version": completion.weight_version,
+        "usage": list(completion.usage),
     }
 
 
@@ -170,12 +171,14 @@ def _completion(entry: Any, request: Mapping[str, Any]) -> Completion | None:
             return None
         if stored["finish_reason"] not in _FINISH:
             return None
+        prompt, sampled = stored["usage"]
         logprobs = [math.nan if x is None else float(x) for x in stored["logprobs"]]
         completion = Completion(
             tokens=np.asarray([int(x) for x in stored["tokens"]], dtype=np.int64),
             logprobs=np.asarray(logprobs, dtype=np.float32),
             finish_reason=stored["finish_reason"],
             weight_version=int(stored["weight_version"]),
+            usage=(int(prompt), int(sampled)),
         )
     except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
         return None

@@ -1,5 +1,6 @@
 """Pools of several experts behind one role, and translation between vocabularies."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from coterie.datatypes import (
     Sampling,
     TokenCodec,
     UserError,
+    ids_per_token,
 )
 from coterie.datatypes.thinking import as_said, behind_thought, opened_by
 from coterie.experts.replies import ExpertCounters, encode_reply
@@ -112,13 +114,15 @@ class TranslatedPolicy:
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Return the model's reply in the role's vocabulary, without log-probabilities.
 
-        ``sampling.max_new_tokens`` limits tokens of both vocabularies.
+        ``sampling.max_new_tokens`` limits both: as many tokens as it stands for in the role's
+        vocabulary are as many in the model's.
         """
         text = prompt.text or self._outer.decode(prompt.tokens)
         inner_prompt = replace(
             prompt, text=text, tokens=np.asarray(self._inner.open(text), dtype=np.int64)
         )
-        reply = await self._policy(inner_prompt, sampling)
+        limit = sampling.max_new_tokens * ids_per_token(self._inner) / ids_per_token(self._outer)
+        reply = await self._policy(inner_prompt, replace(sampling, max_new_tokens=math.ceil(limit)))
         opened = opened_by(self._inner, inner_prompt.tokens)
         text = as_said(opened, self._inner.decode(reply.tokens))
         completion = encode_reply(
@@ -127,4 +131,4 @@ class TranslatedPolicy:
             sampling.max_new_tokens,
             reply.finish_reason,
         )
-        return replace(completion, weight_version=reply.weight_version)
+        return replace(completion, weight_version=reply.weight_version, usage=reply.usage)

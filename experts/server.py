@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import httpx2
@@ -17,6 +17,7 @@ from coterie.datatypes import (
     Sampling,
     TokenCodec,
     UserError,
+    ids_per_token,
 )
 from coterie.datatypes.thinking import split_thinking
 from coterie.experts.replies import ExpertCounters, as_unicode, cut_at_stop, encode_reply, tail
@@ -52,7 +53,7 @@ class ServerPolicy:
         self.settings = settings
         self.counters = ExpertCounters()
         self.breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_cooldown_s)
-        self._codec = codec
+        self._codec, self._ids_per_token = codec, ids_per_token(codec)
         self._key = _api_key(settings.api_key_env, environ)
         self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
 
@@ -85,7 +86,8 @@ class ServerPolicy:
             body["messages"] = (system if settings.system_prompt else []) + user
         else:
             body["prompt"] = text
-        body["max_tokens"] = settings.max_tokens or self._limit(sampling)
+        limit = -(-self._limit(sampling) // self._ids_per_token)
+        body["max_tokens"] = settings.max_tokens or limit
         body["temperature"] = sampling.temperature
         body["top_p"] = sampling.top_p
         if sampling.top_k:
@@ -198,7 +200,8 @@ class ServerPolicy:
                 raise AttemptFailure("thinking_only", "server's model only thought")
             text, thinking = answer, thinking or inline
             if self.settings.keep_thinking_tokens and thinking:
-                kept = tail(thinking, self._codec, self.settings.keep_thinking_tokens)
+                limit = self.settings.keep_thinking_tokens * self._ids_per_token
+                kept = tail(thinking, self._codec, limit)
                 text = f"{kept}\n{text}"
         elif thinking:
             text = f"<think>{thinking}</think>\n{text}"
@@ -209,10 +212,15 @@ class ServerPolicy:
             ending = _left_out(text, sampling.stop)
         text, stopped = cut_at_stop(text + ending, sampling.stop)
         finish: FinishReason = "stop" if stopped else "eos" if reply.ended else "length"
-        return encode_reply(text, self._codec, self._limit(sampling), finish)
+        completion = encode_reply(text, self._codec, self._limit(sampling), finish)
+        return replace(completion, usage=(reply.prompt_tokens, reply.completion_tokens))
 
     def _limit(self, sampling: Sampling) -> int:
-        return min(self.settings.max_reply_tokens, sampling.max_new_tokens)
+        """Most ids of the role's codec that are kept."""
+        most = self.settings.max_reply_tokens
+        if most is None:
+            return sampling.max_new_tokens
+        return min(most * self._ids_per_token, sampling.max_new_tokens)
 
     def _open(self) -> "_Session":
         """The session of the running event loop."""

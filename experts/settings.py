@@ -39,10 +39,11 @@ class ServerSettings(Validated):
     api_key_env: str = ""
     """Name of the environment variable that holds the API key; empty sends no key."""
     max_tokens: Annotated[int | None, Ge(1)] = None
-    """Most tokens of a reply in the server's vocabulary, thinking included; None: as for
-    max_reply_tokens."""
-    max_reply_tokens: Annotated[int, Ge(1)] = 1024
-    """Tokens of a reply that are kept, in the role's vocabulary; the turn's own limit holds too."""
+    """Most tokens of a reply in the server's vocabulary, thinking included; None: as many as are
+    kept."""
+    max_reply_tokens: Annotated[int | None, Ge(1)] = None
+    """Tokens of a reply that are kept, in the role's vocabulary, where four bytes count as one;
+    None: as many as the turn allows."""
     strip_thinking: bool = True
     """Keep only what follows the closing think marker."""
     keep_thinking_tokens: Annotated[int, Ge(0)] = 0

@@ -110,6 +110,7 @@ class Recorder:
                 turns=tuple(row.turns),
                 texts=tuple(info.get("texts", ())),
                 finish=tuple(row.finish),
+                usage=tuple(row.usage),
                 untrained=tuple(row.turns[turn] for turn in untrained[index]),
                 turn_rewards=paid,
                 turn_numbers=tuple(row.numbers) if paid else (),
@@ -152,6 +153,7 @@ class _Row:
         self.length = 0
         self.turns: list[tuple[int, int]] = []
         self.finish: list[str] = []
+        self.usage: list[tuple[int, int]] = []
         self.versions: list[int] = []
         self.numbers: list[int] = []
         """Number of each turn among all turns of the agent."""
@@ -172,6 +174,7 @@ class _Row:
         self._logprobs[-1] = np.asarray(completion.logprobs, dtype=np.float32)
         self.turns.append((start, self.length))
         self.finish.append(completion.finish_reason)
+        self.usage.append(completion.usage)
         self.versions.append(completion.weight_version)
         self.numbers.append(number)
 

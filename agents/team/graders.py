@@ -21,6 +21,7 @@ from coterie.datatypes import (
     Sampling,
     UserError,
     derive_seed,
+    ids_per_token,
 )
 from coterie.datatypes.thinking import as_said, opened_by
 from coterie.experts.naming import is_human
@@ -44,8 +45,9 @@ class Judge:
             name: a model as for ``--agents.ROLE.model``.
             max_new_tokens: longest reply.
         """
-        self._sampling = Sampling(max_new_tokens, temperature=0.0)
         self._team = build_team({_ROLE: AgentSettings(name)})
+        limit = max_new_tokens * ids_per_token(self._team.codecs[_ROLE])
+        self._sampling = Sampling(limit, temperature=0.0)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()

@@ -188,12 +188,13 @@ class Job:
         """A sentence on the stored answers that were cut off; empty if they are few.
 
         Args:
-            flag: the flag that sets the limit.
+            flag: the flag that sets the limit, where the environment has such a setting.
         """
         records = self.read().values()
         answers = sum(len(record.get("earned") or ()) or 1 for record in records)
-        limit, _ = limit_of(self.lineup.settings, evaluated=self.lineup.mode == "eval")
-        return cut_off(sum(record.get("cut", 0) for record in records), answers, limit, flag)
+        limit, known = limit_of(self.lineup.settings, evaluated=self.lineup.mode == "eval")
+        broken_off = sum(record.get("cut", 0) for record in records)
+        return cut_off(broken_off, answers, limit, flag if known else "")
 
     def responses(
         self,

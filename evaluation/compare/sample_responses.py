@@ -27,9 +27,9 @@ from coterie.datatypes import (
     Trajectory,
     UserError,
     derive_seed,
+    ids_per_token,
     role_of,
 )
-from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.registry import ask
 from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
 from coterie.evaluation.compare.responses import Record
@@ -43,8 +43,6 @@ from coterie.rollouts.collect import Task
 from coterie.training.config.benchmark_defaults import are_tiny
 from coterie.training.run.stage_progress import loading, stage
 
-# Bytes that count as one token for a byte-level policy: English has about four per token.
-BYTES_PER_TOKEN = 4
 _LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
 _MAX_NEW_TOKENS = 256
 
@@ -154,8 +152,9 @@ async def sample(
         role: silent if lineup.silent is None or role in lineup.silent else _Nobody(role, job.title)
         for role in roles
     }
-    env_settings = _in_units(lineup.settings, codecs, answering)
-    longest = getattr(env_settings, "max_new_tokens", _MAX_NEW_TOKENS)
+    env_settings = _in_ids(lineup.settings, codecs, answering)
+    usual = _MAX_NEW_TOKENS * ids_per_token(codecs[answering])
+    longest = getattr(env_settings, "max_new_tokens", usual)
     # A person plays one episode after the other, and an interruption loses only the last one.
     people = any(is_human(policy.model) for policy in lineup.needed.values())
     batch = 1 if people else settings.batch
@@ -263,18 +262,13 @@ def _policy(lineup: Lineup, role: str, team: Team, codec: TokenCodec) -> Policy:
     )
 
 
-def units_per_token(codec: TokenCodec) -> int:
-    """Number of codec units per token."""
-    return BYTES_PER_TOKEN if isinstance(codec, BytesCodec) else 1
-
-
-def _in_units(settings: Any, codecs: Mapping[str, TokenCodec], role: str) -> Any:
-    """Convert the token limits of the settings to codec units."""
+def _in_ids(settings: Any, codecs: Mapping[str, TokenCodec], role: str) -> Any:
+    """Convert the token limits of the settings to ids of the codecs."""
     if settings is None:
         return None
-    factors: dict[str, int] = dict.fromkeys(_LIMITS, units_per_token(codecs[role]))
+    factors: dict[str, int] = dict.fromkeys(_LIMITS, ids_per_token(codecs[role]))
     if "expert" in codecs:
-        factors["expert_max_new_tokens"] = units_per_token(codecs["expert"])
+        factors["expert_max_new_tokens"] = ids_per_token(codecs["expert"])
     known = {field.name for field in dataclasses.fields(settings)}
     changes = {n: getattr(settings, n) * f for n, f in factors.items() if n in known}
     return dataclasses.replace(settings, **changes)
@@ -390,13 +384,13 @@ def _used(
     used: dict[str, list[float]] = {}
     for row in rows:
         players = lineup.policies[row.role]
-        unit = units_per_token(codecs[row.role])
+        unit = ids_per_token(codecs[row.role])
         player = players[_agent_number(row.agent) % len(players)]
         spent = used.setdefault(player.name, [0.0, 0.0])
-        for start, end in row.turns:
-            # Each call is charged its whole context, as servers bill it.
-            spent[0] += start / unit
-            spent[1] += (end - start) / unit
+        for (start, end), (prompt, sampled) in zip(row.turns, row.usage, strict=True):
+            # Each call is charged its whole context, as servers bill it, and what they count.
+            spent[0] += prompt or start / unit
+            spent[1] += sampled or (end - start) / unit
     return used
 
 

@@ -110,7 +110,7 @@ class SuiteComparison(ComparisonSettings):
     verifier: str = ""
     """Policy that rates every answer, by name or as NAME=WHAT: adds a row of the answers it trusts
     most. Empty: none."""
-    verifier_tokens: Annotated[int, Ge(1)] = 1024
+    verifier_tokens: Annotated[int, Ge(1), Needs("verifier")] = 1024
     """Longest rating."""
     threshold: ThresholdSource = "accuracy"
     """How the cascade's threshold for each half of the questions is chosen on the other half."""
@@ -297,7 +297,11 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
 def _inherited(
     suite: Suite, settings: SuiteComparison, sources: Sequence[Inherited]
 ) -> dict[str, Any]:
-    """Settings of the environment from the runs and the preset, and the limit of the flags."""
+    """Settings of the environment from the runs and the preset, and the limit of the flags.
+
+    Raises:
+        UserError: a limit for an environment without such a setting.
+    """
     decided = {_decided_by("max_new_tokens")} if settings.max_new_tokens else set()
     decided |= {_decided_by(name) for name in suite.settings}
     known = settings_of(suite)
@@ -310,7 +314,13 @@ def _inherited(
     if settings.max_new_tokens:
         # An environment with a separate limit for evaluation gets the same value.
         limits = ("max_new_tokens", "eval_max_new_tokens")
-        values |= {name: settings.max_new_tokens for name in limits if hasattr(known, name)}
+        changed = {name: settings.max_new_tokens for name in limits if hasattr(known, name)}
+        if not changed:
+            raise UserError(
+                f"suite {suite.name}: {suite.env} has no setting max_new_tokens; leave out "
+                "--max-new-tokens"
+            )
+        values |= changed
     return values
 
 

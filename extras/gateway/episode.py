@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.datatypes import Problem, TokenCodec
+from coterie.datatypes import Problem, TokenCodec, ids_per_token
 from coterie.envs.spaces import token_ids
 from coterie.extras.gateway.contexts import Context, Contexts
 from coterie.extras.gateway.messages import Answer, Refused
@@ -165,8 +165,10 @@ class GatewayEpisode:
 
     def _info(self, role: str, call: Call, room: int) -> dict[str, Any]:
         request, most = call.request, min(self._settings.max_new_tokens, room)
+        if request.max_tokens is not None:
+            most = min(request.max_tokens * ids_per_token(self._codecs[role]), most)
         info: dict[str, Any] = {
-            "max_new_tokens": most if request.max_tokens is None else min(request.max_tokens, most),
+            "max_new_tokens": most,
             "stop": list(request.stop),
             "text": conversation(request.messages),
         }

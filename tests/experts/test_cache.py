@@ -23,7 +23,7 @@ class Counting:
         self.calls += 1
         tokens = np.arange(5, dtype=np.int64) + 2**40 + self.calls
         logprobs = np.array([-0.1, -1e-30, np.nan, -3.4e38, 0.0], dtype=np.float32)
-        return Completion(tokens, logprobs, "stop", weight_version=4)
+        return Completion(tokens, logprobs, "stop", weight_version=4, usage=(11, 5))
 
 
 def cached(folder, inner, **identity):
@@ -44,6 +44,7 @@ async def test_a_reply_comes_back_bit_for_bit(tmp_path, ask):
     assert second.logprobs.tobytes() == first.logprobs.tobytes()
     assert (second.tokens.dtype, second.logprobs.dtype) == (np.int64, np.float32)
     assert (second.finish_reason, second.weight_version) == ("stop", 4)
+    assert second.usage == (11, 5)
     assert again.as_dict() == {
         "hits": 1, "misses": 0, "corrupt": 0, "written": 0, "written_bytes": 0, "not_written": 0,
     }  # fmt: skip

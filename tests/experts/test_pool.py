@@ -74,8 +74,12 @@ async def test_translation_between_vocabularies(ask, codec):
 
     async def echo(prompt, sampling):
         seen.append(prompt)
+        # Four bytes count as a token.
+        assert sampling.max_new_tokens == 16
         tokens = prompt.tokens[::-1].copy()
-        return Completion(tokens, np.zeros(len(tokens), np.float32), "stop", weight_version=3)
+        return Completion(
+            tokens, np.zeros(len(tokens), np.float32), "stop", weight_version=3, usage=(7, 8)
+        )
 
     expert = TranslatedPolicy(echo, inner=Shifted(), outer=codec)
     completion = await expert(ask("abc", seed=5), LIMITS)
@@ -83,6 +87,7 @@ async def test_translation_between_vocabularies(ask, codec):
     assert (seen[0].text, seen[0].seed, seen[0].agent) == ("abc", 5, "expert_0")
     assert codec.decode(completion.tokens) == "cba"
     assert (completion.finish_reason, completion.weight_version) == ("stop", 3)
+    assert completion.usage == (7, 8)
     assert np.isnan(completion.logprobs).all()
 
 

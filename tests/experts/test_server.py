@@ -17,6 +17,7 @@ async def test_a_reply_becomes_tokens_without_logprobs(server, policy, ask, code
     assert codec.decode(completion.tokens) == "Answer: 4"
     assert completion.finish_reason == "eos"
     assert completion.logprobs.shape == (9,)
+    assert completion.usage == (11, 5)
     assert all(math.isnan(x) for x in completion.logprobs)
     assert expert.counters.as_dict() == {
         "calls": 1, "answered": 1, "failed": 0, "attempts": 1, "retries": 0, "shortened": 0,
@@ -39,7 +40,7 @@ async def test_chat_request(server, policy, ask):
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "2 + 2 = ?"},
         ],
-        "max_tokens": 64,
+        "max_tokens": 16,
         "temperature": 0.5,
         "top_p": 0.9,
         "top_k": 20,
@@ -100,10 +101,10 @@ SEPARATED = {"content": "4", "reasoning_content": "2 and 2"}
     [
         (INLINE, {}, "Answer: 4"),
         (INLINE, {"strip_thinking": False}, INLINE["content"]),
-        (INLINE, {"keep_thinking_tokens": 5}, "and 2\nAnswer: 4"),
+        (INLINE, {"keep_thinking_tokens": 1}, "nd 2\nAnswer: 4"),
         (SEPARATED, {}, "4"),
         (SEPARATED, {"strip_thinking": False}, "<think>2 and 2</think>\n4"),
-        (SEPARATED, {"keep_thinking_tokens": 1}, "2\n4"),
+        (SEPARATED, {"keep_thinking_tokens": 1}, "nd 2\n4"),
     ],
 )
 async def test_thinking_is_stripped(server, policy, ask, codec, message, settings, kept):
@@ -132,17 +133,22 @@ async def test_only_thinking_is_no_reply(server, policy, ask, choice):
 
 
 async def test_token_caps(server, policy, ask, codec):
-    server.script = [server.says("é" * 50)]
-    expert = policy(max_reply_tokens=21)
+    """Four bytes count as a token."""
+    server.script = [server.says("é" * 5000)]
+    expert = policy(max_reply_tokens=5)
     completion = await expert(ask(), LIMITS)
-    # 21 bytes hold ten whole é of two bytes.
     assert codec.decode(completion.tokens) == "é" * 10
     assert completion.finish_reason == "length"
-    assert server.requests[0].json["max_tokens"] == 21
-    completion = await expert(ask(), Sampling(max_new_tokens=4))
+    assert server.requests[0].json["max_tokens"] == 5
+    # Five bytes hold two whole é of two bytes.
+    completion = await expert(ask(), Sampling(max_new_tokens=5))
     assert codec.decode(completion.tokens) == "éé"
-    assert server.requests[1].json["max_tokens"] == 4
+    assert server.requests[1].json["max_tokens"] == 2
     assert (expert.counters.shortened, expert.counters.reply_tokens) == (2, 24)
+    # Without a limit of its own the turn's holds.
+    completion = await policy()(ask(), Sampling(max_new_tokens=8000))
+    assert codec.decode(completion.tokens) == "é" * 4000
+    assert server.requests[2].json["max_tokens"] == 2000
 
 
 async def test_finish_reasons(server, policy, ask, codec):

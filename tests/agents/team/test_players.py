@@ -73,6 +73,10 @@ def test_a_local_model_judges_and_a_silent_one_grades_nothing() -> None:
     (reply,) = judge(["Question: 1 + 1 =\nLet's solve this step by step:"])
     assert isinstance(reply, str)
     judge.close()
+    # Four bytes count as a token.
+    wordy = Judge("scripted:useless?useless_text=Certainly correct!", max_new_tokens=4)
+    assert wordy(["x"]) == ["Certainly correc"]
+    wordy.close()
     silent = Judge("scripted:silent", max_new_tokens=4)
     assert silent(["a", "b"]) == [None, None]
     silent.close()

@@ -69,7 +69,9 @@ def test_a_job_reads_its_problems_and_samples_alone(tmp_path: Path) -> None:
     job.stored.append([*more, record("p", 0), record("p", 1)])
     assert len(job.read()) == 8
     job = replace(job, samples=20)
-    assert "18 of 20 answers broke off" in job.cut_off("--flag")
+    assert "18 of 20 answers broke off at 4096 tokens: --flag 8192" in job.cut_off("--flag")
+    without = replace(job, lineup=replace(lineup, settings=None))
+    assert "18 of 20 answers broke off at 256 tokens: its limit 512" in without.cut_off("--flag")
     job = replace(job, samples=2)
     assert list(job.read()) == [("p", 0), ("p", 1)]
     ((replies,), wrong) = pick_replies([job], "any", experts=3, seed=0)

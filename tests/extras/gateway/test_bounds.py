@@ -162,6 +162,23 @@ def test_an_answer_that_the_context_cuts_is_not_finished(written: int, finish: s
     assert said == [finish]
 
 
+def test_a_program_limits_tokens_and_four_bytes_are_one(make: Make) -> None:
+    limits: list[int] = []
+
+    async def program(endpoints: Any, problem: Any) -> float:
+        async with client(endpoints) as to:
+            body = {"model": "alice", "messages": [user("x")], "max_tokens": 5}
+            await to.post("/chat/completions", json=body)
+        return 1.0
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        limits.append(sampling.max_new_tokens)
+        return await saying("y")(prompt, sampling)
+
+    run(make(program), {"alice": policy})
+    assert limits == [20]
+
+
 def test_only_the_key_of_its_role_continues_a_response(make: Make) -> None:
     seen: list[tuple[str, int]] = []
 

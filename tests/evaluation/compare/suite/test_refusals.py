@@ -36,6 +36,11 @@ BOB, ENGINE = ("--policies", "a=tiny:bob"), ("--engine", "vllm")
         (["--policies", "a=~nosuchuser/x"], "cannot be the name of a file or folder here"),
         ([*BOB, "--verifier", "b"], "name one of a"),
         ([*BOB, "--verifier", "a=tiny:bob"], "is a policy already"),
+        ([*BOB, "--verifier-tokens", "7"], "--verifier-tokens changes nothing without --verifier"),
+        (
+            [*BOB, "--suite", "examples.relay:Relay", "--max-new-tokens", "64"],
+            "examples.relay:Relay has no setting max_new_tokens; leave out --max-new-tokens",
+        ),
         (["--policies", "a=scripted:silent", "--problems", CHAINS], "nothing was answered"),
         ([*BOB, "--vllm.gpu-memory", "0.3"], "--vllm.* and --agents.ROLE.engine-device need --en"),
         ([*BOB, *ENGINE, "--vllm.gpu-memory", "3"], "--vllm.gpu-memory is 3.0; it must be above 0"),

@@ -298,6 +298,28 @@ def test_a_server_that_fails_is_asked_again(
     assert asked == [("far", 4), ("far", 2)]
 
 
+def test_a_server_has_the_limit_of_the_others(run: Any, tmp_path: Path, web: Any) -> None:
+    reply = {"choices": [{"message": {"content": "x" * 9000}, "finish_reason": "stop"}]}
+    port = web(lambda: (200, json.dumps(reply))).port
+    flags = ("--policies", f"far=server:http://127.0.0.1:{port}?model=m", "--suite", "math")
+    flags += ("--problems", CHAINS, "--questions", "2", "--samples", "1")
+    run(*flags, "--max-new-tokens", "600")
+    # Four bytes count as a token.
+    assert [len(entry["text"]) for entry in completions(tmp_path, "far")] == [2400, 2400]
+
+
+def test_a_server_is_charged_what_it_counts(run: Any, tmp_path: Path, web: Any) -> None:
+    thought = {"message": {"content": "<think>hm</think>Answer: 3"}, "finish_reason": "stop"}
+    counts = cycle([{"prompt_tokens": 20, "completion_tokens": 4400}, None])
+    port = web(lambda: (200, json.dumps({"choices": [thought], "usage": next(counts)}))).port
+    options = "model=m&concurrency=1"
+    flags = ("--policies", f"far=server:http://127.0.0.1:{port}?{options}", "--suite", "math")
+    run(*flags, "--problems", CHAINS, "--questions", "2", "--samples", "1")
+    sampled = sorted(entry["used"]["far"][1] for entry in completions(tmp_path, "far"))
+    # "Answer: 3" is nine bytes, and four of them stand for a token where the server counts none.
+    assert sampled == [9 / 4, 4400]
+
+
 def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str], drawn: None) -> None:
     # It calls everything correct.
     judge = ("--scoring.judge", "scripted:useless?useless_text=A", "--samples", "1")
