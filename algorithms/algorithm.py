@@ -11,7 +11,15 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Interval
 
 from coterie.cli.plugins import Plugins, load
-from coterie.datatypes import Trajectory, UserError, Validated, refuse, unvalidated
+from coterie.datatypes import (
+    Needs,
+    Trajectory,
+    UserError,
+    Validated,
+    idle_fields,
+    refuse,
+    unvalidated,
+)
 from coterie.datatypes.validation import Share
 
 
@@ -103,12 +111,12 @@ class Distillation(Validated):
     """Share of --steps over which beta falls linearly to 0; 0: it stays constant."""
     reader: Literal["average", "start"] = "average"
     """Weights of the reader: a moving average of the role's weights, or those before training."""
-    decay: Annotated[float, Interval(ge=0, lt=1)] = 0.95
+    decay: Annotated[float, Interval(ge=0, lt=1), Needs("reader", "average")] = 0.95
     """Decay of that moving average in one step."""
     teacher: str = ""
     """Model that reads in place of the role's own weights: a hub id, a checkpoint, a GGUF file or
     tiny:NAME. It needs the role's vocabulary."""
-    teacher_revision: str = ""
+    teacher_revision: Annotated[str, Needs("teacher")] = ""
     """The teacher's commit, tag or branch on the hub."""
     rewards: bool = True
     """Also learn from rewards. Without it, the loss has the distillation term only."""
@@ -116,10 +124,7 @@ class Distillation(Validated):
     def check(self) -> None:
         own = (self.reader, self.decay) != ("average", 0.95)
         refuse(
-            (
-                self.reader != "average" and self.decay != 0.95,
-                "algo.distillation.decay is of algo.distillation.reader average only; leave it out",
-            ),
+            *idle_fields(self, "algo.distillation"),
             (
                 bool(self.teacher) and not self.beta,
                 "algo.distillation.teacher does nothing without algo.distillation.beta, such as 1",
@@ -128,11 +133,6 @@ class Distillation(Validated):
                 bool(self.teacher) and own,
                 "algo.distillation.reader and decay are about the role's own weights; leave them "
                 "out, or algo.distillation.teacher",
-            ),
-            (
-                bool(self.teacher_revision) and not self.teacher,
-                "algo.distillation.teacher-revision is of no model; name it with "
-                "algo.distillation.teacher",
             ),
             (
                 not self.rewards and not self.beta,
@@ -185,7 +185,7 @@ class Algorithm(Validated):
     """What is subtracted from a reward: the mean of its group, the mean of the group's other
     rewards, or, for self-play, a running average of the role's rewards (SPIRAL,
     arXiv:2506.24119)."""
-    baseline_decay: Annotated[float, Interval(ge=0, lt=1)] = 0.95
+    baseline_decay: Annotated[float, Interval(ge=0, lt=1), Needs("baseline", "role-average")] = 0.95
     """With role-average: decay of the running average, b <- decay b + (1 - decay) r."""
     scale: Literal["none", "group-std", "batch-std"] = "group-std"
     """What the difference is divided by: nothing, the standard deviation of the group's rewards, or
@@ -205,16 +205,16 @@ class Algorithm(Validated):
     reduction: Reduction = "sequence-mean"
     """Mean over agents of the token mean, mean over all tokens, or sum over all tokens divided by
     agents times a constant length. The rows of an agent in an episode count together as one."""
-    length: Annotated[int, Ge(0)] = 0
+    length: Annotated[int, Ge(0), Needs("reduction", "constant-length")] = 0
     """The constant of constant-length, in tokens; default: the environment's limit. 0 for other
     reductions."""
     kl_coefficient: Annotated[float, Ge(0)] = 0.0
     """Weight of the KL penalty towards the reference policy (the model before training); 0 is
     off."""
-    kl_estimator: Literal["k1", "k2", "k3"] = "k3"
+    kl_estimator: Annotated[Literal["k1", "k2", "k3"], Needs("kl_coefficient")] = "k3"
     """Estimator of the KL divergence: k1 = d, k2 = d^2 / 2, k3 = exp(-d) - 1 + d, with d = log pi -
     log pi_ref."""
-    kl_importance: bool = False
+    kl_importance: Annotated[bool, Needs("kl_coefficient")] = False
     """Multiply the KL penalty by the token's importance ratio, which makes its gradient
     unbiased."""
     kl_in_reward: Annotated[float, Ge(0)] = 0.0
@@ -226,9 +226,9 @@ class Algorithm(Validated):
     dynamic_sampling: bool = False
     """Train only on groups whose rewards differ, and sample until a step is full (DAPO,
     arXiv:2503.14476). The over-long penalty does not count."""
-    max_generation_batches: Annotated[int, Ge(1)] = 10
+    max_generation_batches: Annotated[int, Ge(1), Needs("dynamic_sampling")] = 10
     """With dynamic sampling: most rounds of sampling in one step."""
-    generation_batch: Annotated[int, Ge(0)] = 0
+    generation_batch: Annotated[int, Ge(0), Needs("dynamic_sampling")] = 0
     """With dynamic sampling: problems of one round; 0: a step's number. Surplus groups are
     dropped."""
     overlong_limit: Annotated[int, Ge(0)] = 0
@@ -254,7 +254,8 @@ class Algorithm(Validated):
 
     def check(self) -> None:
         refuse(
-            *self._wrong_average(),
+            *idle_fields(self, "algo"),
+            self._wrong_average(),
             (
                 bool(self.advantage) and self.combine == "normalise-then-sum",
                 "algo.advantage compares whole rewards; leave algo.combine at sum-then-normalise",
@@ -263,10 +264,6 @@ class Algorithm(Validated):
                 self.kl_coefficient != 0 and self.kl_estimator == "k1" and not self.kl_importance,
                 "k1 in the loss has a gradient of zero on average; use algo.kl-estimator k3, or "
                 "switch on algo.kl-importance",
-            ),
-            (
-                self.kl_importance and self.kl_coefficient == 0,
-                "algo.kl-importance does nothing without a divergence; set algo.kl-coefficient",
             ),
             (
                 self.combine == "normalise-then-sum" and self.scale != "group-std",
@@ -283,10 +280,6 @@ class Algorithm(Validated):
                 "algo.reduction constant-length needs algo.length, a row's most sampled tokens",
             ),
             (
-                self.reduction != "constant-length" and self.length != 0,
-                "algo.length is for algo.reduction constant-length only",
-            ),
-            (
                 (self.overlong_limit > 0) != (self.overlong_buffer > 0),
                 "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
             ),
@@ -297,11 +290,6 @@ class Algorithm(Validated):
                 "algo.overlong-limit and algo.overlong-buffer to 0",
             ),
             (
-                self.max_generation_batches != 10 and not self.dynamic_sampling,
-                "algo.max-generation-batches does nothing without algo.dynamic-sampling; switch "
-                "that on",
-            ),
-            (
                 not self.distillation.rewards and self.kl_in_reward > 0,
                 "algo.kl-in-reward changes rewards, from which nothing is learned with "
                 "algo.distillation.no-rewards; use algo.kl-coefficient",
@@ -310,32 +298,17 @@ class Algorithm(Validated):
                 self.overlong_buffer > self.overlong_limit,
                 "algo.overlong-buffer must be at most algo.overlong-limit",
             ),
-            (
-                self.generation_batch > 0 and not self.dynamic_sampling,
-                "algo.generation-batch does nothing without algo.dynamic-sampling; switch that on",
-            ),
-            (
-                self.kl_estimator != "k3" and not self.kl_coefficient,
-                "algo.kl-estimator does nothing without a divergence; set algo.kl-coefficient",
-            ),
         )
 
-    def _wrong_average(self) -> list[tuple[bool, str]]:
+    def _wrong_average(self) -> tuple[bool, str]:
         """What a running average as a baseline does not go with."""
-        average = self.baseline == "role-average"
         groups = self.scale == "group-std" or bool(self.advantage) or self.dynamic_sampling
-        return [
-            (
-                self.baseline_decay != 0.95 and not average,
-                "algo.baseline-decay does nothing without algo.baseline role-average",
-            ),
-            (
-                average and groups,
-                "algo.baseline role-average compares nobody within a group: say algo.scale none "
-                "(or batch-std), and leave out algo.combine normalise-then-sum, algo.advantage and "
-                "algo.dynamic-sampling",
-            ),
-        ]
+        return (
+            self.baseline == "role-average" and groups,
+            "algo.baseline role-average compares nobody within a group: say algo.scale none (or "
+            "batch-std), and leave out algo.combine normalise-then-sum, algo.advantage and "
+            "algo.dynamic-sampling",
+        )
 
     def after(self, done: float) -> "Algorithm":
         """This algorithm once the share ``done`` of the run is over

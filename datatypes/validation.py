@@ -117,6 +117,22 @@ def unmet(settings: Any) -> Iterator[tuple[str, Needs]]:
                 yield name, mark
 
 
+def idle_fields(settings: Any, section: str) -> Iterator[tuple[bool, str]]:
+    """For :func:`~coterie.datatypes.refuse`: fields that change nothing now, and whether each has
+    another value than its default.
+
+    Args:
+        settings: a dataclass.
+        section: what its settings are called, such as ``algo``.
+    """
+    defaults = {field.name: field.default for field in dataclasses.fields(settings)}
+    for name, needs in unmet(settings):
+        idle, other = (f"{section}.{each.replace('_', '-')}" for each in (name, needs.other))
+        enough = f" {' or '.join(map(str, needs.values))}" if needs.values else ""
+        chosen = getattr(settings, name) != defaults[name]
+        yield chosen, f"{idle} does nothing without {other}{enough}"
+
+
 @contextmanager
 def unvalidated() -> Iterator[None]:
     """Inside, instances are made without validation.

@@ -131,7 +131,7 @@ class ScriptedSettings(Validated):
     p_right: Share = 1.0
     """Probability that an oracle is right."""
     wrong: tuple[str, ...] = ()
-    """Wrong answers of an oracle, one of which is drawn; none: a changed gold answer."""
+    """Wrong answers of an oracle, one of which is drawn; default: a changed gold answer."""
     template: str = "Answer: {answer}"
     """An oracle's reply; ``{answer}`` stands for the answer, ``{solution}`` for the worked solution
     where the problem has one and the oracle is right, and for the answer alone where not."""

@@ -98,31 +98,17 @@ async def play(
     recorders = {agent: Recorder(agent, branches=branches) for agent in env.agents}
     rewards = dict.fromkeys(env.agents, 0.0)
     last_infos: dict[str, Mapping[str, Any]] = dict(infos)
-    problem = options.get("problem")
-    left_s = deadlines.episode_s
+    left_s, stream = deadlines.episode_s, (seed, replica)
 
     turns = max(deadlines.turns, getattr(env, "most_turns", 0))
     for _ in range(turns):
         if not env.agents:
             break
         agents = [agent for agent in env.agents if observations[agent].get("active", 1)]
-        requests: list[AgentRequest] = []
-        for agent in agents:
-            recorder = recorders[agent]
-            context = np.asarray(observations[agent]["tokens"], dtype=np.int64)
-            recorder.show(context)
-            prompt = Prompt(
-                tokens=context,
-                text=str(infos[agent].get("text", "")),
-                agent=agent,
-                seed=derive_seed(seed, replica, agent, recorder.turn),
-                problem=problem,
-                continues=bool(infos[agent].get("continues", False)),
-            )
-            usual = sampling if isinstance(sampling, Sampling) else sampling[recorder.role]
-            trains = options.get("mode", "train") == "train"
-            of_turn = turn_sampling(agent, infos[agent], usual, trains=trains)
-            requests.append((recorder.role, prompt, of_turn))
+        requests = [
+            _request(recorders[agent], observations[agent], infos[agent], sampling, stream, options)
+            for agent in agents
+        ]
         limit_s = min((s for s in (deadlines.call_s, left_s) if s is not None), default=None)
         answers, waited_s = [], 0.0
         if requests:
@@ -143,16 +129,50 @@ async def play(
         for agent, reward in step_rewards.items():
             rewards[agent] += float(reward)
         last_infos.update(infos)
-    if env.agents:
-        for agent in env.agents:
-            recorders[agent].fail(f"episode cut off after {turns} turns")
+    for agent in env.agents:
+        recorders[agent].fail(f"episode cut off after {turns} turns")
+    return _episode(recorders, rewards, last_infos, stream, options)
 
+
+def _request(
+    recorder: Recorder,
+    observation: Mapping[str, Any],
+    info: Mapping[str, Any],
+    sampling: Sampling | Mapping[str, Sampling],
+    stream: tuple[int, int],
+    options: Mapping[str, Any],
+) -> AgentRequest:
+    """Record what an agent sees, and return what its policy is asked."""
+    agent, context = recorder.agent, np.asarray(observation["tokens"], dtype=np.int64)
+    recorder.show(context)
+    prompt = Prompt(
+        tokens=context,
+        text=str(info.get("text", "")),
+        agent=agent,
+        seed=derive_seed(*stream, agent, recorder.turn),
+        problem=options.get("problem"),
+        continues=bool(info.get("continues", False)),
+    )
+    usual = sampling if isinstance(sampling, Sampling) else sampling[recorder.role]
+    trains = options.get("mode", "train") == "train"
+    return recorder.role, prompt, turn_sampling(agent, info, usual, trains=trains)
+
+
+def _episode(
+    recorders: Mapping[str, Recorder],
+    rewards: dict[str, float],
+    infos: Mapping[str, Mapping[str, Any]],
+    stream: tuple[int, int],
+    options: Mapping[str, Any],
+) -> Episode:
+    """What was recorded until the end; ``infos`` are the last of each agent."""
+    problem, (seed, replica) = options.get("problem"), stream
     group = f"{_problem_id(problem)}@{seed}"
     trajectories = tuple(
         trajectory
         for agent, recorder in recorders.items()
         if recorder.turn > 0
-        for trajectory in recorder.trajectories(rewards[agent], last_infos[agent], group, replica)
+        for trajectory in recorder.trajectories(rewards[agent], infos[agent], group, replica)
     )
     return Episode(
         problem_id=_problem_id(problem),
@@ -161,7 +181,7 @@ async def play(
         mode=str(options.get("mode", "train")),
         trajectories=trajectories,
         rewards=rewards,
-        info=next((info["episode"] for info in last_infos.values() if "episode" in info), {}),
+        info=next((info["episode"] for info in infos.values() if "episode" in info), {}),
         gold=None if problem is None else " or ".join(problem.golds),
         kind=None if problem is None else problem.kind,
         problem_shown=question_shown(problem, [text for row in trajectories for text in row.texts]),

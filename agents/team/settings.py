@@ -35,7 +35,7 @@ class AgentSettings(Validated):
     first."""
     warmup: str = ""
     """Worked solutions that this role alone imitates (--warmup.steps), in place of
-    --warmup.problems; none: no imitation."""
+    --warmup.problems; the word none: no imitation."""
     tuning: Literal["auto", "full", "lora"] = "auto"
     """Full weights or LoRA; auto: full for tiny models, LoRA for all others."""
     lora_rank: Annotated[int, Interval(ge=1, le=MOST_RANK)] = 16
@@ -50,7 +50,7 @@ class AgentSettings(Validated):
     template if there is one."""
     system: TextOrFile = ""
     """System message at the beginning of every context of this role: a text, or @FILE for a text
-    file; none: what the chat template writes without one. Needs a template with a system role; a
+    file; empty: what the chat template writes by itself. Needs a template with a system role; a
     role that server:... plays sends it along."""
     dtype: Literal["auto", "float32", "bfloat16", "int8", "nf4"] = "auto"
     """Number format of the computation; auto: bfloat16 on a GPU, and on a CPU that multiplies in it

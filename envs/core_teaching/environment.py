@@ -28,6 +28,7 @@ entry in ``actions`` failed: it earns 0 and enters no computation over traces.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -137,9 +138,41 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             order = {agent: i for i, agent in enumerate(self.possible_agents)}
             traces.sort(key=lambda trace: order[trace.agent])
 
-        # All traces of the question are rewarded together.
-        scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
         read = {role_of(agent): hint for agent, hint in reread.items()}
+        asked = len(first) + len(second)
+        outcome = self._outcome(problem, traces, weights, taught, read, mode=mode, asked=asked)
+        after_cold = settings.learn_hinted_after == "cold"
+        return replace(
+            outcome,
+            learned_after={t.agent: cold.text for t in traces if t.hinted and after_cold},
+            reread_after={agent: ask(hint.text).text for agent, hint in reread.items()},
+            contrast_after={agent: ask(hint).text for agent, hint in contrast.items()},
+        )
+
+    def _outcome(
+        self,
+        problem: Problem,
+        traces: list[Trace],
+        weights: TermWeights,
+        taught: Mapping[str, Hint],
+        read: Mapping[str, Hint],
+        *,
+        mode: str,
+        asked: int,
+    ) -> Outcome:
+        """Reward all traces of the question together.
+
+        Args:
+            problem: the question.
+            traces: in the order of agents.
+            weights: of the terms.
+            taught: role -> its hint in the second round.
+            read: role -> the hint after which its traces are reread.
+            mode: of the episode.
+            asked: number of agents that were asked; those without a trace failed.
+        """
+        settings, evaluating = self.settings, mode == "eval"
+        scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
         reports = {} if scores is None else report_traces(traces, scores, taught, read, problem)
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
@@ -147,27 +180,21 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             terms |= {trace.agent: {"correct": trace.verdict.credit} for trace in traces}
         elif scores is not None:
             terms |= {trace.agent: scores.of(row) for row, trace in enumerate(traces)}
-        seen = [trace.agent for trace in traces if trace.hinted]
-        failed = len(first) + len(second) - len(traces)
+        hinted = [trace.agent for trace in traces if trace.hinted]
         return Outcome(
             terms=terms,
             measured={a: reports.get(a, {"correct": False}) for a in self.possible_agents},
-            episode={"mode": mode, "failed": failed}
+            episode={"mode": mode, "failed": asked - len(traces)}
             | whole_episode(traces, scores, taught, read, reports),
             groups={
                 agent: {
                     "problem+role+context": f"{problem.id}/{role_of(agent)}/"
-                    f"{'hinted' if agent in seen else 'cold'}"
+                    f"{'hinted' if agent in hinted else 'cold'}"
                 }
                 for agent in self.possible_agents
             },
             loss_weight=dict.fromkeys(self.possible_agents, 1.0)
             | {trace.agent: settings.lambda_b for trace in traces if trace.round == HINT},
-            learned_after=dict.fromkeys(seen, cold.text)
-            if settings.learn_hinted_after == "cold"
-            else {},
-            reread_after={agent: ask(hint.text).text for agent, hint in reread.items()},
-            contrast_after={agent: ask(hint).text for agent, hint in contrast.items()},
         )
 
     def _rounds(self, mode: str) -> tuple[list[str], list[str]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from coterie.agents.team.backend import Died
 from coterie.datatypes import PolicyFailure, UserError, reason_of, refuse
-from coterie.extras.cluster.room import has_room, no_room
+from coterie.extras.cluster.resources import fits, too_small
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.worker import Worker
 
@@ -91,19 +91,19 @@ class Cluster:
         """Reserve a place for each process, spread over the nodes; ``needs`` maps names to needs.
 
         Raises:
-            UserError: the cluster has too little room.
+            UserError: the cluster has too few GPUs or cores.
         """
         import ray
         from ray.util.placement_group import placement_group
 
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         total = ray.cluster_resources()
-        if has_room(needs, total, nodes):
+        if fits(needs, total, nodes):
             bundles = [dict(need) for need in needs.values()]
             self._group = placement_group(bundles, strategy="SPREAD")
         if self._group is None or not self._group.wait(_PATIENCE_S):
             where = f"the cluster of {len(nodes)} nodes"
-            raise no_room(where, needs, ray.available_resources(), total)
+            raise too_small(where, needs, ray.available_resources(), total)
 
     def place(self, number: int, need: Mapping[str, float]) -> dict[str, Any]:
         """Options that start an actor at the reserved place ``number``."""

@@ -1,6 +1,5 @@
 """Commands as processes: they continue where they stopped, and what they cost is measured."""
 
-import fcntl
 import resource
 import shlex
 import shutil
@@ -74,15 +73,3 @@ def cpu_s() -> float:
     """Return CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-@contextmanager
-def locked(name: str, out: Path, wait: bool = False) -> Iterator[bool]:
-    """Lock the run of this name; yield False if another process has it."""
-    with (out / f"{name}.lock").open("w", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True

@@ -5,13 +5,16 @@ import os
 import shlex
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from coterie.agents.models.cache import fetched_folder
-from evidence.commands import cpu_s, locked, measured, start
+from evidence.commands import cpu_s, measured, start
 from evidence.measures import ANSWERS, MEASURES, tokens_of
 from evidence.real_problems import write_problems
 from evidence.studies import PROBLEMS, RESULTS, Run, Study
@@ -23,8 +26,9 @@ def run_missing(study: Study, runs: Sequence[Run], out: Path, until: str) -> Non
     for run in runs:
         if f"{datetime.now():%H:%M}" >= until:
             break
-        with locked(run.name, out) as ours:
-            if not ours or run.name in study.stored():
+        # A run that another process has is left to it.
+        with suppress(Timeout), FileLock(out / f"{run.name}.lock", timeout=0):
+            if run.name in study.stored():
                 continue
             row = result(run, out)
             with (RESULTS / study.results).open("a", encoding="utf-8") as file:
@@ -88,7 +92,7 @@ def prepare(run: Run, out: Path) -> None:
     """Run what the run needs first, unless it has been run."""
     for other in run.needs():
         # Another process may be running it.
-        with locked(other.name, out, wait=True):
+        with FileLock(out / f"{other.name}.lock"):
             if not (out / other.name / other.done).exists():
                 prepare(other, out)
                 execute(other, out)

@@ -12,12 +12,13 @@ AVERAGE = {"baseline": "role-average", "scale": "none"}
 REFUSED = {
     Algorithm: [
         ({"kl_coefficient": 0.1, "kl_estimator": "k1"}, "k1 in the loss"),
-        ({"kl_importance": True}, "kl-coefficient"),
+        ({"kl_importance": True}, "kl-importance does nothing without algo.kl-coefficient$"),
+        ({"kl_estimator": "k2"}, "kl-estimator does nothing without algo.kl-coefficient$"),
         ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "each term, a divergence too"),
         ({"combine": "normalise-then-sum", "scale": "none"}, "scales each term by its group"),
         ({"entropy_coefficient": nan}, "entropy_coefficient is nan; it must be finite"),
         ({"reduction": "constant-length"}, "needs algo.length"),
-        ({"length": 5}, "constant-length only"),
+        ({"length": 5}, "algo.length does nothing without algo.reduction constant-length$"),
         ({"overlong_limit": 5}, "needs both"),
         (
             {"overlong_limit": 5, "overlong_buffer": 6},
@@ -38,7 +39,8 @@ REFUSED = {
     ClippedRatio: [({"dual": 1.0}, "dual is 1.0; it must be above 1")],
     Distillation: [
         ({"fade": 50}, "fade is 50; it must be 0 to 1"),
-        ({"beta": 1.0, "reader": "start", "decay": 0.5}, "reader average only"),
+        ({"teacher_revision": "main"}, "without algo.distillation.teacher$"),
+        ({"beta": 1.0, "reader": "start", "decay": 0.5}, "without .*distillation.reader average$"),
     ],
     LearnerSettings: [
         ({"betas": (0.9, 1.0)}, "betas"),

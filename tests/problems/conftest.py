@@ -1,12 +1,23 @@
-"""Data sets in the hub's layout, on this machine."""
+"""Data sets in files and in the hub's layout, on this machine."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coterie.problems.files import Columns, load_file
+from coterie.problems.source import ProblemSet
+
 Tables = dict[str, dict[str, list[dict[str, Any]]]]
+
+
+def load(folder: Path, *rows: Mapping[str, Any], **columns: Any) -> ProblemSet:
+    """The problems of a file with these rows, and with these settings of its columns."""
+    path = folder / "own.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return load_file(path, Columns(**columns))
 
 
 @pytest.fixture

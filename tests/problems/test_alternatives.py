@@ -1,22 +1,16 @@
 """A list of answers: any one is right, or all are wanted."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from coterie.datatypes import AnswerKind, Problem, UserError
-from coterie.problems.files import Columns, load_file
+from coterie.problems.files import Columns
 from coterie.problems.opening import open_source
 from coterie.problems.prepare import ProblemSettings, prepare
 from coterie.rewards.grading.judged import judge_prompt
 from coterie.rewards.grading.scorer import AnswerScorer
-
-
-def load(folder, *rows, **columns):
-    path = folder / "own.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return load_file(path, Columns(**columns))
+from tests.problems.conftest import load
 
 
 @pytest.fixture(scope="module")

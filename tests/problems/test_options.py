@@ -1,19 +1,12 @@
 """Options in every shape in which data sets publish them, and what names the right one."""
 
-import json
-
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.problems.files import Columns, load_file
+from coterie.problems.files import load_file
+from tests.problems.conftest import load
 
 WORDS = ["owl", "gull", "crow"]
-
-
-def load(folder, *rows, **columns):
-    path = folder / "own.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return load_file(path, Columns(**columns))
 
 
 def ask(**columns):

@@ -6,18 +6,12 @@ import pytest
 
 from coterie.datatypes import UserError
 from coterie.problems.columns import passage
-from coterie.problems.files import Columns, load_file
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.opening import open_source
+from tests.problems.conftest import load
 
 PAIR = {"question": "How many gulls?", "answer": "7"}
 SAID = "Seven gulls sat on the pier."
-
-
-def load(folder, *rows, **columns):
-    path = folder / "own.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    return load_file(path, Columns(**columns))
 
 
 @pytest.mark.parametrize(

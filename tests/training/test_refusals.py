@@ -149,12 +149,8 @@ WARMUP = [
     ),
 ]
 VLLM = [
-    ("--vllm.eager", "--engine vllm"),
     ("--agents.bob.engine-device cuda:1", "--engine vllm"),
     (f"{ENGINE} --vllm.sleep-level 1", "cannot sleep"),
-    (f"{ENGINE} --vllm.gpu-memory 2", "--vllm.gpu-memory"),
-    (f"{ENGINE} --vllm.time-share", "--vllm.sleep-level"),
-    (f"{ENGINE} --vllm.weights transfer", "--vllm.weights reload"),
 ]
 TABLES = (
     *(CHOICE, RUN, ROLLOUT, EVAL_AND_SCORING, AGENTS, PROBLEMS),

@@ -167,8 +167,8 @@ DISTILLED = "--agents.bob.algo.distillation"
     [
         ((f"{DISTILLED}.teacher", "tiny:bob", f"{DISTILLED}.beta", "0"),
          f"{DISTILLED}.teacher does nothing without {DISTILLED}.beta, such as 1"),
-        (("--algo.kl-importance",), "--algo.kl-importance does nothing without a divergence; set "
-         "--algo.kl-coefficient"),
+        (("--algo.kl-importance",),
+         "--algo.kl-importance does nothing without --algo.kl-coefficient"),
         (("--agents.bob.temperature", "0"), "--agents.bob.temperature must be above 0"),
         (("--agents.bob.learner.lr", "-1"), "--agents.bob.learner.lr is -1.0; it must be above 0"),
         (("--agents.bob.learner.speed", "2"), "--agents.bob.learner.speed"),

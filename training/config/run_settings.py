@@ -59,7 +59,7 @@ class RolloutSettings(Validated):
     local model in this process does not count."""
     episode_deadline_s: _Deadline = None
     """Seconds that an episode may wait for its policies; answers still missing then count as
-    failed. Counted as for --rollout.call-deadline-s."""
+    failed. Computation of a local model in this process does not count."""
 
     def check(self) -> None:
         if self.overlap and self.max_staleness < 1:

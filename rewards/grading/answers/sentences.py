@@ -271,15 +271,9 @@ def _with_unit(value: str, behind: str, question: str) -> str:
 def _answers(before: str, behind: str, question: str) -> bool:
     """Whether the words around a value say what the question asks for, and nothing else."""
     asking, clause = asking_sentence(question), asking_clause(question)
-    # Any other number beside the value may be the answer, unless the question has it.
-    if not {*_DIGITS.findall(before + behind)} <= {*_DIGITS.findall(asking)}:
-        return False
-    left, right = (
-        [*map(str.casefold, _WORD.findall(_without_selector(side, asking)))]
-        for side in (before, behind)
-    )
+    left, right = (_words(_without_selector(side, asking)) for side in (before, behind))
     compared = _matching_comparison(left, right, clause)
-    if compared is None or any(word.endswith(("n't", "n’t")) for word in (*left, *right)):
+    if compared is None:
         return False
     clause_words = {*_WORD.findall(clause)}
     # Words that change a value, or are not the question's, and are right here all the same.
@@ -287,69 +281,55 @@ def _answers(before: str, behind: str, question: str) -> bool:
     if "up" not in left:
         # "8 feet up the wall", and not "up to 8 feet"
         allowed |= clause_words & {"up"}
-    if ({*left, *right} - allowed) & _DENIALS:
+    if _has_other_number(before + behind, asking) or _denies({*left, *right} - allowed):
         return False
     if not clause_words:
         # "up to 2" has no verb.
         return bool(VERBS & {*left[-1:]})
     if not all(shares_verb(word, clause) for word in left):
         return False
-    # What each has is not what all have, and the other way round.
-    if ({*left} & _SHARES and not clause_words & _SHARES) or (
-        "each" in right and "each" not in clause_words
-    ):
-        return False
-    if "both" in clause_words and {*left} - _FREE and not {*left, *right} & _WHOLE:
-        return False
-    if _is_of_more_or_less({*left, *right}, clause_words):
+    if _is_of_more_or_less({*left}, {*right}, clause_words):
         return False
     if (purpose := _PURPOSE.search(behind)) and _is_purpose(purpose[0], question):
         behind = behind[: purpose.start()]
-        right = [*map(str.casefold, _WORD.findall(behind))]
-    if says_another_deed(behind, question):
-        return False
-    allowed |= _REMAINING & {*left, *right}
-    if not _names_no_other(before, behind, question, clause):
+        right = _words(behind)
+    if says_another_deed(behind, question) or not _names_no_other(before, behind, question, clause):
         return False
     if re.search(r"\bnot\b|n['’]t\b", clause) and not {*left} <= _FREE - VERBS | _IS | _GENERAL:
         # What denies is not read.
         return False
-    if not _speaks_of_part(right, asking):
-        return False
+    allowed |= _REMAINING
     # "How old" asks for an age.
     allowed |= {
         noun for word, nouns in _EXTENTS.items() if f"how {word}" in clause for noun in nouns
     }
-    # "For 9 hours, she would earn $63": the condition before the comma may use all words of the
-    # sentence that asks, the rest only those of the clause that asks, and names.
-    first, _, rest = _without_selector(before, asking).rpartition(",")
-    spoken = {*_WORD.findall(rest)} - _FREE - allowed - _GENERAL
-    names = " ".join([*_names_in(question), *_subject(question)]).casefold()
-    if re.search(r"\b(?:he|she)\b", clause):
-        names = f"{names} {_person(question)}"
-    if not _speaks_of(spoken, f"{clause} {names}"):
-        return False
-    if not _speaks_of({*_WORD.findall(first)} - _FREE - allowed - _GENERAL, asking):
-        return False
-    right = _without_measure(right)
-    if _NAMES_NO_THING.match(clause):
-        # "14,000 bars" answers "How much does he make?"
-        counted = [*takewhile(lambda word: word == "of" or word not in _FREE, right)]
-        things = (word for word in counted[:3] if not word.endswith(("ing", "ed")))
-        allowed |= {word for word in things if stands_in(word, question.casefold())}
-    allowed |= {word for word in right if word in VERBS and shares_verb(word, clause)}
-    right = _as_in_question(right, asking, question.casefold())
-    for index, word in enumerate(right):
-        if word.endswith("ing") and stands_in(word, asking):
-            # "writing letters": any sentence of the question may say what is done.
-            return _speaks_of({*right[:index]} - _BEHIND - allowed, asking) and _speaks_of(
-                {*right[index:]} - _BEHIND - allowed, question.casefold()
-            )
-    return _speaks_of({*right} - _BEHIND - allowed, asking)
+    return _begins_as_asked(before, question, allowed) and _ends_as_asked(right, question, allowed)
 
 
-def _is_of_more_or_less(words: set[str], clause_words: set[str]) -> bool:
-    """Whether words speak of the rest or the total, and the question of something else."""
+def _words(side: str) -> list[str]:
+    return [*map(str.casefold, _WORD.findall(side))]
+
+
+def _has_other_number(around: str, asking: str) -> bool:
+    """Whether a number that the question does not have stands around a value: it may be the
+    answer."""
+    return not {*_DIGITS.findall(around)} <= {*_DIGITS.findall(asking)}
+
+
+def _denies(words: set[str]) -> bool:
+    return bool(words & _DENIALS) or any(word.endswith(("n't", "n’t")) for word in words)
+
+
+def _is_of_more_or_less(left: set[str], right: set[str], clause_words: set[str]) -> bool:
+    """Whether words speak of each, the rest or the total, and the question of something else."""
+    words = left | right
+    # What each has is not what all have, and the other way round.
+    if left & _SHARES and not clause_words & _SHARES:
+        return True
+    if "each" in right - clause_words:
+        return True
+    if "both" in clause_words and left - _FREE and not words & _WHOLE:
+        return True
     if words & _REMAINING:
         return not clause_words & _REMAINING
     if clause_words & _REMAINING and words & {"had", "were", "was"}:
@@ -360,6 +340,45 @@ def _is_of_more_or_less(words: set[str], clause_words: set[str]) -> bool:
     return bool(
         words & _WHOLE and clause_words & (_SHARES | {"average", "mean"}) and not words & _SHARES
     )
+
+
+def _begins_as_asked(before: str, question: str, allowed: set[str]) -> bool:
+    """Whether the words before a value are the question's.
+
+    ``For 9 hours, she would earn $63``: the condition before the comma may use all words of the
+    sentence that asks, the rest only those of the clause that asks, and names.
+    """
+    asking, clause = asking_sentence(question), asking_clause(question)
+    names = " ".join([*_names_in(question), *_subject(question)]).casefold()
+    if re.search(r"\b(?:he|she)\b", clause):
+        names = f"{names} {_person(question)}"
+    condition, _, rest = _without_selector(before, asking).rpartition(",")
+    known = _FREE | _GENERAL | allowed
+    return _speaks_of({*_WORD.findall(rest)} - known, f"{clause} {names}") and _speaks_of(
+        {*_WORD.findall(condition)} - known, asking
+    )
+
+
+def _ends_as_asked(words: list[str], question: str, allowed: set[str]) -> bool:
+    """Whether the words behind a value are the question's."""
+    asking, clause = asking_sentence(question), asking_clause(question)
+    if not _speaks_of_part(words, asking):
+        return False
+    words, known = _without_measure(words), _BEHIND | allowed
+    if _NAMES_NO_THING.match(clause):
+        # "14,000 bars" answers "How much does he make?"
+        counted = [*takewhile(lambda word: word == "of" or word not in _FREE, words)]
+        things = (word for word in counted[:3] if not word.endswith(("ing", "ed")))
+        known |= {word for word in things if stands_in(word, question.casefold())}
+    known |= {word for word in words if word in VERBS and shares_verb(word, clause)}
+    words = _as_in_question(words, asking, question.casefold())
+    for index, word in enumerate(words):
+        if word.endswith("ing") and stands_in(word, asking):
+            # "writing letters": any sentence of the question may say what is done.
+            return _speaks_of({*words[:index]} - known, asking) and _speaks_of(
+                {*words[index:]} - known, question.casefold()
+            )
+    return _speaks_of({*words} - known, asking)
 
 
 def _without_measure(words: list[str]) -> list[str]:

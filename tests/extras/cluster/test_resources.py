@@ -11,8 +11,8 @@ from peft import LoraConfig
 from coterie import train
 from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import UserError
-from coterie.extras.cluster import room
-from coterie.extras.cluster.room import check_room
+from coterie.extras.cluster import resources
+from coterie.extras.cluster.resources import check_machine
 from coterie.extras.cluster.settings import ClusterSettings
 
 CORES = os.cpu_count() or 1
@@ -61,27 +61,27 @@ def test_torch_is_not_imported_for_it() -> None:
 def test_memory_counts_where_cores_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     # 1002 x 200 MiB is 196 GiB.
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 100 * 2**18}
-    monkeypatch.setattr(room.os, "sysconf", sizes.__getitem__)
+    monkeypatch.setattr(resources.os, "sysconf", sizes.__getitem__)
     tiny = ClusterSettings(cpus=0.0001)
     with pytest.raises(UserError, match=r"need at least 196 GiB of memory, and it has 100; lower"):
-        check_room(tiny, agents(**MANY))
+        check_machine(tiny, agents(**MANY))
     sizes["SC_PHYS_PAGES"] *= 2
-    check_room(tiny, agents(**MANY))
+    check_machine(tiny, agents(**MANY))
 
 
 def test_a_run_that_fits_or_uses_a_cluster_passes() -> None:
     # Two learners and the engines.
     fitting = agents(engine_replicas=4 * CORES - 2)
-    check_room(ClusterSettings(), agents())
-    check_room(ClusterSettings(cpus=0.25), fitting)
-    check_room(ClusterSettings(address="auto"), agents(**MANY))
+    check_machine(ClusterSettings(), agents())
+    check_machine(ClusterSettings(cpus=0.25), fitting)
+    check_machine(ClusterSettings(address="auto"), agents(**MANY))
     with pytest.raises(UserError, match="cannot hold"):
-        check_room(ClusterSettings(address="local", cpus=0.5), fitting)
+        check_machine(ClusterSettings(address="local", cpus=0.5), fitting)
 
 
 def test_roles_with_adapters_are_counted_as_if_they_shared() -> None:
     lora = AgentSettings("tiny:bob", tuning="lora", engine_replicas=1)
-    counts = room._least({"alice": lora, "bob": lora})
+    counts = resources._least({"alice": lora, "bob": lora})
     assert counts == {"learner of adapters": 1, "engine of adapters": 1}
 
 
@@ -95,4 +95,4 @@ def test_only_models_are_counted_and_frozen_adapters_with_others(tmp_path: Path)
         "dora": AgentSettings("server:http://x/v1?model=m", trained=False),
         "expert": AgentSettings("pool:scripted:useless|tiny:expert", trained=False),
     }
-    assert room._least(players) == {"learner of adapters": 1, "engine of expert|1": 1}
+    assert resources._least(players) == {"learner of adapters": 1, "engine of expert|1": 1}

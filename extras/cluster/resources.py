@@ -1,4 +1,4 @@
-"""Check whether a machine or a cluster has room for the processes of a run."""
+"""Check whether a machine or a cluster has the cores, GPUs and memory that a run needs."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _PROCESS_BYTES = 200 << 20
 """Main memory of an empty process with Python and torch, in bytes."""
 
 
-def has_room(
+def fits(
     needs: Mapping[str, Mapping[str, float]],
     total: Mapping[str, float],
     nodes: Sequence[Mapping[str, float]],
@@ -34,13 +34,13 @@ def has_room(
     )
 
 
-def no_room(
+def too_small(
     where: str,
     needs: Mapping[str, Mapping[str, float]],
     free: Mapping[str, float],
     total: Mapping[str, float],
 ) -> UserError:
-    """The error for a lack of room ``where``.
+    """The error for a place with too few cores or GPUs.
 
     Args:
         where: the machine or cluster, in words.
@@ -59,7 +59,7 @@ def no_room(
     )
 
 
-def check_room(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> None:
+def check_machine(settings: ClusterSettings, agents: Mapping[str, AgentSettings]) -> None:
     """Refuse more local processes than this machine can hold. A joined cluster is checked when the
     run reserves its places, and GPUs are counted after torch is imported.
 
