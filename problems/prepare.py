@@ -44,9 +44,9 @@ class ProblemSettings(Validated):
     """Problems in an epoch, the unit of schedules; default: one pass of every finite set, 1024 of
     every generator."""
     order: Order = "shuffled"
-    """Order of the problems in an epoch. shuffled; easy-first: the largest mean reward so far first;
-    adaptive: first groups with different rewards, then new problems, then groups that were all
-    right or all wrong. The first epoch is always shuffled."""
+    """Order of the problems in an epoch. shuffled; easy-first: the largest mean reward so far
+    first; adaptive: first groups with different rewards, then new problems, then groups that were
+    all right or all wrong. The first epoch is always shuffled."""
     question_column: str | None = None
     """Column of the question, or several joined by +; default: detected."""
     answer_column: str | None = None

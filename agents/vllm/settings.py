@@ -24,9 +24,9 @@ class VllmSettings(Validated):
     eager: bool = False
     """No CUDA graphs: starts faster and decodes slower. A CPU engine is always eager."""
     weights: Literal["auto", "transfer", "reload"] = "auto"
-    """How full weights reach their engine after an update. transfer: vLLM's weight transfer; reload:
-    from files in memory; auto: transfer where learner and engine share a GPU, reload elsewhere and
-    at sleep level 2. Adapters are always read from files."""
+    """How full weights reach their engine after an update. transfer: vLLM's weight transfer;
+    reload: from files in memory; auto: transfer where learner and engine share a GPU, reload
+    elsewhere and at sleep level 2. Adapters are always read from files."""
     sleep_level: Literal[0, 1, 2] = 0
     """What engines on a GPU free while the learner updates: 0 nothing; 1 their cache, and their
     weights go to main memory; 2 their weights too, which adapters do not allow."""
