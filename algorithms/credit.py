@@ -124,7 +124,7 @@ def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
     Raises:
         UserError: ``algorithm.advantage`` fails or returns something other than advantages.
     """
-    if algorithm.advantage:
+    if algorithm.advantage and len(reward_N):
         return custom_advantage(algorithm.advantage, reward_N, group_N)
     difference_N = centre(reward_N, group_N, algorithm.baseline)
     spread = {"ddof": algorithm.ddof, "epsilon": algorithm.epsilon}

@@ -141,11 +141,16 @@ def test_a_group_that_lost_its_members_is_not_a_wrong_key():
     assert assign_credit(rows, "problem", Algorithm()).advantage_B.tolist() == [0, 0]
 
 
+def above_the_best(reward_N, group_N):
+    return reward_N - reward_N.max()
+
+
 def test_no_rows_and_no_usable_rows():
-    assert assign_credit([], "problem", Algorithm()).advantage_B.shape == (0,)
     rows = [row(1, status="timeout"), row(2, status="timeout")]
-    for name in ALGORITHMS:
-        assert assign_credit(rows, "problem", get(name)).advantage_B.tolist() == [0, 0]
+    own = Algorithm(advantage=f"{__name__}:above_the_best")
+    for algorithm in (*ALGORITHMS.values(), own):
+        assert assign_credit([], "problem", algorithm).advantage_B.shape == (0,)
+        assert assign_credit(rows, "problem", algorithm).advantage_B.tolist() == [0, 0]
 
 
 def test_rewards_must_be_finite():
