@@ -165,13 +165,20 @@ def custom_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
 def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
     """Return advantages (N,) from K reward terms: each term is centred and scaled within its group,
     and the sum is scaled over the batch (GDPO, arXiv:2601.05242)."""
+    total_N = sum_of_scaled_terms(term_NK, group_N, algorithm)
+    return scale_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
+
+
+def sum_of_scaled_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
+    """Return the sum (N,) of K reward terms, each centred and scaled within its group; exactly 0
+    where they cancel out but for rounding."""
     total_N = np.zeros(len(term_NK))
     for term_N in term_NK.T:
         difference_N = centre(term_N, group_N, algorithm.baseline)
         total_N += scale_by_group(
             difference_N, term_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon
         )
-    return scale_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
+    return np.where(np.abs(total_N) > _ROUNDING, total_N, 0.0)
 
 
 def assign_credit(

@@ -168,6 +168,15 @@ def test_terms_scaled_one_by_one_count_the_same():
     np.testing.assert_allclose(got, np.array([0, 0, -1, 1]) / 0.5**0.5, atol=1e-12)
 
 
+def test_terms_that_cancel_out_give_exactly_zero():
+    # Where one is 1, the other is 0: their sum is rounding, and no deviation scales it up.
+    first = np.array([1.0, 0.0, 0.0])
+    term_NK = np.stack([first, 1 - first], axis=1)
+    algorithm = Algorithm(combine="normalise-then-sum", epsilon=0)
+    got = advantages_of_terms(term_NK, np.zeros(3, np.intp), algorithm)
+    assert got.tolist() == [0, 0, 0]
+
+
 def test_terms_enter_credit_only_where_asked():
     terms = [{"a": 0.0, "b": 10.0}, {"a": 1.0, "b": 0.0}, {"a": 0.0}, {"a": 1.0, "b": 5.0}]
     rows = [
