@@ -147,14 +147,20 @@ def _rows_to_compare(
     episodes: Sequence[Episode], key: str, learners: Collection[str]
 ) -> list[tuple[Draw, Trajectory]]:
     """(draw, row) of the rows of roles that learn, and of frozen ones in their groups. Groups of
-    frozen rows alone would only enter the deviation of the batch."""
+    frozen rows alone would only enter the deviation of the batch.
+
+    Raises:
+        UserError: a trainable row lacks the key.
+    """
     rows = [((each.problem_id, each.seed), row) for each in episodes for row in each.trajectories]
     learned_in = {row.groups.get(key) for _, row in rows if row.role in learners}
-    return [
+    compared = [
         (draw, row)
         for draw, row in rows
         if row.role in learners or (row.loss_weight > 0 and row.groups.get(key) in learned_in)
     ]
+    check_groups([row for _, row in compared], key, needs_peers=False)
+    return compared
 
 
 def _penalise(episode: Episode, algorithms: RoleAlgorithms) -> Episode:

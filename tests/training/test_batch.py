@@ -170,6 +170,20 @@ def test_a_failed_row_without_the_group_is_left_out() -> None:
     assert [trajectory.agent for trajectory in asyncio.run(batch).rows] == ["alice_0", "alice_1"]
 
 
+def test_a_row_without_the_group_is_refused_by_a_sentence() -> None:
+    other = dataclasses.replace(row("alice_1", "p", 1.0), groups={"other": "p"})
+    episodes = [Episode("p", 0, 1, "train", (row("alice_0", "p", 0.0), other))]
+
+    async def play(count: int) -> list[Episode]:
+        return episodes
+
+    sentence = "alice_1 belongs to no group called 'problem'; known keys: other"
+    with pytest.raises(UserError, match=sentence):
+        asyncio.run(sample_batch(play, unread, team(get("dapo")), "problem", 1, ("alice",)))
+    with pytest.raises(UserError, match=sentence):
+        measured(StepBatch(episodes, [], 1), "problem", ["alice"])
+
+
 TAUGHT = Distillation(beta=1.0, fade=0.5, teacher="another")
 
 
