@@ -101,9 +101,7 @@ async def sample_batch(
         episodes += penalised
         new = _rows_to_compare(penalised, key, learners)
         # Rewards before any penalty on length, as in DAPO's trainer.
-        differ = informative_groups(
-            [row for _, row in _rows_to_compare(played, key, learners)], key
-        )
+        differ = _differing(_rows_to_compare(played, key, learners), key)
         informs = partial(_informs, algorithms, key, differ, readings)
         groups = others.add(new, key, informs)
         waiting = taught.of_interest(new)
@@ -112,7 +110,8 @@ async def sample_batch(
             part = [(draw, row) for draw, row in new if draw in chosen]
             await _read_into(readings, [row for _, row in part], read)
             groups |= taught.add(part, key, informs)
-        rows += [row for _, row in new if row.groups.get(key) in groups]
+        # A row that failed may have no such group.
+        rows += [row for draw, row in new if (draw, row.groups.get(key)) in groups]
         if not rows:
             # Rounds end, but groups of one never differ.
             check_groups([row for _, row in new], key, needs_peers=True)
@@ -120,16 +119,33 @@ async def sample_batch(
     return StepBatch(episodes, rows, rounds, readings)
 
 
+def _differing(rows: Sequence[tuple[Draw, Trajectory]], key: str) -> set[tuple[Draw, str]]:
+    """(draw, group) whose rewards differ within the draw; of groups without such a draw, those that
+    differ between draws."""
+    by_draw: dict[Draw, list[Trajectory]] = {}
+    for draw, row in rows:
+        by_draw.setdefault(draw, []).append(row)
+    within = {
+        (draw, group) for draw, own in by_draw.items() for group in informative_groups(own, key)
+    }
+    between = informative_groups([row for _, row in rows], key) - {group for _, group in within}
+    return within | {
+        (draw, row.groups[key]) for draw, row in rows if row.groups.get(key) in between
+    }
+
+
 def _informs(
     algorithms: RoleAlgorithms,
     key: str,
-    differ: Collection[str],
+    differ: Collection[tuple[Draw, str]],
     readings: Mapping[int, Reading | None],
+    draw: Draw,
     row: Trajectory,
 ) -> bool:
-    """Whether its role learns something from ``row``; ``differ``: groups with different rewards."""
+    """Whether its role learns something from a row of ``draw``; ``differ``: (draw, group) with
+    different rewards."""
     distillation = algorithms.of(row.role).distillation
-    if distillation.rewards and row.groups[key] in differ:
+    if distillation.rewards and (draw, row.groups[key]) in differ:
         return True
     return readings.get(id(row)) is not None if distillation.teaches else distillation.reads(row)
 

@@ -90,7 +90,33 @@ def test_a_small_set_fills_a_step_with_problems_that_come_again() -> None:
     # Four of the six episodes of a round inform; the second round has the two that lack.
     assert batch.rounds == 2
     assert {row.groups["problem"] for row in batch.rows} == {"p0", "p1"}
-    assert len(batch.rows) == 2 * (4 + 4)
+    assert len(batch.rows) == 2 * (4 + 2)
+
+
+def test_surplus_draws_of_a_problem_are_dropped() -> None:
+    async def play(count: int) -> list[Episode]:
+        # Rewards of the problem differ in every draw but the first.
+        return [
+            Episode("p", seed, 1, "train", (row("alice_0", "p", 1.0), row("alice_1", "p", reward)))
+            for seed, reward in enumerate((1.0, 0.5, 0.25, 0.0))
+        ]
+
+    dapo = dataclasses.replace(get("dapo"), generation_batch=4)
+    batch = asyncio.run(sample_batch(play, unread, team(dapo), "problem+role", 2, ("alice",)))
+    assert batch.rounds == 1
+    assert [row.reward for row in batch.rows] == [1.0, 0.5, 1.0, 0.25]
+
+
+def test_draws_of_one_row_are_compared_with_each_other() -> None:
+    async def play(count: int) -> list[Episode]:
+        return [
+            Episode("p", seed, 1, "train", (row("alice_0", "p", float(seed)),))
+            for seed in range(count)
+        ]
+
+    sampling = sample_batch(play, unread, team(get("dapo")), "problem+role", 3, ("alice",))
+    batch = asyncio.run(sampling)
+    assert (batch.rounds, len(batch.rows)) == (1, 3)
 
 
 def test_the_replicas_of_a_problem_fill_one_place() -> None:
