@@ -240,7 +240,7 @@ def assign_credit(
         stats |= {f"baseline_{role}": value for role, value in averages_after.items()}
     if algorithm.combine == "normalise-then-sum":
         _check_no_turn_rewards(rows)
-        term_MK = mean_by_member(_terms(rows), member_N)
+        term_MK = mean_by_member(reward_terms(rows), member_N)
         advantage_M = advantages_of_terms(term_MK, group_M, algorithm)
     else:
         advantage_M = compare(reward_M)
@@ -332,7 +332,7 @@ def with_divergence_penalty(
     return out
 
 
-def _terms(rows: Sequence[Trajectory]) -> Floats:
+def reward_terms(rows: Sequence[Trajectory]) -> Floats:
     """Return the weighted reward terms (N, K); 0 where a row lacks a term."""
     names = list(dict.fromkeys(name for row in rows for name in row.reward_terms))
     table = [[row.reward_terms.get(name, 0.0) for name in names] for row in rows]

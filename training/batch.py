@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from coterie.agents.team.backend import RoleLearner
 from coterie.algorithms import (
+    Algorithm,
     Credit,
     informative_groups,
     with_divergence_penalty,
@@ -101,7 +102,8 @@ async def sample_batch(
         episodes += penalised
         new = _rows_to_compare(penalised, key, learners)
         # Rewards before any penalty on length, as in DAPO's trainer.
-        differ = _differing(_rows_to_compare(played, key, learners), key)
+        unpenalised = _rows_to_compare(played, key, learners)
+        differ = {r: _differing(unpenalised, key, algorithms.of(r)) for r in learners}
         informs = partial(_informs, algorithms, key, differ, readings)
         groups = others.add(new, key, informs)
         waiting = taught.of_interest(new)
@@ -119,16 +121,21 @@ async def sample_batch(
     return StepBatch(episodes, rows, rounds, readings)
 
 
-def _differing(rows: Sequence[tuple[Draw, Trajectory]], key: str) -> set[tuple[Draw, str]]:
+def _differing(
+    rows: Sequence[tuple[Draw, Trajectory]], key: str, algorithm: Algorithm
+) -> set[tuple[Draw, str]]:
     """(draw, group) whose rewards differ within the draw; of groups without such a draw, those that
     differ between draws."""
     by_draw: dict[Draw, list[Trajectory]] = {}
     for draw, row in rows:
         by_draw.setdefault(draw, []).append(row)
     within = {
-        (draw, group) for draw, own in by_draw.items() for group in informative_groups(own, key)
+        (draw, group)
+        for draw, own in by_draw.items()
+        for group in informative_groups(own, key, algorithm)
     }
-    between = informative_groups([row for _, row in rows], key) - {group for _, group in within}
+    between = informative_groups([row for _, row in rows], key, algorithm)
+    between -= {group for _, group in within}
     return within | {
         (draw, row.groups[key]) for draw, row in rows if row.groups.get(key) in between
     }
@@ -137,15 +144,15 @@ def _differing(rows: Sequence[tuple[Draw, Trajectory]], key: str) -> set[tuple[D
 def _informs(
     algorithms: RoleAlgorithms,
     key: str,
-    differ: Collection[tuple[Draw, str]],
+    differ: Mapping[str, Collection[tuple[Draw, str]]],
     readings: Mapping[int, Reading | None],
     draw: Draw,
     row: Trajectory,
 ) -> bool:
-    """Whether its role learns something from a row of ``draw``; ``differ``: (draw, group) with
-    different rewards."""
+    """Whether its role learns something from a row of ``draw``; ``differ``: role -> (draw, group)
+    with different rewards."""
     distillation = algorithms.of(row.role).distillation
-    if distillation.rewards and (draw, row.groups[key]) in differ:
+    if distillation.rewards and (draw, row.groups[key]) in differ[row.role]:
         return True
     return readings.get(id(row)) is not None if distillation.teaches else distillation.reads(row)
 
@@ -236,12 +243,15 @@ def with_divergences(
     return penalised, {"divergence": total / agents} if agents else {}
 
 
-def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str, Played]:
+def measured(
+    batch: StepBatch, algorithms: RoleAlgorithms, key: str, learners: Collection[str]
+) -> dict[str, Played]:
     """Problem id -> what the step measured about it; problems that no role that learns answered are
     left out.
 
     Args:
         batch: of one step; rows that it leaves out count, too.
+        algorithms: of the step; they say what of the rewards is compared.
         key: names the groups within which rewards are compared.
         learners: roles that learn.
     """
@@ -249,7 +259,8 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
         (draw, _before_penalty(row))
         for draw, row in _rows_to_compare(batch.episodes, key, learners)
     ]
-    informative = informative_groups([row for _, row in rows], key)
+    own_and_others = [row for _, row in rows]
+    informative = {r: informative_groups(own_and_others, key, algorithms.of(r)) for r in learners}
     by_problem: dict[str, list[Trajectory]] = {}
     for (problem, _), row in rows:
         if row.trainable and row.role in learners:
@@ -257,7 +268,7 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
     return {
         problem: Played(
             reward=float(np.mean([row.reward for row in own])),
-            mixed=any(row.groups[key] in informative for row in own),
+            mixed=any(row.groups[key] in informative[row.role] for row in own),
         )
         for problem, own in by_problem.items()
     }
