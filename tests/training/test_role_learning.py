@@ -333,3 +333,31 @@ def test_defaults_and_what_a_role_uses_are_no_mistake(flags: tuple[str, ...]) ->
 )
 def test_the_length_follows_the_reduction(flags: tuple[str, ...], length: int) -> None:
     assert parse(["--env.max-new-tokens", "44", *flags]).algo.length == length
+
+
+@pytest.mark.parametrize(
+    ("flags", "length"),
+    [
+        (("--agents.bob.algo.reduction", "constant-length"), 44),
+        (("--agents.bob.algo.reduction=constant-length", "--agents.bob.algo.length", "5"), 5),
+        (("--algo", "dr-grpo", "--agents.bob.algo.reduction", "token-mean"), 0),
+        (("--agents.bob.algo", "dr-grpo", "--agents.bob.algo.reduction", "token-mean"), 0),
+        # The team's length holds for a role with the team's reduction.
+        (("--algo", "dr-grpo", "--algo.length", "5",
+          "--agents.bob.algo.reduction", "constant-length"), 5),
+    ],
+)  # fmt: skip
+def test_the_length_of_a_role_follows_its_reduction(flags: tuple[str, ...], length: int) -> None:
+    settings = parse(["--env.max-new-tokens", "44", *flags])
+    assert settings.algorithms.of("bob").length == length
+
+
+def test_the_length_follows_the_reduction_of_a_file(tmp_path: Path) -> None:
+    (file := tmp_path / "run.toml").write_text(
+        "algo.reduction = 'constant-length'\nagents.bob.algo.reduction = 'token-mean'"
+    )
+    settings = parse(["--config", str(file), "--env.max-new-tokens", "44"])
+    assert (settings.algo.length, settings.algorithms.of("bob").length) == (44, 0)
+    changed = ("--agents.bob.algo.reduction", "constant-length")
+    settings = parse(["--config", str(file), "--env.max-new-tokens", "44", *changed])
+    assert settings.algorithms.of("bob").length == 44
