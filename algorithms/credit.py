@@ -124,7 +124,7 @@ def advantages(reward_N: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
     Raises:
         UserError: ``algorithm.advantage`` fails or returns something other than advantages.
     """
-    if algorithm.advantage:
+    if algorithm.advantage and len(reward_N):
         return custom_advantage(algorithm.advantage, reward_N, group_N)
     difference_N = centre(reward_N, group_N, algorithm.baseline)
     spread = {"ddof": algorithm.ddof, "epsilon": algorithm.epsilon}
@@ -165,13 +165,20 @@ def custom_advantage(path: str, reward_N: Floats, group_N: Ints) -> Floats:
 def advantages_of_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
     """Return advantages (N,) from K reward terms: each term is centred and scaled within its group,
     and the sum is scaled over the batch (GDPO, arXiv:2601.05242)."""
+    total_N = sum_of_scaled_terms(term_NK, group_N, algorithm)
+    return scale_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
+
+
+def sum_of_scaled_terms(term_NK: Floats, group_N: Ints, algorithm: Algorithm) -> Floats:
+    """Return the sum (N,) of K reward terms, each centred and scaled within its group; exactly 0
+    where they cancel out but for rounding."""
     total_N = np.zeros(len(term_NK))
     for term_N in term_NK.T:
         difference_N = centre(term_N, group_N, algorithm.baseline)
         total_N += scale_by_group(
             difference_N, term_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon
         )
-    return scale_by_batch(total_N, group_N, ddof=algorithm.ddof, epsilon=algorithm.epsilon)
+    return np.where(np.abs(total_N) > _ROUNDING, total_N, 0.0)
 
 
 def assign_credit(
@@ -233,7 +240,7 @@ def assign_credit(
         stats |= {f"baseline_{role}": value for role, value in averages_after.items()}
     if algorithm.combine == "normalise-then-sum":
         _check_no_turn_rewards(rows)
-        term_MK = mean_by_member(_terms(rows), member_N)
+        term_MK = mean_by_member(reward_terms(rows), member_N)
         advantage_M = advantages_of_terms(term_MK, group_M, algorithm)
     else:
         advantage_M = compare(reward_M)
@@ -325,7 +332,7 @@ def with_divergence_penalty(
     return out
 
 
-def _terms(rows: Sequence[Trajectory]) -> Floats:
+def reward_terms(rows: Sequence[Trajectory]) -> Floats:
     """Return the weighted reward terms (N, K); 0 where a row lacks a term."""
     names = list(dict.fromkeys(name for row in rows for name in row.reward_terms))
     table = [[row.reward_terms.get(name, 0.0) for name in names] for row in rows]

@@ -38,7 +38,13 @@ class Imitation:
 def imitating(settings: LearnerSettings) -> LearnerSettings:
     """Adapt ``settings`` to rows that no policy sampled: one step for each batch, and no importance
     correction."""
-    return replace(settings, importance_correction="none", epochs=1, minibatches=1)
+    return replace(
+        settings,
+        importance_correction="none",
+        importance_cap=LearnerSettings.importance_cap,
+        epochs=1,
+        minibatches=1,
+    )
 
 
 def worked_row(

@@ -128,7 +128,7 @@ def objective(
     loss_BT = torch.where(mask_BT, loss_BT, 0.0)
     loss = (loss_BT * weights_BT * batch.weight_B[:, None]).sum()
     if algorithm.entropy_coefficient:
-        bonus = (entropy_BT * mask_BT).sum() / totals.tokens
+        bonus = (entropy_BT * mask_BT * batch.weight_B[:, None]).sum() / totals.tokens
         loss = loss - algorithm.entropy_coefficient * bonus
     return PartialLoss(loss, *_statistics(terms, correct, entropy_BT, kl_BT, mask_BT))
 

@@ -60,16 +60,19 @@ def assign_credit_by_role(
             return assign_credit(trajectories, key, algorithms.usual, averages)
     role_B = [t.role for t in trajectories]
     advantage_B, stats, bonus = np.zeros(len(role_B)), dict[str, float](), {}
-    averages_after = dict(averages)
+    own_averages, other_averages = dict[str, float](), dict[str, float]()
     for role in dict.fromkeys(role_B):
+        algorithm = algorithms.of(role)
         with named_below(algorithms.at(role)):
-            credit = assign_credit(trajectories, key, algorithms.of(role), averages)
+            credit = assign_credit(trajectories, key, algorithm, averages)
         indices = [i for i, owner in enumerate(role_B) if owner == role]
         advantage_B[indices] = credit.advantage_B[indices]
         bonus |= {i: credit.turn_bonus[i] for i in indices if i in credit.turn_bonus}
         for name, value in credit.stats.items():
             if not name.startswith("baseline_") or name == f"baseline_{role}":
                 stats[name] = value
-        if role in credit.averages:
-            averages_after[role] = credit.averages[role]
-    return Credit(advantage_B, stats, averages_after, bonus)
+        if algorithm.baseline == "role-average":
+            # The others' rewards less their averages enter the scale of the batch.
+            other_averages |= credit.averages
+            own_averages |= {r: value for r, value in credit.averages.items() if r == role}
+    return Credit(advantage_B, stats, {**averages, **other_averages, **own_averages}, bonus)

@@ -135,6 +135,19 @@ def flags_in(argv: Iterable[str]) -> set[str]:
     return {word.partition("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
 
 
+def value_of(flag: str, argv: Sequence[str]) -> str:
+    """The value of ``flag`` in a command line; empty without one.
+
+    >>> value_of("--seed", ["--steps", "3", "--seed=1"])
+    '1'
+    """
+    for part in options(argv):
+        name, _, value = part[0].partition("=")
+        if name.replace("_", "-") == flag:
+            return value or "".join(part[1:2])
+    return ""
+
+
 def positive(flag: str) -> str:
     """``--a.b`` of ``--a.no-b``, and of ``--a.b`` itself."""
     head, dot, name = flag.removeprefix("--").rpartition(".")

@@ -6,7 +6,6 @@ that tyro parses into is made here.
 
 import argparse
 import dataclasses
-import itertools
 import json
 import os
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import tyro
 from annotated_types import Ge
@@ -22,8 +21,7 @@ from annotated_types import Ge
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
-from coterie.algorithms.algorithm import Reduction
-from coterie.cli.arguments import Arguments, command, flags_in, program
+from coterie.cli.arguments import Arguments, command, flags_in, program, value_of
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
@@ -282,7 +280,7 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
 def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) -> TrainSettings:
     """``default`` overridden by flags; ``has_length``: it sets ``algo.length`` explicitly."""
     if not has_length:
-        default = with_limit_as_length(_with_reduction(default, args))
+        default = with_limit_as_length(default, value_of("--algo.reduction", args))
     roles = default.choice.roles
     agents = {role: _with_required_model(default.agents[role]) for role in roles}
     agents_type = dataclasses.make_dataclass(
@@ -322,17 +320,6 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     # Flags may have changed the limit, which is the default of the length.
     has_length = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
     return settings if has_length else with_limit_as_length(settings)
-
-
-def _with_reduction(settings: TrainSettings, args: Sequence[str]) -> TrainSettings:
-    """``settings`` with the reduction that a flag names: the default of the length follows it."""
-    for arg, following in itertools.zip_longest(args, args[1:], fillvalue=""):
-        flag, _, value = arg.partition("=")
-        if flag == "--algo.reduction" and (value or following) in get_args(Reduction):
-            with unvalidated():
-                algo = dataclasses.replace(settings.algo, reduction=value or following)
-                settings = dataclasses.replace(settings, algo=algo)
-    return settings
 
 
 def _named_algorithm(settings: TrainSettings, name: str) -> Algorithm:

@@ -97,6 +97,8 @@ class ConfigFile:
                 raise UserError(f"{default.choice.env} has no settings: leave out env")
             if isinstance(run_dir := parts.get("run", {}).get("run_dir"), str):
                 parts["run"] = {**parts["run"], "run_dir": Path(run_dir)}
+            if not self.sets_length:
+                default = with_limit_as_length(default, parts.get("algo", {}).get("reduction", ""))
             return dataclasses.replace(override(default, parts), agents=agents)
 
     def _text(self, name: str, word: str) -> str:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from coterie.agents.team.backend import RoleLearner
 from coterie.algorithms import (
+    Algorithm,
     Credit,
     informative_groups,
     with_divergence_penalty,
@@ -101,9 +102,8 @@ async def sample_batch(
         episodes += penalised
         new = _rows_to_compare(penalised, key, learners)
         # Rewards before any penalty on length, as in DAPO's trainer.
-        differ = informative_groups(
-            [row for _, row in _rows_to_compare(played, key, learners)], key
-        )
+        unpenalised = _rows_to_compare(played, key, learners)
+        differ = {r: _differing(unpenalised, key, algorithms.of(r)) for r in learners}
         informs = partial(_informs, algorithms, key, differ, readings)
         groups = others.add(new, key, informs)
         waiting = taught.of_interest(new)
@@ -112,7 +112,8 @@ async def sample_batch(
             part = [(draw, row) for draw, row in new if draw in chosen]
             await _read_into(readings, [row for _, row in part], read)
             groups |= taught.add(part, key, informs)
-        rows += [row for _, row in new if row.groups.get(key) in groups]
+        # A row that failed may have no such group.
+        rows += [row for draw, row in new if (draw, row.groups.get(key)) in groups]
         if not rows:
             # Rounds end, but groups of one never differ.
             check_groups([row for _, row in new], key, needs_peers=True)
@@ -120,16 +121,38 @@ async def sample_batch(
     return StepBatch(episodes, rows, rounds, readings)
 
 
+def _differing(
+    rows: Sequence[tuple[Draw, Trajectory]], key: str, algorithm: Algorithm
+) -> set[tuple[Draw, str]]:
+    """(draw, group) whose rewards differ within the draw; of groups without such a draw, those that
+    differ between draws."""
+    by_draw: dict[Draw, list[Trajectory]] = {}
+    for draw, row in rows:
+        by_draw.setdefault(draw, []).append(row)
+    within = {
+        (draw, group)
+        for draw, own in by_draw.items()
+        for group in informative_groups(own, key, algorithm)
+    }
+    between = informative_groups([row for _, row in rows], key, algorithm)
+    between -= {group for _, group in within}
+    return within | {
+        (draw, row.groups[key]) for draw, row in rows if row.groups.get(key) in between
+    }
+
+
 def _informs(
     algorithms: RoleAlgorithms,
     key: str,
-    differ: Collection[str],
+    differ: Mapping[str, Collection[tuple[Draw, str]]],
     readings: Mapping[int, Reading | None],
+    draw: Draw,
     row: Trajectory,
 ) -> bool:
-    """Whether its role learns something from ``row``; ``differ``: groups with different rewards."""
+    """Whether its role learns something from a row of ``draw``; ``differ``: role -> (draw, group)
+    with different rewards."""
     distillation = algorithms.of(row.role).distillation
-    if distillation.rewards and row.groups[key] in differ:
+    if distillation.rewards and (draw, row.groups[key]) in differ[row.role]:
         return True
     return readings.get(id(row)) is not None if distillation.teaches else distillation.reads(row)
 
@@ -147,14 +170,20 @@ def _rows_to_compare(
     episodes: Sequence[Episode], key: str, learners: Collection[str]
 ) -> list[tuple[Draw, Trajectory]]:
     """(draw, row) of the rows of roles that learn, and of frozen ones in their groups. Groups of
-    frozen rows alone would only enter the deviation of the batch."""
+    frozen rows alone would only enter the deviation of the batch.
+
+    Raises:
+        UserError: a trainable row lacks the key.
+    """
     rows = [((each.problem_id, each.seed), row) for each in episodes for row in each.trajectories]
     learned_in = {row.groups.get(key) for _, row in rows if row.role in learners}
-    return [
+    compared = [
         (draw, row)
         for draw, row in rows
         if row.role in learners or (row.loss_weight > 0 and row.groups.get(key) in learned_in)
     ]
+    check_groups([row for _, row in compared], key, needs_peers=False)
+    return compared
 
 
 def _penalise(episode: Episode, algorithms: RoleAlgorithms) -> Episode:
@@ -214,12 +243,15 @@ def with_divergences(
     return penalised, {"divergence": total / agents} if agents else {}
 
 
-def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str, Played]:
+def measured(
+    batch: StepBatch, algorithms: RoleAlgorithms, key: str, learners: Collection[str]
+) -> dict[str, Played]:
     """Problem id -> what the step measured about it; problems that no role that learns answered are
     left out.
 
     Args:
         batch: of one step; rows that it leaves out count, too.
+        algorithms: of the step; they say what of the rewards is compared.
         key: names the groups within which rewards are compared.
         learners: roles that learn.
     """
@@ -227,7 +259,8 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
         (draw, _before_penalty(row))
         for draw, row in _rows_to_compare(batch.episodes, key, learners)
     ]
-    informative = informative_groups([row for _, row in rows], key)
+    own_and_others = [row for _, row in rows]
+    informative = {r: informative_groups(own_and_others, key, algorithms.of(r)) for r in learners}
     by_problem: dict[str, list[Trajectory]] = {}
     for (problem, _), row in rows:
         if row.trainable and row.role in learners:
@@ -235,7 +268,7 @@ def measured(batch: StepBatch, key: str, learners: Collection[str]) -> dict[str,
     return {
         problem: Played(
             reward=float(np.mean([row.reward for row in own])),
-            mixed=any(row.groups[key] in informative for row in own),
+            mixed=any(row.groups[key] in informative[row.role] for row in own),
         )
         for problem, own in by_problem.items()
     }

@@ -33,24 +33,26 @@ class Quota:
         self,
         rows: Sequence[tuple[Draw, Trajectory]],
         key: str,
-        informs: Callable[[Trajectory], bool],
-    ) -> set[str]:
+        informs: Callable[[Draw, Trajectory], bool],
+    ) -> set[tuple[Draw, str]]:
         """Add informative draws until the quota is full.
 
         Args:
             rows: (draw, row) of a round, or of draws of it that were not added before.
             key: names the groups within which rewards are compared.
-            informs: whether its role learns something from a row.
+            informs: whether its role learns something from a row of a draw.
 
         Returns:
-            The informative groups of the draws that were added.
+            (draw, group) of the informative groups of the draws that were added.
         """
-        groups = {row.groups[key] for _, row in rows if self._may_learn(row) and informs(row)}
-        # A row that failed may have no such group.
-        chosen = [(draw, row) for draw, row in rows if row.groups.get(key) in groups]
-        added = list(dict.fromkeys(draw for draw, _ in chosen))[: self.left]
+        informative = [
+            (draw, row.groups[key])
+            for draw, row in rows
+            if self._may_learn(row) and informs(draw, row)
+        ]
+        added = list(dict.fromkeys(draw for draw, _ in informative))[: self.left]
         self.found += len(added)
-        return {row.groups[key] for draw, row in chosen if draw in added}
+        return {(draw, group) for draw, group in informative if draw in added}
 
     def _may_learn(self, row: Trajectory) -> bool:
         return row.role in self.roles and row.trainable

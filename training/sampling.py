@@ -58,7 +58,8 @@ class StepSampler:
                 batch = await self._sample(step)
         if self._stream.by_difficulty:
             # The next step is drawn after this, with --rollout.overlap as without.
-            self._stream.measure(measured(batch, self.group_key, self._team.trained))
+            played = measured(batch, self._algorithms, self.group_key, self._team.trained)
+            self._stream.measure(played)
         versions = {role: learner.version for role, learner in self._team.trained.items()}
         fresh = without_stale(batch, versions, self._settings.max_staleness)
         return fresh, self._stream.position

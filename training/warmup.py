@@ -115,7 +115,7 @@ def answer_of(problem: Problem, check: Check, prompt: str = "") -> str | None:
     Args:
         problem: with its solution in ``meta``.
         check: grades answers.
-        prompt: decides the form of the last line.
+        prompt: decides the form of the last line, unless the answer cannot be read in it.
 
     Returns:
         The answer; None without a solution, or if it states a wrong answer.
@@ -133,7 +133,10 @@ def answer_of(problem: Problem, check: Check, prompt: str = "") -> str | None:
         return solution
     # For a text without a stated answer, a custom checker's verdict shows the end of the text.
     states_none = verdict.answer in (None, solution.strip()[-LONGEST:])
-    return with_answer if states_none and check(with_answer, problem).correct else None
+    # No box holds a lone brace, and a backslash at the end would escape the box's own.
+    forms = dict.fromkeys((with_answer, f"{solution}\n{_last_line('', problem.gold)}"))
+    right = (form for form in forms if check(form, problem).correct)
+    return next(right, None) if states_none else None
 
 
 def other_form(problem: Problem, prompt: str, check: Check) -> str:

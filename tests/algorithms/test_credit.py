@@ -141,11 +141,16 @@ def test_a_group_that_lost_its_members_is_not_a_wrong_key():
     assert assign_credit(rows, "problem", Algorithm()).advantage_B.tolist() == [0, 0]
 
 
+def above_the_best(reward_N, group_N):
+    return reward_N - reward_N.max()
+
+
 def test_no_rows_and_no_usable_rows():
-    assert assign_credit([], "problem", Algorithm()).advantage_B.shape == (0,)
     rows = [row(1, status="timeout"), row(2, status="timeout")]
-    for name in ALGORITHMS:
-        assert assign_credit(rows, "problem", get(name)).advantage_B.tolist() == [0, 0]
+    own = Algorithm(advantage=f"{__name__}:above_the_best")
+    for algorithm in (*ALGORITHMS.values(), own):
+        assert assign_credit([], "problem", algorithm).advantage_B.shape == (0,)
+        assert assign_credit(rows, "problem", algorithm).advantage_B.tolist() == [0, 0]
 
 
 def test_rewards_must_be_finite():
@@ -161,6 +166,15 @@ def test_terms_scaled_one_by_one_count_the_same():
     algorithm = Algorithm(combine="normalise-then-sum", ddof=0, epsilon=0)
     got = advantages_of_terms(term_NK, GROUP, algorithm)
     np.testing.assert_allclose(got, np.array([0, 0, -1, 1]) / 0.5**0.5, atol=1e-12)
+
+
+def test_terms_that_cancel_out_give_exactly_zero():
+    # Where one is 1, the other is 0: their sum is rounding, and no deviation scales it up.
+    first = np.array([1.0, 0.0, 0.0])
+    term_NK = np.stack([first, 1 - first], axis=1)
+    algorithm = Algorithm(combine="normalise-then-sum", epsilon=0)
+    got = advantages_of_terms(term_NK, np.zeros(3, np.intp), algorithm)
+    assert got.tolist() == [0, 0, 0]
 
 
 def test_terms_enter_credit_only_where_asked():

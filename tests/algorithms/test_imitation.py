@@ -57,7 +57,7 @@ def test_a_step_is_that_of_the_cross_entropy() -> None:
 def test_the_rate_rises_over_a_tenth_and_falls_to_nothing() -> None:
     loaded = load_team({"alice": ModelSpec("tiny:alice")}, {"alice"}, seed=0)["alice"]
     settings = Imitation(steps=20, lr=1e-3).settings(
-        LearnerSettings(lr=9.0, epochs=3, minibatches=2)
+        LearnerSettings(lr=9.0, epochs=3, minibatches=2, importance_cap=5.0)
     )
     assert (settings.optimizer_steps, settings.importance_correction) == (1, "none")
     learner = Learner(loaded.handle, LIKELIHOOD, settings, total_steps=20)

@@ -90,7 +90,33 @@ def test_a_small_set_fills_a_step_with_problems_that_come_again() -> None:
     # Four of the six episodes of a round inform; the second round has the two that lack.
     assert batch.rounds == 2
     assert {row.groups["problem"] for row in batch.rows} == {"p0", "p1"}
-    assert len(batch.rows) == 2 * (4 + 4)
+    assert len(batch.rows) == 2 * (4 + 2)
+
+
+def test_surplus_draws_of_a_problem_are_dropped() -> None:
+    async def play(count: int) -> list[Episode]:
+        # Rewards of the problem differ in every draw but the first.
+        return [
+            Episode("p", seed, 1, "train", (row("alice_0", "p", 1.0), row("alice_1", "p", reward)))
+            for seed, reward in enumerate((1.0, 0.5, 0.25, 0.0))
+        ]
+
+    dapo = dataclasses.replace(get("dapo"), generation_batch=4)
+    batch = asyncio.run(sample_batch(play, unread, team(dapo), "problem+role", 2, ("alice",)))
+    assert batch.rounds == 1
+    assert [row.reward for row in batch.rows] == [1.0, 0.5, 1.0, 0.25]
+
+
+def test_draws_of_one_row_are_compared_with_each_other() -> None:
+    async def play(count: int) -> list[Episode]:
+        return [
+            Episode("p", seed, 1, "train", (row("alice_0", "p", float(seed)),))
+            for seed in range(count)
+        ]
+
+    sampling = sample_batch(play, unread, team(get("dapo")), "problem+role", 3, ("alice",))
+    batch = asyncio.run(sampling)
+    assert (batch.rounds, len(batch.rows)) == (1, 3)
 
 
 def test_the_replicas_of_a_problem_fill_one_place() -> None:
@@ -168,6 +194,20 @@ def test_a_failed_row_without_the_group_is_left_out() -> None:
 
     batch = sample_batch(play, unread, team(get("dapo")), "problem", 1, ("alice",))
     assert [trajectory.agent for trajectory in asyncio.run(batch).rows] == ["alice_0", "alice_1"]
+
+
+def test_a_row_without_the_group_is_refused_by_a_sentence() -> None:
+    other = dataclasses.replace(row("alice_1", "p", 1.0), groups={"other": "p"})
+    episodes = [Episode("p", 0, 1, "train", (row("alice_0", "p", 0.0), other))]
+
+    async def play(count: int) -> list[Episode]:
+        return episodes
+
+    sentence = "alice_1 belongs to no group called 'problem'; known keys: other"
+    with pytest.raises(UserError, match=sentence):
+        asyncio.run(sample_batch(play, unread, team(get("dapo")), "problem", 1, ("alice",)))
+    with pytest.raises(UserError, match=sentence):
+        measured(StepBatch(episodes, [], 1), team(get("grpo")), "problem", ["alice"])
 
 
 TAUGHT = Distillation(beta=1.0, fade=0.5, teacher="another")
@@ -307,6 +347,38 @@ def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
     assert logged == [1.0, 0.0, 0.0, 0.0]
 
 
+APART = ((2, 0, 0), (0, 2, 0), (0, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("combine", "terms", "informs"),
+    [
+        ("normalise-then-sum", APART, True),
+        ("sum-then-normalise", APART, False),
+        # One term is 2 less the other: scaled, they cancel out.
+        ("normalise-then-sum", ((2, 0), (0, 2), (0, 2)), False),
+    ],
+)
+def test_terms_that_are_scaled_apart_inform_where_they_do_not_cancel_out(
+    combine: Any, terms: tuple[tuple[int, ...], ...], informs: bool
+) -> None:
+    """Each row earns 2 in all."""
+    played = [
+        dataclasses.replace(row(f"alice_{i}", "p", 2.0), reward_terms=dict(zip("xyz", paid)))
+        for i, paid in enumerate(terms)
+    ]
+    episodes = [Episode("p", 0, 1, "train", tuple(played))]
+
+    async def play(_: int) -> list[Episode]:
+        return episodes
+
+    usual = dataclasses.replace(get("dapo"), max_generation_batches=1)
+    algorithms = team(usual, {"alice": dataclasses.replace(usual, combine=combine)})
+    batch = asyncio.run(sample_batch(play, unread, algorithms, "problem", 1, ("alice",)))
+    assert bool(batch.rows) == informs
+    assert measured(batch, algorithms, "problem", ["alice"]) == {"p": Played(2.0, informs)}
+
+
 def test_without_dynamic_sampling_everything_is_trained_on() -> None:
     batch, rounds = sampled(get("grpo"), 32, twenty_informative)
     assert (rounds, len(batch.rows)) == ([32], 64)
@@ -373,9 +445,9 @@ def test_the_difficulty_of_a_problem_is_that_of_the_roles_that_learn() -> None:
     failed = dataclasses.replace(row("alice_0", "p3", 1.0), status="failed")
     episodes.append(Episode("p3", 0, 1, "train", (failed,)))
     # No row is trained on, which does not matter.
-    batch = StepBatch(episodes, [], 1)
+    batch, plain = StepBatch(episodes, [], 1), team(get("grpo"))
     # Bob's differing rewards are no difference for alice.
-    assert measured(batch, "problem+role", ["alice"]) == {
+    assert measured(batch, plain, "problem+role", ["alice"]) == {
         "p0": Played(0.5, True),
         "p1": Played(1.0, False),
         "p2": Played(0.0, False),
@@ -390,8 +462,8 @@ def test_the_difficulty_of_a_problem_is_that_of_the_roles_that_learn() -> None:
     sampling = sample_batch(play, unread, team(long), "problem+role", 1, ("alice",))
     penalised = asyncio.run(sampling)
     assert [row.reward for row in penalised.rows] == pytest.approx([0.3 - 2 / 3, -0.7])
-    (played,) = measured(penalised, "problem+role", ["alice"]).values()
+    (played,) = measured(penalised, team(long), "problem+role", ["alice"]).values()
     assert (played.reward, played.mixed) == (pytest.approx(0.3), False)
-    both = measured(batch, "problem+role", ["alice", "bob"])
+    both = measured(batch, plain, "problem+role", ["alice", "bob"])
     assert both["p0"] == Played(0.25, True)
     assert both["p1"] == Played(0.75, True)

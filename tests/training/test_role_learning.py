@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from safetensors.torch import load_file
 from coterie.algorithms import Algorithm, assign_credit
 from coterie.algorithms.role_algorithms import RoleAlgorithms, assign_credit_by_role
 from coterie.cli.command_line import parse
-from coterie.datatypes import UserError
+from coterie.datatypes import Trajectory, UserError
 from coterie.training.config.model_defaults import role_rates
 from coterie.training.config.preflight import preflight
 from coterie.training.config.role_learning import roles_line
@@ -74,12 +75,16 @@ def test_a_resumed_run_keeps_them(tmp_path: Path, train: Any) -> None:
     assert settings.algo.kl_coefficient == 0
 
 
-def test_a_group_of_two_roles_is_compared_as_each_role_says() -> None:
-    paid = {"alice_0": 1.0, "alice_1": 0.0, "bob_0": 1.0, "bob_1": 0.5}
-    played = [
+def in_one_group(*rewards: float) -> list[Trajectory]:
+    """Rows of two agents of alice and two of bob."""
+    return [
         rows.row(name[:-2], 2, agent=name, groups={"problem": "p"}, reward=reward, reward_terms={})
-        for name, reward in paid.items()
+        for name, reward in zip(("alice_0", "alice_1", "bob_0", "bob_1"), rewards)
     ]
+
+
+def test_a_group_of_two_roles_is_compared_as_each_role_says() -> None:
+    played = in_one_group(1.0, 0.0, 1.0, 0.5)
     mean = Algorithm(scale="none")
     others = Algorithm(scale="none", baseline="leave-one-out")
     credit = assign_credit_by_role(played, "problem", RoleAlgorithms(mean, {"bob": others}))
@@ -90,15 +95,29 @@ def test_a_group_of_two_roles_is_compared_as_each_role_says() -> None:
 
 def test_running_averages_are_of_the_roles_that_use_them() -> None:
     average = Algorithm(baseline="role-average", scale="none")
-    played = [
-        rows.row(name[:-2], 2, agent=name, groups={"problem": "p"}, reward=1.0, reward_terms={})
-        for name in ("alice_0", "alice_1", "bob_0", "bob_1")
-    ]
     team = RoleAlgorithms(Algorithm(scale="none"), {"bob": average})
-    credit = assign_credit_by_role(played, "problem", team, {"bob": 0.5})
+    credit = assign_credit_by_role(in_one_group(1, 1, 1, 1), "problem", team, {"bob": 0.5})
     np.testing.assert_allclose(credit.advantage_B, [0, 0, 0.5, 0.5])
-    assert credit.averages == {"bob": pytest.approx(0.95 * (0.95 * 0.5 + 0.05) + 0.05)}
+    assert credit.averages["bob"] == pytest.approx(0.95 * (0.95 * 0.5 + 0.05) + 0.05)
     assert "baseline_alice" not in credit.stats
+
+
+def test_a_scale_over_the_batch_takes_off_the_averages_of_the_other_roles() -> None:
+    average = Algorithm(
+        baseline="role-average", scale="batch-std", baseline_decay=0.5, ddof=0, epsilon=0
+    )
+    team = RoleAlgorithms(Algorithm(), {"alice": average})
+    # Bob's average: .5 x 0 + .5 x 2 = 1, then .5 x 1 + .5 x 2 = 1.5.
+    before = assign_credit_by_role(in_one_group(0, 0, 2, 2), "problem", team).averages
+    credit = assign_credit_by_role(in_one_group(1, 0, 1.5, 1.5), "problem", team, before)
+    # Differences 1 0 0 0 over sqrt(1 / 4).
+    np.testing.assert_allclose(credit.advantage_B[:2], [2, 0])
+    # A role's own decay holds for its own average.
+    slow = replace(average, baseline_decay=0.75)
+    team = RoleAlgorithms(average, {"bob": slow})
+    after = assign_credit_by_role(in_one_group(0, 0, 2, 2), "problem", team).averages
+    # .75 x 0 + .25 x 2 = .5, then .75 x .5 + .25 x 2 = .875
+    assert after == pytest.approx({"alice": 0, "bob": 0.875})
 
 
 def test_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -314,3 +333,31 @@ def test_defaults_and_what_a_role_uses_are_no_mistake(flags: tuple[str, ...]) ->
 )
 def test_the_length_follows_the_reduction(flags: tuple[str, ...], length: int) -> None:
     assert parse(["--env.max-new-tokens", "44", *flags]).algo.length == length
+
+
+@pytest.mark.parametrize(
+    ("flags", "length"),
+    [
+        (("--agents.bob.algo.reduction", "constant-length"), 44),
+        (("--agents.bob.algo.reduction=constant-length", "--agents.bob.algo.length", "5"), 5),
+        (("--algo", "dr-grpo", "--agents.bob.algo.reduction", "token-mean"), 0),
+        (("--agents.bob.algo", "dr-grpo", "--agents.bob.algo.reduction", "token-mean"), 0),
+        # The team's length holds for a role with the team's reduction.
+        (("--algo", "dr-grpo", "--algo.length", "5",
+          "--agents.bob.algo.reduction", "constant-length"), 5),
+    ],
+)  # fmt: skip
+def test_the_length_of_a_role_follows_its_reduction(flags: tuple[str, ...], length: int) -> None:
+    settings = parse(["--env.max-new-tokens", "44", *flags])
+    assert settings.algorithms.of("bob").length == length
+
+
+def test_the_length_follows_the_reduction_of_a_file(tmp_path: Path) -> None:
+    (file := tmp_path / "run.toml").write_text(
+        "algo.reduction = 'constant-length'\nagents.bob.algo.reduction = 'token-mean'"
+    )
+    settings = parse(["--config", str(file), "--env.max-new-tokens", "44"])
+    assert (settings.algo.length, settings.algorithms.of("bob").length) == (44, 0)
+    changed = ("--agents.bob.algo.reduction", "constant-length")
+    settings = parse(["--config", str(file), "--env.max-new-tokens", "44", *changed])
+    assert settings.algorithms.of("bob").length == 44

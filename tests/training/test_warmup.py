@@ -118,6 +118,13 @@ def test_a_run_says_that_imitation_will_teach_another_form(
     assert "another form" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("gold", ["a } b", "hello\\"])
+def test_an_answer_that_no_box_can_hold_has_a_line_of_its_own(gold: str) -> None:
+    problem = Problem("p", "?", gold, "text", meta={"solution": "Think."})
+    asked = answer_of(problem, Checker().check, r"Put it within \boxed{}.")
+    assert asked == f"Think.\nAnswer: {gold}"
+
+
 def test_a_program_is_imitated_in_a_fence() -> None:
     problem = Problem("p", "?", "    return 1", "code", meta={"code_prompt": "def f():\n"})
     assert answer_of(problem, Checker().check) == "```python\ndef f():\n    return 1\n```"

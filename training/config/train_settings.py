@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import tyro
 
@@ -19,6 +19,7 @@ from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.team.teachers import teacher_models
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
+from coterie.algorithms.algorithm import Reduction
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.cli.extras import SETTINGS
 from coterie.cli.plugins import load
@@ -233,11 +234,12 @@ def replicas_of(settings: TrainSettings, metadata: Mapping[str, Any]) -> int:
     return settings.rollout.replicas or int(metadata.get("replicas", usual))
 
 
-def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
+def with_limit_as_length(settings: TrainSettings, reduction: str = "") -> TrainSettings:
     """``settings`` with the environment's limit of tokens as ``--algo.length``, or 0 if the
-    reduction has no length."""
-    constant = settings.algo.reduction == "constant-length"
-    algo = dataclasses.replace(settings.algo, length=token_limit(settings) if constant else 0)
+    reduction has no length; ``reduction``: replaces theirs, if there is one of that name."""
+    own = reduction if reduction in get_args(Reduction) else settings.algo.reduction
+    length = token_limit(settings) if own == "constant-length" else 0
+    algo = dataclasses.replace(settings.algo, reduction=own, length=length)
     return dataclasses.replace(settings, algo=algo)
 
 
