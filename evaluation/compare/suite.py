@@ -253,6 +253,8 @@ def _report(
         tables.append(table)
     for table in tables:
         console.print(table, "")
+    for note in (note for suite_scores in scored for note in suite_scores.notes):
+        show_plain(console, note)
     content |= {"conventions": _CONVENTIONS, "config": to_plain(settings)}
     files = [write_json(settings.out / "results.json", content)]
     from coterie.evaluation.compare.pictures import draw_rows

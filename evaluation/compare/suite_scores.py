@@ -89,6 +89,8 @@ class SuiteResults:
     sets: Sequence[Sequence[System]]
     figures: Sequence[Figures]
     tables: Sequence[Table]
+    notes: Sequence[str]
+    """Sentences to read the tables by."""
     content: Mapping[str, Any]
 
 
@@ -128,8 +130,9 @@ def score(
         f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
         f"{settings.samples} samples of each{answered[0].counted}"
     )
-    single = differences([row for row in rows if row.system.is_single])
-    deployable = differences([row for row in rows if not row.system.oracle])
+    deployable = differences(systems_by_set, rows, **drawn)
+    policies = {row.system.name for row in rows if row.system.is_single}
+    single = {pair: change for pair, change in deployable.items() if policies.issuperset(pair)}
     tables = [
         accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
         *([difference_table(single)] if single else []),
@@ -165,7 +168,13 @@ def score(
         "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in decompositions},
         "policies": calibrated,
     }
-    return SuiteResults(name, systems_by_set, rows, tables, content)
+    notes = [
+        f"{name}: {row.system.label}: {row.missing} of {questions} questions have no answer; its "
+        "figures and differences are of the others"
+        for row in rows
+        if row.missing and row.system.responses
+    ]
+    return SuiteResults(name, systems_by_set, rows, tables, notes, content)
 
 
 def overall(
@@ -204,6 +213,7 @@ def _row(figures: Figures) -> dict[str, Any]:
         "macro": figures.macro,
         "over_best": figures.over_best,
         "significant": figures.marked,
+        "missing": figures.missing,
         "tokens": figures.tokens,
         "money": figures.money,
         "seconds": figures.seconds,

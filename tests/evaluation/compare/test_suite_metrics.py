@@ -72,10 +72,8 @@ def test_the_difference_is_paired_and_knows_that_the_best_was_chosen() -> None:
 def test_two_systems_are_compared_question_by_question() -> None:
     # The second is right on one question more; both vary alike over the others.
     first, second = [0.0, 1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0, 1.0]
-    rows = measure_rows(
-        [[system("a", first, is_single=True), system("b", second, is_single=True)]], {}, **HOW
-    )
-    ((pair, change),) = differences(rows).items()
+    sets = [[system("a", first, is_single=True), system("b", second, is_single=True)]]
+    ((pair, change),) = differences(sets, measure_rows(sets, {}, **HOW), **HOW).items()
     assert pair == ("a", "b")
     assert change.value == pytest.approx(0.2)
     low, high = change.interval()
@@ -85,6 +83,27 @@ def test_two_systems_are_compared_question_by_question() -> None:
     shown = Console(width=80, file=io.StringIO())
     shown.print(difference_table({pair: change}))
     assert "b - a       +.200" in shown.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_questions_that_failed_are_no_lead() -> None:
+    """The second equals the first, and does not answer the hard half."""
+    right = [1.0] * 10
+    sets = [
+        [
+            system("a", [*right, *[0.0] * 10], is_single=True),
+            system("b", [*right, *[np.nan] * 10], is_single=True),
+        ]
+    ]
+    sets[0][1].used["b"][10:] = np.nan
+    rows = measure_rows(sets, {"a": (1.0, 10.0), "b": (1.0, 10.0)}, **HOW)
+    (change,) = differences(sets, rows, **HOW).values()
+    assert (change.value, change.interval(), change.count) == (0.0, (0.0, 0.0), 10)
+    first, second = rows
+    assert (first.over_best.value, second.over_best.value) == (0.0, 0.0)
+    assert (first.missing, second.missing) == (0, 10)
+    # An answer of either costs the same.
+    assert second.tokens == first.tokens == 10.0
+    assert second.money == first.money == pytest.approx(0.2)
 
 
 def test_marks_and_money() -> None:
@@ -111,6 +130,9 @@ def test_pass_at_k_beside_its_control() -> None:
     # b's pass@2 is 1 - 1/6, its pass@4 is 1.
     assert values(measured.control) == pytest.approx([5 / 6, 1.0])
     assert measured.gain[0].value == pytest.approx(5 / 8 - 5 / 6)
+    # A second question that a failed, and b never solves, is not the team's either.
+    hard = {"a": answers([[1, 0, 0, 0], [np.nan] * 4]), "b": answers([[1, 1, 0, 0], [0] * 4])}
+    assert passes([hard], **HOW).gain[0].value == pytest.approx(5 / 8 - 5 / 6)
 
 
 def test_decomposition_of_every_pair() -> None:

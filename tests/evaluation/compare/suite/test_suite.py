@@ -291,8 +291,10 @@ def test_a_server_that_fails_is_asked_again(
     options = "model=m&retries=0&backoff_s=0&breaker_failures=99&concurrency=1"
     flags = ("--policies", f"far=server:http://127.0.0.1:{port}?{options}", "--suite", "math")
     flags += ("--problems", CHAINS, "--questions", "4", "--samples", "1")
-    _, shown = run(*flags)
+    results, shown = run(*flags)
     assert "2 of 4 failed" in shown
+    assert "math: far: 2 of 4 questions have no answer; its figures and differences" in shown
+    assert results["suites"]["math"]["rows"]["far"]["missing"] == 2
     assert len(completions(tmp_path, "far")) == 2
     run(*flags)
     assert asked == [("far", 4), ("far", 2)]
