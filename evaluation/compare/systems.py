@@ -256,7 +256,9 @@ def _selections(
     if between or answered[first].samples > 1:
         yield _routed(answered, first, between[0] if between else first, last)
     has_confidence = bool((~np.isnan(answered[first].confidence_QN)).any())
-    if has_confidence or answered[first].samples > 1:
+    # The threshold of one question is chosen on others.
+    has_threshold = _questions(answered) > 1 or threshold.source == "fixed"
+    if has_threshold and (has_confidence or answered[first].samples > 1):
         yield _cascade(answered, first, last, has_confidence, threshold, prices)
 
 

@@ -148,6 +148,12 @@ def test_cascade_goes_by_what_is_stated() -> None:
     ) == [0.5, 0.5]
 
 
+def test_one_question_has_no_other_to_choose_a_threshold_on(team: dict[str, Responses]) -> None:
+    one = {name: own.of(np.array([True, False])) for name, own in team.items()}
+    assert "cascade" not in rows(one)
+    assert "cascade" in rows(one, threshold=ThresholdChoice("fixed"))
+
+
 def test_agreement_is_confidence_where_none_is_stated(team: dict[str, Responses]) -> None:
     # p: 2 2 5 2.0: two others of three say the same; q: 4 3 4 and nothing.
     assert team["first"].agreement_QN()[0].tolist() == pytest.approx([2 / 3, 2 / 3, 0, 2 / 3])
