@@ -3,7 +3,7 @@
 # Q questions, R resamples, M rows, S sets, K numbers of samples
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -26,7 +26,7 @@ class Figures:
     """Figures of one system over all sets."""
 
     system: System
-    """The system on the first set."""
+    """The system on the first set, with a label for all sets."""
     micro: Resampled
     """Mean over all questions."""
     macro: Resampled
@@ -79,9 +79,10 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
             name: np.nansum(np.concatenate(used), axis=0) / max(1, questions)
             for name, used in spent.items()
         }
+        label = _joined([part.label for part in parts])
         figures.append(
             Figures(
-                system,
+                replace(system, label=label),
                 micro[index],
                 macro[index],
                 _least(leads),
@@ -92,6 +93,18 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
             )
         )
     return figures
+
+
+def _joined(labels: Sequence[str]) -> str:
+    """One label for all sets: ``vote of 2 to 8``, ``by confidence or agreement``."""
+    words: list[str] = []
+    for of_sets in zip(*(label.split(" ") for label in labels)):
+        different = list(dict.fromkeys(of_sets))
+        if len(different) > 1 and all(word.isdecimal() for word in different):
+            words.append(f"{min(map(int, different))} to {max(map(int, different))}")
+        else:
+            words.append(" or ".join(different))
+    return " ".join(words)
 
 
 def differences(

@@ -1,6 +1,6 @@
 """A suite's tables and JSON from stored responses; nothing is sampled."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -108,7 +108,8 @@ def score(
         choice: how the cascade's threshold is chosen.
         settings: of the comparison: samples, and the bootstrap.
     """
-    systems_by_set = _shared([_systems(answers, prices, choice) for answers in answered])
+    every = [_systems(answers, prices, choice) for answers in answered]
+    systems_by_set = _shared(every)
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
     alone = [answers.alone for answers in answered]
     rows = measure_rows(systems_by_set, prices, **drawn)
@@ -168,12 +169,7 @@ def score(
         "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in decompositions},
         "policies": calibrated,
     }
-    notes = [
-        f"{name}: {row.system.label}: {row.missing} of {questions} questions have no answer; its "
-        "figures and differences are of the others"
-        for row in rows
-        if row.missing and row.system.responses
-    ]
+    notes = list(_notes(answered, every, rows))
     return SuiteResults(name, systems_by_set, rows, tables, notes, content)
 
 
@@ -184,7 +180,8 @@ def overall(
     :func:`score`."""
     shared = _shared([systems for results in scored for systems in results.sets])
     rows = measure_rows(shared, prices, resamples=settings.resamples, seed=settings.seed)
-    table = accuracy_table(rows, f"all {len(scored)} suites", sets=len(shared))
+    title = f"all {len(scored)} suites, rows that each has"
+    table = accuracy_table(rows, title, sets=len(shared))
     return table, {row.system.name: _row(row) for row in rows}
 
 
@@ -193,6 +190,31 @@ def _shared(sets: Sequence[Sequence[System]]) -> list[list[System]]:
     # A set without answers to vote on lacks the votes, which then have no figure over all sets.
     common = set.intersection(*({system.name for system in rows} for rows in sets))
     return [[system for system in rows if system.name in common] for rows in sets]
+
+
+def _notes(
+    answered: Sequence[Answered], sets: Sequence[Sequence[System]], rows: Sequence[Figures]
+) -> Iterator[str]:
+    """Sentences on the rows that some sets lack, and on answers that are missing."""
+    suite = answered[0].suite
+    lacking: dict[str, list[str]] = {}
+    for name, label in {system.name: system.label for part in sets for system in part}.items():
+        without = [
+            answers.questions.name
+            for answers, part in zip(answered, sets)
+            if name not in {system.name for system in part}
+        ]
+        if without:
+            lacking.setdefault(", ".join(without), []).append(label)
+    for without, labels in lacking.items():
+        yield f"{suite}: left out, as {without} has no such row: {'; '.join(labels)}"
+    questions = sum(len(answers.questions.problems) for answers in answered)
+    for row in rows:
+        if row.missing and row.system.responses:
+            yield (
+                f"{suite}: {row.system.label}: {row.missing} of {questions} questions have no "
+                "answer; its figures and differences are of the others"
+            )
 
 
 def _systems(answers: Answered, prices: Prices, choice: ThresholdChoice) -> list[System]:

@@ -106,6 +106,26 @@ def test_questions_that_failed_are_no_lead() -> None:
     assert second.money == first.money == pytest.approx(0.2)
 
 
+def test_a_label_is_that_of_all_sets() -> None:
+    labels = [
+        ("team, vote of 8", "a, else b, by confidence"),
+        ("team, vote of 2", "a, else b, by agreement"),
+    ]
+    sets = [
+        [
+            system("a", [1.0], is_single=True),
+            dataclasses.replace(system("vote", [1.0]), label=vote),
+            dataclasses.replace(system("cascade", [1.0]), label=cascade),
+        ]
+        for vote, cascade in labels
+    ]
+    assert [row.system.label for row in measure_rows(sets, {}, **HOW)] == [
+        "a",
+        "team, vote of 2 to 8",
+        "a, else b, by confidence or agreement",
+    ]
+
+
 def test_marks_and_money() -> None:
     sets = [[system("a", [0.0] * 8, is_single=True), system("b+a", [1.0] * 8)]]
     first, second = measure_rows(sets, {"a": (1.0, 10.0), "b": (0.0, 50.0)}, **HOW)

@@ -238,6 +238,16 @@ def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
     assert "macro" not in shown
 
 
+def test_rows_that_one_set_lacks_are_named(run: Any, tmp_path: Path) -> None:
+    one = tmp_path / "one.jsonl"
+    one.write_text(json.dumps({"question": "1 + 1 =", "answer": "2"}))
+    policies = ("--policies", f"half={HALF}", f"gold={GOLD}", "--suite", "math")
+    results, shown = run(*policies, "--problems", CHAINS, str(one))
+    assert "cascade" not in results["suites"]["math"]["rows"]
+    sentence = f"math: left out, as {one} has no such row: half, else gold, by agreement"
+    assert sentence in shown.splitlines()
+
+
 def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) -> None:
     path = tmp_path / "three.jsonl"
     lines = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in (1, 2, 3)]
