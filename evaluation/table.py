@@ -48,7 +48,9 @@ def interval_text(value: float, low: float, high: float, sign: str = "") -> str:
 
 
 def value_with_interval(value: float, low: float, high: float, sign: str = "") -> str:
-    """Format a value and its interval as plain text: ``.553 [.51 .59]``."""
+    """Format a value and its interval, if there is one, as plain text: ``.553 [.51 .59]``."""
+    if math.isnan(low):
+        return without_zero(value, 3, sign)
     return f"{without_zero(value, 3, sign)} {interval_text(value, low, high, sign)}"
 
 

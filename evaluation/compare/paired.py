@@ -19,8 +19,9 @@ from coterie.cli.output_paths import check_file
 from coterie.datatypes import UserError, Validated, fits, user_path
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.by_set import estimate
-from coterie.evaluation.compare.output import show_written, write_json
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
+from coterie.evaluation.metrics.intervals import FEWEST
 from coterie.evaluation.table import figure_cell, figure_with_interval, make_table
 from coterie.training.config.run_settings import Resamples
 from coterie.training.run.directory import RunDirectory
@@ -83,6 +84,8 @@ def compare(settings: PairedComparison) -> None:
         shown = {name: measured[name] for name in (names[0], other)}
         title = f"{first['env']}, {count} problems, {settings.evaluation} training"
         console.print(_table(shown, rows, title))
+    if count < FEWEST:
+        show_plain(console, f"* marks differences of {FEWEST} problems or more; here are {count}")
     if settings.out:
         write_json(settings.out, _content(measured, rows))
         show_written(console, settings.out)

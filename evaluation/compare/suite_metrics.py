@@ -46,8 +46,7 @@ class Figures:
     @property
     def marked(self) -> bool:
         """Whether the interval of the difference excludes 0."""
-        low, high = self.over_best.interval()
-        return low > 0 or high < 0
+        return self.over_best.excludes_zero
 
 
 def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
@@ -199,7 +198,7 @@ def resampled(
         each_R = drawn_SR.mean(axis=0) if count else whole_R
         weighted = (share_SM[measured_S, m] * point_SM[measured_S, m]).sum() if count else np.nan
         micro.append(Resampled(float(weighted), whole_R, count))
-        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, int(measured_S.sum())))
+        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, count))
     return micro, macro
 
 

@@ -41,7 +41,7 @@ from coterie.evaluation.metrics.discrimination import (
     discrimination_columns,
     within_question_auroc,
 )
-from coterie.evaluation.metrics.intervals import bootstrap
+from coterie.evaluation.metrics.intervals import FEWEST, bootstrap
 from coterie.evaluation.metrics.means import Floats, mean_present, variance
 from coterie.evaluation.metrics.runs import averaged_over_sets, calibration_over_runs
 
@@ -209,6 +209,8 @@ def _notes(
     for without, labels in lacking.items():
         yield f"{suite}: left out, as {without} has no such row: {'; '.join(labels)}"
     questions = sum(len(answers.questions.problems) for answers in answered)
+    if questions < FEWEST:
+        yield f"{suite}: * marks differences of {FEWEST} questions or more; here are {questions}"
     for row in rows:
         if row.missing and row.system.responses:
             yield (

@@ -87,8 +87,19 @@ def test_worse_and_neither(write: Any, tmp_path: Path) -> None:
     assert differences["gain@1"]["value"] == 0.0
 
 
+def test_few_problems_have_no_marks(write: Any, tmp_path: Path, capsys: Any) -> None:
+    runs = write("a", [1] * 15, [0] * 15), write("b", [0] * 15, [0] * 15)
+    compare(*runs, "--out", str(tmp_path / "x.json"))
+    differences = json.loads((tmp_path / "x.json").read_text())["differences"]["b - a"]
+    assert (differences["pass@1/alice"]["value"], differences["pass@1/alice"]["verdict"]) == (
+        -1,
+        "",
+    )
+    assert "* marks differences of 16 problems or more; here are 15" in capsys.readouterr().out
+
+
 def test_several_runs_and_the_evaluation_before(write: Any, tmp_path: Path, capsys: Any) -> None:
-    names = [write(f"{n}/x", [1, 0], [0, 1]) for n in "abcd"]
+    names = [write(f"{n}/x", [1, 0] * 8, [0, 1] * 8) for n in "abcd"]
     compare(*names)
     # Four runs: three tables, the first run in each; directories that end alike keep their parents.
     assert capsys.readouterr().out.count("a/x") == 3
@@ -97,7 +108,7 @@ def test_several_runs_and_the_evaluation_before(write: Any, tmp_path: Path, caps
     compare(*names[:2], "--evaluation", "before", code=2)
     assert "has no evaluation before training" in capsys.readouterr().err
     for name in "ab":
-        write(f"{name}/x", [1, 1], [1, 1], which="before")
+        write(f"{name}/x", [1] * 16, [1] * 16, which="before")
     compare(*names[:2], "--evaluation", "before")
     assert "1.000" in capsys.readouterr().out
 

@@ -127,7 +127,7 @@ def test_a_label_is_that_of_all_sets() -> None:
 
 
 def test_marks_and_money() -> None:
-    sets = [[system("a", [0.0] * 8, is_single=True), system("b+a", [1.0] * 8)]]
+    sets = [[system("a", [0.0] * 16, is_single=True), system("b+a", [1.0] * 16)]]
     first, second = measure_rows(sets, {"a": (1.0, 10.0), "b": (0.0, 50.0)}, **HOW)
     assert not first.marked
     assert second.marked
@@ -135,6 +135,9 @@ def test_marks_and_money() -> None:
     assert first.money == pytest.approx(0.2)
     assert second.money == pytest.approx(0.5)
     assert (second.tokens, second.seconds) == (10.0, 1.0)
+    # One question less is too few to mark anything.
+    _, fewer = measure_rows([[row.of(np.arange(16) > 0) for row in sets[0]]], {}, **HOW)
+    assert not fewer.marked
 
 
 def test_pass_at_k_beside_its_control() -> None:
