@@ -20,11 +20,15 @@ def write(tmp_path: Path) -> Any:
         problems: list[str] | None = None,
         env: str = "core-teaching",
         which: str = "after",
+        evaluated: str = "",
     ) -> str:
         path = tmp_path / name
         (path / "evaluation").mkdir(parents=True, exist_ok=True)
         choice = {"env": env, "roles": ["alice", "bob"]}
         (path / "config.json").write_text(json.dumps({"choice": choice}))
+        if evaluated:
+            digests = {"train": "0", "eval": evaluated}
+            (path / "environment.json").write_text(json.dumps({"problems": digests}))
         outcomes = {
             "problems": problems or [f"p{place}" for place in range(len(alice))],
             "correct": {"alice": [[c] for c in alice], "bob": [[c] for c in bob]},
@@ -111,6 +115,18 @@ def test_several_runs_and_the_evaluation_before(write: Any, tmp_path: Path, caps
         write(f"{name}/x", [1] * 16, [1] * 16, which="before")
     compare(*names[:2], "--evaluation", "before")
     assert "1.000" in capsys.readouterr().out
+
+
+def test_problems_that_are_just_called_alike_are_no_pairs(write: Any, capsys: Any) -> None:
+    """``test:0`` of two files; a run without fingerprints is taken as it is."""
+    a, b, c = (
+        write(name, [1, 0], [0, 1], problems=["test:0", "test:1"], evaluated=digest)
+        for name, digest in (("a", "1"), ("b", "2"), ("c", ""))
+    )
+    compare(a, b, code=2)
+    assert "a and b were evaluated on different problems" in capsys.readouterr().err
+    compare(a, c)
+    compare(a, write("d", [1, 0], [0, 1], problems=["test:0", "test:1"], evaluated="1"))
 
 
 def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
