@@ -1,6 +1,5 @@
 """The parts of an environment's evaluation, and the figures that it computes."""
 
-import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -158,17 +157,20 @@ def with_derived(
 
 def difference(first: Resampled, other: Resampled) -> Resampled:
     """``other - first``, paired by resample."""
-    return Resampled(other.value - first.value, other.replicates - first.replicates, other.count)
+    return Resampled(
+        other.value - first.value,
+        other.replicates - first.replicates,
+        min(first.count, other.count),
+    )
 
 
 def verdict(change: Resampled, row: Row) -> str:
-    """What a change is called; empty if its interval includes 0.
+    """What a change is called; empty if its interval includes 0, or if it is of few questions.
 
     ``better`` or ``worse`` by the direction of the row, ``other`` if the row has no direction.
     """
-    value, (low, high) = change.value, change.interval()
-    if math.isnan(value) or math.isnan(low) or low <= 0 <= high:
+    if not change.excludes_zero:
         return ""
     if row.better == "neither":
         return "other"
-    return "better" if (value > 0) == (row.better == "higher") else "worse"
+    return "better" if (change.value > 0) == (row.better == "higher") else "worse"

@@ -23,13 +23,14 @@ class Exact(float):
 def as_json(value: Any) -> Any:
     """Convert ``value`` to JSON data.
 
-    A figure becomes its value and 95 % interval, a dataclass its fields, an array a list, a float
-    :func:`plain_number`.
+    A figure becomes its value and 95 % interval, a mean over seeds also their number, a dataclass
+    its fields, an array a list, a float :func:`plain_number`.
     """
     if isinstance(value, Resampled):
         return {"value": plain_number(value.value), "interval": as_json(value.interval())}
     if isinstance(value, Estimate):
-        return {"mean": plain_number(value.value), "interval": as_json((value.low, value.high))}
+        bounds = as_json((value.low, value.high))
+        return {"mean": plain_number(value.value), "interval": bounds, "count": value.count}
     if is_dataclass(value) and not isinstance(value, type):
         return {item.name: as_json(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Mapping):

@@ -30,7 +30,8 @@ class Line:
     after: str
     change: str
     verdict: str
-    """``better`` or ``worse`` where the interval of the change excludes zero; else empty."""
+    """``better`` or ``worse`` where the interval of the change excludes zero and there are enough
+    problems; else empty."""
     metric: str = ""
     """Name of the metric."""
     warmed_up: str = ""

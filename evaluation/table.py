@@ -8,6 +8,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from coterie.evaluation.metrics.intervals import Estimate
+
 _LABEL = 32
 
 T = TypeVar("T", str, tuple[str, ...])
@@ -48,7 +50,9 @@ def interval_text(value: float, low: float, high: float, sign: str = "") -> str:
 
 
 def value_with_interval(value: float, low: float, high: float, sign: str = "") -> str:
-    """Format a value and its interval as plain text: ``.553 [.51 .59]``."""
+    """Format a value and its interval, if there is one, as plain text: ``.553 [.51 .59]``."""
+    if math.isnan(low):
+        return without_zero(value, 3, sign)
     return f"{without_zero(value, 3, sign)} {interval_text(value, low, high, sign)}"
 
 
@@ -73,13 +77,23 @@ def figure_with_interval(figure: Figure | None, sign: str = "") -> str:
     return f"{figure_cell(figure.value, 3, sign)} {interval_cell(figure, sign)}"
 
 
-def mean_over_seeds(figure: Figure, sign: str = "") -> str:
-    """Format a mean and the half width of its interval; a single seed has no interval."""
-    if math.isnan(figure.value):
+def mean_over_seeds(mean: Estimate, sign: str = "", *, of: int = 0) -> str:
+    """Format a mean and the half width of its interval; a single seed has no interval.
+
+    Args:
+        mean: the mean over seeds.
+        sign: ``+`` also shows the sign of a positive number.
+        of: number of seeds; if the mean is of fewer, it says so: ``.500 ± .020 (4 of 5)``.
+    """
+    if math.isnan(mean.value):
         return "undefined"
-    if math.isnan(figure.low):
-        return f"{figure.value:{sign}.3f}"
-    return f"{figure.value:{sign}.3f} ± {figure.high - figure.value:.3f}"
+    half = "" if math.isnan(mean.low) else f" ± {mean.high - mean.value:.3f}"
+    return f"{mean.value:{sign}.3f}{half}{of_seeds(mean, of)}"
+
+
+def of_seeds(mean: Estimate, of: int) -> str:
+    """How many of the seeds a mean is of; empty if it is of all."""
+    return f" ({mean.count} of {of})" if mean.count < of else ""
 
 
 def short_label(label: str, limit: int = _LABEL) -> str:

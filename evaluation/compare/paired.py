@@ -19,11 +19,13 @@ from coterie.cli.output_paths import check_file
 from coterie.datatypes import UserError, Validated, fits, user_path
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.by_set import estimate
-from coterie.evaluation.compare.output import show_written, write_json
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.evaluation import Outcomes, Resampled, Row, difference, verdict
+from coterie.evaluation.metrics.intervals import FEWEST
 from coterie.evaluation.table import figure_cell, figure_with_interval, make_table
 from coterie.training.config.run_settings import Resamples
 from coterie.training.run.directory import RunDirectory
+from coterie.training.run.provenance import stored_digests
 
 Runs = Mapping[str, Mapping[str, Resampled]]
 """Label -> metric -> value with its bootstrap. All use the same problems and seed, so that
@@ -62,7 +64,7 @@ def compare(settings: PairedComparison) -> None:
         check_file(settings.out, "--out")
     choices = {name: read_choice(path) for name, path in zip(names, runs)}
     outcomes = {name: _outcomes(path, settings.evaluation) for name, path in zip(names, runs)}
-    _check_same(choices, outcomes)
+    _check_same(choices, outcomes, dict(zip(names, map(_evaluated, runs))))
     first = choices[names[0]]
     evaluation = evaluation_of(envs.spec(first["env"]))
     measured: dict[str, Mapping[str, Resampled]] = {}
@@ -83,6 +85,8 @@ def compare(settings: PairedComparison) -> None:
         shown = {name: measured[name] for name in (names[0], other)}
         title = f"{first['env']}, {count} problems, {settings.evaluation} training"
         console.print(_table(shown, rows, title))
+    if count < FEWEST:
+        show_plain(console, f"* marks differences of {FEWEST} problems or more; here are {count}")
     if settings.out:
         write_json(settings.out, _content(measured, rows))
         show_written(console, settings.out)
@@ -194,7 +198,17 @@ def went_on(path: Path) -> str:
     )
 
 
-def _check_same(choices: Mapping[str, Any], outcomes: Mapping[str, Outcomes]) -> None:
+def _evaluated(path: Path) -> list[str]:
+    """The fingerprints of the sets that a run is evaluated on; empty if they are not known."""
+    digests = stored_digests(RunDirectory.reopen(path))
+    return sorted(digest for name, digest in digests.items() if name.split(" ")[0] == "eval")
+
+
+def _check_same(
+    choices: Mapping[str, Any],
+    outcomes: Mapping[str, Outcomes],
+    evaluated: Mapping[str, Sequence[str]],
+) -> None:
     (first, choice), *others = choices.items()
     for name, other in others:
         for key in ("env", "roles"):
@@ -202,7 +216,9 @@ def _check_same(choices: Mapping[str, Any], outcomes: Mapping[str, Outcomes]) ->
                 raise UserError(
                     f"{first} and {name} have different {key}: {choice[key]} and {other[key]}"
                 )
-        if outcomes[name]["problems"] != outcomes[first]["problems"]:
+        # Problems of a file are called by its name and their place, whatever they ask.
+        other_sets = evaluated[name] and evaluated[first] and evaluated[name] != evaluated[first]
+        if other_sets or outcomes[name]["problems"] != outcomes[first]["problems"]:
             raise UserError(
                 f"{first} and {name} were evaluated on different problems, so nothing pairs up: "
                 "train both with the same --seed and --problems, or compare means over seeds "

@@ -12,6 +12,7 @@ from coterie.datatypes import UserError
 from coterie.evaluation.compare.suite_metrics import Figures
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.intervals import Estimate
+from coterie.evaluation.metrics.passk import is_binary
 from coterie.evaluation.table import figure_cell
 
 
@@ -42,13 +43,19 @@ def drawing(path: Path, rows: int = 1, columns: int = 1, **more: Any) -> Iterato
 
 
 def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
-    """Plot accuracy with its interval beside the tokens per answer, best system on top. The colour
-    shows the answering policy, grey means several; oracles are hollow, in a group below."""
+    """Plot accuracy or the mean score with its interval beside the tokens per answer, best system
+    on top. The colour shows the answering policy, grey means several; oracles are hollow, in a
+    group below."""
     shown = rows_by_rank(rows)
     agents = sorted({name for row in shown if (name := _whose(row))})
     size = (10, 1.5 + 0.32 * len(shown))
     with drawing(path, 1, 2, figsize=size, sharey=True, width_ratios=(3, 2)) as (left, right):
         oracles = sum(row.system.oracle for row in shown)
+        ends = [(row.micro.value, row.micro.low, row.micro.high) for row in shown]
+        # Rewards may lie outside of the unit interval.
+        least, most = min(0.0, np.nanmin(ends)), max(1.0, np.nanmax(ends))
+        width = most - least
+        beside = most + 0.04 * width
         for index, row in enumerate(shown):
             # A gap separates systems that use the gold answer.
             y = -index - 0.6 * row.system.oracle
@@ -57,7 +64,7 @@ def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
             left.hlines(y, row.micro.low, row.micro.high, color=colour)
             left.plot(row.micro.value, y, "o", color=colour, markerfacecolor=face)
             value = f"{row.micro.value:.3f}"
-            left.annotate(value, (1.04, y), va="center", fontsize=8, annotation_clip=False)
+            left.annotate(value, (beside, y), va="center", fontsize=8, annotation_clip=False)
             right.barh(y, row.tokens, color=face, edgecolor=colour)
             tokens = f" {row.tokens:,.0f}"
             right.annotate(tokens, (row.tokens, y), va="center", fontsize=8)
@@ -66,9 +73,15 @@ def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
         if 0 < oracles < len(shown):
             for axis in (left, right):
                 axis.axhline(-(len(shown) - oracles) + 0.2, color="0.7", linewidth=1)
-        left.set_xlim(-0.02, 1.14)
-        left.set_xticks(np.linspace(0, 1, 6))
-        left.set_xlabel("right, 95 % intervals over questions; hollow: looks at the gold answer")
+        left.set_xlim(least - 0.02 * width, most + 0.14 * width)
+        if width == 1:
+            left.set_xticks(np.linspace(0, 1, 6))
+        answers = [row.system.responses for row in shown if row.system.responses]
+        binary = all(is_binary(responses.correct_QN) for responses in answers)
+        meaning = "right" if binary else "mean score"
+        left.set_xlabel(
+            f"{meaning}, 95 % intervals over questions; hollow: looks at the gold answer"
+        )
         left.grid(axis="x", alpha=0.3)
         left.set_title(title, fontsize=11, loc="left")
         right.margins(x=0.22)

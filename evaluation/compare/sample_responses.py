@@ -340,6 +340,8 @@ def _record_of_team(
     scored_roles = _scored_roles(lineup)
     infos = [row.info for row in last.values() if row.role == lineup.role]
     right = [float(info["correct"]) for info in infos if info.get("correct") is not None]
+    # Of several agents' answers no single one is what the mean is about.
+    own = infos[0] if len(infos) == 1 else {}
     turns: dict[str, float] = {}
     for agent, row in last.items():
         # Agents of one role answer in parallel; roles answer in sequence.
@@ -348,8 +350,8 @@ def _record_of_team(
         "problem": episode.problem_id,
         "sample": task.replica,
         "correct": sum(right) / len(right) if right else None,
-        **({"answer": infos[-1]["answer"]} if infos and "answer" in infos[-1] else {}),
-        "confidence": infos[-1].get("confidence") if infos else None,
+        **({"answer": own["answer"]} if "answer" in own else {}),
+        "confidence": own.get("confidence"),
         "text": "\n".join(f"{agent}: {''.join(row.texts[1:])}" for agent, row in last.items()),
         "used": _used(rows, lineup, codecs),
         "seconds": round(sum(turns.values()), 4),

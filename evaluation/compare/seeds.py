@@ -135,23 +135,27 @@ def gain(runs: Sequence[Finished], metric: str, since: str) -> Estimate:
 
 
 def lead(ours: Sequence[Finished], other: Sequence[Finished], metric: str) -> Estimate | None:
-    """Mean of ``ours - other``, paired by seed; None if their seeds differ."""
+    """Mean of ``ours - other`` over the seeds that both have; None if there are none."""
     our_values, other_values = (
         {run.seed: _value(run, metric) for run in runs} for runs in (ours, other)
     )
-    if our_values.keys() != other_values.keys():
+    common = sorted(our_values.keys() & other_values.keys())
+    if not common:
         return None
-    return t_interval([our_values[seed] - other_values[seed] for seed in sorted(our_values)])
+    return t_interval([our_values[seed] - other_values[seed] for seed in common])
 
 
 def _cells(systems: Systems, metric: str) -> list[str]:
     """The mean of each system, and the first system's lead over each of the others."""
     first, *others = systems
-    leads = [lead(systems[first], systems[other], metric) for other in others]
-    return [
-        *(mean_over_seeds(over_seeds(runs, metric)) for runs in systems.values()),
-        *("" if estimate is None else mean_over_seeds(estimate, "+") for estimate in leads),
-    ]
+    cells = [mean_over_seeds(over_seeds(runs, metric), of=len(runs)) for runs in systems.values()]
+    for other in others:
+        estimate = lead(systems[first], systems[other], metric)
+        seeds = max(len(systems[first]), len(systems[other]))
+        cells.append(
+            "no common seed" if estimate is None else mean_over_seeds(estimate, "+", of=seeds)
+        )
+    return cells
 
 
 def _moments(runs: Sequence[Finished]) -> list[str]:
@@ -168,9 +172,11 @@ def _course_table(
         (
             escape(row.label),
             [
-                *(mean_over_seeds(over_seeds(runs, row.metric, when)) for when in moments),
-                mean_over_seeds(over_seeds(runs, row.metric)),
-                mean_over_seeds(gain(runs, row.metric, since), "+"),
+                *(
+                    mean_over_seeds(over_seeds(runs, row.metric, when), of=len(runs))
+                    for when in (*moments, "after")
+                ),
+                mean_over_seeds(gain(runs, row.metric, since), "+", of=len(runs)),
             ],
         )
         for row in rows

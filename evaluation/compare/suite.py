@@ -54,6 +54,7 @@ from coterie.evaluation.compare.suites import (
     settings_of,
     suite_called,
 )
+from coterie.evaluation.compare.systems import can_select
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.compare.verifier import verifying
 from coterie.rewards.confidence import ThresholdSource
@@ -220,7 +221,7 @@ def compare(settings: SuiteComparison) -> None:
         for questions in sets
     ]
     if verifier:
-        answered = [_verified(answers, verifier, settings) for answers in answered]
+        answered = [_verified(answers, verifier, settings, console) for answers in answered]
         ratings = [answers.verifier for answers in answered if answers.verifier]
         sample_missing(ratings, settings, console, "--verifier-tokens")
     _report(suites, answered, prices, settings, console)
@@ -252,6 +253,8 @@ def _report(
         tables.append(table)
     for table in tables:
         console.print(table, "")
+    for note in (note for suite_scores in scored for note in suite_scores.notes):
+        show_plain(console, note)
     content |= {"conventions": _CONVENTIONS, "config": to_plain(settings)}
     files = [write_json(settings.out / "results.json", content)]
     from coterie.evaluation.compare.pictures import draw_rows
@@ -414,7 +417,17 @@ def _jobs(
             yield make_job(lineup, questions, settings, folder, title=helped)
 
 
-def _verified(answered: Answered, verifier: NamedPolicy, settings: SuiteComparison) -> Answered:
+def _verified(
+    answered: Answered, verifier: NamedPolicy, settings: SuiteComparison, console: Console
+) -> Answered:
+    """Add the verifier's job, if there are answers to select from."""
+    if not can_select(answered.alone):
+        show_plain(
+            console,
+            f"{answered.suite}, {answered.questions.name}: --verifier adds no row, as episodes "
+            "have no single answer that is right or wrong",
+        )
+        return answered
     job = verifying(
         answered.questions,
         answered.alone,

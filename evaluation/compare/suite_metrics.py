@@ -3,7 +3,7 @@
 # Q questions, R resamples, M rows, S sets, K numbers of samples
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -26,14 +26,16 @@ class Figures:
     """Figures of one system over all sets."""
 
     system: System
-    """The system on the first set."""
+    """The system on the first set, with a label for all sets."""
     micro: Resampled
     """Mean over all questions."""
     macro: Resampled
     """Mean over sets with equal weights."""
     over_best: Resampled
-    """``micro`` minus that of the best single policy. The best policy is chosen anew in each
-    resample, so the interval accounts for the choice."""
+    """The lead over the best single policy, each over the questions that both answered. The best
+    policy is chosen anew in each resample, so the interval accounts for the choice."""
+    missing: int
+    """Questions without an answer, which all figures leave out."""
     tokens: float
     """Sampled tokens per answer, summed over policies."""
     money: float | None
@@ -44,8 +46,7 @@ class Figures:
     @property
     def marked(self) -> bool:
         """Whether the interval of the difference excludes 0."""
-        low, high = self.over_best.interval()
-        return low > 0 or high < 0
+        return self.over_best.excludes_zero
 
 
 def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
@@ -57,37 +58,34 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
         resamples: of the bootstrap over questions.
         seed: of the bootstrap.
     """
-    micro, macro = resampled(
-        [np.stack([system.score_Q for system in systems], axis=1) for systems in sets],
-        resamples=resamples,
-        seed=seed,
-    )
+    drawn = {"resamples": resamples, "seed": seed}
+    columns = _scores(sets)
+    micro, macro = resampled(columns, **drawn)
     first = sets[0]
     singles = [index for index, system in enumerate(first) if system.is_single]
-    best = Resampled(
-        float(np.nanmax([micro[index].value for index in singles])),
-        np.max([micro[index].replicates for index in singles], axis=0),
-        0,
-    )
     figures: list[Figures] = []
     for index, system in enumerate(first):
         parts = [systems[index] for systems in sets]
+        leads = _paired(columns, micro, [(single, index) for single in singles], **drawn)
+        answered = [~np.isnan(part.score_Q) for part in parts]
         spent: dict[str, list[Floats]] = {}
-        for part in parts:
+        for part, answered_Q in zip(parts, answered):
             for name, used in part.used.items():
-                spent.setdefault(name, []).append(used)
+                spent.setdefault(name, []).append(used[answered_Q])
         # A policy costs nothing on a set that it did not answer.
-        questions = sum(len(part.score_Q) for part in parts)
+        questions = int(sum(answered_Q.sum() for answered_Q in answered))
         per_answer = {
             name: np.nansum(np.concatenate(used), axis=0) / max(1, questions)
             for name, used in spent.items()
         }
+        label = _joined([part.label for part in parts])
         figures.append(
             Figures(
-                system,
+                replace(system, label=label),
                 micro[index],
                 macro[index],
-                difference(best, micro[index]),
+                _least(leads),
+                sum(map(len, answered)) - questions,
                 float(sum(used[1] for used in per_answer.values())),
                 _money(per_answer, prices),
                 float(mean_present(np.concatenate([part.seconds_Q for part in parts]))),
@@ -96,14 +94,79 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
     return figures
 
 
-def differences(rows: Sequence[Figures]) -> dict[tuple[str, str], Resampled]:
-    """(first, second) -> how much the second row's average is above the first's, paired by
-    question, for every pair of ``rows``."""
-    # All rows have the same resamples of the same questions.
+def _joined(labels: Sequence[str]) -> str:
+    """One label for all sets: ``vote of 2 to 8``, ``by confidence or agreement``."""
+    words: list[str] = []
+    for of_sets in zip(*(label.split(" ") for label in labels)):
+        different = list(dict.fromkeys(of_sets))
+        if len(different) > 1 and all(word.isdecimal() for word in different):
+            words.append(f"{min(map(int, different))} to {max(map(int, different))}")
+        else:
+            words.append(" or ".join(different))
+    return " ".join(words)
+
+
+def differences(
+    sets: Sets, rows: Sequence[Figures], *, resamples: int, seed: int
+) -> dict[tuple[str, str], Resampled]:
+    """(first, second) -> how much the second row's average is above the first's, paired by the
+    questions that both answered, for every pair of rows that are no oracles.
+
+    Args:
+        sets: the same rows on every set.
+        rows: their figures, by :func:`measure_rows` with the same resamples.
+        resamples: of the bootstrap over questions.
+        seed: of the bootstrap.
+    """
+    deployable = [index for index, row in enumerate(rows) if not row.system.oracle]
+    chosen = list(combinations(deployable, 2))
+    micro = [row.micro for row in rows]
+    changes = _paired(_scores(sets), micro, chosen, resamples=resamples, seed=seed)
     return {
-        (first.system.name, second.system.name): difference(first.micro, second.micro)
-        for first, second in combinations(rows, 2)
+        (rows[first].system.name, rows[second].system.name): change
+        for (first, second), change in zip(chosen, changes)
     }
+
+
+def _scores(sets: Sets) -> list[Floats]:
+    return [np.stack([system.score_Q for system in systems], axis=1) for systems in sets]
+
+
+def _paired(
+    columns: Sequence[Floats],
+    micro: Sequence[Resampled],
+    chosen: Sequence[tuple[int, int]],
+    *,
+    resamples: int,
+    seed: int,
+) -> list[Resampled]:
+    """The second column's mean less the first's, over the questions that both have; arguments as of
+    :func:`resampled`, ``micro`` its means, and the chosen pairs of columns."""
+    missing = [np.isnan(values_QM) for values_QM in columns]
+    uneven = [
+        pair
+        for pair in chosen
+        if any((gaps[:, pair[0]] != gaps[:, pair[1]]).any() for gaps in missing)
+    ]
+    common: dict[tuple[int, int], Resampled] = {}
+    if uneven:
+        firsts, seconds = map(list, zip(*uneven))
+        changes = [values_QM[:, seconds] - values_QM[:, firsts] for values_QM in columns]
+        common = dict(zip(uneven, resampled(changes, resamples=resamples, seed=seed)[0]))
+    # With the same questions, the resamples of both pair up as they are.
+    return [
+        common[first, second]
+        if (first, second) in common
+        else difference(micro[first], micro[second])
+        for first, second in chosen
+    ]
+
+
+def _least(leads: Sequence[Resampled]) -> Resampled:
+    """The least of several differences, for the data and in each resample."""
+    value = np.fmin.reduce([lead.value for lead in leads])
+    least_R = np.min([lead.replicates for lead in leads], axis=0)
+    return Resampled(float(value), least_R, min(lead.count for lead in leads))
 
 
 def resampled(
@@ -135,7 +198,7 @@ def resampled(
         each_R = drawn_SR.mean(axis=0) if count else whole_R
         weighted = (share_SM[measured_S, m] * point_SM[measured_S, m]).sum() if count else np.nan
         micro.append(Resampled(float(weighted), whole_R, count))
-        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, int(measured_S.sum())))
+        macro.append(Resampled(float(mean_present(point_SM[:, m])), each_R, count))
     return micro, macro
 
 
@@ -183,13 +246,17 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
     }
     together = micro[len(policies) * samples :]
     control: list[Resampled] = []
+    gain: list[Resampled] = []
     for k in range(1, samples // len(policies) + 1 if binary else 1):
         # pass@(kM) of a single policy has as many candidates as k samples of each of M policies.
-        single = [by_policy[name][k * len(policies) - 1] for name in policies]
+        indices = [m * samples + k * len(policies) - 1 for m in range(len(policies))]
+        single = [micro[index] for index in indices]
         best_R = np.max([policy.replicates for policy in single], axis=0)
         best = float(np.nanmax([policy.value for policy in single]))
         control.append(Resampled(best, best_R, single[0].count))
-    gain = [difference(c, t) for c, t in zip(control, together)]
+        team = len(policies) * samples + k - 1
+        chosen = [(index, team) for index in indices]
+        gain.append(_least(_paired(columns, micro, chosen, resamples=resamples, seed=seed)))
     return PassAtK(by_policy, together, control, gain)
 
 

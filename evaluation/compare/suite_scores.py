@@ -1,6 +1,6 @@
 """A suite's tables and JSON from stored responses; nothing is sampled."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -41,7 +41,7 @@ from coterie.evaluation.metrics.discrimination import (
     discrimination_columns,
     within_question_auroc,
 )
-from coterie.evaluation.metrics.intervals import bootstrap
+from coterie.evaluation.metrics.intervals import FEWEST, bootstrap
 from coterie.evaluation.metrics.means import Floats, mean_present, variance
 from coterie.evaluation.metrics.runs import averaged_over_sets, calibration_over_runs
 
@@ -89,6 +89,8 @@ class SuiteResults:
     sets: Sequence[Sequence[System]]
     figures: Sequence[Figures]
     tables: Sequence[Table]
+    notes: Sequence[str]
+    """Sentences to read the tables by."""
     content: Mapping[str, Any]
 
 
@@ -106,7 +108,8 @@ def score(
         choice: how the cascade's threshold is chosen.
         settings: of the comparison: samples, and the bootstrap.
     """
-    systems_by_set = _shared([_systems(answers, prices, choice) for answers in answered])
+    every = [_systems(answers, prices, choice) for answers in answered]
+    systems_by_set = _shared(every)
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
     alone = [answers.alone for answers in answered]
     rows = measure_rows(systems_by_set, prices, **drawn)
@@ -128,8 +131,9 @@ def score(
         f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
         f"{settings.samples} samples of each{answered[0].counted}"
     )
-    single = differences([row for row in rows if row.system.is_single])
-    deployable = differences([row for row in rows if not row.system.oracle])
+    deployable = differences(systems_by_set, rows, **drawn)
+    policies = {row.system.name for row in rows if row.system.is_single}
+    single = {pair: change for pair, change in deployable.items() if policies.issuperset(pair)}
     tables = [
         accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
         *([difference_table(single)] if single else []),
@@ -165,7 +169,8 @@ def score(
         "pairs": {f"{pair.first}+{pair.second}": pair.measured for pair in decompositions},
         "policies": calibrated,
     }
-    return SuiteResults(name, systems_by_set, rows, tables, content)
+    notes = list(_notes(answered, every, rows))
+    return SuiteResults(name, systems_by_set, rows, tables, notes, content)
 
 
 def overall(
@@ -175,7 +180,8 @@ def overall(
     :func:`score`."""
     shared = _shared([systems for results in scored for systems in results.sets])
     rows = measure_rows(shared, prices, resamples=settings.resamples, seed=settings.seed)
-    table = accuracy_table(rows, f"all {len(scored)} suites", sets=len(shared))
+    title = f"all {len(scored)} suites, rows that each has"
+    table = accuracy_table(rows, title, sets=len(shared))
     return table, {row.system.name: _row(row) for row in rows}
 
 
@@ -184,6 +190,33 @@ def _shared(sets: Sequence[Sequence[System]]) -> list[list[System]]:
     # A set without answers to vote on lacks the votes, which then have no figure over all sets.
     common = set.intersection(*({system.name for system in rows} for rows in sets))
     return [[system for system in rows if system.name in common] for rows in sets]
+
+
+def _notes(
+    answered: Sequence[Answered], sets: Sequence[Sequence[System]], rows: Sequence[Figures]
+) -> Iterator[str]:
+    """Sentences on the rows that some sets lack, and on answers that are missing."""
+    suite = answered[0].suite
+    lacking: dict[str, list[str]] = {}
+    for name, label in {system.name: system.label for part in sets for system in part}.items():
+        without = [
+            answers.questions.name
+            for answers, part in zip(answered, sets)
+            if name not in {system.name for system in part}
+        ]
+        if without:
+            lacking.setdefault(", ".join(without), []).append(label)
+    for without, labels in lacking.items():
+        yield f"{suite}: left out, as {without} has no such row: {'; '.join(labels)}"
+    questions = sum(len(answers.questions.problems) for answers in answered)
+    if questions < FEWEST:
+        yield f"{suite}: * marks differences of {FEWEST} questions or more; here are {questions}"
+    for row in rows:
+        if row.missing and row.system.responses:
+            yield (
+                f"{suite}: {row.system.label}: {row.missing} of {questions} questions have no "
+                "answer; its figures and differences are of the others"
+            )
 
 
 def _systems(answers: Answered, prices: Prices, choice: ThresholdChoice) -> list[System]:
@@ -204,6 +237,7 @@ def _row(figures: Figures) -> dict[str, Any]:
         "macro": figures.macro,
         "over_best": figures.over_best,
         "significant": figures.marked,
+        "missing": figures.missing,
         "tokens": figures.tokens,
         "money": figures.money,
         "seconds": figures.seconds,

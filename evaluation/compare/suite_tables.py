@@ -63,7 +63,7 @@ def difference_table(pairs: Mapping[tuple[str, str], Resampled]) -> Table:
     """One line per pair of systems: the second less the first, paired by question."""
 
     def line(first: str, second: str, change: Resampled) -> tuple[str, list[str]]:
-        mark = "*" if change.low > 0 or change.high < 0 else " "
+        mark = "*" if change.excludes_zero else " "
         cells = [figure_cell(change.value, 3, "+"), interval_cell(change, "+") + mark]
         return short_label(f"{second} - {first}"), cells
 

@@ -108,11 +108,10 @@ def systems(
         yield one_response(
             f"workflow/{name}", f"{name}, helped by {others}", responses, is_single=False
         )
-    comparable = all(responses.has_answers for responses in answered.values())
-    if comparable:
+    if can_select(answered):
         yield from _votes(answered)
-    if comparable and len(answered) > 1:
-        yield from _selections(answered, threshold, prices)
+        if len(answered) > 1:
+            yield from _selections(answered, threshold, prices)
     for name, responses in answered.items():
         if responses.samples > 1:
             yield best_of(name, responses, responses.samples)
@@ -122,6 +121,13 @@ def systems(
         if size in (2, len(answered)):
             for members in combinations(answered, size):
                 yield any_of({name: answered[name] for name in members})
+
+
+def can_select(answered: Mapping[str, Responses]) -> bool:
+    """Whether every response is an answer that is right or wrong, so that one can be selected."""
+    return all(
+        responses.has_answers and is_binary(responses.correct_QN) for responses in answered.values()
+    )
 
 
 def one_response(name: str, label: str, responses: Responses, *, is_single: bool = True) -> System:
@@ -214,7 +220,7 @@ def _voted(
     return System(
         name,
         label,
-        _known(scores, [answered[a] for a in counts]),
+        known_scores(scores, [answered[a] for a in counts]),
         total_used([answered[a].used_by(n) for a, n in counts.items()]),
         np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
     )
@@ -237,7 +243,7 @@ def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -
     return System(
         "agreement",
         f"team, surest by agreement of {total}",
-        _known(scores, list(answered.values())),
+        known_scores(scores, list(answered.values())),
         total_used([answered[a].used_by(n) for a, n in counts.items()]),
         np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
     )
@@ -250,7 +256,9 @@ def _selections(
     if between or answered[first].samples > 1:
         yield _routed(answered, first, between[0] if between else first, last)
     has_confidence = bool((~np.isnan(answered[first].confidence_QN)).any())
-    if has_confidence or answered[first].samples > 1:
+    # The threshold of one question is chosen on others.
+    has_threshold = _questions(answered) > 1 or threshold.source == "fixed"
+    if has_threshold and (has_confidence or answered[first].samples > 1):
         yield _cascade(answered, first, last, has_confidence, threshold, prices)
 
 
@@ -364,7 +372,7 @@ def _answers(responses: Responses, prices: Prices, calls: int) -> ScoredResponse
     )
 
 
-def _known(scores: Sequence[float], needed: Sequence[Responses]) -> Floats:
+def known_scores(scores: Sequence[float], needed: Sequence[Responses]) -> Floats:
     """Replace scores by NaN for questions without any answer of a needed policy."""
     lacking = [np.isnan(responses.correct_QN).all(axis=1) for responses in needed]
     return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))

@@ -14,8 +14,7 @@ from coterie.evaluation.compare.jobs import Job, Lineup, Questions, make_job
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.settings import ComparisonSettings
-from coterie.evaluation.compare.systems import System, affordable, total_used
-from coterie.evaluation.metrics.means import as_floats
+from coterie.evaluation.compare.systems import System, affordable, known_scores, total_used
 
 _QUESTION = """\
 {question}
@@ -137,7 +136,7 @@ def verified(answered: Mapping[str, Responses], judgements: Judgements, verifier
     return System(
         "verifier",
         f"team, vetted by {verifier}, of {sum(counts.values())}",
-        as_floats(scores),
+        known_scores(scores, [answered[name] for name in counts]),
         total_used([*drawn, {verifier: judging_Q2}]),
         slowest_Q + waited_Q,
     )

@@ -14,6 +14,9 @@ RESAMPLES = 10_000
 MOST_RESAMPLES = 1_000_000
 """Upper bound for users: every metric stores a number per resample, and intervals have converged
 long before."""
+FEWEST = 16
+"""Questions that a mark needs: with fewer, the percentile interval of a difference is too short,
+and leaves out 0 by chance up to five times as often as once in twenty times."""
 _CHUNK = 4_000_000  # numbers in memory at a time
 
 
@@ -40,8 +43,9 @@ class Resampled:
     """What the value is a mean over: questions, or the eligible cases of a rate."""
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Percentile interval; NaN where no resample defines the value."""
-        return interval(self.replicates, level)
+        """Percentile interval; NaN of a single question, and where no resample defines the
+        value."""
+        return interval(self.replicates if self.count > 1 else (), level)
 
     @property
     def low(self) -> float:
@@ -52,6 +56,12 @@ class Resampled:
     def high(self) -> float:
         """Upper end of the 95 % interval."""
         return self.interval()[1]
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the 95 % interval leaves out 0, with at least :data:`FEWEST` questions."""
+        low, high = self.interval()
+        return self.count >= FEWEST and (low > 0 or high < 0)
 
 
 def resampled_means(

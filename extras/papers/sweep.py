@@ -24,7 +24,7 @@ from coterie.envs.paper_tables import Table
 from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.intervals import t_interval
-from coterie.evaluation.table import make_tables, without_zero
+from coterie.evaluation.table import make_tables, of_seeds, without_zero
 from coterie.extras.papers.sweep_commands import (
     SweepCommand,
     answers_of,
@@ -389,10 +389,9 @@ def _cell(numbers: Sequence[float]) -> str:
     estimate = t_interval(numbers)
     if math.isnan(estimate.value):
         return "–"
-    text = _figure(estimate.value)
-    return (
-        text if math.isnan(estimate.low) else f"{text} ± {_figure(estimate.high - estimate.value)}"
-    )
+    single = math.isnan(estimate.low)
+    half = "" if single else f" ± {_figure(estimate.high - estimate.value)}"
+    return f"{_figure(estimate.value)}{half}{of_seeds(estimate, len(numbers))}"
 
 
 def _figure(value: float) -> str:

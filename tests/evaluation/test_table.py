@@ -9,8 +9,8 @@ from coterie.evaluation.run_table import lines
 from coterie.evaluation.table import interval_text, make_table
 
 
-def measured(value: float, spread: float = 0.0) -> Resampled:
-    return Resampled(value, np.array([value - spread, value + spread]), 4)
+def measured(value: float, spread: float = 0.0, count: int = 16) -> Resampled:
+    return Resampled(value, np.array([value - spread, value + spread]), count)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,8 @@ def measured(value: float, spread: float = 0.0) -> Resampled:
         ("neither", measured(0.5), ""),
         # .1 to .9 against .25: the interval has 0 in it.
         ("higher", measured(0.5, spread=0.4), ""),
+        # Of so few problems an interval says too often that something changed.
+        ("higher", measured(0.5, count=15), ""),
     ],
 )
 def test_a_change_is_better_or_worse_or_neither(
@@ -32,9 +34,15 @@ def test_a_change_is_better_or_worse_or_neither(
     assert line.change.startswith("+.250 [")
 
 
+def test_one_problem_has_no_interval() -> None:
+    one = measured(0.5, count=1)
+    (line,) = lines({"m": measured(0.25, count=1)}, {"m": one}, [Row("M", "m")])
+    assert (line.after, line.change, line.verdict) == (".500", "+.250", "")
+
+
 def test_what_is_undefined_has_no_change() -> None:
     (line,) = lines({"m": measured(float("nan"))}, {"m": measured(0.5)}, [Row("M", "m")])
-    assert (line.before, line.change, line.verdict) == ("undefined (n=4)", "", "")
+    assert (line.before, line.change, line.verdict) == ("undefined (n=16)", "", "")
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def report_changed_problems(
     """
     if columns_of(before) != columns_of(now) or before.choice_seed != now.choice_seed:
         return
-    stored = _stored_digests(run)
+    stored = stored_digests(run)
     for text in now.evaluated:
         digest = fingerprint_of("eval", text, now.evaluated, digests)
         then = fingerprint_of("eval", text, before.evaluated, stored)
@@ -124,7 +124,7 @@ def report_changed_problems(
         tell(f"the problems of {text} have changed since the run {run.path} began{follows}")
 
 
-def _stored_digests(run: RunDirectory) -> Mapping[str, str]:
+def stored_digests(run: RunDirectory) -> Mapping[str, str]:
     """Source -> its fingerprint when the run began; empty if it is not known."""
     try:
         before: Any = run.read_json(ENVIRONMENT)

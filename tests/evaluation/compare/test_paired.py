@@ -20,11 +20,15 @@ def write(tmp_path: Path) -> Any:
         problems: list[str] | None = None,
         env: str = "core-teaching",
         which: str = "after",
+        evaluated: str = "",
     ) -> str:
         path = tmp_path / name
         (path / "evaluation").mkdir(parents=True, exist_ok=True)
         choice = {"env": env, "roles": ["alice", "bob"]}
         (path / "config.json").write_text(json.dumps({"choice": choice}))
+        if evaluated:
+            digests = {"train": "0", "eval": evaluated}
+            (path / "environment.json").write_text(json.dumps({"problems": digests}))
         outcomes = {
             "problems": problems or [f"p{place}" for place in range(len(alice))],
             "correct": {"alice": [[c] for c in alice], "bob": [[c] for c in bob]},
@@ -87,8 +91,19 @@ def test_worse_and_neither(write: Any, tmp_path: Path) -> None:
     assert differences["gain@1"]["value"] == 0.0
 
 
+def test_few_problems_have_no_marks(write: Any, tmp_path: Path, capsys: Any) -> None:
+    runs = write("a", [1] * 15, [0] * 15), write("b", [0] * 15, [0] * 15)
+    compare(*runs, "--out", str(tmp_path / "x.json"))
+    differences = json.loads((tmp_path / "x.json").read_text())["differences"]["b - a"]
+    assert (differences["pass@1/alice"]["value"], differences["pass@1/alice"]["verdict"]) == (
+        -1,
+        "",
+    )
+    assert "* marks differences of 16 problems or more; here are 15" in capsys.readouterr().out
+
+
 def test_several_runs_and_the_evaluation_before(write: Any, tmp_path: Path, capsys: Any) -> None:
-    names = [write(f"{n}/x", [1, 0], [0, 1]) for n in "abcd"]
+    names = [write(f"{n}/x", [1, 0] * 8, [0, 1] * 8) for n in "abcd"]
     compare(*names)
     # Four runs: three tables, the first run in each; directories that end alike keep their parents.
     assert capsys.readouterr().out.count("a/x") == 3
@@ -97,9 +112,21 @@ def test_several_runs_and_the_evaluation_before(write: Any, tmp_path: Path, caps
     compare(*names[:2], "--evaluation", "before", code=2)
     assert "has no evaluation before training" in capsys.readouterr().err
     for name in "ab":
-        write(f"{name}/x", [1, 1], [1, 1], which="before")
+        write(f"{name}/x", [1] * 16, [1] * 16, which="before")
     compare(*names[:2], "--evaluation", "before")
     assert "1.000" in capsys.readouterr().out
+
+
+def test_problems_that_are_just_called_alike_are_no_pairs(write: Any, capsys: Any) -> None:
+    """``test:0`` of two files; a run without fingerprints is taken as it is."""
+    a, b, c = (
+        write(name, [1, 0], [0, 1], problems=["test:0", "test:1"], evaluated=digest)
+        for name, digest in (("a", "1"), ("b", "2"), ("c", ""))
+    )
+    compare(a, b, code=2)
+    assert "a and b were evaluated on different problems" in capsys.readouterr().err
+    compare(a, c)
+    compare(a, write("d", [1, 0], [0, 1], problems=["test:0", "test:1"], evaluated="1"))
 
 
 def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:

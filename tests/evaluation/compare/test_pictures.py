@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from coterie.evaluation.compare import pictures, seeds
+from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.suite_metrics import measure_rows
 from coterie.evaluation.compare.systems import System
 from coterie.evaluation.metrics.intervals import Estimate
@@ -32,9 +33,20 @@ def axes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def system(name: str, value: float, players: tuple[str, ...], oracle: bool = False) -> System:
+    table = np.full((4, 1), value)
+    own = Responses(table, table, [[None]] * 4, table, {})
     spent = {player: np.array([[100.0, 10.0]] * 4) for player in players}
     alone = name in players
-    return System(name, name, np.full(4, value), spent, np.ones(4), oracle=oracle, is_single=alone)
+    return System(
+        name,
+        name,
+        np.full(4, value),
+        spent,
+        np.ones(4),
+        oracle=oracle,
+        is_single=alone,
+        responses=own,
+    )
 
 
 def test_rows_are_sorted_coloured_by_policy_and_labelled(axes: list[Any], tmp_path: Path) -> None:
@@ -56,6 +68,30 @@ def test_rows_are_sorted_coloured_by_policy_and_labelled(axes: list[Any], tmp_pa
     assert colours[1] == colours[2] != colours[0]
     assert [line.get_markerfacecolor() for line in dots].index("none") == 3
     assert [text.get_text() for text in right.texts] == [" 10", " 10", " 10", " 20"]
+
+
+@pytest.mark.parametrize(
+    ("values", "limits", "meaning"),
+    [
+        ((1.0, 0.0), (-0.02, 1.14), "right, "),
+        ((0.5, 0.25), (-0.02, 1.14), "mean score, "),
+        ((-2.0, 0.5), (-2.06, 1.42), "mean score, "),
+        ((1.0, 4.0), (-0.08, 4.56), "mean score, "),
+    ],
+)
+def test_rewards_are_inside_the_picture(
+    axes: list[Any],
+    tmp_path: Path,
+    values: tuple[float, float],
+    limits: tuple[float, float],
+    meaning: str,
+) -> None:
+    rows = [system(name, value, (name,)) for name, value in zip("ab", values)]
+    figures = measure_rows([rows], {}, resamples=10, seed=0)
+    pictures.draw_rows(figures, tmp_path / "x.png", "")
+    left, _ = axes
+    assert left.get_xlim() == pytest.approx(limits)
+    assert left.get_xlabel().startswith(meaning)
 
 
 def run(values: list[float]) -> seeds.Finished:

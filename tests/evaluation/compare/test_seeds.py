@@ -45,9 +45,10 @@ def test_means_and_paired_differences(
         write(f"a{seed}", seed, ours)
         write(f"b{seed}", seed, other)
     write("c0", 0, 0.2)
+    write("d7", 7, 0.2)
     out = tmp_path / "out"
     flags = ["seeds", "--out", str(out), "--systems", f"Ours={tmp_path}/a*", f"Other={tmp_path}/b*"]
-    assert benchmark.main([*flags, f"One={tmp_path}/c0"]) == 0
+    assert benchmark.main([*flags, f"One={tmp_path}/c0", f"Far={tmp_path}/d7"]) == 0
     # s = .1, t_2 = 4.303: half = 4.303 * .1 / sqrt(3) = .248
     shown = capsys.readouterr().out
     assert "0.400 ± 0.248" in shown
@@ -57,9 +58,29 @@ def test_means_and_paired_differences(
     assert (ours["seeds"], ours["tokens"]) == ([0, 1, 2], [3000.0] * 3)
     assert ours["metrics"]["avg@n/alone"]["values"] == [0.3, 0.4, 0.5]
     # Other seeds are no pairs; one run has no interval.
-    assert results["differences"]["Ours - One"] == {}
+    assert "+0.100 (1 of 3)" in shown
+    one = {"mean": 0.1, "interval": [None, None], "count": 1}
+    assert results["differences"]["Ours - One"]["avg@n/alone"] == one
+    assert "no common seed" in shown
+    assert results["differences"]["Ours - Far"] == {}
     assert results["systems"]["One"]["metrics"]["avg@n/alone"]["interval"] == [None, None]
     assert (out / "seeds.png").stat().st_size > 5000
+
+
+def test_a_mean_of_some_seeds_says_so(write: Any, tmp_path: Path, capsys: Any) -> None:
+    """Two of five runs have the metric; before, they all have."""
+    for seed, after in enumerate((0.5, None, None, 0.9, None)):
+        path = Path(write(f"a{seed}", seed, 0.0))
+        moments = {"before": {"avg@n/alone": 0.0}, "after": {"avg@n/alone": after}}
+        (path / "summary.json").write_text(json.dumps(moments))
+    out = tmp_path / "out"
+    assert benchmark.main(["seeds", "--systems", f"A={tmp_path}/a*", "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    # s = .283, t_1 = 12.71: half = 2.541.
+    assert shown.count("0.700 ± 2.541 (2 of 5)") == 3
+    assert "0.000 ± 0.000 " in shown
+    metric = json.loads((out / "seeds.json").read_text())["systems"]["A"]["metrics"]["avg@n/alone"]
+    assert (metric["count"], metric["before"]["count"]) == (2, 5)
 
 
 def test_moments_before_the_last_are_shown_where_runs_have_them(

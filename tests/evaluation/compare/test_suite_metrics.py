@@ -72,10 +72,8 @@ def test_the_difference_is_paired_and_knows_that_the_best_was_chosen() -> None:
 def test_two_systems_are_compared_question_by_question() -> None:
     # The second is right on one question more; both vary alike over the others.
     first, second = [0.0, 1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0, 1.0]
-    rows = measure_rows(
-        [[system("a", first, is_single=True), system("b", second, is_single=True)]], {}, **HOW
-    )
-    ((pair, change),) = differences(rows).items()
+    sets = [[system("a", first, is_single=True), system("b", second, is_single=True)]]
+    ((pair, change),) = differences(sets, measure_rows(sets, {}, **HOW), **HOW).items()
     assert pair == ("a", "b")
     assert change.value == pytest.approx(0.2)
     low, high = change.interval()
@@ -87,8 +85,49 @@ def test_two_systems_are_compared_question_by_question() -> None:
     assert "b - a       +.200" in shown.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_questions_that_failed_are_no_lead() -> None:
+    """The second equals the first, and does not answer the hard half."""
+    right = [1.0] * 10
+    sets = [
+        [
+            system("a", [*right, *[0.0] * 10], is_single=True),
+            system("b", [*right, *[np.nan] * 10], is_single=True),
+        ]
+    ]
+    sets[0][1].used["b"][10:] = np.nan
+    rows = measure_rows(sets, {"a": (1.0, 10.0), "b": (1.0, 10.0)}, **HOW)
+    (change,) = differences(sets, rows, **HOW).values()
+    assert (change.value, change.interval(), change.count) == (0.0, (0.0, 0.0), 10)
+    first, second = rows
+    assert (first.over_best.value, second.over_best.value) == (0.0, 0.0)
+    assert (first.missing, second.missing) == (0, 10)
+    # An answer of either costs the same.
+    assert second.tokens == first.tokens == 10.0
+    assert second.money == first.money == pytest.approx(0.2)
+
+
+def test_a_label_is_that_of_all_sets() -> None:
+    labels = [
+        ("team, vote of 8", "a, else b, by confidence"),
+        ("team, vote of 2", "a, else b, by agreement"),
+    ]
+    sets = [
+        [
+            system("a", [1.0], is_single=True),
+            dataclasses.replace(system("vote", [1.0]), label=vote),
+            dataclasses.replace(system("cascade", [1.0]), label=cascade),
+        ]
+        for vote, cascade in labels
+    ]
+    assert [row.system.label for row in measure_rows(sets, {}, **HOW)] == [
+        "a",
+        "team, vote of 2 to 8",
+        "a, else b, by confidence or agreement",
+    ]
+
+
 def test_marks_and_money() -> None:
-    sets = [[system("a", [0.0] * 8, is_single=True), system("b+a", [1.0] * 8)]]
+    sets = [[system("a", [0.0] * 16, is_single=True), system("b+a", [1.0] * 16)]]
     first, second = measure_rows(sets, {"a": (1.0, 10.0), "b": (0.0, 50.0)}, **HOW)
     assert not first.marked
     assert second.marked
@@ -96,6 +135,9 @@ def test_marks_and_money() -> None:
     assert first.money == pytest.approx(0.2)
     assert second.money == pytest.approx(0.5)
     assert (second.tokens, second.seconds) == (10.0, 1.0)
+    # One question less is too few to mark anything.
+    _, fewer = measure_rows([[row.of(np.arange(16) > 0) for row in sets[0]]], {}, **HOW)
+    assert not fewer.marked
 
 
 def test_pass_at_k_beside_its_control() -> None:
@@ -111,6 +153,9 @@ def test_pass_at_k_beside_its_control() -> None:
     # b's pass@2 is 1 - 1/6, its pass@4 is 1.
     assert values(measured.control) == pytest.approx([5 / 6, 1.0])
     assert measured.gain[0].value == pytest.approx(5 / 8 - 5 / 6)
+    # A second question that a failed, and b never solves, is not the team's either.
+    hard = {"a": answers([[1, 0, 0, 0], [np.nan] * 4]), "b": answers([[1, 1, 0, 0], [0] * 4])}
+    assert passes([hard], **HOW).gain[0].value == pytest.approx(5 / 8 - 5 / 6)
 
 
 def test_decomposition_of_every_pair() -> None:

@@ -148,6 +148,12 @@ def test_cascade_goes_by_what_is_stated() -> None:
     ) == [0.5, 0.5]
 
 
+def test_one_question_has_no_other_to_choose_a_threshold_on(team: dict[str, Responses]) -> None:
+    one = {name: own.of(np.array([True, False])) for name, own in team.items()}
+    assert "cascade" not in rows(one)
+    assert "cascade" in rows(one, threshold=ThresholdChoice("fixed"))
+
+
 def test_agreement_is_confidence_where_none_is_stated(team: dict[str, Responses]) -> None:
     # p: 2 2 5 2.0: two others of three say the same; q: 4 3 4 and nothing.
     assert team["first"].agreement_QN()[0].tolist() == pytest.approx([2 / 3, 2 / 3, 0, 2 / 3])
@@ -168,6 +174,12 @@ def test_what_is_missing_counts_for_nothing() -> None:
     assert own.slowest_Q(2)[0] == 1.0
 
 
+def test_what_is_half_right_is_not_voted_on(team: dict[str, Responses]) -> None:
+    """Such as the mean over several agents, stored with the answer of one of them."""
+    team["first"].correct_QN[0, 0] = 0.5
+    assert set(rows(team)) == {"first", "second", "best/first", "best/second"}
+
+
 def test_the_verifier_picks_what_it_trusts(team: dict[str, Responses]) -> None:
     # Of 2 2 | 7 8 it trusts 2, and says nothing of 8; of 4 3 | 3 3 it trusts 3 and 4 alike.
     said = [
@@ -186,3 +198,8 @@ def test_the_verifier_picks_what_it_trusts(team: dict[str, Responses]) -> None:
     # Silence is trusted least.
     silent = [{v: Judged(math.nan, (8, 4), 1.0) for v in ("2", "7", "8")}, {}]
     assert verified(team, silent, "judge").score_Q.tolist() == pytest.approx([1 / 3, 0.5])
+    # A question that one of them did not answer is left out, as it is of the vote.
+    team["first"] = policy("first", {"p": ("2", "2", "5", "2"), "q": ("missing",) * 4})
+    vetted, voted = verified(team, said, "judge"), rows(team)["vote"]
+    assert vetted.score_Q[0] == 1.0
+    assert np.isnan([vetted.score_Q[1], voted.score_Q[1]]).all()

@@ -72,6 +72,24 @@ def test_nothing_measured():
     assert np.isnan(interval([NAN])).all()
 
 
+def test_a_single_question_has_no_interval():
+    (estimate,) = mean_intervals([[1.0]])
+    assert estimate.value == 1.0
+    assert np.isnan([estimate.low, estimate.high]).all()
+
+
+@pytest.mark.parametrize(("questions", "marked"), [(8, 0), (16, 30)])
+def test_few_questions_exclude_nothing(questions, marked):
+    """By chance one difference in twenty may be marked; of eight questions one in eight is."""
+    random = np.random.default_rng(1)
+    twice = (random.random((300, 2, questions, 2)) < 0.5).mean(axis=-1)
+    drawn = [
+        mean_intervals((own - other)[:, None], resamples=400, seed=trial)[0]
+        for trial, (own, other) in enumerate(twice)
+    ]
+    assert sum(estimate.excludes_zero for estimate in drawn) <= marked
+
+
 def test_a_function_of_means():
     # 3 rescued of 4 eligible over five questions.
     table = np.array([[1, 1], [1, 1], [0, 1], [1, 1], [0, 0]], dtype=float)

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import json
+import math
 import re
 import shlex
 import shutil
@@ -525,3 +526,13 @@ def test_figures_4_and_9_of_corea_are_drawn(
         assert [*column] == rows
         means = [estimate.value for estimate in column.values()]
         assert means == pytest.approx([place / 100 + 0.1 for place in range(len(rows))])
+
+
+def test_a_mean_of_some_seeds_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Sweep("core-3", seeds=(0, 1, 2), out=tmp_path)
+    values = {"CoRe": {"alice @1": [0.5, math.nan, 0.9], "alice @2": [0.5, 0.5, 0.5]}}
+    _show(TABLES["core-3"], values, settings, Console(width=120))
+    shown = capsys.readouterr().out
+    # s = .283, t_1 = 12.71: half = 2.541.
+    assert ".700 ± 2.541 (2 of 3)" in shown
+    assert ".500 ± .000\n" in shown

@@ -27,7 +27,9 @@ def test_rows_of_two_scripts(run: Any, tmp_path: Path, drawn: None) -> None:
     assert rows["gold"]["avg"]["value"] == 1.0
     assert 0 < rows["half"]["avg"]["value"] < 1
     assert rows["half"]["over_best"]["value"] == rows["half"]["avg"]["value"] - 1
-    assert rows["half"]["significant"]
+    # Six questions are too few to say so.
+    assert not rows["half"]["significant"]
+    assert "core: * marks differences of 16 questions or more; here are 6" in shown
     assert rows["any/half+gold"]["avg"]["value"] == 1.0
     assert rows["any/half+gold"]["oracle"]
     assert {"vote", "vote/half", "best/half", "agreement", "routing", "cascade"} <= set(rows)
@@ -238,6 +240,16 @@ def test_a_suite_from_a_file(run: Any, tmp_path: Path) -> None:
     assert "macro" not in shown
 
 
+def test_rows_that_one_set_lacks_are_named(run: Any, tmp_path: Path) -> None:
+    one = tmp_path / "one.jsonl"
+    one.write_text(json.dumps({"question": "1 + 1 =", "answer": "2"}))
+    policies = ("--policies", f"half={HALF}", f"gold={GOLD}", "--suite", "math")
+    results, shown = run(*policies, "--problems", CHAINS, str(one))
+    assert "cascade" not in results["suites"]["math"]["rows"]
+    sentence = f"math: left out, as {one} has no such row: half, else gold, by agreement"
+    assert sentence in shown.splitlines()
+
+
 def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) -> None:
     path = tmp_path / "three.jsonl"
     lines = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in (1, 2, 3)]
@@ -291,8 +303,10 @@ def test_a_server_that_fails_is_asked_again(
     options = "model=m&retries=0&backoff_s=0&breaker_failures=99&concurrency=1"
     flags = ("--policies", f"far=server:http://127.0.0.1:{port}?{options}", "--suite", "math")
     flags += ("--problems", CHAINS, "--questions", "4", "--samples", "1")
-    _, shown = run(*flags)
+    results, shown = run(*flags)
     assert "2 of 4 failed" in shown
+    assert "math: far: 2 of 4 questions have no answer; its figures and differences" in shown
+    assert results["suites"]["math"]["rows"]["far"]["missing"] == 2
     assert len(completions(tmp_path, "far")) == 2
     run(*flags)
     assert asked == [("far", 4), ("far", 2)]

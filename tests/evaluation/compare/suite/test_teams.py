@@ -172,6 +172,15 @@ def test_teams_side_by_side_have_all_rows(run: Any) -> None:
     )
 
 
+def test_where_several_agents_answer_none_of_their_answers_is_selected(run: Any) -> None:
+    """Three traces of alice: their mean is the score, and no vote can be above the oracle."""
+    flags = ("--teams", f"a={HALF}", f"b={HALF}", "--suite", "core-teaching", "--role", "alice")
+    results, shown = run(*flags, *CHAINS, "--verifier", f"v={GOLD}")
+    rows = results["suites"]["core-teaching"]["rows"]
+    assert set(rows) == {"a", "b", "best/a", "best/b"}
+    assert "--verifier adds no row, as episodes have no single answer" in shown
+
+
 def test_the_untrained_team_of_a_run_plays_beside_it(run: Any, tmp_path: Path) -> None:
     """A run that taught its receiver to be right, from one that never was; its caller is frozen."""
     began = Path("runs/wires")
