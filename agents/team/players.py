@@ -17,6 +17,7 @@ from coterie.experts.naming import (
     pool_members,
     read_player,
 )
+from coterie.experts.pool import counters_of
 from coterie.experts.settings import HumanSettings, ScriptedSettings
 
 SEAT = "|"
@@ -112,12 +113,11 @@ def build_player(
 
 def player_counters(policies: Mapping[str, Policy]) -> dict[str, float]:
     """Return the players' counters as ``player/ROLE/...``, for logs."""
-    flat: dict[str, float] = {}
-    for role, policy in policies.items():
-        counters = policy if isinstance(policy, ExpertPool) else getattr(policy, "counters", None)
-        if counters is not None:
-            flat |= {f"player/{role}/{name}": float(n) for name, n in counters.as_dict().items()}
-    return flat
+    return {
+        f"player/{role}/{name}": value
+        for role, policy in policies.items()
+        for name, value in counters_of(policy).items()
+    }
 
 
 def has_human(agents: Mapping[str, AgentSettings]) -> bool:

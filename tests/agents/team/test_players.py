@@ -1,6 +1,7 @@
 """Roles that a script, a server or a pool plays."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,15 @@ def test_players_answer_in_the_vocabulary_of_the_role() -> None:
     assert isinstance(pool.experts["1"], TranslatedPolicy)
     assert "player/expert/0/calls" in player_counters({"expert": pool})
     assert player_counters({"policy": object()}) == {}  # type: ignore[dict-item]
+
+
+def test_a_cached_server_counts_its_calls_and_those_of_its_cache(tmp_path: Path) -> None:
+    name, local = f"server:http://127.0.0.1:1/v1?model=x&cache_dir={tmp_path}", {}
+    for expert, seat in ((name, ""), (f"pool:{name}|scripted:useless", "0/")):
+        policy = build_player("expert", expert, CODEC, codec_name="utf-8", local=local)
+        counters = player_counters({"expert": policy})
+        assert counters[f"player/expert/{seat}calls"] == 0.0
+        assert counters[f"player/expert/{seat}cache/hits"] == 0.0
 
 
 def test_a_server_gets_the_role_s_system_message_with_every_request() -> None:
