@@ -94,7 +94,8 @@ class ServerPolicy:
             body["stop"] = list(sampling.stop)
         if settings.send_seed:
             body["seed"] = prompt.seed % 2**31
-        return body | settings.extra()
+        body |= settings.extra()
+        return {name: value for name, value in body.items() if value is not None}
 
     def identity(self) -> dict[str, Any]:
         """Return everything that determines the answers, for caches."""

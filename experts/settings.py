@@ -51,7 +51,7 @@ class ServerSettings(Validated):
     """Send each prompt's seed, reduced to 31 bits; switch off for servers that refuse it."""
     extra_body: str = ""
     """A JSON object that is merged into each request, such as
-    ``{"chat_template_kwargs": {"enable_thinking": false}}``."""
+    ``{"chat_template_kwargs": {"enable_thinking": false}}``; null leaves a field out."""
     concurrency: Annotated[int, Ge(1)] = 32
     """Calls at the same time; others wait, and waiting does not count in timeout_s."""
     connect_timeout_s: _Seconds = 5.0
