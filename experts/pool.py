@@ -33,6 +33,15 @@ def counters_of(policy: Policy) -> dict[str, float]:
     return {} if counted is None else counted.as_dict()
 
 
+def last_words(policy: Policy) -> str:
+    """Return what the servers of a player said when they failed or refused a request, by kind of
+    failure; empty for other players."""
+    if isinstance(policy, ExpertPool):
+        return "; ".join(dict.fromkeys(filter(None, map(last_words, policy.experts.values()))))
+    counters = getattr(getattr(policy, "policy", policy), "counters", None)
+    return "; ".join(f"{kind}: {text}" for kind, text in getattr(counters, "examples", {}).items())
+
+
 class ExpertPool:
     """Distributes the agents ``expert_0, expert_1, ...`` of a role over several experts.
 
