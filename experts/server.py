@@ -53,7 +53,7 @@ class ServerPolicy:
         self.counters = ExpertCounters()
         self.breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_cooldown_s)
         self._codec = codec
-        self._key = _api_key(settings.api_key_env, environ)
+        self._key = read_key(settings, environ)
         self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -257,7 +257,13 @@ class _Session:
     slots: asyncio.Semaphore
 
 
-def _api_key(variable: str, environ: Mapping[str, str]) -> str:
+def read_key(settings: ServerSettings, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the API key of a server; empty if it has none.
+
+    Raises:
+        UserError: the API key's variable is not set or is no key.
+    """
+    variable = settings.api_key_env
     if not variable:
         return ""
     key = environ.get(variable, "").strip()

@@ -162,6 +162,11 @@ def local_folder(spec: ModelSpec) -> Path | None:
             f"{name} was converted from a GGUF file and is no longer in the cache; start any run "
             "with that file as --agents.ROLE.model once, which converts it again"
         )
+    if "://" in name:
+        raise UserError(
+            f"{name} is an address; name a hub id as ORG/NAME, or for a frozen role a model behind "
+            "a server as server:ADDRESS?model=NAME"
+        )
     if name.startswith((".", "~", "/")) or not _HUB_ID.fullmatch(name):
         raise UserError(f"no model folder {name!r}; name an existing folder, a hub id or tiny:NAME")
     return None

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from coterie.agents.team.graders import Judge
 from coterie.agents.team.players import build_player, check_players, local_models, player_counters
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import PlayerCodec
-from coterie.datatypes import Problem, Prompt, Sampling
+from coterie.datatypes import Problem, Prompt, Sampling, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
 
@@ -30,6 +31,18 @@ def test_what_has_to_be_loaded() -> None:
         "expert|0": "tiny:expert",
         "expert|2": "tiny:carol",
     }
+
+
+def test_the_key_of_a_server_is_read_before_models_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "pool:tiny:expert|server:http://h/v1?model=x&api_key_env=EXPERT_KEY"
+    agents = {"expert": AgentSettings(name, trained=False)}
+    monkeypatch.delenv("EXPERT_KEY", raising=False)
+    with pytest.raises(UserError, match="EXPERT_KEY, which is not set"):
+        check_players(agents)
+    monkeypatch.setenv("EXPERT_KEY", "key")
+    check_players(agents)
 
 
 def test_players_answer_in_the_vocabulary_of_the_role() -> None:
