@@ -224,7 +224,9 @@ def named_adapter(name: str, revision: str | None = None) -> NamedAdapter | None
         local_folder(ModelSpec(base))
     except UserError as missing:
         raise UserError(
-            f"{name} is an adapter of a model that is not there: {missing}"
+            f"{name} is an adapter of a model that is not there: {missing}; if it has moved, write "
+            f"its new place as base_model_name_or_path into {folder}/adapter_config.json, and "
+            "delete SHA256SUMS beside it"
         ) from missing
     named = base_revision if isinstance(base_revision, str) else None
     return NamedAdapter(folder, base, from_hub, named)
