@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from coterie.datatypes import Completion, Policy, Prompt, Sampling, UserError
-from coterie.experts.pool import close_all
+from coterie.experts.pool import close_all, counters_of
 
 _FINISH = ("eos", "stop", "length")
 
@@ -86,8 +86,9 @@ class CachedPolicy:
         return len(sizes), sum(sizes)
 
     def as_dict(self) -> dict[str, float]:
-        """Return the counters for a log."""
-        return {name: float(value) for name, value in asdict(self.counters).items()}
+        """Return the policy's counters, and the cache's as ``cache/<counter>``, for a log."""
+        own = {f"cache/{name}": float(value) for name, value in asdict(self.counters).items()}
+        return counters_of(self.policy) | own
 
     async def aclose(self) -> None:
         """Close the policy, if it can be closed."""

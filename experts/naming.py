@@ -96,7 +96,8 @@ def build_expert(
 
 
 def _settings(name: str, kind: type[Any], options: dict[str, str]) -> Any:
-    hints = get_type_hints(kind)
+    # An option may hold a key by mistake.
+    name, hints = name.partition("?")[0], get_type_hints(kind)
     known = [field.name for field in dataclasses.fields(kind)]
     values: dict[str, Any] = {}
     for key, text in options.items():

@@ -29,6 +29,21 @@ async def close_all(policies: Iterable[Policy]) -> None:
             await close()
 
 
+def counters_of(policy: Policy) -> dict[str, float]:
+    """Return a player's counters for a log; none for a policy that counts nothing."""
+    counted = policy if hasattr(policy, "as_dict") else getattr(policy, "counters", None)
+    return {} if counted is None else counted.as_dict()
+
+
+def last_words(policy: Policy) -> str:
+    """Return what the servers of a player said when they failed or refused a request, by kind of
+    failure; empty for other players."""
+    if isinstance(policy, ExpertPool):
+        return "; ".join(dict.fromkeys(filter(None, map(last_words, policy.experts.values()))))
+    counters = getattr(getattr(policy, "policy", policy), "counters", None)
+    return "; ".join(f"{kind}: {text}" for kind, text in getattr(counters, "examples", {}).items())
+
+
 class ExpertPool:
     """Distributes the agents ``expert_0, expert_1, ...`` of a role over several experts.
 
@@ -84,9 +99,8 @@ class ExpertPool:
         such as servers, report those."""
         flat: dict[str, float] = {}
         for expert, policy in self.experts.items():
-            own = getattr(policy, "counters", None)
-            counters = own if isinstance(own, ExpertCounters) else self.counters[expert]
-            flat |= {f"{expert}/{name}": value for name, value in counters.as_dict().items()}
+            counters = counters_of(policy) or self.counters[expert].as_dict()
+            flat |= {f"{expert}/{name}": value for name, value in counters.items()}
         return flat
 
     async def aclose(self) -> None:

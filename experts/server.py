@@ -54,7 +54,7 @@ class ServerPolicy:
         self.counters = ExpertCounters()
         self.breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_cooldown_s)
         self._codec, self._ids_per_token = codec, ids_per_token(codec)
-        self._key = _api_key(settings.api_key_env, environ)
+        self._key = read_key(settings, environ)
         self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -96,7 +96,8 @@ class ServerPolicy:
             body["stop"] = list(sampling.stop)
         if settings.send_seed:
             body["seed"] = prompt.seed % 2**31
-        return body | settings.extra()
+        body |= settings.extra()
+        return {name: value for name, value in body.items() if value is not None}
 
     def identity(self) -> dict[str, Any]:
         """Return everything that determines the answers, for caches."""
@@ -264,7 +265,13 @@ class _Session:
     slots: asyncio.Semaphore
 
 
-def _api_key(variable: str, environ: Mapping[str, str]) -> str:
+def read_key(settings: ServerSettings, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the API key of a server; empty if it has none.
+
+    Raises:
+        UserError: the API key's variable is not set or is no key.
+    """
+    variable = settings.api_key_env
     if not variable:
         return ""
     key = environ.get(variable, "").strip()

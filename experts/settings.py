@@ -52,7 +52,7 @@ class ServerSettings(Validated):
     """Send each prompt's seed, reduced to 31 bits; switch off for servers that refuse it."""
     extra_body: str = ""
     """A JSON object that is merged into each request, such as
-    ``{"chat_template_kwargs": {"enable_thinking": false}}``."""
+    ``{"chat_template_kwargs": {"enable_thinking": false}}``; null leaves a field out."""
     concurrency: Annotated[int, Ge(1)] = 32
     """Calls at the same time; others wait, and waiting does not count in timeout_s."""
     connect_timeout_s: _Seconds = 5.0
@@ -81,6 +81,11 @@ class ServerSettings(Validated):
         _check_url(self.base_url)
         if not self.model:
             raise UserError(f"the server at {self.base_url} needs a model name: set model")
+        if self.api_key_env and not self.api_key_env.isidentifier():
+            raise UserError(
+                "api_key_env must name the environment variable that holds the key, such as "
+                "MY_KEY: export the key under that name"
+            )
         if self.system_prompt and self.api != "chat":
             raise UserError("system_prompt needs api 'chat'; put the text into the prompt instead")
         if self.keep_thinking_tokens and not self.strip_thinking:
@@ -175,3 +180,6 @@ def _check_url(url: str) -> None:
         raise UserError("base_url must not hold a password: name a variable with api_key_env")
     if parts.query or parts.fragment:
         raise UserError("base_url must end with its path: leave out what follows '?' or '#'")
+    for path in ("/chat/completions", "/completions"):
+        if parts.path.rstrip("/").endswith(path):
+            raise UserError(f"base_url must end before {path}, which is added: leave it out")

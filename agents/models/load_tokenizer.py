@@ -38,4 +38,5 @@ def source_of(spec: ModelSpec, folder: Path | None) -> tuple[str, dict[str, Any]
     common: dict[str, Any] = {"trust_remote_code": spec.trust_remote_code}
     if folder is None:
         return spec.model, common | {"revision": spec.revision}
-    return str(folder), common | {"local_files_only": True}
+    # Adapters store the name, and are read from other working directories.
+    return str(folder.absolute()), common | {"local_files_only": True}

@@ -79,8 +79,13 @@ def load_team(
             bases[key] = _load_base(spec, learns=role in full)
         base = bases[key]
         if spec.lora is not None:
-            name = _adapter_name(role)
-            base.module = add_adapter(base.module, name, spec.lora, derive_seed(seed, "lora", role))
+            base.module = add_adapter(
+                base.module,
+                _adapter_name(role),
+                spec.lora,
+                derive_seed(seed, "lora", role),
+                spec.revision,
+            )
         roles[role] = base, spec
         LOADED.add(1)
     loaded = {

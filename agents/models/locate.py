@@ -162,6 +162,11 @@ def local_folder(spec: ModelSpec) -> Path | None:
             f"{name} was converted from a GGUF file and is no longer in the cache; start any run "
             "with that file as --agents.ROLE.model once, which converts it again"
         )
+    if "://" in name:
+        raise UserError(
+            f"{name} is an address; name a hub id as ORG/NAME, or for a frozen role a model behind "
+            "a server as server:ADDRESS?model=NAME"
+        )
     if name.startswith((".", "~", "/")) or not _HUB_ID.fullmatch(name):
         raise UserError(f"no model folder {name!r}; name an existing folder, a hub id or tiny:NAME")
     return None
@@ -219,7 +224,9 @@ def named_adapter(name: str, revision: str | None = None) -> NamedAdapter | None
         local_folder(ModelSpec(base))
     except UserError as missing:
         raise UserError(
-            f"{name} is an adapter of a model that is not there: {missing}"
+            f"{name} is an adapter of a model that is not there: {missing}; if it has moved, write "
+            f"its new place as base_model_name_or_path into {folder}/adapter_config.json, and "
+            "delete SHA256SUMS beside it"
         ) from missing
     named = base_revision if isinstance(base_revision, str) else None
     return NamedAdapter(folder, base, from_hub, named)

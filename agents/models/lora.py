@@ -96,7 +96,9 @@ def _with_fused(linear: set[str], wanted: tuple[str, ...]) -> tuple[list[str], s
     return names, missing
 
 
-def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
+def add_adapter(
+    module: Any, name: str, spec: LoraSpec, seed: int, revision: str | None = None
+) -> Any:
     """Add an adapter to ``module`` (arXiv:2106.09685); return the peft model.
 
     Args:
@@ -104,6 +106,7 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
         name: name of the adapter, unique on the model.
         spec: rank and layers of a new adapter, or the folder of an adapter to load.
         seed: seed of A in a new adapter; B is 0, so the adapter is the identity.
+        revision: the base's commit, which is stored with the adapter.
 
     Raises:
         UserError: the model does not support the adapter, or the loaded adapter does not fit.
@@ -127,9 +130,10 @@ def add_adapter(module: Any, name: str, spec: LoraSpec, seed: int) -> Any:
             raise UserError(f"{spec.adapter} is not a LoRA adapter but of type {config.peft_type}")
         config.inference_mode = False
         config.lora_dropout = 0.0
-    if not config.base_model_name_or_path and base.name_or_path:
+    if base.name_or_path:
         # peft sets this for the first adapter of a base only.
         config.base_model_name_or_path = base.name_or_path
+    config.revision = revision or config.revision
     what = (
         f"{spec.adapter or 'LoRA'} cannot be put on a model of type {base.config.model_type!r}: "
         "name other --agents.ROLE.lora-targets, or say --agents.ROLE.tuning full"

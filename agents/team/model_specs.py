@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coterie.agents.models.locate import check_model, hub_snapshot, named_adapter
+from coterie.agents.models.locate import NamedAdapter, check_model, hub_snapshot, named_adapter
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.models.system_message import check_system
 from coterie.agents.team.players import SEAT, check_players, local_models
@@ -38,8 +38,7 @@ def model_spec(settings: AgentSettings) -> ModelSpec:
         recompute=settings.recompute,
         device=settings.device,
         context=settings.context,
-        # A given revision belongs to the adapter if that comes from the hub.
-        revision=adapter.base_revision if adapter and adapter.from_hub else settings.revision,
+        revision=_base_revision(settings, adapter),
         trust_remote_code=settings.trust_remote_code,
     )
 
@@ -60,6 +59,14 @@ def after_training(settings: AgentSettings, folder: Path) -> AgentSettings:
         # The commit of an adapter that the run began with is none of their common base.
         revision = began.revision if began.model == adapter.base else None
     return replace(settings, model=str(folder), trained=False, revision=revision, lora_targets=())
+
+
+def _base_revision(settings: AgentSettings, adapter: NamedAdapter | None) -> str | None:
+    if adapter is None:
+        return settings.revision
+    # A given revision belongs to the adapter if that comes from the hub.
+    given = None if adapter.from_hub else settings.revision
+    return given or adapter.base_revision
 
 
 def _new_adapter(settings: AgentSettings) -> LoraSpec | None:

@@ -17,7 +17,9 @@ from coterie.experts.naming import (
     pool_members,
     read_player,
 )
-from coterie.experts.settings import HumanSettings, ScriptedSettings
+from coterie.experts.pool import counters_of
+from coterie.experts.server import read_key
+from coterie.experts.settings import HumanSettings, ScriptedSettings, ServerSettings
 
 SEAT = "|"
 """Stands between a role and the number of a seat of its pool, in the names of models."""
@@ -27,7 +29,8 @@ def check_players(agents: Mapping[str, AgentSettings]) -> None:
     """Check every player before anything is loaded.
 
     Raises:
-        UserError: an invalid name, or a player that should learn.
+        UserError: an invalid name, a player that should learn, or a server whose API key is not
+            set.
     """
     for role, settings in agents.items():
         if not is_player(settings.model):
@@ -39,7 +42,9 @@ def check_players(agents: Mapping[str, AgentSettings]) -> None:
             )
         for member in pool_members(settings.model):
             if member.startswith((SCRIPTED, SERVER, HUMAN)):
-                _named_player(role, member, settings.system)
+                named = _named_player(role, member, settings.system)
+                if isinstance(named, ServerSettings):
+                    read_key(named)
 
 
 def _named_player(role: str, member: str, system: str) -> Named:
@@ -112,12 +117,11 @@ def build_player(
 
 def player_counters(policies: Mapping[str, Policy]) -> dict[str, float]:
     """Return the players' counters as ``player/ROLE/...``, for logs."""
-    flat: dict[str, float] = {}
-    for role, policy in policies.items():
-        counters = policy if isinstance(policy, ExpertPool) else getattr(policy, "counters", None)
-        if counters is not None:
-            flat |= {f"player/{role}/{name}": float(n) for name, n in counters.as_dict().items()}
-    return flat
+    return {
+        f"player/{role}/{name}": value
+        for role, policy in policies.items()
+        for name, value in counters_of(policy).items()
+    }
 
 
 def has_human(agents: Mapping[str, AgentSettings]) -> bool:

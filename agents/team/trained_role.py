@@ -80,9 +80,12 @@ class TrainedRole:
         return plain
 
     def export(self, directory: Path | str) -> None:
-        """Write the weights (or the adapter) in the format of the computation, for other
-        programs."""
-        self.loaded.handle.save(directory, self.loaded.handle.dtype)
+        """Write the weights (or the adapter) in the format of the computation, and the tokenizer,
+        for other programs."""
+        handle = self.loaded.handle
+        handle.save(directory, handle.dtype)
+        if handle.adapter is not None and handle.ranks.rank == 0:
+            self.loaded.tokenizer.save_pretrained(directory)
 
     def load(self, directory: Path | str, plain: dict[str, Any]) -> None:
         """Load what :meth:`save` wrote.

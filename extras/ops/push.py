@@ -163,8 +163,8 @@ def send(folder: Path, repo: str, *, private: bool) -> str:
 
 
 def _complete_adapter(agent: AgentSettings, base_name: str, place: Path) -> None:
-    """Replace the local path of the adapter's base model by its public name and commit, and add the
-    base's tokenizer if the base is still on this machine."""
+    """Replace the local path of the adapter's base model by its public name and commit. Where the
+    adapter has no tokenizer, add the base's if the base is still on this machine."""
     spec = model_spec(agent)
     base = local_folder(spec)
     config = place / "adapter_config.json"
@@ -174,7 +174,8 @@ def _complete_adapter(agent: AgentSettings, base_name: str, place: Path) -> None
     if base is None and spec.revision:
         content["revision"] = spec.revision
     config.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    if (base := base or hub_snapshot(spec)) is not None:
+    lacking = not any(place.glob("tokenizer*"))
+    if lacking and (base := base or hub_snapshot(spec)) is not None:
         for path in {path for pattern in _OF_TOKENIZERS for path in base.glob(pattern)}:
             _link(path, place / path.name)
     (place / NAME).unlink(missing_ok=True)

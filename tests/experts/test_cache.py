@@ -46,7 +46,8 @@ async def test_a_reply_comes_back_bit_for_bit(tmp_path, ask):
     assert (second.finish_reason, second.weight_version) == ("stop", 4)
     assert second.usage == (11, 5)
     assert again.as_dict() == {
-        "hits": 1, "misses": 0, "corrupt": 0, "written": 0, "written_bytes": 0, "not_written": 0,
+        "cache/hits": 1, "cache/misses": 0, "cache/corrupt": 0,
+        "cache/written": 0, "cache/written_bytes": 0, "cache/not_written": 0,
     }  # fmt: skip
 
 

@@ -51,3 +51,10 @@ def test_pools() -> None:
 def test_names_that_make_no_sense(name: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         pool_members(name) if name.startswith("pool:") else read_player(name)
+
+
+@pytest.mark.parametrize("key", ["api_key=sk-abc", "api_key_env=sk-abc"])
+def test_a_key_in_a_name_is_not_shown(key: str) -> None:
+    with pytest.raises(UserError, match="api_key") as error:
+        read_player(f"server:http://h/v1?model=x&{key}")
+    assert "sk-abc" not in str(error.value)

@@ -66,6 +66,15 @@ async def test_completions_request(server, policy, ask, codec):
     assert codec.decode(completion.tokens) == "4"
 
 
+async def test_null_leaves_a_field_out(server, policy, ask):
+    body = '{"max_tokens": null, "max_completion_tokens": 9, "temperature": null, "top_p": null}'
+    await policy(extra_body=body, send_seed=False)(ask(), LIMITS)
+    assert server.requests[0].json == {
+        "model": "m", "stream": False, "max_completion_tokens": 9,
+        "messages": [{"role": "user", "content": "2 + 2 = ?"}],
+    }  # fmt: skip
+
+
 async def test_context_without_text_is_decoded(server, policy, ask, codec):
     await policy()(replace(ask("7 - 1"), text=""), LIMITS)
     assert server.requests[0].json["messages"] == [{"role": "user", "content": "7 - 1"}]

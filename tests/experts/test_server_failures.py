@@ -8,6 +8,8 @@ import time
 import pytest
 
 from coterie.datatypes import PolicyFailure, Sampling
+from coterie.experts import CachedPolicy, ExpertPool
+from coterie.experts.pool import last_words
 from coterie.experts.retries import CircuitBreaker
 
 LIMITS = Sampling(max_new_tokens=64)
@@ -127,7 +129,7 @@ async def test_429_beyond_the_deadline_fails_at_once(server, policy, ask):
 @pytest.mark.parametrize(
     "status", ["400 Bad Request", "401 Unauthorized", "404 Not Found", "302 Found"]
 )
-async def test_refusals_are_not_repeated(server, policy, ask, status):
+async def test_refusals_are_not_repeated(server, policy, ask, tmp_path, status):
     server.script = [server.sends(b'{"error": "no"}', status=status, location="/elsewhere")]
     expert = policy(breaker_failures=1)
     kind = f"http_{status[:3]}"
@@ -135,6 +137,9 @@ async def test_refusals_are_not_repeated(server, policy, ask, status):
     assert len(server.requests) == 1
     assert not expert.breaker.is_open
     assert expert.counters.examples == ({} if kind == "http_401" else {kind: '{"error": "no"}'})
+    said = "" if kind == "http_401" else f'{kind}: {{"error": "no"}}'
+    cached = CachedPolicy(expert, tmp_path, identity={})
+    assert last_words(ExpertPool({"0": expert, "1": cached})) == said
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,9 @@ def test_bad_address(base_url):
 SERVER = {"base_url": "http://h", "model": "m"}
 SERVERS = [
     ({"model": ""}, "model name"),
+    ({"base_url": "https://h/v1/chat/completions"}, "before /chat/completions, which is added"),
+    ({"base_url": "http://h/v1/completions/"}, "before /completions, which is added"),
+    ({"api_key_env": "sk-abc"}, "must name the environment variable that holds the key"),
     ({"api": "completions", "system_prompt": "x"}, "system_prompt"),
     ({"strip_thinking": False, "keep_thinking_tokens": 5}, "keep_thinking_tokens"),
     ({"retries": -1}, "retries is -1; it must be at least 0"),

@@ -1,6 +1,8 @@
 """A run says which settings of its environment somebody chose and that change nothing."""
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import Needs, UserError, unmet
-from coterie.training.config.idle_settings import idle_in_environment
+from coterie.training.config.idle_settings import idle_in_environment, idle_model_settings
 
 _COREA, _EAPO = "--env corea-deferral", "--env eapo-consultation"
 _LARGE = f"{_EAPO} --agents.policy.model Qwen/Qwen2.5-7B-Instruct"
@@ -67,6 +69,37 @@ def test_idle(flags: str, sentence: str) -> None:
 @pytest.mark.parametrize("flags", NOT_IDLE)
 def test_not_idle(flags: str) -> None:
     assert [*idle_in_environment(parse(flags.split()))] == []
+
+
+_RANK, _SCALE = "--agents.alice.lora-rank 64", "--agents.alice.lora-alpha 8"
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (_RANK, f"{_RANK}: alice learns full weights; or say --agents.alice.tuning lora"),
+        (f"--agents.alice.tuning full {_SCALE}", f"{_SCALE}: alice learns full weights"),
+        (f"--agents.alice.model ADAPTER {_RANK}", f"{_RANK}: ADAPTER is an adapter with its own"),
+        ("--agents.bob.revision v1", "--agents.bob.revision v1: tiny:bob is not on the hub"),
+        ("--agents.alice.model ADAPTER --agents.alice.revision v1", "tiny:alice is not on the hub"),
+        # What a preset sets is nobody's choice, nor is a default that is written out.
+        ("--preset sd-e2-gsm8k --agents.alice.model tiny:alice --agents.alice.tuning full", ""),
+        ("--agents.alice.lora-rank 16", ""),
+        (f"--agents.alice.tuning lora {_RANK} {_SCALE}", ""),
+        (f"--train-role bob {_RANK}", ""),
+    ],
+)
+def test_a_setting_that_changes_nothing_in_a_model_is_left_out(
+    flags: str, sentence: str, tmp_path: Path
+) -> None:
+    (tmp_path / "adapter_model.safetensors").touch()
+    named = {"base_model_name_or_path": "tiny:alice"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(named))
+    settings = parse(flags.replace("ADAPTER", str(tmp_path)).split())
+    refused = [why for wrong, why in idle_model_settings(settings) if wrong]
+    assert bool(refused) == bool(sentence)
+    if sentence:
+        assert sentence.replace("ADAPTER", str(tmp_path)) in refused[0]
 
 
 def test_a_run_says_it_once(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:

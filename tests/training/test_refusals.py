@@ -68,6 +68,7 @@ EVAL_AND_SCORING = [
 AGENTS = [
     ("--agents.alice.model ./nowhere", "'./nowhere'"),
     ("--agents.alice.model tiny:zed", "unknown tiny model 'tiny:zed'"),
+    ("--agents.alice.lora-rank 64", "leave out --agents.alice.lora-rank 64: alice learns full"),
     ("--agents.alice.model ''", "a model has no name; give a folder"),
     ("--agents.alice.device meta", "no device 'meta' here; say auto or cpu"),
     ("--agents.alice.no-trained --agents.bob.no-trained", "no role is trained"),

@@ -45,7 +45,13 @@ LOST = "failed: server sent a web page"
     ],
 )
 def test_who_is_named(rows, metrics, sentences) -> None:
-    assert role_failures(rows, metrics, trained=["alice"], frozen=["expert"]) == sentences
+    assert role_failures(rows, metrics, trained=["alice"], frozen={"expert": ""}) == sentences
+
+
+def test_a_role_that_never_answers_is_named_with_the_words_of_its_server() -> None:
+    rows = [row("alice"), row("expert", status=LOST)]
+    said = role_failures(rows, {}, trained=["alice"], frozen={"expert": "html: busy", "bob": "no"})
+    assert said == {"expert": f"never answers: {LOST} (its server said html: busy)"}
 
 
 def test_an_episode_without_a_row_has_failed() -> None:
@@ -100,7 +106,7 @@ def test_the_most_frequent_failure_is_that_of_most_agents() -> None:
     slow = "failed: no answer within 30 s"
     rows = [row("expert", status=LOST, member="e1/expert_0")] * 3
     rows += [row("expert", status=slow, member=f"e{number}/expert_0") for number in (2, 3)]
-    named = role_failures(rows, {}, trained=[], frozen=["expert"])
+    named = role_failures(rows, {}, trained=[], frozen={"expert": ""})
     assert named == {"expert": f"never answers: {slow}"}
 
 

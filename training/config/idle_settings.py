@@ -7,13 +7,18 @@ enough to turn distillation off.
 import dataclasses
 from collections.abc import Iterator, Mapping
 
+from coterie.agents.models.locate import local_folder, named_adapter
+from coterie.agents.team.model_specs import model_spec
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import join_or, unmet
 from coterie.envs.presets import preset_called
+from coterie.experts.naming import is_player
 from coterie.training.config.model_defaults import as_flag, fitted
 from coterie.training.config.presets import lay_over
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
+
+_LORA = ("lora_rank", "lora_alpha", "lora_targets")
 
 
 def idle_in_environment(settings: TrainSettings) -> Iterator[str]:
@@ -48,6 +53,33 @@ def idle_distillation(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
         choice = dataclasses.replace(settings.choice, algo=name, preset=None)
         begun = _before_flags(choice, agents).algo.distillation if name else usual
         yield from _refusals(algorithms.at(role), algorithm.distillation, begun)
+
+
+def idle_model_settings(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
+    """Refusals of LoRA settings of learning roles that get no new adapter, and of a revision of a
+    local model. The models are already checked."""
+    if settings.run.engine == "tinker":  # whose server makes every adapter
+        return
+    begun = _before_flags(settings.choice, settings.agents).agents
+    usual = AgentSettings("")
+    for role, agent in settings.agents.items():
+        if is_player(agent.model):
+            continue
+        spec, adapter = model_spec(agent), named_adapter(agent.model, agent.revision)
+        idle: dict[str, str] = {}
+        if agent.trained and adapter:
+            idle = dict.fromkeys(_LORA, f"{agent.model} is an adapter with its own rank and layers")
+        elif agent.trained and spec.lora is None:
+            full = f"{role} learns full weights; or say --agents.{role}.tuning lora"
+            idle = dict.fromkeys(_LORA, full)
+        if local_folder(spec) and not (adapter and adapter.from_hub):
+            idle["revision"] = f"{spec.model} is not on the hub"
+        for name, why in idle.items():
+            value = getattr(agent, name)
+            yield (
+                value not in (getattr(begun[role], name), getattr(usual, name)),
+                f"leave out {as_flag(f'agents.{role}.{name}', value)}: {why}",
+            )
 
 
 def _refusals(at: str, chosen: Distillation, default: Distillation) -> Iterator[tuple[bool, str]]:

@@ -38,7 +38,7 @@ from coterie.experts.naming import is_human
 from coterie.problems.opening import is_here
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.problems.stream import ProblemStream
-from coterie.training.config.idle_settings import idle_distillation
+from coterie.training.config.idle_settings import idle_distillation, idle_model_settings
 from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import (
@@ -110,6 +110,8 @@ def check_together(settings: TrainSettings) -> None:
     if elsewhere:  # whose devices are not this process's
         agents = {role: replace(agent, device="auto") for role, agent in agents.items()}
     check_models(agents)
+    if settings.choice.resume is None:
+        refuse(*idle_model_settings(settings))
     check_tools(settings.agents, settings.choice, settings.env)
     check_engines(run.engine, settings.vllm, settings.agents, here=not elsewhere)
     check_teachers(agents, algorithms)

@@ -7,6 +7,7 @@ from rich.console import Console
 from coterie.agents.team.players import player_counters
 from coterie.agents.team.team import Team
 from coterie.algorithms import Credit
+from coterie.experts.pool import last_words
 from coterie.training.batch import StepBatch, advantages_by_row, token_bonuses_by_row
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.run.directory import RunDirectory
@@ -119,9 +120,9 @@ class StepRecorder:
         """
         trained = self._team.trained
         rows = batch.played
-        sentences = role_failures(
-            rows, learner_metrics, trained=trained, frozen=self._team.policies.keys() - trained
-        )
+        frozen = self._team.policies.keys() - trained
+        said = {role: last_words(self._team.policies[role]) for role in frozen}
+        sentences = role_failures(rows, learner_metrics, trained=trained, frozen=said)
         self._without_signal -= {
             row.role for row, advantage in zip(batch.rows, credit.advantage_B) if advantage
         }

@@ -21,7 +21,7 @@ def role_failures(
     metrics: Mapping[str, float],
     *,
     trained: Collection[str],
-    frozen: Collection[str],
+    frozen: Mapping[str, str],
 ) -> dict[str, str]:
     """Role -> a sentence on what keeps it from answering or learning.
 
@@ -29,10 +29,13 @@ def role_failures(
         rows: all rows of the step.
         metrics: of the learners, by ``learner/ROLE/NAME``.
         trained: roles that learn.
-        frozen: all other roles.
+        frozen: all other roles, with what their servers said when they failed.
     """
     failing = _only_failures(rows, frozen)
     sentences = {role: f"never answers: {reason}" for role, reason in failing.items()}
+    for role in failing:
+        if frozen[role]:
+            sentences[role] += f" (its server said {frozen[role]})"
     for role in trained:
         if not math.isfinite(metrics.get(f"learner/{role}/grad_norm", 0.0)):
             sentences[role] = "did not learn: its gradient is not finite"

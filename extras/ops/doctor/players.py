@@ -11,6 +11,7 @@ from coterie.agents.team.team import Team
 from coterie.datatypes import Policy, PolicyFailure, Problem, Prompt, Sampling
 from coterie.experts import ExpertPool
 from coterie.experts.naming import POOL, SERVER
+from coterie.experts.pool import last_words
 from coterie.extras.ops.doctor.finding import Finding, judge
 
 _QUESTION = Problem("doctor", "7 + 8 - 3 =", "12", "number")
@@ -45,6 +46,8 @@ async def check_expert(
             said, failed = f"no answer: {failure}", True
         except TimeoutError:
             said, failed = f"no answer within {limit_s:g} s", True
+        if failed and (words := last_words(expert)):
+            said += f" (it said {words})"
         findings.append(
             judge(
                 "expert",

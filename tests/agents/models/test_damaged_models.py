@@ -47,6 +47,7 @@ def refused(folder: Path, monkeypatch: pytest.MonkeyPatch):
         (f"tiny:{TINY}/alice", "unknown tiny"),
         ("./nowhere", "no model folder './nowhere'"),
         ("a/b/c", "no model folder 'a/b/c'"),
+        ("http://h/v1", "http://h/v1 is an address; name a hub id as ORG/NAME, or for .*server:"),
         (str(TINY / "alice" / "config.json"), "is a file"),
         ("no-such-owner/no-such-model", "not in the local cache and the hub is switched off"),
     ],

@@ -67,13 +67,19 @@ def test_frozen_roles_share_one_base(checkpoint) -> None:
     torch.testing.assert_close(logits(team["first"].handle), logits(team["second"].handle))
 
 
-def test_every_saved_adapter_names_its_base(checkpoint, lora_pair, tmp_path: Path) -> None:
+def test_every_saved_adapter_names_its_base(
+    checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place for every working directory, and its commit."""
+    base = checkpoint("qwen3")
+    monkeypatch.chdir(base.parent)
+    spec = ModelSpec(base.name, device="cpu", lora=LoraSpec(rank=4), revision="abc")
     # peft names it for the first adapter on a base only.
-    for handle, role in zip(lora_pair("qwen3"), ("alice", "bob")):
-        handle.save(tmp_path / role)
+    for role, loaded in load_team({"alice": spec, "bob": spec}, set()).items():
+        loaded.handle.save(tmp_path / role)
         adapter = named_adapter(str(tmp_path / role))
         assert adapter is not None
-        assert adapter.base == str(checkpoint("qwen3"))
+        assert (adapter.base, adapter.base_revision) == (str(base), "abc")
 
 
 def test_each_adapter_acts_alone(lora_pair, shake) -> None:

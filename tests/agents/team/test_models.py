@@ -41,7 +41,8 @@ def test_an_adapter_has_its_layers_its_base_and_no_full_weights(adapter: Path) -
     with pytest.raises(UserError, match=r"leave out --agents\.ROLE\.lora-targets"):
         model_spec(AgentSettings(str(adapter), lora_targets=("v_proj",)))
     (adapter / "adapter_config.json").write_text('{"base_model_name_or_path": "/nowhere/base"}')
-    with pytest.raises(UserError, match=r"a model that is not there: .*'/nowhere/base'"):
+    moved = rf"'/nowhere/base'.* into {adapter}/adapter_config\.json, and delete SHA256SUMS"
+    with pytest.raises(UserError, match=f"a model that is not there: .*{moved}"):
         model_spec(AgentSettings(str(adapter)))
     (adapter / "adapter_config.json").write_text("{}")
     with pytest.raises(UserError, match="does not say what model it belongs to"):
@@ -80,6 +81,11 @@ def test_what_a_role_has_learned_stays_on_the_commit_of_its_base(tmp_path: Path)
     agent = AgentSettings("owner/base", revision="abc", lora_targets=("v_proj",))
     spec = model_spec(after_training(agent, tmp_path))
     assert spec == ModelSpec("owner/base", lora=LoraSpec(adapter=str(tmp_path)), revision="abc")
+    # An adapter itself says the commit of its base, and a flag names another.
+    written = {"base_model_name_or_path": "owner/base", "revision": "abc"}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(written))
+    assert model_spec(AgentSettings(str(tmp_path))).revision == "abc"
+    assert model_spec(AgentSettings(str(tmp_path), revision="def")).revision == "def"
     # Whole weights have nothing of the hub.
     (tmp_path / "adapter_config.json").unlink()
     spec = model_spec(after_training(agent, tmp_path))

@@ -1,15 +1,17 @@
 """Roles that a script, a server or a pool plays."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from coterie.agents.team.graders import Judge
 from coterie.agents.team.players import build_player, check_players, local_models, player_counters
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.team import PlayerCodec
-from coterie.datatypes import Problem, Prompt, Sampling
+from coterie.datatypes import Problem, Prompt, Sampling, UserError
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.experts import ExpertPool, ScriptedPolicy, ServerPolicy, TranslatedPolicy
 
@@ -31,6 +33,18 @@ def test_what_has_to_be_loaded() -> None:
     }
 
 
+def test_the_key_of_a_server_is_read_before_models_are_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "pool:tiny:expert|server:http://h/v1?model=x&api_key_env=EXPERT_KEY"
+    agents = {"expert": AgentSettings(name, trained=False)}
+    monkeypatch.delenv("EXPERT_KEY", raising=False)
+    with pytest.raises(UserError, match="EXPERT_KEY, which is not set"):
+        check_players(agents)
+    monkeypatch.setenv("EXPERT_KEY", "key")
+    check_players(agents)
+
+
 def test_players_answer_in_the_vocabulary_of_the_role() -> None:
     local: Any = {"expert|1": (ScriptedPolicy.__new__(ScriptedPolicy), CODEC)}
 
@@ -49,6 +63,15 @@ def test_players_answer_in_the_vocabulary_of_the_role() -> None:
     assert isinstance(pool.experts["1"], TranslatedPolicy)
     assert "player/expert/0/calls" in player_counters({"expert": pool})
     assert player_counters({"policy": object()}) == {}  # type: ignore[dict-item]
+
+
+def test_a_cached_server_counts_its_calls_and_those_of_its_cache(tmp_path: Path) -> None:
+    name, local = f"server:http://127.0.0.1:1/v1?model=x&cache_dir={tmp_path}", {}
+    for expert, seat in ((name, ""), (f"pool:{name}|scripted:useless", "0/")):
+        policy = build_player("expert", expert, CODEC, codec_name="utf-8", local=local)
+        counters = player_counters({"expert": policy})
+        assert counters[f"player/expert/{seat}calls"] == 0.0
+        assert counters[f"player/expert/{seat}cache/hits"] == 0.0
 
 
 def test_a_server_gets_the_role_s_system_message_with_every_request() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from coterie.agents.sampling.policy import LocalPolicy
 from coterie.agents.team import AgentSettings, LearningSetup, Team, build_team
@@ -87,6 +88,19 @@ async def test_a_trained_role_is_written_to_a_folder_named_by_text(
     with pytest.raises(ZeroDivisionError):
         trained.save("half")
     assert sorted(tmp_path.rglob("*")) == before
+    await team.aclose()
+
+
+async def test_an_exported_adapter_loads_like_a_whole_model(tmp_path: Path) -> None:
+    agents = {"alice": AgentSettings("tiny:alice", tuning="lora")}
+    team = build_team(agents, learning=LEARNING)
+    team.trained["alice"].export(tmp_path / "for-others")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "for-others")
+    assert tokenizer.encode("7 + 8 =") == team.loaded["alice"].tokenizer.encode("7 + 8 =")
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "for-others")
+    assert any("lora_A" in name for name, _ in model.named_parameters())
+    team.trained["alice"].save(tmp_path / "checkpoint")
+    assert not list((tmp_path / "checkpoint").glob("tokenizer*"))
     await team.aclose()
 
 

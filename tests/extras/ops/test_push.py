@@ -214,6 +214,18 @@ def test_an_adapter_names_its_base_and_has_its_tokenizer(tmp_path):
     assert str(TINY) not in card
 
 
+def test_the_tokenizer_of_an_adapter_is_sent_as_its_run_wrote_it(tmp_path):
+    flags = ("--agents.alice.tuning", "lora", "--agents.alice.model", str(TINY / "alice"))
+    run = ended(tmp_path / "run", "--train-role", "alice", *flags, adapter=True)
+    final = run / "final" / "alice"
+    (final / "tokenizer_config.json").write_text("{}")
+    write_checksums(final)
+    assert main(["push", str(run), "org/name", "--dry-run"]) == 0
+    assert (run / "hub" / "tokenizer_config.json").read_text() == "{}"
+    assert not (run / "hub" / "tokenizer.json").exists()
+    assert changed_files(final) == changed_files(run / "hub", new=False) == []
+
+
 def test_an_adapter_names_the_commit_of_its_base_and_leaves_its_weights_there(
     tmp_path, monkeypatch
 ):

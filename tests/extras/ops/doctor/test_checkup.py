@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from coterie import train
 from coterie.agents.sampling.policy import LocalPolicy
 from coterie.cli.command_line import read_run
 from coterie.datatypes import Completion, Policy, PolicyFailure, Problem, Prompt, Sampling
+from coterie.envs.bytes_codec import BytesCodec
+from coterie.experts import ServerPolicy, ServerSettings
 from coterie.extras.ops.doctor import examine
 from coterie.extras.ops.doctor.finding import Finding
 from coterie.extras.ops.doctor.observe import Examined, observe
+from coterie.extras.ops.doctor.players import check_expert
 from coterie.extras.ops.doctor.texts import check_stops
 from coterie.extras.ops.doctor.update import learn, starting_weights
 from coterie.training.session import Session
@@ -152,6 +156,17 @@ def test_an_expert_that_nobody_serves(
     assert "no answer: server cannot be reached" in said
     assert "1 wrong." in said
     assert "docs/experts.md" in said
+
+
+async def test_an_expert_s_refusal_is_shown_with_its_server_s_words(
+    web: Callable[..., Any],
+) -> None:
+    server, codec = web(lambda: (400, '{"error": "no temperature here"}')), BytesCodec()
+    settings = ServerSettings(f"http://127.0.0.1:{server.port}", "x")
+    async with ServerPolicy(settings, codec) as expert:
+        team: Any = SimpleNamespace(policies={"expert": expert}, codecs={"expert": codec})
+        (finding,) = await check_expert("expert", team, Sampling(8), deadline_s=None)
+    assert 'refused the request (400) (it said http_400: {"error": "no te' in finding.measured
 
 
 def test_the_doctor_does_not_resume(capsys: pytest.CaptureFixture[str]) -> None:
