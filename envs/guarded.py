@@ -67,12 +67,13 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self._hold(why_no_result("reset", result))
         observations, infos = result
         self._see(observations, "reset")
-        return observations, self._infos(observations, infos)
+        return observations, self._infos(self.agents, observations, infos)
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         result = self._call("step", actions)
         self._hold(why_no_result("step", result))
         observations, rewards, terminations, truncations, infos = result
+        living = self.agents
         self._see(observations, "step")
         for agent, reward in rewards.items():
             if why := why_no_reward(agent, reward):
@@ -80,7 +81,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         paid = {agent: float(reward) for agent, reward in rewards.items()}
         ended = self._truths("terminations", terminations)
         cut = self._truths("truncations", truncations)
-        infos = self._infos(observations, infos)
+        infos = self._infos(living, observations, infos)
         self._pay(paid, {agent for agent in paid if ended.get(agent) or cut.get(agent)}, infos)
         return observations, paid, ended, cut, infos
 
@@ -128,12 +129,15 @@ class Guarded(ParallelEnv[str, Any, Any]):
         return bool(value)
 
     def _infos(
-        self, observations: Mapping[str, Any], infos: Mapping[str, Any]
+        self, living: list[str], observations: Mapping[str, Any], infos: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
-        """Test the infos and convert NumPy numbers that the contract names to Python's."""
+        """Test the infos of agents that lived or observe, and convert NumPy numbers that the
+        contract names to Python's."""
         checked: dict[str, dict[str, Any]] = {}
-        for agent, observation in observations.items():
-            asked, info = True, infos.get(agent)
+        # An agent may end without a last observation.
+        for agent in dict.fromkeys([*living, *observations]):
+            observation, info = observations.get(agent), infos.get(agent)
+            asked = agent in observations
             if isinstance(observation, Mapping) and "active" in observation:
                 asked = self._truth(f"'active' of {agent}", observation["active"])
             if info is None:
