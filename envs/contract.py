@@ -63,6 +63,19 @@ def why_no_agents(
     return ""
 
 
+def why_not_left(agents: Collection[str], *ends: Any) -> str:
+    """Check that whoever ended is in ``agents`` no more.
+
+    Args:
+        agents: the environment's ``agents`` after ``step``.
+        ends: its terminations and truncations by agent.
+    """
+    for agent in agents:
+        if any(isinstance(end, Mapping) and end.get(agent) for end in ends):
+            return f"step() ends {agent}, who is still in agents: take out who has ended"
+    return ""
+
+
 def why_no_text(agent: str, observation: Any) -> str:
     """Check an observation of a text environment."""
     whole = isinstance(observation, Mapping) and "active" in observation

@@ -18,6 +18,7 @@ from coterie.envs.contract import (
     why_no_reward,
     why_no_text,
     why_no_truth,
+    why_not_left,
     why_not_paid,
 )
 
@@ -81,6 +82,7 @@ class Guarded(ParallelEnv[str, Any, Any]):
         paid = {agent: float(reward) for agent, reward in rewards.items()}
         ended = self._truths("terminations", terminations)
         cut = self._truths("truncations", truncations)
+        check_ends(self.env, ended, cut)
         infos = self._infos(living, observations, infos)
         self._pay(paid, {agent for agent in paid if ended.get(agent) or cut.get(agent)}, infos)
         return observations, paid, ended, cut, infos
@@ -172,6 +174,14 @@ def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 def check_metadata(env: Any) -> None:
     """Raise a ``UserError`` if the metadata break the contract."""
     if why := why_no_metadata(getattr(env, "metadata", {})):
+        raise UserError(f"{title_of(env)}: {why}; {_CHECK}.")
+
+
+def check_ends(env: Any, *ends: Any) -> None:
+    """Raise a ``UserError`` if an agent lives on after its end; ``ends``: see
+    :func:`coterie.envs.contract.why_not_left`."""
+    # In AEC environments an agent that ended stays until its turn.
+    if not hasattr(env, "aec_env") and (why := why_not_left(env.agents, *ends)):
         raise UserError(f"{title_of(env)}: {why}; {_CHECK}.")
 
 

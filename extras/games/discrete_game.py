@@ -11,7 +11,7 @@ from annotated_types import Ge
 from pettingzoo import AECEnv
 
 from coterie.envs.adapt import space_of
-from coterie.envs.guarded import check_metadata
+from coterie.envs.guarded import check_ends, check_metadata
 from coterie.envs.registry import EnvSpec, make_plain
 from coterie.extras.games.actions import Actions, names_in
 from coterie.extras.games.aec_game import AECGame
@@ -144,7 +144,8 @@ class SimultaneousGame(Game):
                 self._paid[player] += ILLEGAL_REWARD
             return
         step = checked(self.env, "step", self.env.step(dict(chosen)))
-        self._seen, rewards, _, _, self._infos = step
+        self._seen, rewards, *ends, self._infos = step
+        check_ends(self.env, *ends)
         for player, reward in rewards.items():
             self._paid[player] += float(reward)
         self._waiting = list(self.env.agents)
