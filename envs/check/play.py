@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import derive_seed, listed_moves, why_not_of_turns
-from coterie.envs.check.actions import MISSING, ActionChooser
+from coterie.datatypes import why_not_of_turns
+from coterie.envs.check.actions import MISSING, ActionChooser, legal_answer
 from coterie.envs.contract import (
     CONTEXTS,
     role_of,
@@ -49,7 +49,7 @@ def play(
     Args:
         ask_requests: call ``score_requests``, if it exists, before each step.
         idle_act: send actions of inactive agents, too.
-        moves: choose among the moves that a text lists (``Moves: 0 2 5``), if it lists any.
+        moves: answer with one of the moves that a text names, if it names any.
     """
     game = PlayedEpisode()
     result = env.reset(seed=seed, options=copy.copy(options))
@@ -74,8 +74,9 @@ def play(
         }
         if moves:
             for agent in active:
-                if legal := listed_moves(observations[agent].get("text", "")):
-                    actions[agent] = legal[derive_seed("check_env", seed, agent, step) % len(legal)]
+                legal = legal_answer(observations[agent].get("text", ""), seed, agent, step)
+                if legal is not None:
+                    actions[agent] = legal
         for agent in active:
             turns[agent].append(agent in actions)
         if ask_requests and hasattr(env, "score_requests"):

@@ -233,6 +233,25 @@ def test_the_contract(view: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "space",
+    [spaces.MultiDiscrete([2, 2, 2, 2]), spaces.MultiBinary(3), spaces.Box(-9, 9, (2, 2), np.int8)],
+)
+def test_the_check_answers_with_as_many_numbers_as_are_asked_for(
+    space: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Pennies):
+        def __init__(self) -> None:
+            super().__init__(space=space)
+
+        def step(self, actions: dict[str, Any]) -> Any:
+            raise RuntimeError("reached")
+
+    monkeypatch.setitem(globals(), "Broken", Broken)
+    with pytest.raises(UserError, match="RuntimeError: reached"):
+        envs.check_env(envs.make(f"{HERE}:Broken", view="text"), varied=False)
+
+
+@pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("FloatLock", r"even acts in Box\(.*float32\); it needs Discrete, MultiDiscrete"),
@@ -303,9 +322,19 @@ class OldStep(Pennies):
         return seen, rewards, ends, infos
 
 
+class Undead(Pennies):
+    """Ends, and leaves everybody in agents."""
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        result = super().step(actions)
+        self.agents = self.possible_agents[:]
+        return result
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
+        ("Undead", r"Undead: step\(\) ends even, who is still in agents"),
         ("Stuck", "even: action_mask leaves no move"),
         ("OldReset", r"OldReset: reset\(\) must give 2 values: observations, infos"),
         ("OldStep", r"OldStep: step\(\) must give 5 values"),
