@@ -148,6 +148,42 @@ def test_an_illegal_answer_costs_who_gave_it_and_ends_the_game(
     assert [infos[agent]["illegal"] for agent in paid] == [-reward for reward in rewards]
 
 
+class Measured(Pennies):
+    """Says more of its players than what they earned."""
+
+    metadata = {**Pennies.metadata, "replicas": 3}  # noqa: RUF012
+    info: dict[str, Any] = {"luck": 0.5, "stop": "now", "seen": {3}}  # noqa: RUF012
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        *rest, infos = super().step(actions)
+        return *rest, dict.fromkeys(infos, self.info)
+
+
+class MeasuredStones(Stones):
+    """The same of players who take turns."""
+
+    metadata = {**Stones.metadata, "replicas": 3}  # noqa: RUF012
+
+    def step(self, action: Any) -> None:
+        super().step(action)
+        self.infos = {agent: {**info, **Measured.info} for agent, info in self.infos.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"), [("Measured", ["0"] * 4), ("MeasuredStones", ["2", "2", "1"])]
+)
+def test_what_an_environment_measured_is_logged(
+    play: Any, name: str, answers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert envs.make(f"{HERE}:{name}").metadata["replicas"] == 3
+    for info in play(f"{HERE}:{name}", answers)[2].values():
+        assert info["luck"] == 0.5
+        assert not {"stop", "seen", "action_mask"} & info.keys()
+    monkeypatch.setattr(Measured, "info", {"loss_weight": 0.5})
+    with pytest.raises(UserError, match="has loss_weight in its info, which discrete: does not"):
+        play(f"{HERE}:{name}", answers)
+
+
 @pytest.mark.parametrize("mask_in", ["observation", "info"])
 def test_one_player_at_a_time(play: Any, mask_in: str) -> None:
     name = f"{HERE}:Stones?mask_in={mask_in}"
