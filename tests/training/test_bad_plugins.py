@@ -124,15 +124,13 @@ def failing(settings, run):
     raise RuntimeError("boom")
 
 
-
-
-
 def spec(**more):
     return EnvSpec("talk", 0, "bad_plugin:Talk", roles=("a",), **more)
 
 
 COLORED = EnvSpec("talk", 0, "bad_plugin:Colored", EnumSettings, ("a",))
 NEEDING = EnvSpec("talk", 0, "bad_plugin:Needing", NeedsSettings, ("a",))
+STRANGE = EnvSpec("echo", 0, "bad_plugin:Echo", roles=("a", "b"))
 FAILING = spec(check=failing)
 TRUE = spec(rereads=True)
 LEARNS = spec(learns=lambda settings: settings.nobody)
@@ -166,6 +164,14 @@ def text(reward_M, group_M):
         ("--env bad_plugin:Stranger", "conversation() ended with the terms {'a': {'right': 1.0}}"),
         ("--env bad_plugin:Letters", "stop of a_0 is 'abc': it must be a list of non-empty string"),
         ("--env bad_plugin:Spaced", "in its possible_agents 'first mover' is not a name for a "),
+        (
+            "--env bad_plugin:Echo --roles a b",
+            "its agents have the roles a, not a, b; leave out --r",
+        ),
+        (
+            "--env bad_plugin:STRANGE",
+            "its agents have the roles a, not a, b; name the former in it",
+        ),
         ("--env bad_plugin:Replicated", "metadata['replicas'] is -3: it must be an int of at lea"),
         ("--env bad_plugin:FAILING", "EnvSpec.check failed: RuntimeError: boom"),
         ("--env bad_plugin:TRUE", "EnvSpec.rereads is True; it must be a function"),
@@ -186,4 +192,5 @@ def test_a_bad_plugin_is_refused_in_one_sentence(
     monkeypatch.syspath_prepend(str(tmp_path))
     run = tmp_path / "run"
     model = ["--agents.a.model", "tiny:alice"] if "--env " in flags else []
+    model += ["--agents.b.model", "tiny:bob"] if "not a, b" in sentence else []
     assert sentence in refused(main, *flags.split(), *model, "--steps", "1", "--run-dir", run)

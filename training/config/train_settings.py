@@ -23,7 +23,7 @@ from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.cli.extras import SETTINGS
 from coterie.cli.plugins import load
 from coterie.datatypes import UserError
-from coterie.envs.registry import ask
+from coterie.envs.registry import ask, takes_roles
 from coterie.problems.prepare import ProblemSettings
 from coterie.training.config.run_settings import (
     MAX_NEW_TOKENS,
@@ -150,7 +150,8 @@ def make_env(choice: Choice, settings: Any, **more: Any) -> Any:
         settings: of the environment; None: it has none.
         more: further arguments of :func:`coterie.envs.make`.
     """
-    roles = choice.roles if settings is not None else None
+    has_roles = settings is not None or takes_roles(choice.env)
+    roles = choice.roles if has_roles else None
     return envs.make(choice.env, settings=settings, roles=roles, **more)
 
 
