@@ -187,6 +187,8 @@ def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> Non
         (lambda: Two(roles=("a", "b", "c")), "two: 3 roles; name 2, such as a b"),
         (lambda: Two(roles=("a", "a")), "must be names that all differ"),
         (lambda: Two(render_mode="rgb"), "render mode 'rgb' is unknown"),
+        (lambda: Team({"max_new_tokens": 3}), "team: its settings are {'max_new_tokens': 3}; give"),
+        (lambda: Team(Settings("many")), "max_new_tokens is 'many'; it must be a whole number"),
     ],
 )
 def test_what_cannot_be_built(build: Callable[[], Any], sentence: str) -> None:
