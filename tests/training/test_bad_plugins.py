@@ -44,6 +44,17 @@ class EnumSettings:
 
 
 @dataclass(frozen=True)
+class Size:
+    width: int
+
+
+@dataclass(frozen=True)
+class SizeSettings:
+    rounds: int = 2
+    sizes: tuple[Size, ...] = (Size(1),)
+
+
+@dataclass(frozen=True)
 class NeedsSettings:
     rounds: int
 
@@ -58,6 +69,10 @@ class Talk(ConversationEnv):
 
 class Colored(Talk):
     settings_class = EnumSettings
+
+
+class Sized(Talk):
+    settings_class = SizeSettings
 
 
 class Needing(Talk):
@@ -157,6 +172,7 @@ def text(reward_M, group_M):
         ("--algo bad_plugin:NONE", "must give coterie.algorithms.Terms: three tensors (B, T)"),
         ("--algo bad_plugin:function", "is a function; it must be a coterie.algorithms.Algorithm"),
         ("--env bad_plugin:COLORED", "its setting color is <Color.RED: 1>, which config.json cann"),
+        ("--env bad_plugin:Sized", "its setting sizes is (Size(width=1),), which config.json ca"),
         ("--env bad_plugin:NEEDING", "give every setting a default; rounds has none"),
         ("--env bad_plugin:NoRoles", 'NoRoles: say who takes part: default_roles = ("alice", "bo'),
         ("--env bad_plugin:NoTurn", "NoTurn: conversation()"),
