@@ -31,7 +31,13 @@ from coterie.datatypes.policy import (
     role_of,
 )
 from coterie.datatypes.problem import AnswerKind, Problem, Scorer, ScoreRequests, Verdict
-from coterie.datatypes.trajectory import Episode, Reading, Trajectory
+from coterie.datatypes.trajectory import (
+    INFO_KEYS,
+    Episode,
+    Reading,
+    Trajectory,
+    why_not_of_turns,
+)
 from coterie.datatypes.validation import (
     Needs,
     Validated,
@@ -45,6 +51,7 @@ from coterie.datatypes.validation import (
 )
 
 __all__ = [
+    "INFO_KEYS",
     "MOVES",
     "AnswerKind",
     "Completion",
@@ -85,4 +92,5 @@ __all__ = [
     "unvalidated",
     "user_path",
     "validate",
+    "why_not_of_turns",
 ]

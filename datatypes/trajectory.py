@@ -7,6 +7,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+INFO_KEYS = (
+    "reward_terms",
+    "groups",
+    "loss_weight",
+    "learned_after",
+    "reread_after",
+    "contrast_after",
+    "trained_turns",
+    "turn_rewards",
+    "void",
+    "episode",
+    "max_new_tokens",
+    "continues",
+    "stop",
+    "temperature",
+    "top_p",
+    "piece",
+    "offered_tools",
+    "tool_results",
+    "fresh",
+    "text",
+    "texts",
+)
+"""Keys of the environment contract in an agent's info; all other keys are measurements."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -171,3 +196,25 @@ class Episode:
     """Whether an agent saw the problem's question; games ignore it."""
     rewards: Mapping[str, float] = field(default_factory=dict)
     """Agent -> sum of its rewards, also for agents that never acted."""
+
+
+def why_not_of_turns(agent: str, info: Mapping[str, Any], turns: int) -> str:
+    """Check an agent's ``turn_rewards`` and ``trained_turns``; return a sentence, or "".
+
+    Args:
+        agent: the agent.
+        info: its last info.
+        turns: how often it was asked.
+    """
+    rewards, trained = info.get("turn_rewards"), info.get("trained_turns")
+    if rewards is not None and len(rewards) != turns:
+        return (
+            f"turn_rewards of {agent} has {len(rewards)} numbers, and it had {turns} turns: give "
+            "one number for each"
+        )
+    if wrong := [turn for turn in trained or () if not -turns <= turn < turns]:
+        return (
+            f"trained_turns of {agent} names turn {wrong[0]}, and it had {turns}: count from 0, or "
+            "from the end with -1"
+        )
+    return ""

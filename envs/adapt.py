@@ -131,7 +131,8 @@ class _Adapted(SpacedEnv):
     """Shows a plain environment as ``Dict(text, active)`` or ``Dict(tokens, active)``."""
 
     def __init__(self, env: ParallelEnv[str, Any, Any], name: str) -> None:
-        self.env = env
+        self.env: Any = env
+        self._in_turns = isinstance(env, turn_based_aec_to_parallel_wrapper)
         self.render_mode = getattr(env, "render_mode", None)
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
@@ -233,18 +234,15 @@ class _Adapted(SpacedEnv):
                     f"{agent} observes {observation!r:.100}, which is not in its observation space "
                     f"{space:.100}"
                 )
-            active = int(agent in self.agents and self._is_active(agent, observation))
             content = self._content(agent, observation)
-            if self.kind == "text" and not active:
-                # The agent gets its observation when it becomes active.
+            waits = self._in_turns and self.env.aec_env.agent_selection != agent
+            reads = agent in self.agents and not waits
+            if self.kind == "text" and not reads:
+                # The agent gets its observation at its turn.
                 content = ""
-            shown[agent] = {self.kind: content, "active": active}
+            asked = reads and (self._in_turns or _says_active(observation))
+            shown[agent] = {self.kind: content, "active": int(asked)}
         return shown
-
-    def _is_active(self, agent: str, observation: Any) -> bool:
-        if isinstance(self.env, turn_based_aec_to_parallel_wrapper):
-            return self.env.aec_env.agent_selection == agent
-        return bool(observation.get("active", True)) if isinstance(observation, Mapping) else True
 
     def _content(self, agent: str, observation: Any) -> Any:
         if isinstance(observation, Mapping):
@@ -261,6 +259,10 @@ class _Adapted(SpacedEnv):
             f"{_name(self.env)}: {agent} observes a {type(observation).__name__}; with {self.kind} "
             f"actions it needs {self.kind}, bare or under the key {self.kind!r} or 'observation'."
         )
+
+
+def _says_active(observation: Any) -> bool:
+    return bool(observation.get("active", True)) if isinstance(observation, Mapping) else True
 
 
 def _contains(space: Space[Any], value: Any) -> bool:

@@ -6,7 +6,7 @@ check, the guard and conversations all use these functions.
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,14 @@ _RESULTS = {
 def roles_of(agents: Iterable[str]) -> tuple[str, ...]:
     """Return the roles of ``agents`` without repetition, in order of appearance."""
     return tuple(dict.fromkeys(role_of(agent) for agent in agents))
+
+
+def why_not_roles(roles: Sequence[str], agents: Iterable[str]) -> str:
+    """Check that ``agents`` play the ``roles``, each of them and no others."""
+    here = roles_of(agents)
+    if {*here} == {*roles}:
+        return ""
+    return f"its agents have the roles {', '.join(here)}, not {', '.join(roles)}"
 
 
 def why_no_result(method: str, result: Any) -> str:
@@ -60,6 +68,19 @@ def why_no_agents(
     for agent in agents:
         if agent not in observations:
             return f"{method}() gives {agent}, which is in agents, no observation"
+    return ""
+
+
+def why_not_left(agents: Collection[str], *ends: Any) -> str:
+    """Check that whoever ended is in ``agents`` no more.
+
+    Args:
+        agents: the environment's ``agents`` after ``step``.
+        ends: its terminations and truncations by agent.
+    """
+    for agent in agents:
+        if any(isinstance(end, Mapping) and end.get(agent) for end in ends):
+            return f"step() ends {agent}, who is still in agents: take out who has ended"
     return ""
 
 

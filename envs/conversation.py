@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -17,6 +17,7 @@ from coterie.datatypes import (
     derive_seed,
     raised,
     role_of,
+    validate,
 )
 from coterie.envs.bytes_codec import TextMeter
 from coterie.envs.contract import CONTEXTS, python_info, why_not_grouped
@@ -92,12 +93,20 @@ class ConversationEnv(ProblemEnv):
             render_mode: ``human`` prints the transcript of each episode, ``ansi`` returns it.
 
         Raises:
-            UserError: unsupported or repeated roles, or an unknown render mode.
+            UserError: settings that do not fit, unsupported or repeated roles, or an unknown render
+                mode.
         """
         if settings is None and self.settings_class is not None:
             settings = self.settings_class()
         self.settings: Any = settings
         self.title = self.title or type(self).__name__
+        if not isinstance(settings, self.settings_class or object):
+            raise UserError(
+                f"{self.title}: its settings are {settings!r:.80}; give an instance of "
+                f"{getattr(self.settings_class, '__name__', '')}."
+            )
+        if is_dataclass(settings):
+            validate(settings)
         if not self.default_roles or isinstance(self.default_roles, str):
             raise UserError(f'{self.title}: say who takes part: default_roles = ("alice", "bob").')
         self.roles = self.default_roles if roles is None else tuple(roles)

@@ -18,6 +18,7 @@ from coterie.envs.contract import (
     why_no_reward,
     why_no_text,
     why_no_truth,
+    why_not_left,
     why_not_paid,
 )
 
@@ -67,12 +68,13 @@ class Guarded(ParallelEnv[str, Any, Any]):
         self._hold(why_no_result("reset", result))
         observations, infos = result
         self._see(observations, "reset")
-        return observations, self._infos(observations, infos)
+        return observations, self._infos(self.agents, observations, infos)
 
     def step(self, actions: Mapping[str, Any]) -> Any:
         result = self._call("step", actions)
         self._hold(why_no_result("step", result))
         observations, rewards, terminations, truncations, infos = result
+        living = self.agents
         self._see(observations, "step")
         for agent, reward in rewards.items():
             if why := why_no_reward(agent, reward):
@@ -80,7 +82,8 @@ class Guarded(ParallelEnv[str, Any, Any]):
         paid = {agent: float(reward) for agent, reward in rewards.items()}
         ended = self._truths("terminations", terminations)
         cut = self._truths("truncations", truncations)
-        infos = self._infos(observations, infos)
+        check_ends(self.env, ended, cut)
+        infos = self._infos(living, observations, infos)
         self._pay(paid, {agent for agent in paid if ended.get(agent) or cut.get(agent)}, infos)
         return observations, paid, ended, cut, infos
 
@@ -128,12 +131,15 @@ class Guarded(ParallelEnv[str, Any, Any]):
         return bool(value)
 
     def _infos(
-        self, observations: Mapping[str, Any], infos: Mapping[str, Any]
+        self, living: list[str], observations: Mapping[str, Any], infos: Mapping[str, Any]
     ) -> dict[str, dict[str, Any]]:
-        """Test the infos and convert NumPy numbers that the contract names to Python's."""
+        """Test the infos of agents that lived or observe, and convert NumPy numbers that the
+        contract names to Python's."""
         checked: dict[str, dict[str, Any]] = {}
-        for agent, observation in observations.items():
-            asked, info = True, infos.get(agent)
+        # An agent may end without a last observation.
+        for agent in dict.fromkeys([*living, *observations]):
+            observation, info = observations.get(agent), infos.get(agent)
+            asked = agent in observations
             if isinstance(observation, Mapping) and "active" in observation:
                 asked = self._truth(f"'active' of {agent}", observation["active"])
             if info is None:
@@ -168,6 +174,14 @@ def call(env: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 def check_metadata(env: Any) -> None:
     """Raise a ``UserError`` if the metadata break the contract."""
     if why := why_no_metadata(getattr(env, "metadata", {})):
+        raise UserError(f"{title_of(env)}: {why}; {_CHECK}.")
+
+
+def check_ends(env: Any, *ends: Any) -> None:
+    """Raise a ``UserError`` if an agent lives on after its end; ``ends``: see
+    :func:`coterie.envs.contract.why_not_left`."""
+    # In AEC environments an agent that ended stays until its turn.
+    if not hasattr(env, "aec_env") and (why := why_not_left(env.agents, *ends)):
         raise UserError(f"{title_of(env)}: {why}; {_CHECK}.")
 
 

@@ -179,9 +179,7 @@ def make_plain(
             not take the keywords.
     """
     env_spec, _ = _find(name)
-    make_env = (
-        load(env_spec.factory, title) if isinstance(env_spec.factory, str) else env_spec.factory
-    )
+    make_env = _factory(env_spec, title)
     return _build(replace(env_spec, factory=partial(make_env, **given(make_env))), title)
 
 
@@ -198,8 +196,7 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     if isinstance(target, EnvSpec):
         if path != name and target.name != name:
             raise UserError(f"{title} is an EnvSpec named {target.name!r}; give both one name.")
-        if target.settings is not None and not is_dataclass(target.settings):
-            raise UserError(f"{title}: EnvSpec.settings must be a dataclass, each field a flag.")
+        _check_settings(target.settings, "EnvSpec.settings", title)
         if isinstance(target.roles, str):
             raise UserError(f'{title}: EnvSpec.roles is a text; write ("{target.roles}",).')
         for name in ("defaults", "larger", "small", "suite"):
@@ -208,26 +205,42 @@ def _find(name: str) -> tuple[EnvSpec, str]:
         for name in ("learns", "learning", "rereads", "terms", "costs", "check"):
             if (hook := getattr(target, name)) is not None and not callable(hook):
                 raise UserError(f"{title}: EnvSpec.{name} is {hook!r:.80}; it must be a function.")
-        if lacking := _without_default(target.settings):
-            raise UserError(
-                f"{title}: give every setting a default; {', '.join(lacking)} has none."
-            )
         return target, title
     if not callable(target):
         raise UserError(
             f"{title} is a {type(target).__name__}; it must be a coterie.EnvSpec, a PettingZoo "
             "environment class or a function that makes one."
         )
-    rereads = getattr(target, "rereads", None)
-    return EnvSpec(name=name, version=0, factory=path, rereads=rereads), title
+    # What a ConversationEnv says of itself.
+    rereads, roles = getattr(target, "rereads", None), getattr(target, "default_roles", ())
+    takes_both = _takes(target, "settings") and _takes(target, "roles")
+    settings = getattr(target, "settings_class", None) if takes_both else None
+    _check_settings(settings, "settings_class", title)
+    roles = roles if isinstance(roles, tuple) else ()
+    return EnvSpec(name, 0, path, settings, roles, rereads=rereads), title
 
 
-def _without_default(settings: type | None) -> list[str]:
+def takes_roles(name: str) -> bool:
+    """Whether the factory of the environment ``name`` has a keyword ``roles``."""
+    env_spec, title = _find(name)
+    return "roles" in _parameters(_factory(env_spec, title))
+
+
+def _check_settings(settings: Any, what: str, title: str) -> None:
+    if settings is None:
+        return
+    if not (is_dataclass(settings) and settings.__dataclass_params__.frozen):  # type: ignore[attr-defined]
+        raise UserError(f"{title}: {what} must be a frozen dataclass, each field a flag.")
+    if lacking := _without_default(settings):
+        raise UserError(f"{title}: give every setting a default; {', '.join(lacking)} has none.")
+
+
+def _without_default(settings: Any) -> list[str]:
     """Names of a dataclass's fields without a default."""
     missing = dataclasses.MISSING
     return [
         field.name
-        for field in (dataclasses.fields(settings) if settings is not None else ())
+        for field in dataclasses.fields(settings)
         if field.init and field.default is missing and field.default_factory is missing
     ]
 
@@ -256,6 +269,22 @@ def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
         raise UserError(f"env {spec.name!r}: EnvSpec.{name} failed: {cause_of(error)}.") from error
 
 
+def _factory(spec: EnvSpec, title: str) -> Callable[..., Any]:
+    return load(spec.factory, title) if isinstance(spec.factory, str) else spec.factory
+
+
+def _parameters(make_env: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(make_env).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _takes(make_env: Callable[..., Any], keyword: str) -> bool:
+    known = _parameters(make_env)
+    return keyword in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
+
+
 def _build(
     spec: EnvSpec,
     title: str,
@@ -263,17 +292,13 @@ def _build(
     offered: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Call the factory with ``wanted``, which it must take, and ``offered``, which it may take."""
-    make_env = load(spec.factory, title) if isinstance(spec.factory, str) else spec.factory
-    try:
-        known = inspect.signature(make_env).parameters
-    except (TypeError, ValueError):
-        known = {}
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    make_env = _factory(spec, title)
+    known = _parameters(make_env)
     arguments: dict[str, Any] = {}
     for key, value in wanted.items():
         if value is None:
             continue
-        if key not in known and not takes_all:
+        if not _takes(make_env, key):
             raise UserError(f"{title} takes no {key}; leave it out.")
         arguments[key] = value
     arguments |= {

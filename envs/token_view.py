@@ -29,7 +29,7 @@ class TokenView(View):
     """Observation ``Dict(tokens, active)``, action a one-dimensional ``int64`` array of ids.
 
     ``tokens`` is the agent's full context in its role's vocabulary, including its sampled ids. An
-    active agent's info has the context as ``text``. At the end every agent's info has it as
+    active agent's info has the context as ``text``. Where an agent ends, its info has it as
     ``texts``, alternating pieces of environment and agent. Malformed actions are tolerated: ids
     outside the vocabulary are dropped, and an action without ids is an empty answer.
 
@@ -119,7 +119,9 @@ class TokenView(View):
         self.agents = list(self.env.agents)
         seen_observations: dict[str, dict[str, Any]] = {}
         seen_infos: dict[str, dict[str, Any]] = {}
-        for agent, observation in observations.items():
+        for agent in {**observations, **infos}:
+            # An agent may end without a last observation.
+            observation = observations.get(agent, {"text": "", "active": 0})
             info = dict(infos.get(agent, {}))
             context = self._contexts[agent]
             piece = info.pop("piece", "message")
@@ -130,15 +132,16 @@ class TokenView(View):
             context.active = bool(observation["active"])
             if context.active:
                 info["text"] = context.text()
-            if not self.agents:
+            if agent not in self.agents:
                 info["texts"] = context.pieces()
             for name in CONTEXTS & info.keys():
                 info[name] = np.asarray(context.opening(info[name])[0], dtype=np.int64)
-            seen_observations[agent] = {
-                "tokens": context.tokens(),
-                "active": observation["active"],
-            }
             seen_infos[agent] = info
+            if agent in observations:
+                seen_observations[agent] = {
+                    "tokens": context.tokens(),
+                    "active": observation["active"],
+                }
         return seen_observations, seen_infos
 
 

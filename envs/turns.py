@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from coterie.datatypes import Problem, ScoreRequests
+from coterie.datatypes import INFO_KEYS, Problem, ScoreRequests
 from coterie.envs.contract import CONTEXTS
 
 Answers = Mapping[str, str]
@@ -116,6 +116,8 @@ def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> s
         goes_on = isinstance(ask, Ask) and ask.piece == "continuation" and agent in begun
         return isinstance(text, str) and (bool(text) or goes_on)
 
+    if isinstance(asks, Outcome):
+        return "yielded an Outcome; return it"
     whole = isinstance(asks, Mapping) and asks and set(agents).issuperset(asks)
     if not whole or not all(says_something(agent, ask) for agent, ask in asks.items()):
         shown = dict(asks) if isinstance(asks, Mapping) else asks
@@ -138,6 +140,12 @@ def why_no_outcome(outcome: Any, agents: Sequence[str]) -> str:
             return (
                 f"ended with the {name} {value!r:.200}; they must be a dictionary for each of "
                 f"{', '.join(agents)}"
+            )
+    for agent, measured in outcome.measured.items():
+        if taken := sorted(measured.keys() & {*INFO_KEYS}):
+            return (
+                f"measured {taken[0]!r} of {agent}, which is a key of the environment contract; "
+                "take another name"
             )
     for name in ("turn_rewards", "loss_weight", *sorted(CONTEXTS), "failed"):
         value = getattr(outcome, name)

@@ -6,31 +6,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from coterie.datatypes import Completion, Trajectory, UserError, role_of
-
-# Keys of the environment contract; all other keys are measurements.
-_CONTRACT_KEYS = (
-    "reward_terms",
-    "groups",
-    "loss_weight",
-    "learned_after",
-    "reread_after",
-    "contrast_after",
-    "trained_turns",
-    "turn_rewards",
-    "void",
-    "episode",
-    "max_new_tokens",
-    "continues",
-    "stop",
-    "temperature",
-    "top_p",
-    "piece",
-    "offered_tools",
-    "tool_results",
-    "fresh",
-    "text",
-    "texts",
+from coterie.datatypes import (
+    INFO_KEYS,
+    Completion,
+    Trajectory,
+    UserError,
+    role_of,
+    why_not_of_turns,
 )
 
 
@@ -88,7 +70,9 @@ class Recorder:
         """
         terms = dict(info.get("reward_terms") or {"reward": reward})
         groups = dict(info.get("groups") or {"problem+role": f"{default_group}/{self.role}"})
-        measured = {key: value for key, value in info.items() if key not in _CONTRACT_KEYS}
+        measured = {key: value for key, value in info.items() if key not in INFO_KEYS}
+        if self.status == "ok" and (why := why_not_of_turns(self.agent, info, self.turn)):
+            raise UserError(why)
         rows = [row for row in self._rows if row.turns] or self._rows[-1:]
         untrained = self._untrained(info.get("trained_turns"), rows)
         status = f"failed: {info['void']}" if info.get("void") else self.status
@@ -125,11 +109,6 @@ class Recorder:
     def _turn_rewards(self, rewards: Sequence[float] | None) -> tuple[float, ...]:
         if rewards is None or self.status != "ok":
             return ()
-        if len(rewards) != self.turn:
-            raise UserError(
-                f"turn_rewards of {self.agent} has {len(rewards)} numbers, and it had {self.turn} "
-                "turns: give one number for each"
-            )
         return tuple(float(reward) for reward in rewards)
 
     def _untrained(self, trained: Sequence[int] | None, rows: Sequence["_Row"]) -> list[list[int]]:
@@ -137,11 +116,6 @@ class Recorder:
         count = self.turn
         if trained is None or self.status != "ok":
             return [[] for _ in rows]
-        if wrong := [turn for turn in trained if not -count <= turn < count]:
-            raise UserError(
-                f"trained_turns of {self.agent} names turn {wrong[0]}, and it had {count}: count "
-                f"from 0, or from the end with -1"
-            )
         learned = {turn % count for turn in trained}
         return [[i for i, turn in enumerate(row.numbers) if turn not in learned] for row in rows]
 

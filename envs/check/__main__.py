@@ -16,6 +16,7 @@ from coterie import envs
 from coterie.cli.arguments import Arguments
 from coterie.datatypes import UserError, raised
 from coterie.envs.adapt import is_text_env
+from coterie.envs.contract import why_not_roles
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         learn = spec.learns(spec.settings()) if spec.learns and spec.settings else spec.roles
         arguments["unasked"] = {*chosen.unasked} | {*spec.roles} - {*learn}
         tokens = envs.make(chosen.name)
+        strange = why_not_roles(spec.roles, tokens.possible_agents)
+        assert not strange, f"{strange}: name the former in its EnvSpec, or in default_roles"
         if is_text_env(getattr(tokens, "env", None)):
             report = envs.check_env(envs.make(chosen.name, view="text"), **arguments)
             envs.check_env(tokens, **arguments)

@@ -1,12 +1,13 @@
 """Answers for the check: well-formed samples and malformed input."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from gymnasium import Space, spaces
 
-from coterie.datatypes import derive_seed
+from coterie.datatypes import derive_seed, listed_moves
 from coterie.envs.adapt import action_kind
 from coterie.envs.spaces import TokenSpace
 
@@ -41,6 +42,33 @@ def plain_answers(env: Any, which: int = 0) -> ActionChooser:
         return cache[agent, step]
 
     return answer
+
+
+_NUMBERS = re.compile(r"^Answer with (\d+) numbers?(, each|:) (.+)", re.MULTILINE)
+_VALUES = re.compile(r"(-?\d+) to (-?\d+)|-?\d+(?: or -?\d+)*")
+
+
+def legal_answer(text: str, *seed: Any) -> str | None:
+    """Draw one of the legal answers that the text of a game names; None: it names none.
+
+    Games name them as ``Moves: 0 2 5`` or ``Answer with 2 numbers: 0 to 2, 1 or 4``.
+    """
+
+    def drawn(values: Any, *more: int) -> str:
+        return str(values[derive_seed("check_env", *seed, *more) % len(values)])
+
+    if moves := listed_moves(text):
+        return drawn(moves)
+    if not (asked := _NUMBERS.findall(text)):
+        return None
+    count, each, named = asked[-1]
+    entries = list(_VALUES.finditer(named)) * (int(count) if "each" in each else 1)
+    return " ".join(
+        drawn(
+            range(int(low), int(entry[2]) + 1) if (low := entry[1]) else entry[0].split(" or "), i
+        )
+        for i, entry in enumerate(entries)
+    )
 
 
 def hostile_answers(env: Any) -> dict[str, ActionChooser]:

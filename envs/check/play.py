@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import derive_seed, listed_moves
-from coterie.envs.check.actions import MISSING, ActionChooser
+from coterie.datatypes import why_not_of_turns
+from coterie.envs.check.actions import MISSING, ActionChooser, legal_answer
 from coterie.envs.contract import (
     CONTEXTS,
     role_of,
@@ -49,7 +49,7 @@ def play(
     Args:
         ask_requests: call ``score_requests``, if it exists, before each step.
         idle_act: send actions of inactive agents, too.
-        moves: choose among the moves that a text lists (``Moves: 0 2 5``), if it lists any.
+        moves: answer with one of the moves that a text names, if it names any.
     """
     game = PlayedEpisode()
     result = env.reset(seed=seed, options=copy.copy(options))
@@ -61,6 +61,7 @@ def play(
     shown.look(live, observations, infos)
     _keep(game, observations=observations, infos=infos)
     dead: set[str] = set()
+    turns: dict[str, list[bool]] = {agent: [] for agent in env.possible_agents}
     paid = game.paid = dict.fromkeys(env.possible_agents, 0.0)
     for step in range(max_steps):
         active = [agent for agent in live if _active(observations[agent])]
@@ -73,8 +74,11 @@ def play(
         }
         if moves:
             for agent in active:
-                if legal := listed_moves(observations[agent].get("text", "")):
-                    actions[agent] = legal[derive_seed("check_env", seed, agent, step) % len(legal)]
+                legal = legal_answer(observations[agent].get("text", ""), seed, agent, step)
+                if legal is not None:
+                    actions[agent] = legal
+        for agent in active:
+            turns[agent].append(agent in actions)
         if ask_requests and hasattr(env, "score_requests"):
             env.score_requests(actions)
         result = env.step(copy.copy(actions))
@@ -86,6 +90,11 @@ def play(
         revived = dead & set(now)
         assert not revived, f"{_listed(revived)} ended and lives again"
         dead |= over
+        came = set(now) - set(live)
+        assert not came - over, (
+            f"{_listed(came)} came after reset(): all agents of an episode live from its reset on, "
+            "and one that comes later is inactive until then"
+        )
         assert set(now) == set(live) - over, (
             f"agents is {now} after {_listed(over) or 'nobody'} ended out of {live}"
         )
@@ -96,6 +105,8 @@ def play(
         shown.look(live, observations, infos, over=over)
         for agent in sorted(over):
             _check_last_info(env, agent, infos[agent], paid[agent])
+            if turns[agent] and all(turns[agent]):  # who failed learns from no turn
+                _hold(why_not_of_turns(agent, infos[agent], len(turns[agent])))
         _check_episode_infos(infos, over)
         _keep(
             game,
@@ -109,7 +120,10 @@ def play(
         if not live:
             shown.check_kept()
             return game
-    raise AssertionError(f"the episode is not over after {max_steps} steps")
+    raise AssertionError(
+        f"the episode is not over after {max_steps} steps: end it (or say max_steps, and "
+        "--max-steps to coterie check)"
+    )
 
 
 def same(first: Any, second: Any) -> bool:
@@ -216,11 +230,13 @@ def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
     # A token view gives contexts as ids.
     ids = CONTEXTS if tokens else set()
-    error = why_not_plain({key: value for key, value in info.items() if key not in ids})
-    assert not error, (
-        f"the info of {agent} is not plain data ({error}): use str, int of at most 64 bits, float, "
-        "bool, None, lists, and dictionaries whose keys are strings"
-    )
+    for key, value in info.items():
+        error = why_not_plain({key: value}) if key not in ids else ""
+        assert not error, (
+            f"the info of {agent} is not plain data: {key!r} is {_brief(value)} ({error}); use "
+            "str, int of at most 64 bits, float, bool, None, lists, dictionaries whose keys are "
+            "strings, and .item() of NumPy's scalars"
+        )
     _hold(why_not_kept(agent, info, asked=asked, tokens=tokens))
 
 

@@ -37,7 +37,8 @@ class EapoConsultationSettings(Validated):
     consult: Consult = "free"
     """free: the policy decides. never: no expert can be asked, so that every trace is lone and none
     is read again (self-exploratory training). always: every expert is asked the question first,
-    whatever the budget and without a penalty, and the policy answers after the replies."""
+    whatever the budget and without a penalty, and the policy answers after the replies. In training
+    these fade with the schedule and are cut to reply_tokens, as others are."""
     budget: Annotated[int, Ge(0)] = 10
     """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"

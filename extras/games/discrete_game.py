@@ -10,14 +10,18 @@ from typing import Annotated, Any
 from annotated_types import Ge
 from pettingzoo import AECEnv
 
+from coterie.datatypes import INFO_KEYS, UserError
 from coterie.envs.adapt import space_of
-from coterie.envs.guarded import check_metadata
+from coterie.envs.contract import why_not_plain
+from coterie.envs.guarded import check_ends, check_metadata
 from coterie.envs.registry import EnvSpec, make_plain
 from coterie.extras.games.actions import Actions, names_in
 from coterie.extras.games.aec_game import AECGame
 from coterie.extras.games.game import ILLEGAL_REWARD, Game, GameSettings, checked, game_spec
 from coterie.extras.games.gymnasium_game import observation_text
 from coterie.extras.games.options import read_parameters
+
+_UNREAD = ("reward_terms", "groups", "loss_weight")
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,9 @@ def spec(name: str, identity: str, options: Mapping[str, str]) -> EnvSpec:
             )
             for player in env.possible_agents
         }
-        return (TurnsGame if isinstance(env, AECEnv) else SimultaneousGame)(env, actions)
+        game = (TurnsGame if isinstance(env, AECEnv) else SimultaneousGame)(env, actions)
+        game.replicas = env.metadata.get("replicas")
+        return game
 
     return game_spec(name, make_game, DiscreteSettings)
 
@@ -65,6 +71,11 @@ class TurnsGame(AECGame):
         """
         super().__init__(env)
         self._actions = actions
+        self._last: dict[str, Any] = {}
+
+    def reset(self, seed: int) -> None:
+        super().reset(seed)
+        self._last = {}
 
     def view(self) -> str:
         return _shown(self._actions[self.env.agent_selection], *self.position())[0]
@@ -79,6 +90,13 @@ class TurnsGame(AECGame):
         else:
             self.act(action)
         return action is not None
+
+    def measured(self) -> Mapping[str, Mapping[str, Any]]:
+        return _measured(self._last, self._actions)
+
+    def _collect(self) -> None:
+        super()._collect()
+        self._last[self.env.agent_selection] = self.env.last(observe=False)[4]
 
 
 class SimultaneousGame(Game):
@@ -104,10 +122,11 @@ class SimultaneousGame(Game):
         self._waiting: list[str] = []
         self._chosen: dict[str, Any] = {}
         self._paid: dict[str, float] = {}
+        self._last: dict[str, Any] = {}
 
     def reset(self, seed: int) -> None:
         self._seen, self._infos = checked(self.env, "reset", self.env.reset(seed=seed))
-        self._chosen = {}
+        self._chosen, self._last = {}, {}
         self._paid, self._waiting = dict.fromkeys(self.players, 0.0), list(self.env.agents)
 
     def turn(self) -> str | None:
@@ -137,6 +156,9 @@ class SimultaneousGame(Game):
     def rewards(self) -> Mapping[str, float]:
         return self._paid
 
+    def measured(self) -> Mapping[str, Mapping[str, Any]]:
+        return _measured(self._last, self._actions)
+
     def _finish(self, chosen: Mapping[str, Any]) -> None:
         """Step with every player's action; None marks an illegal one."""
         if illegal := [player for player, action in chosen.items() if action is None]:
@@ -144,9 +166,11 @@ class SimultaneousGame(Game):
                 self._paid[player] += ILLEGAL_REWARD
             return
         step = checked(self.env, "step", self.env.step(dict(chosen)))
-        self._seen, rewards, _, _, self._infos = step
+        self._seen, rewards, *ends, self._infos = step
+        check_ends(self.env, *ends)
         for player, reward in rewards.items():
             self._paid[player] += float(reward)
+        self._last |= {player: self._infos.get(player) for player in chosen}
         self._waiting = list(self.env.agents)
 
     def _position(self, player: str) -> tuple[Any, Mapping[str, Any]]:
@@ -162,3 +186,28 @@ def _shown(actions: Actions, seen: Any, info: Mapping[str, Any]) -> tuple[str, S
             shown = shown["observation"]
     view = "\n".join(filter(None, (observation_text(shown), actions.text(seen, info))))
     return view, actions.listed(seen, info)
+
+
+def _measured(
+    infos: Mapping[str, Any], actions: Mapping[str, Actions]
+) -> dict[str, dict[str, Any]]:
+    """The plain data in each player's last info, without the keys of the environment contract.
+
+    Raises:
+        UserError: an info says how its player learns, which games do not read.
+    """
+    measured: dict[str, dict[str, Any]] = {}
+    for player, info in infos.items():
+        info = info if isinstance(info, Mapping) else {}
+        if unread := [key for key in _UNREAD if key in info]:
+            raise UserError(
+                f"{actions[player].title} has {unread[0]} in its info, which discrete: does not "
+                "read; leave it out, or let the environment act in text."
+            )
+        named = {*INFO_KEYS, "action_mask"}
+        measured[player] = {
+            key: value
+            for key, value in info.items()
+            if key not in named and not why_not_plain({key: value})
+        }
+    return measured

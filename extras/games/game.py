@@ -35,6 +35,8 @@ class Game(ABC):
     """Names of the players."""
     contest: bool = True
     """Whether the highest reward wins; False if all rewards are equal or no winner is known."""
+    replicas: int | None = None
+    """How many games of one seed are compared, if the package says so."""
     reads_thinking: bool = False
     """Whether :meth:`play` gets an answer with its thinking; it gets what follows otherwise."""
 
@@ -67,6 +69,10 @@ class Game(ABC):
     @abstractmethod
     def rewards(self) -> Mapping[str, float]:
         """Each player's total reward since the reset."""
+
+    def measured(self) -> Mapping[str, Mapping[str, Any]]:
+        """What else the package measured of each player."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -137,6 +143,9 @@ class GameEnv(ConversationEnv):
     def places(self) -> Mapping[str, int]:
         return dict.fromkeys(self.roles, len(self.game.players) // len(self.roles))
 
+    def replicas(self) -> int | None:
+        return self.game.replicas
+
     def conversation(
         self, problem: Problem, options: Mapping[str, Any], random: np.random.Generator
     ) -> Conversation:
@@ -156,9 +165,10 @@ class GameEnv(ConversationEnv):
                 # A thought that was cut off names no move.
                 whole = game.reads_thinking and final.strip()
                 illegal[player] += not game.play(answer if whole else final)
-        paid, cut = game.rewards(), game.turn() is not None
+        paid, cut, said = game.rewards(), game.turn() is not None, game.measured()
         measured = {
             agent: {
+                **said.get(player, {}),
                 "moves": moves[player],
                 "illegal": float(illegal[player] > 0),
                 **(result(player, paid) if game.contest else {}),

@@ -144,6 +144,49 @@ def test_a_plain_text_environment() -> None:
     assert env.metadata["default_group"] == "problem+role"
 
 
+def test_who_is_not_active_reads_what_it_is_told() -> None:
+    class Whispers(Echo):
+        """guest_1 is told the number, and asked for it one step later."""
+
+        def asking(self, asked: str, told: dict[str, str]) -> dict[str, Any]:
+            return {a: {"observation": text, "active": int(a == asked)} for a, text in told.items()}
+
+        def reset(self, seed: int | None = None, options: Any = None) -> Any:
+            told, infos = super().reset(seed)
+            return self.asking("guest_0", told), infos
+
+        def step(self, actions: dict[str, str]) -> Any:
+            told, *rest = super().step(actions)
+            return self.asking("guest_1", told), *rest
+
+    env = adapt(Whispers())
+    env.reset(seed=5)
+    observations, *_ = env.step({"guest_0": tokens("x")})
+    assert [shown["active"] for shown in observations.values()] == [0, 1]
+    assert BytesCodec().decode(observations["guest_1"]["tokens"]) == "Say 670again"
+
+
+def test_who_ends_early_has_its_last_info_without_an_observation() -> None:
+    class EndsEarly(Echo):
+        def step(self, actions: dict[str, str]) -> Any:
+            told, rewards, _, cut, infos = super().step(actions)
+            over = {agent: agent == "guest_1" or not self.agents for agent in told}
+            self.agents = [agent for agent in self.agents if not over[agent]]
+            infos["guest_1"] = {"loss_weight": 0.5, "said": "much"}
+            return {agent: told[agent] for agent in self.agents}, rewards, over, cut, infos
+
+    env = adapt(EndsEarly())
+    env.reset(seed=5)
+    observations, *_, infos = env.step({"guest_0": tokens("x"), "guest_1": tokens("y")})
+    assert "guest_1" not in observations
+    texts = ["Say 670", "y"]
+    assert infos["guest_1"] == {"loss_weight": 0.5, "said": "much", "texts": texts}
+    assert "texts" not in infos["guest_0"]
+    # Who has ended says no more.
+    *_, infos = env.step({"guest_0": tokens("x")})
+    assert infos.keys() == {"guest_0"}
+
+
 def test_what_a_log_cannot_hold_stays_with_the_environment() -> None:
     class Measures(Echo):
         def step(self, actions: dict[str, Any]) -> Any:

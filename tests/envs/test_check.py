@@ -117,6 +117,18 @@ def test_a_conversation(
     assert ("return 1 / 0" in errors) == ("1 / 0" in end)
 
 
+def test_roles_that_are_not_those_of_the_agents(
+    author: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = (
+        "from coterie.envs import EnvSpec\nSPEC = EnvSpec('author', 0, 'of_an_author:Whole', None"
+    )
+    author.write_text(f"{WHOLE}\n{spec}, ('me', 'you'))\n")
+    assert main(["of_an_author:SPEC"]) == 1
+    sentence = "its agents have the roles me, not me, you: name the former in its EnvSpec"
+    assert sentence in capsys.readouterr().err
+
+
 def test_a_text_environment_that_raises_has_its_line(
     author: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

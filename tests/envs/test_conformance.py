@@ -88,10 +88,13 @@ def test_a_good_environment_passes() -> None:
 
 
 INFOS: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
-    ("the info of a_0 is not plain data .* whose keys are str", lambda agent: {"visits": {3: 1}}),
-    ("the info of a_0 is not plain data .* int of at most 64 bits", lambda agent: {"x": 2**70}),
-    ("the info of a_0 is not plain data", lambda agent: {"x": np.zeros(1)}),
-    ("the info of a_0 is not plain data .*NaN|not JSON compliant", lambda agent: {"x": math.nan}),
+    ("info of a_0 is not plain data: 'visits' is .* keys are", lambda agent: {"visits": {3: 1}}),
+    ("info of a_0 is not plain data: .* int of at most 64 bits", lambda agent: {"x": 2**70}),
+    (
+        "info of a_0 is not plain data: 'x' is .*True.*, and .item.. of NumPy's scalars",
+        lambda agent: {"right": 1, "x": np.bool_(True)},
+    ),
+    ("info of a_0 is not plain data: .*NaN|not JSON compliant", lambda agent: {"x": math.nan}),
     ("the reward_terms of a_0 sum to", lambda agent: {"reward_terms": {"length": 99.0}}),
     (
         "the groups of a_0 are ..role.*, metadata..group_key",
@@ -99,6 +102,8 @@ INFOS: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
     ),
     ("info..episode.. of b_0 and a_0 differ", lambda agent: {"episode": {"who": agent}}),
     ("max_new_tokens of a_0 is 0: it must be an int", lambda agent: {"max_new_tokens": 0}),
+    ("turn_rewards of a_0 has 2 numbers, and it had 1", lambda agent: {"turn_rewards": [0.0, 0.0]}),
+    ("trained_turns of a_0 names turn 1, and it had 1", lambda agent: {"trained_turns": [0, 1]}),
     ("infos of a_0 and b_0 share one object .info.'x'", lambda agent, x=[1]: {"x": x}),
     (
         "with seed 0 and the same actions differ in the infos of a_0 after 0 steps .number",
@@ -198,7 +203,7 @@ class Stuck(Good):
         return observations, infos
 
 
-@caught("the episode is not over after 100 steps")
+@caught("the episode is not over after 100 steps: .* --max-steps to coterie check")
 class Endless(Good):
     def step(self, actions: dict[str, Any]) -> Any:
         return *self.show()[:1], dict.fromkeys(self.agents, 0.0), *self.ends(False), self.show()[1]
@@ -223,6 +228,18 @@ class Undead(Good):
         result = super().step(actions)
         self.agents = list(self.possible_agents)
         return result
+
+
+@caught("b_0 came after reset.*, and one that comes later is inactive until then")
+class Joined(Good):
+    def reset(self, seed: int | None = None, options: Any = None) -> Any:
+        observations, infos = super().reset(seed)
+        self.agents = ["a_0"]
+        return observations, infos
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        self.agents = list(self.possible_agents)
+        return super().step(actions)
 
 
 @caught("terminations.'a_0'. is a int, not a bool")

@@ -121,6 +121,11 @@ def test_a_conversation_asks_somebody_something(asked: Any, shown: str) -> None:
         saying(asked).reset(seed=0)
 
 
+def test_an_outcome_is_returned() -> None:
+    with pytest.raises(UserError, match=r"conversation\(\) yielded an Outcome; return it"):
+        saying(Outcome(PAID)).reset(seed=0)
+
+
 PAID = {"a_0": {"right": 1.0}}
 
 
@@ -131,6 +136,7 @@ PAID = {"a_0": {"right": 1.0}}
         ({"a_0": 1.0}, "ended with {'a_0': 1.0}; let it return an Outcome"),
         (Outcome({"a": {"right": 1.0}}), "ended with the terms {'a': {'right': 1.0}}; they"),
         (Outcome(PAID, {"b": {"x": 1}}), "ended with the measured {'b': {'x': 1}}; they"),
+        (Outcome(PAID, {"a_0": {"stop": 3}}), "measured 'stop' of a_0, which is a key of the env"),
         (Outcome({"a_0": 1.0}), "ended with the terms {'a_0': 1.0}; they must be"),
         (Outcome({"a_0": {"x": "1"}}), "ended, and reward_terms of a_0 is {'x': '1'}: it must be"),
         (Outcome(PAID, episode=[1]), "ended with the episode [1]; it must be a dictionary"),
@@ -181,6 +187,8 @@ def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> Non
         (lambda: Two(roles=("a", "b", "c")), "two: 3 roles; name 2, such as a b"),
         (lambda: Two(roles=("a", "a")), "must be names that all differ"),
         (lambda: Two(render_mode="rgb"), "render mode 'rgb' is unknown"),
+        (lambda: Team({"max_new_tokens": 3}), "team: its settings are {'max_new_tokens': 3}; give"),
+        (lambda: Team(Settings("many")), "max_new_tokens is 'many'; it must be a whole number"),
     ],
 )
 def test_what_cannot_be_built(build: Callable[[], Any], sentence: str) -> None:

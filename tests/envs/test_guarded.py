@@ -178,6 +178,18 @@ def test_agents_that_are_no_list(agents: Any) -> None:
         played(Nobody())
 
 
+def test_who_ended_does_not_live_on() -> None:
+    class Undead(Plain):
+        def step(self, actions: dict[str, Any]) -> Any:
+            result = super().step(actions)
+            self.agents = ["guest_0"]
+            return result
+
+    sentence = "Undead: step() ends guest_0, who is still in agents: take out who has ended; fix it"
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        played(Undead())
+
+
 def test_closing_may_fail_too() -> None:
     with pytest.raises(UserError, match=r"Plain: close\(\) raised OSError: gone; coterie check"):
         adapt(Plain(close=refuse(OSError("gone")))).close()

@@ -31,8 +31,14 @@ class Spaceless(Whole):
 def raw(): return Whole()
 """
 SPECS = """
+from dataclasses import dataclass
 from coterie.envs import EnvSpec
 SPEC = EnvSpec(name="lonely", version=1, factory="good_one:Whole", roles=("me",))
+@dataclass
+class Soft:
+    rounds: int = 2
+
+SOFT = EnvSpec(name="broken", version=1, factory="good_one:Whole", roles=("me",), settings=Soft)
 LOST = EnvSpec(name="lost", version=1, factory="good_one:Nothing", roles=("me",))
 LOOSE = EnvSpec(name="broken", version=1, factory="good_one:Whole", roles=("me",), settings=dict)
 """
@@ -84,6 +90,48 @@ def test_a_package_that_imports_nothing_of_ours_names_a_class_or_a_function(
     assert parse(["--env", "plain-one", "--agents.me.model", "tiny:alice"]).choice.roles == ("me",)
 
 
+TOLD = """
+from dataclasses import dataclass
+from coterie.envs import ConversationEnv, EnvSpec, Outcome
+
+@dataclass(frozen=True)
+class Settings:
+    rounds: int = 2
+
+class Plain(ConversationEnv):
+    default_roles = ("alice", "bob")
+    more_roles = True
+    def conversation(self, problem, options, random):
+        yield dict.fromkeys(self.possible_agents, problem.question)
+        return Outcome({})
+
+class Told(Plain):
+    settings_class = Settings
+
+class Bare(Told):
+    def __init__(self): super().__init__()
+
+SPEC = EnvSpec("told_one:SPEC", 0, Plain, roles=Plain.default_roles)
+"""
+
+
+@pytest.mark.parametrize("name", ["told_one:Plain", "told_one:Told", "told_one:SPEC"])
+def test_roles_reach_a_conversation_with_and_without_settings(install: Install, name: str) -> None:
+    install("told-pkg", {"told_one": TOLD})
+    models = [f"--agents.{role}.model=tiny:alice" for role in ("alice", "bob", "carol")]
+    settings = parse(["--env", name, "--roles", "alice", "bob", "carol", *models])
+    assert settings.make_env().possible_agents == ["alice_0", "bob_0", "carol_0"]
+
+
+def test_a_conversation_named_by_its_class_has_its_settings_as_flags(install: Install) -> None:
+    install("told-pkg", {"told_one": TOLD})
+    models = [f"--agents.{role}.model=tiny:alice" for role in ("alice", "bob")]
+    settings = parse(["--env", "told_one:Told", "--env.rounds", "3", *models])
+    assert settings.make_env(view="text").settings.rounds == 3
+    # Its constructor decides whether there is anything to choose.
+    assert envs.spec("told_one:Bare").settings is None
+
+
 BROKEN = [
     ("nothing_there:Env", "cannot be loaded: ModuleNotFoundError: No module named 'nothing_there'"),
     ("no_python:Env", "cannot be loaded: SyntaxError: "),
@@ -94,7 +142,8 @@ BROKEN = [
     ("good_one:Board", "makes a Board, which is neither a pettingzoo.ParallelEnv nor a"),
     ("good_one:Nobody", "possible_agents of Nobody is None; list the names"),
     ("good_specs:SPEC", "is an EnvSpec named 'lonely'; give both one name"),
-    ("good_specs:LOOSE", r"EnvSpec\.settings must be a dataclass, each field a flag"),
+    ("good_specs:LOOSE", r"EnvSpec\.settings must be a frozen dataclass, each field a flag"),
+    ("good_specs:SOFT", r"EnvSpec\.settings must be a frozen dataclass, each field a flag"),
     ("good_one.Whole", r"ModuleNotFound.* Is a colon missing\? It is written module:attribute\."),
     ("wordy:Env", "cannot be loaded: ImportError: first second xxx"),
 ]

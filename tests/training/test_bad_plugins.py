@@ -44,6 +44,17 @@ class EnumSettings:
 
 
 @dataclass(frozen=True)
+class Size:
+    width: int
+
+
+@dataclass(frozen=True)
+class SizeSettings:
+    rounds: int = 2
+    sizes: tuple[Size, ...] = (Size(1),)
+
+
+@dataclass(frozen=True)
 class NeedsSettings:
     rounds: int
 
@@ -58,6 +69,10 @@ class Talk(ConversationEnv):
 
 class Colored(Talk):
     settings_class = EnumSettings
+
+
+class Sized(Talk):
+    settings_class = SizeSettings
 
 
 class Needing(Talk):
@@ -124,15 +139,13 @@ def failing(settings, run):
     raise RuntimeError("boom")
 
 
-
-
-
 def spec(**more):
     return EnvSpec("talk", 0, "bad_plugin:Talk", roles=("a",), **more)
 
 
 COLORED = EnvSpec("talk", 0, "bad_plugin:Colored", EnumSettings, ("a",))
 NEEDING = EnvSpec("talk", 0, "bad_plugin:Needing", NeedsSettings, ("a",))
+STRANGE = EnvSpec("echo", 0, "bad_plugin:Echo", roles=("a", "b"))
 FAILING = spec(check=failing)
 TRUE = spec(rereads=True)
 LEARNS = spec(learns=lambda settings: settings.nobody)
@@ -159,6 +172,7 @@ def text(reward_M, group_M):
         ("--algo bad_plugin:NONE", "must give coterie.algorithms.Terms: three tensors (B, T)"),
         ("--algo bad_plugin:function", "is a function; it must be a coterie.algorithms.Algorithm"),
         ("--env bad_plugin:COLORED", "its setting color is <Color.RED: 1>, which config.json cann"),
+        ("--env bad_plugin:Sized", "its setting sizes is (Size(width=1),), which config.json ca"),
         ("--env bad_plugin:NEEDING", "give every setting a default; rounds has none"),
         ("--env bad_plugin:NoRoles", 'NoRoles: say who takes part: default_roles = ("alice", "bo'),
         ("--env bad_plugin:NoTurn", "NoTurn: conversation()"),
@@ -166,6 +180,14 @@ def text(reward_M, group_M):
         ("--env bad_plugin:Stranger", "conversation() ended with the terms {'a': {'right': 1.0}}"),
         ("--env bad_plugin:Letters", "stop of a_0 is 'abc': it must be a list of non-empty string"),
         ("--env bad_plugin:Spaced", "in its possible_agents 'first mover' is not a name for a "),
+        (
+            "--env bad_plugin:Echo --roles a b",
+            "its agents have the roles a, not a, b; leave out --r",
+        ),
+        (
+            "--env bad_plugin:STRANGE",
+            "its agents have the roles a, not a, b; name the former in it",
+        ),
         ("--env bad_plugin:Replicated", "metadata['replicas'] is -3: it must be an int of at lea"),
         ("--env bad_plugin:FAILING", "EnvSpec.check failed: RuntimeError: boom"),
         ("--env bad_plugin:TRUE", "EnvSpec.rereads is True; it must be a function"),
@@ -186,4 +208,5 @@ def test_a_bad_plugin_is_refused_in_one_sentence(
     monkeypatch.syspath_prepend(str(tmp_path))
     run = tmp_path / "run"
     model = ["--agents.a.model", "tiny:alice"] if "--env " in flags else []
+    model += ["--agents.b.model", "tiny:bob"] if "not a, b" in sentence else []
     assert sentence in refused(main, *flags.split(), *model, "--steps", "1", "--run-dir", run)

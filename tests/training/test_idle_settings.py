@@ -1,15 +1,18 @@
 """A run says which settings of its environment somebody chose and that change nothing."""
 
 import json
+import sys
+import types
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 
 from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import Needs, UserError, unmet
+from coterie.envs import EnvSpec
 from coterie.training.config.idle_settings import idle_in_environment, idle_model_settings
 
 _COREA, _EAPO = "--env corea-deferral", "--env eapo-consultation"
@@ -132,6 +135,28 @@ class Settings:
 )
 def test_needs(settings: Settings, names: list[str]) -> None:
     assert [name for name, _ in unmet(settings)] == names
+
+
+@dataclass(frozen=True)
+class Lap:
+    weight: float = 0.0
+    margin: Annotated[float, Needs("weight")] = 0.1
+
+
+@dataclass(frozen=True)
+class Race:
+    lap: Lap = Lap()
+
+
+def test_nested_settings_have_needs_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    module: Any = types.ModuleType("of_a_racer")
+    module.SPEC = EnvSpec("race", 0, "of_a_racer:race", Race, ("a",))
+    monkeypatch.setitem(sys.modules, "of_a_racer", module)
+    flags = ["--env", "of_a_racer:SPEC", "--agents.a.model", "tiny:alice"]
+    flags += ["--env.lap.margin", "0.5"]
+    sentence = "--env.lap.margin 0.5 changes nothing with --env.lap.weight 0.0"
+    assert [*idle_in_environment(parse(flags))] == [sentence]
+    assert [*idle_in_environment(parse([*flags, "--env.lap.weight", "1"]))] == []
 
 
 def test_a_misspelt_need_is_one_sentence() -> None:

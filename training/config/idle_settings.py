@@ -6,6 +6,7 @@ enough to turn distillation off.
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from coterie.agents.models.locate import local_folder, named_adapter
 from coterie.agents.team.model_specs import model_spec
@@ -26,19 +27,26 @@ def idle_in_environment(settings: TrainSettings) -> Iterator[str]:
 
     An ablation turns one setting off and leaves those that belong to it, so nothing is refused.
     """
-    if settings.env is None:
-        return
-    chosen = settings.env
-    usual = _before_flags(settings.choice, settings.agents).env
+    if settings.env is not None:
+        usual = _before_flags(settings.choice, settings.agents).env
+        yield from _idle("env.", settings.env, usual)
+
+
+def _idle(at: str, chosen: Any, usual: Any) -> Iterator[str]:
+    """The sentences on ``chosen``, whose values were ``usual`` before any flag, and on settings
+    nested in it."""
     defaults_of_class = {field.name: field.default for field in dataclasses.fields(chosen)}
     for name, needs in unmet(chosen):
         value, other = getattr(chosen, name), getattr(chosen, needs.other)
         if value not in (getattr(usual, name), defaults_of_class[name]):
             yield (
-                f"{as_flag(f'env.{name}', value)} changes nothing with "
-                f"{as_flag(f'env.{needs.other}', other)}"
+                f"{as_flag(at + name, value)} changes nothing with "
+                f"{as_flag(at + needs.other, other)}"
                 + (f", only with {join_or([*map(str, needs.values)])}" if needs.values else "")
             )
+    for name, value in vars(chosen).items():
+        if dataclasses.is_dataclass(value) and type(value) is type(before := getattr(usual, name)):
+            yield from _idle(f"{at}{name}.", value, before)
 
 
 def idle_distillation(settings: TrainSettings) -> Iterator[tuple[bool, str]]:

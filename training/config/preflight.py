@@ -29,6 +29,7 @@ from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
 from coterie.cli.plugins import load
 from coterie.datatypes import UserError, named_below, refuse, validate
+from coterie.envs.contract import why_not_roles
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
 from coterie.envs.registry import ask
@@ -269,16 +270,20 @@ def check_environment(choice: Choice, settings: Any, group_by: str | None) -> No
         group_by: key of the groups in which traces are compared; None: the environment's.
 
     Raises:
-        UserError: it refuses its settings, or has no such group key.
+        UserError: it refuses its settings, or has other roles, or no such group key.
     """
-    env = make_env(choice, settings)
+    env, spec = make_env(choice, settings), envs.spec(choice.env)
+    if why := why_not_roles(choice.roles, env.possible_agents):
+        own = choice.roles == tuple(spec.roles)
+        way_out = "name the former in its EnvSpec" if own else "leave out --roles"
+        raise UserError(f"--env {choice.env}: {why}; {way_out}")
     known = env.metadata.get("group_keys", ("problem+role",))
     if group_by not in (None, *known):
         raise UserError(
             f"--group-by {group_by}: {choice.env} has no such group; known: {', '.join(known)}"
         )
     env.close()
-    evaluation_of(envs.spec(choice.env))
+    evaluation_of(spec)
 
 
 def check_tools(agents: Mapping[str, AgentSettings], choice: Choice, settings: Any) -> None:

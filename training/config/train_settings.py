@@ -6,7 +6,6 @@ import keyword
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -23,8 +22,8 @@ from coterie.algorithms.algorithm import Reduction
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.cli.extras import SETTINGS
 from coterie.cli.plugins import load
-from coterie.datatypes import UserError
-from coterie.envs.registry import ask
+from coterie.datatypes import UserError, unvalidated
+from coterie.envs.registry import ask, takes_roles
 from coterie.problems.prepare import ProblemSettings
 from coterie.training.config.run_settings import (
     MAX_NEW_TOKENS,
@@ -151,7 +150,8 @@ def make_env(choice: Choice, settings: Any, **more: Any) -> Any:
         settings: of the environment; None: it has none.
         more: further arguments of :func:`coterie.envs.make`.
     """
-    roles = choice.roles if settings is not None else None
+    has_roles = settings is not None or takes_roles(choice.env)
+    roles = choice.roles if has_roles else None
     return envs.make(choice.env, settings=settings, roles=roles, **more)
 
 
@@ -263,28 +263,25 @@ def check_readable(choice: Choice, env: Any, algo: Algorithm) -> None:
     if env is not None:
         parts[f"--env {choice.env}"] = type(env)(), env
     for title, (default, chosen) in parts.items():
-        try:
-            restored = override(default, json.loads(json.dumps(to_plain(chosen))))
-        except (UserError, TypeError, ValueError):
-            restored = None
-        if restored != chosen:
-            name, value = next(
-                (name, value) for name, value in vars(chosen).items() if not _is_plain(value)
-            )
+        if not _restores(default, chosen, to_plain(chosen)):
+            plain = to_plain(chosen)
+            lost = [name for name in plain if not _restores(default, chosen, {name: plain[name]})]
+            name = next(iter(lost or plain))
             raise UserError(
-                f"{title}: its setting {name} is {value!r:.100}, which config.json cannot hold, so "
-                "that the run could not be resumed; use numbers, text, truth values, tuples of "
-                "them, and frozen dataclasses"
+                f"{title}: its setting {name} is {getattr(chosen, name)!r:.100}, which config.json "
+                "cannot hold, so that the run could not be resumed; use numbers, text, truth "
+                "values, tuples of them, and frozen dataclasses whose fields have defaults"
             )
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether the value can be restored from JSON data."""
-    if dataclasses.is_dataclass(value):
-        return all(map(_is_plain, vars(value).values()))
-    if isinstance(value, tuple):
-        return all(map(_is_plain, value))
-    return value is None or (isinstance(value, str | int | float) and not isinstance(value, Enum))
+def _restores(default: Any, chosen: Any, plain: Mapping[str, Any]) -> bool:
+    """Whether ``plain``, values of ``chosen`` as JSON data, become these values again."""
+    try:
+        with unvalidated():
+            restored = override(default, json.loads(json.dumps(plain)))
+    except (UserError, TypeError, ValueError):
+        return False
+    return all(getattr(restored, name) == getattr(chosen, name) for name in plain)
 
 
 def restore(plain: dict[str, Any]) -> TrainSettings:

@@ -148,6 +148,42 @@ def test_an_illegal_answer_costs_who_gave_it_and_ends_the_game(
     assert [infos[agent]["illegal"] for agent in paid] == [-reward for reward in rewards]
 
 
+class Measured(Pennies):
+    """Says more of its players than what they earned."""
+
+    metadata = {**Pennies.metadata, "replicas": 3}  # noqa: RUF012
+    info: dict[str, Any] = {"luck": 0.5, "stop": "now", "seen": {3}}  # noqa: RUF012
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        *rest, infos = super().step(actions)
+        return *rest, dict.fromkeys(infos, self.info)
+
+
+class MeasuredStones(Stones):
+    """The same of players who take turns."""
+
+    metadata = {**Stones.metadata, "replicas": 3}  # noqa: RUF012
+
+    def step(self, action: Any) -> None:
+        super().step(action)
+        self.infos = {agent: {**info, **Measured.info} for agent, info in self.infos.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "answers"), [("Measured", ["0"] * 4), ("MeasuredStones", ["2", "2", "1"])]
+)
+def test_what_an_environment_measured_is_logged(
+    play: Any, name: str, answers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert envs.make(f"{HERE}:{name}").metadata["replicas"] == 3
+    for info in play(f"{HERE}:{name}", answers)[2].values():
+        assert info["luck"] == 0.5
+        assert not {"stop", "seen", "action_mask"} & info.keys()
+    monkeypatch.setattr(Measured, "info", {"loss_weight": 0.5})
+    with pytest.raises(UserError, match="has loss_weight in its info, which discrete: does not"):
+        play(f"{HERE}:{name}", answers)
+
+
 @pytest.mark.parametrize("mask_in", ["observation", "info"])
 def test_one_player_at_a_time(play: Any, mask_in: str) -> None:
     name = f"{HERE}:Stones?mask_in={mask_in}"
@@ -233,6 +269,25 @@ def test_the_contract(view: Any, name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "space",
+    [spaces.MultiDiscrete([2, 2, 2, 2]), spaces.MultiBinary(3), spaces.Box(-9, 9, (2, 2), np.int8)],
+)
+def test_the_check_answers_with_as_many_numbers_as_are_asked_for(
+    space: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(Pennies):
+        def __init__(self) -> None:
+            super().__init__(space=space)
+
+        def step(self, actions: dict[str, Any]) -> Any:
+            raise RuntimeError("reached")
+
+    monkeypatch.setitem(globals(), "Broken", Broken)
+    with pytest.raises(UserError, match="RuntimeError: reached"):
+        envs.check_env(envs.make(f"{HERE}:Broken", view="text"), varied=False)
+
+
+@pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("FloatLock", r"even acts in Box\(.*float32\); it needs Discrete, MultiDiscrete"),
@@ -303,9 +358,19 @@ class OldStep(Pennies):
         return seen, rewards, ends, infos
 
 
+class Undead(Pennies):
+    """Ends, and leaves everybody in agents."""
+
+    def step(self, actions: dict[str, Any]) -> Any:
+        result = super().step(actions)
+        self.agents = self.possible_agents[:]
+        return result
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
+        ("Undead", r"Undead: step\(\) ends even, who is still in agents"),
         ("Stuck", "even: action_mask leaves no move"),
         ("OldReset", r"OldReset: reset\(\) must give 2 values: observations, infos"),
         ("OldStep", r"OldStep: step\(\) must give 5 values"),
