@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +32,7 @@ async def close_all(policies: Iterable[Policy]) -> None:
 
 def counters_of(policy: Policy) -> dict[str, float]:
     """Return a player's counters for a log; none for a policy that counts nothing."""
-    counted = policy if hasattr(policy, "as_dict") else getattr(policy, "counters", None)
+    counted: Any = policy if hasattr(policy, "as_dict") else getattr(policy, "counters", None)
     return {} if counted is None else counted.as_dict()
 
 

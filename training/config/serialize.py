@@ -96,7 +96,7 @@ def _typed_like(old: Any, new: Any, hint: Any) -> Any:
         inner = inner[:1] * len(new) if inner[1:] == (...,) else inner
         return tuple(_typed_like(None, *each) for each in zip_longest(new, inner[: len(new)]))
     if isinstance(new, Mapping):
-        kind = next((kind for kind in kinds if dataclasses.is_dataclass(kind)), None)
+        kind: Any = next((kind for kind in kinds if dataclasses.is_dataclass(kind)), None)
         return new if kind is None else override(kind(), new)
     if isinstance(old, Path) and new is not None:
         return Path(new)
