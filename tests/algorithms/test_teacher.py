@@ -102,7 +102,7 @@ def test_without_rewards_there_is_no_advantage(make_rows) -> None:
         ({"teacher": "another", "beta": 1.0, "reader": "start"}, "reader"),
         ({"teacher": "another", "beta": 1.0, "decay": 0.5}, "decay"),
         ({"rewards": False}, "beta"),
-        ({"teacher_revision": "v1"}, "is of no model"),
+        ({"teacher_revision": "v1"}, "nothing without algo.distillation.teacher"),
         ({"rewards": False, "beta": 1.0, "fade": 0.5}, "once algo.distillation.fade 0.5 has"),
     ],
 )
