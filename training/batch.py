@@ -103,7 +103,7 @@ async def sample_batch(
         new = _rows_to_compare(penalised, key, learners)
         # Rewards before any penalty on length, as in DAPO's trainer.
         unpenalised = _rows_to_compare(played, key, learners)
-        differ = {r: _differing(unpenalised, key, algorithms.of(r)) for r in learners}
+        differ = {a: _differing(unpenalised, key, a) for a in {*map(algorithms.of, learners)}}
         informs = partial(_informs, algorithms, key, differ, readings)
         groups = others.add(new, key, informs)
         waiting = taught.of_interest(new)
@@ -144,15 +144,16 @@ def _differing(
 def _informs(
     algorithms: RoleAlgorithms,
     key: str,
-    differ: Mapping[str, Collection[tuple[Draw, str]]],
+    differ: Mapping[Algorithm, Collection[tuple[Draw, str]]],
     readings: Mapping[int, Reading | None],
     draw: Draw,
     row: Trajectory,
 ) -> bool:
-    """Whether its role learns something from a row of ``draw``; ``differ``: role -> (draw, group)
-    with different rewards."""
-    distillation = algorithms.of(row.role).distillation
-    if distillation.rewards and (draw, row.groups[key]) in differ[row.role]:
+    """Whether its role learns something from a row of ``draw``; ``differ``: algorithm -> (draw,
+    group) with different rewards."""
+    algorithm = algorithms.of(row.role)
+    distillation = algorithm.distillation
+    if distillation.rewards and (draw, row.groups[key]) in differ[algorithm]:
         return True
     return readings.get(id(row)) is not None if distillation.teaches else distillation.reads(row)
 
@@ -260,7 +261,8 @@ def measured(
         for draw, row in _rows_to_compare(batch.episodes, key, learners)
     ]
     own_and_others = [row for _, row in rows]
-    informative = {r: informative_groups(own_and_others, key, algorithms.of(r)) for r in learners}
+    compared = {*map(algorithms.of, learners)}
+    informative = {a: informative_groups(own_and_others, key, a) for a in compared}
     by_problem: dict[str, list[Trajectory]] = {}
     for (problem, _), row in rows:
         if row.trainable and row.role in learners:
@@ -268,7 +270,7 @@ def measured(
     return {
         problem: Played(
             reward=float(np.mean([row.reward for row in own])),
-            mixed=any(row.groups[key] in informative[row.role] for row in own),
+            mixed=any(row.groups[key] in informative[algorithms.of(row.role)] for row in own),
         )
         for problem, own in by_problem.items()
     }

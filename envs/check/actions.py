@@ -63,12 +63,11 @@ def legal_answer(text: str, *seed: Any) -> str | None:
         return None
     count, each, named = asked[-1]
     entries = list(_VALUES.finditer(named)) * (int(count) if "each" in each else 1)
-    return " ".join(
-        drawn(
-            range(int(low), int(entry[2]) + 1) if (low := entry[1]) else entry[0].split(" or "), i
-        )
-        for i, entry in enumerate(entries)
+    values = (
+        range(int(entry[1]), int(entry[2]) + 1) if entry[1] else entry[0].split(" or ")
+        for entry in entries
     )
+    return " ".join(drawn(legal, place) for place, legal in enumerate(values))
 
 
 def hostile_answers(env: Any) -> dict[str, ActionChooser]:

@@ -11,7 +11,7 @@ import numpy as np
 from coterie.datatypes import derive_seed
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.systems import Prices, System
-from coterie.evaluation.evaluation import Resampled, difference
+from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.complementarity import complementarity, joint_table
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present, ratio
@@ -63,10 +63,11 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
     micro, macro = resampled(columns, **drawn)
     first = sets[0]
     singles = [index for index, system in enumerate(first) if system.is_single]
+    pairs = [(single, index) for index in range(len(first)) for single in singles]
+    leads = dict(zip(pairs, _paired(columns, pairs, **drawn)))
     figures: list[Figures] = []
     for index, system in enumerate(first):
         parts = [systems[index] for systems in sets]
-        leads = _paired(columns, micro, [(single, index) for single in singles], **drawn)
         answered = [~np.isnan(part.score_Q) for part in parts]
         spent: dict[str, list[Floats]] = {}
         for part, answered_Q in zip(parts, answered):
@@ -84,7 +85,7 @@ def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> li
                 replace(system, label=label),
                 micro[index],
                 macro[index],
-                _least(leads),
+                _least([leads[single, index] for single in singles]),
                 sum(map(len, answered)) - questions,
                 float(sum(used[1] for used in per_answer.values())),
                 _money(per_answer, prices),
@@ -114,17 +115,16 @@ def differences(
 
     Args:
         sets: the same rows on every set.
-        rows: their figures, by :func:`measure_rows` with the same resamples.
+        rows: their figures, by :func:`measure_rows`.
         resamples: of the bootstrap over questions.
         seed: of the bootstrap.
     """
     deployable = [index for index, row in enumerate(rows) if not row.system.oracle]
-    chosen = list(combinations(deployable, 2))
-    micro = [row.micro for row in rows]
-    changes = _paired(_scores(sets), micro, chosen, resamples=resamples, seed=seed)
+    pairs = list(combinations(deployable, 2))
+    changes = _paired(_scores(sets), pairs, resamples=resamples, seed=seed)
     return {
         (rows[first].system.name, rows[second].system.name): change
-        for (first, second), change in zip(chosen, changes)
+        for (first, second), change in zip(pairs, changes)
     }
 
 
@@ -133,33 +133,15 @@ def _scores(sets: Sets) -> list[Floats]:
 
 
 def _paired(
-    columns: Sequence[Floats],
-    micro: Sequence[Resampled],
-    chosen: Sequence[tuple[int, int]],
-    *,
-    resamples: int,
-    seed: int,
+    columns: Sequence[Floats], pairs: Sequence[tuple[int, int]], *, resamples: int, seed: int
 ) -> list[Resampled]:
-    """The second column's mean less the first's, over the questions that both have; arguments as of
-    :func:`resampled`, ``micro`` its means, and the chosen pairs of columns."""
-    missing = [np.isnan(values_QM) for values_QM in columns]
-    uneven = [
-        pair
-        for pair in chosen
-        if any((gaps[:, pair[0]] != gaps[:, pair[1]]).any() for gaps in missing)
-    ]
-    common: dict[tuple[int, int], Resampled] = {}
-    if uneven:
-        firsts, seconds = map(list, zip(*uneven))
-        changes = [values_QM[:, seconds] - values_QM[:, firsts] for values_QM in columns]
-        common = dict(zip(uneven, resampled(changes, resamples=resamples, seed=seed)[0]))
-    # With the same questions, the resamples of both pair up as they are.
-    return [
-        common[first, second]
-        if (first, second) in common
-        else difference(micro[first], micro[second])
-        for first, second in chosen
-    ]
+    """The second column's mean less the first's, over the questions that both have, for each pair
+    of columns; other arguments as of :func:`resampled`."""
+    if not pairs:
+        return []
+    firsts, seconds = map(list, zip(*pairs))
+    changes = [values_QM[:, seconds] - values_QM[:, firsts] for values_QM in columns]
+    return resampled(changes, resamples=resamples, seed=seed)[0]
 
 
 def _least(leads: Sequence[Resampled]) -> Resampled:
@@ -246,7 +228,7 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
     }
     together = micro[len(policies) * samples :]
     control: list[Resampled] = []
-    gain: list[Resampled] = []
+    pairs: list[tuple[int, int]] = []
     for k in range(1, samples // len(policies) + 1 if binary else 1):
         # pass@(kM) of a single policy has as many candidates as k samples of each of M policies.
         indices = [m * samples + k * len(policies) - 1 for m in range(len(policies))]
@@ -254,9 +236,10 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
         best_R = np.max([policy.replicates for policy in single], axis=0)
         best = float(np.nanmax([policy.value for policy in single]))
         control.append(Resampled(best, best_R, single[0].count))
-        team = len(policies) * samples + k - 1
-        chosen = [(index, team) for index in indices]
-        gain.append(_least(_paired(columns, micro, chosen, resamples=resamples, seed=seed)))
+        pairs += [(index, len(policies) * samples + k - 1) for index in indices]
+    changes = _paired(columns, pairs, resamples=resamples, seed=seed)
+    each = range(0, len(changes), len(policies))
+    gain = [_least(changes[start : start + len(policies)]) for start in each]
     return PassAtK(by_policy, together, control, gain)
 
 
