@@ -65,14 +65,9 @@ def _chat(settings: ChatSettings) -> int:
         print(f"{title}: an empty line or Ctrl-D ends, Ctrl-C stops an answer.")
         if not partner.converses:
             print("Its model has no chat template for several turns: each question stands alone.")
-    with suppress(_Left):
-        for question in _questions() if on_terminal else _lines():
-            _answer(partner, question, on_terminal=on_terminal)
+    for question in _questions() if on_terminal else _lines():
+        _answer(partner, question, on_terminal=on_terminal)
     return 0
-
-
-class _Left(Exception):
-    """The user left at the prompt."""
 
 
 def _open(settings: ChatSettings) -> tuple[Any, str]:
@@ -114,22 +109,15 @@ def _open(settings: ChatSettings) -> tuple[Any, str]:
 
 
 def _questions() -> Iterator[str]:
-    """What the user types, until an empty line or Ctrl-D.
-
-    Raises:
-        _Left: Ctrl-C at the prompt.
-    """
+    """What the user types, until an empty line, Ctrl-D or Ctrl-C."""
     with suppress(ImportError):
         import_module("readline")  # input() then has the keys of an editor, and a history
     while True:
         try:
             line = input("> ")
-        except EOFError:
+        except (EOFError, KeyboardInterrupt):
             print()
             return
-        except KeyboardInterrupt:
-            print()
-            raise _Left from None
         if not line.strip():
             return
         yield line
@@ -152,7 +140,7 @@ def _answer(partner: Any, question: str, *, on_terminal: bool) -> None:
 
     notes: list[str] = []
     try:
-        _, notes = partner.answer(question, show)
+        notes = partner.answer(question, show)
     except PolicyFailure as failure:
         if not on_terminal:
             raise UserError(f"{failure}; ask for less") from None
