@@ -92,7 +92,6 @@ def fake_cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeActor]:
     monkeypatch.setattr("coterie.extras.cluster.pool.Cluster", FakeCluster)
     monkeypatch.setattr("coterie.extras.cluster.pool.Actor", FakeActor)
     monkeypatch.setattr("coterie.extras.cluster.checks.find_spec", lambda name: object())
-    monkeypatch.setattr("coterie.extras.cluster.host.check_machine", lambda *_: None)
     return FakeActor
 
 
