@@ -62,7 +62,7 @@ class LearningSetup:
 class Died(UserError):
     """Raised when a process of a backend has died, or a server does not answer."""
 
-    then = ", or raise --cluster.restarts"
+    then = ""
     """What else helps a run that could not start."""
 
 

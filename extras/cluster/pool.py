@@ -8,6 +8,7 @@ weights to all engines before sampling begins and never during it, so no request
 
 import asyncio
 import pickle
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -34,7 +35,7 @@ from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.processes import Machine, Process
 from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole, RoleRequest, share_batch
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.extras.cluster.starting import give_places, start, start_again
+from coterie.extras.cluster.starting import start
 from coterie.extras.cluster.worker import About, Stamp
 
 T = TypeVar("T")
@@ -43,6 +44,9 @@ _IMITATING = ("imitate", "begin")
 """Methods of :class:`coterie.agents.team.trained_role.TrainedRole` that change a learner."""
 _LET_GO_S = 20.0
 """Seconds that engines get to end the processes that they started."""
+_ATTEMPTS, _PAUSE_S = 8, 5.0
+"""Attempts to replace a process, and seconds between them: Ray needs half a minute to notice that
+a node is gone."""
 
 
 class Pool:
@@ -111,8 +115,10 @@ class Pool:
         cpus = self._settings.cpus
         processes = [process for actor in self._actors for process in actor.processes]
         needs = [(process, cores_and_gpus(process, cpus=cpus, gpus=gpus)) for process in processes]
-        give_places(cluster, needs)
-        self._about = about = start(self._actors, self._folder, most=self._settings.restarts)
+        cluster.reserve({process.name: need for process, need in needs})
+        for number, (process, need) in enumerate(needs):
+            process.options = cluster.place(number, need)
+        self._about = about = start(self._actors, self._folder)
         self._engine_stamps = {role: model.stamp for role, model in about.items()}
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))
@@ -374,15 +380,21 @@ class Pool:
         with base.lock:
             if actor.handle is not handle:
                 return  # another thread has replaced it
-
-            def begin() -> None:
-                start([actor], self._folder)
-                if actor is base.learner:
-                    self._learn_again(base)
-                else:
-                    self._catch_up(base, actor)
-
-            start_again(actor, error, self._settings.restarts, begin)
+            actor.restarts += 1
+            if actor.restarts > self._settings.restarts:
+                raise error
+            for left in reversed(range(_ATTEMPTS)):
+                try:
+                    start([actor], self._folder)
+                    if actor is base.learner:
+                        self._learn_again(base)
+                    else:
+                        self._catch_up(base, actor)
+                    return
+                except Died:
+                    if not left:
+                        raise
+                time.sleep(_PAUSE_S)
 
     def _learn_again(self, base: Base) -> None:
         """Restore a new learner from the newest checkpoint, and repeat the updates and imitation

@@ -85,8 +85,8 @@ def test_more_ranks_than_this_machine_has_are_refused(
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     machine, need = Machine(), {"CPU": 0.0, kind: 1.0}
     machine.reserve({f"learner {i + 1} of bob": need for i in range(most)})
-    said = rf"cannot hold this run: {most + 1} processes \({most + 1} x learner of bob\) need .* and"
-    with pytest.raises(UserError, match=f"this machine {said} .* --agents.ROLE.learner-devices"):
+    said = rf"this run: {most + 1} processes \({most + 1} x learner of bob\) need .*learner-devices"
+    with pytest.raises(UserError, match=f"this machine cannot hold {said}"):
         machine.reserve({f"learner {i + 1} of bob": need for i in range(most + 1)})
     machine.close()
 
