@@ -36,8 +36,6 @@ class Transfer:
     """Description of the weights for the engines."""
     _stuck: dict[str, Any] = field(default_factory=dict)
     """Name -> handle of engines that wait for a dead process."""
-    _blamed: bool = False
-    """Whether the learner caused the last failure without dying."""
 
     def give(self, engines: Sequence[Actor], version: int) -> dict[str, UserError]:
         """Send the learner's weights of this ``version`` to ``engines``; return errors by name. If
@@ -69,7 +67,7 @@ class Transfer:
             return {engine.name: _not_sent(engine, error) for engine in engines}
         if failed:
             return failed
-        self._group, self._blamed = members, False
+        self._group = members
         if sent != version:
             raise UserError(
                 f"{self.learner.name} has made update {sent}, and no process has the weights of "
@@ -116,9 +114,6 @@ class Transfer:
             return failed, None
         error = _error(self.learner, learner)
         if error is not None:
-            if self._blamed and not isinstance(error, Died):
-                raise error
-            self._blamed = not isinstance(error, Died)
             failed = {actor.name: _not_sent(actor, error) for actor in doing} | failed
         return failed, None if failed else learner.result()
 
