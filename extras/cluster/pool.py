@@ -33,10 +33,11 @@ from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.extras.cluster.bases import Base, cores_and_gpus, plan_bases
 from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.processes import Machine, Process
-from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole, RoleRequest, share_batch
+from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole, RoleRequest
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.starting import start
 from coterie.extras.cluster.worker import About, Stamp
+from coterie.rollouts.coalesce import Coalescer
 
 T = TypeVar("T")
 
@@ -124,7 +125,9 @@ class Pool:
             self._trained |= self._roles(base, partial(self._learn, base))
             base.sent = self._newest(base)
         self._trained = {role: self._trained[role] for role in models if role in learns}
-        ask = share_batch(self._answer) if self._vllm is None else self._answer_request
+        ask = self._answer_request
+        if self._vllm is None:
+            ask = Coalescer(self._answer, key=lambda call: (call[0], call[1], call[2].seed))
         return Models(
             policies={role: RemotePolicy(role, about[role], ask) for role in models},
             codecs={role: about[role].codec for role in models},
