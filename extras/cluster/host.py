@@ -27,14 +27,7 @@ class ClusterHost(Host):
         return has_processes(section_settings, agents)
 
     def check(self, settings: TrainSettings) -> None:
-        check_cluster(
-            settings.section(ClusterSettings),
-            settings.agents,
-            vllm=settings.vllm if settings.run.engine == "vllm" else None,
-            moments={role: settings.learner_of(role).moments for role in settings.agents},
-            doctor=settings.run.doctor,
-            resumes=settings.choice.resume is not None,
-        )
+        check_cluster(settings)
 
     def resume_flags(self, settings: TrainSettings) -> Sequence[Flag]:
         placed = {role: placement(agent) for role, agent in settings.agents.items()}
