@@ -24,7 +24,6 @@ from coterie.agents.models.locate import check_model, local_folder
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.model_specs import after_training, model_spec
 from coterie.agents.team.settings import AgentSettings
-from coterie.agents.vllm.processes import end_with_parent
 from coterie.agents.vllm.spec import supported_rank
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, Validated, reason_of, refuse, user_path
@@ -73,9 +72,8 @@ class ServeSettings(Validated):
     """Log level of the server in the terminal."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """Serve until Ctrl-C. Returns the exit code: 0 ended, 2 user error."""
-    argv = sys.argv[1:] if argv is None else argv
     try:
         settings = parse_flags(ServeSettings, argv, prog="coterie serve")
         check_serving(settings)
@@ -349,9 +347,3 @@ def _run_vllm(said: list[str]) -> None:
         raise UserError(
             f"vLLM could not serve the model: {reason_of(error)}; --log INFO shows why"
         ) from error
-
-
-if __name__ == "__mp_main__":  # the name of this module in processes that vLLM starts
-    end_with_parent()
-if __name__ == "__main__":
-    sys.exit(main())
