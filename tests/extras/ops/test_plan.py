@@ -526,13 +526,8 @@ def test_mistakes(given: tuple[str, ...], said: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (("a.jsonl", "./a.jsonl"), "names the same problems as a.jsonl and as ./a.jsonl"),
         (("a.jsonl=1000", "b.jsonl=1"), "has none of b.jsonl: raise its weight"),
-        (("a.jsonl", "chains", "--problems.order", "adaptive"), "chains generates new ones"),
-        (("a.jsonl", "math500"), "math500 has no split to train on"),
         (("a.jsonl", "gsm8k?splitt=test"), "gsm8k has no option 'splitt'"),
-        (("a.jsonl", "gsm9k"), "did you mean 'gsm8k'?"),
-        (("a.jsonl", "--problems.held-out", "9"), "leaves none to train on"),
         (("a.jsonl", "--problems.eval", "math500=2"), "evaluation sets have no weights"),
     ],
 )
@@ -544,7 +539,7 @@ def test_problems_that_a_run_refuses_have_no_plan(
     for name, sign in (("a", "+"), ("b", "-")):
         rows = [{"question": f"{n} {sign} 0 =", "answer": str(n)} for n in range(9)]
         Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    held_out = () if "--problems.held-out" in given else ("--problems.held-out", "2")
+    held_out = ("--problems.held-out", "2")
     assert said in refused(train.main, "--plan", "--problems.train", *given, *held_out)
 
 
