@@ -282,12 +282,6 @@ def nodes(cluster: Nodes) -> Nodes:
 
 
 @pytest.fixture
-def flags() -> tuple[str, ...]:
-    """Of a small run."""
-    return FLAGS
-
-
-@pytest.fixture
 def apart() -> tuple[str, ...]:
     """Engines apart from their learners."""
     replicas = [f"--agents.{role}.engine-replicas" for role in ("alice", "bob")]
