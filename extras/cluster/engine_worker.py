@@ -51,11 +51,11 @@ class EngineWorker(Worker):
         return about
 
     async def sample(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, role: str, requests: bytes, version: int | None
+        self, role: str, requests: bytes, version: int
     ) -> bytes:
         """See :meth:`Worker.sample`."""
         policy = cast(VllmPolicy, self.models.policies[role])
-        if version not in (None, policy.version):
+        if version != policy.version:
             raise RuntimeError(
                 f"{role} has version {policy.version} here, but version {version} was requested"
             )

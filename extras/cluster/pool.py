@@ -66,7 +66,7 @@ class Pool:
         write to; None means that this process writes."""
         self._settings, self._vllm = settings, vllm
         self._folder = folder
-        self._threads = threads or settings.cores
+        self._threads = threads or max(1, int(settings.cpus))
         self._cluster: Cluster | Machine | None = None
         self._bases: list[Base] = []
         self._trained: dict[str, RemoteRole] = {}

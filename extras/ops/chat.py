@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -72,8 +72,6 @@ def _chat(settings: ChatSettings) -> int:
 
 def _open(settings: ChatSettings) -> tuple[Any, str]:
     """(the role, its name with that of its weights)."""
-    import dataclasses
-
     # These imports are slow, so mistakes in the command line are found before.
     from rich.console import Console
 
@@ -89,7 +87,7 @@ def _open(settings: ChatSettings) -> tuple[Any, str]:
     role = find_role(run, stored, settings.role)
     agent = model_of(run, stored.agents[role], role, settings.step)
     if settings.device is not None:
-        agent = dataclasses.replace(agent, device=settings.device)
+        agent = replace(agent, device=settings.device)
     check_models({role: agent})
     from coterie.agents.models.loading import load_team
 
