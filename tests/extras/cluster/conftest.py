@@ -1,5 +1,6 @@
 """Small runs, and a cluster without Ray whose workers are in this process."""
 
+import itertools
 import json
 import os
 import pickle
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -83,6 +85,48 @@ class FakeActor(Actor):
 
     def stop(self) -> None:
         self.handle = None
+
+
+HANGS = object()
+"""The answer of a process that never answers."""
+
+
+class Party:
+    """A process whose answers are known; what it is asked is noted."""
+
+    def __init__(self, name: str, said: list[tuple[Any, ...]], **answers: Any) -> None:
+        self.name, self.said, self.answers = name, said, answers
+        self.handle = object()
+        self.hanging: list[Future[Any]] = []
+
+    def begin(self, verb: str, *arguments: Any) -> Future[Any]:
+        self.said.append((self.name, verb, *arguments))
+        begun, answer = Future[Any](), self.answers.get(verb)
+        if verb == "abandon":
+            for future in self.hanging:
+                future.set_exception(UserError("NCCL: remote process exited"))
+        if answer is HANGS:
+            self.hanging.append(begun)
+        elif isinstance(answer, Exception):
+            begun.set_exception(answer)
+        else:
+            begun.set_result(next(answer) if isinstance(answer, itertools.cycle) else answer)
+        return begun
+
+    def future(self, begun: Future[Any]) -> Future[Any]:
+        return begun
+
+    def result(self, begun: Future[Any]) -> Any:
+        return begun.result(20)
+
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        return self.result(self.begin(verb, *arguments))
+
+    def end(self) -> None:
+        """As a process that is killed."""
+        for future in self.hanging:
+            if not future.done():
+                future.set_exception(Died(f"{self.name} has died"))
 
 
 @pytest.fixture

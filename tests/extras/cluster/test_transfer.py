@@ -5,7 +5,6 @@ import itertools
 import os
 import pickle
 import threading
-from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock, Mock
@@ -25,44 +24,9 @@ from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.sender import Sender
 from coterie.extras.cluster.transfer import Transfer
 from coterie.extras.cluster.worker import Worker
+from tests.extras.cluster.conftest import HANGS, Party
 
-HANGS = object()
 TRANSFER = VllmSettings(weights="transfer")
-
-
-class Party:
-    """A process whose answers are known; what it is asked is noted."""
-
-    def __init__(self, name: str, said: list[tuple[Any, ...]], **answers: Any) -> None:
-        self.name, self.said, self.answers = name, said, answers
-        self.handle = object()
-        self.hanging: list[Future[Any]] = []
-
-    def begin(self, verb: str, *arguments: Any) -> Future[Any]:
-        self.said.append((self.name, verb, *arguments))
-        begun, answer = Future[Any](), self.answers.get(verb)
-        if verb == "abandon":
-            for future in self.hanging:
-                future.set_exception(UserError("NCCL: remote process exited"))
-        if answer is HANGS:
-            self.hanging.append(begun)
-        elif isinstance(answer, Exception):
-            begun.set_exception(answer)
-        else:
-            begun.set_result(next(answer) if isinstance(answer, itertools.cycle) else answer)
-        return begun
-
-    def result(self, begun: Future[Any]) -> Any:
-        return begun.result(20)
-
-    def ask(self, verb: str, *arguments: Any) -> Any:
-        return self.result(self.begin(verb, *arguments))
-
-    def end(self) -> None:
-        """As a process that is killed."""
-        for future in self.hanging:
-            if not future.done():
-                future.set_exception(Died(f"{self.name} has died"))
 
 
 @pytest.fixture
