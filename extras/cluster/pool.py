@@ -347,7 +347,8 @@ class Pool:
                 base.sent = newest  # no engine keeps a copy of its earlier weights
             if self._has_died(base):
                 newest = self._newest(base)
-                continue
+                # The others failed for want of its weights.
+                failed = {name: error for name, error in failed.items() if isinstance(error, Died)}
             for engine in base.separate_engines:
                 error = failed.get(engine.name)
                 if error is None:

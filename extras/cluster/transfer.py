@@ -34,8 +34,6 @@ class Transfer:
     """Name -> handle of each member of the group."""
     _described: dict[str, Any] = field(default_factory=dict)
     """Description of the weights for the engines."""
-    _stuck: dict[str, Any] = field(default_factory=dict)
-    """Name -> handle of engines that wait for a dead process."""
 
     def give(self, engines: Sequence[Actor], version: int) -> dict[str, UserError]:
         """Send the learner's weights of this ``version`` to ``engines``; return errors by name. If
@@ -44,14 +42,8 @@ class Transfer:
         Raises:
             UserError: the learner cannot send, or has another version.
         """
-        failed: dict[str, UserError] = {
-            actor.name: _waits_in_vain(actor)
-            for actor in engines
-            if actor.name in self._stuck and self._stuck[actor.name] is actor.handle
-        }
         # Find dead engines first, so that no member waits for them.
-        failed = failed or self._ask(engines, "prepare")
-        if failed:
+        if failed := self._ask(engines, "prepare"):
             return failed
         members = {actor.name: actor.handle for actor in (self.learner, *engines)}
         met, self._group = members == self._group, {}
@@ -106,9 +98,6 @@ class Transfer:
         learner = doing.pop(self.learner, None)
         failed = {
             actor.name: error for actor, done in doing.items() if (error := _error(actor, done))
-        }
-        self._stuck |= {
-            actor.name: actor.handle for actor, done in doing.items() if not done.done()
         }
         if learner is None:
             return failed, None
