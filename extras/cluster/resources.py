@@ -1,29 +1,10 @@
-"""Check whether a machine or a cluster has the cores and GPUs that a run needs."""
+"""The refusal of a run that needs more cores or GPUs than there are."""
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from coterie.datatypes import UserError
-
-
-def fits(
-    needs: Mapping[str, Mapping[str, float]],
-    total: Mapping[str, float],
-    nodes: Sequence[Mapping[str, float]],
-) -> bool:
-    """Whether ``total`` covers the needs of all processes, and some node covers the needs
-    of each.
-
-    Args:
-        needs: process -> resource -> amount.
-        total: resource -> amount of all nodes together.
-        nodes: the same of each node.
-    """
-    return all(_sum(needs, kind) <= total.get(kind, 0) for kind in ("CPU", "GPU")) and all(
-        any(all(node.get(kind, 0) >= amount for kind, amount in need.items()) for node in nodes)
-        for need in needs.values()
-    )
 
 
 def too_small(
@@ -45,7 +26,7 @@ def too_small(
     named = ", ".join(f"{n} x {kind}" if n > 1 else kind for kind, n in kinds.items())
     return UserError(
         f"{where} cannot hold this run: {len(needs)} processes ({named}) need "
-        f"{_sum(needs, 'CPU'):g} cores and {_sum(needs, 'GPU'):g} GPUs, and "
+        f"{needed(needs, 'CPU'):g} cores and {needed(needs, 'GPU'):g} GPUs, and "
         f"{free.get('CPU', 0):g} of {total.get('CPU', 0):g} cores and {free.get('GPU', 0):g} of "
         f"{total.get('GPU', 0):g} GPUs are free, each process being on one node; lower "
         "--cluster.cpus, --agents.ROLE.learner-devices, --agents.ROLE.engine-replicas or "
@@ -53,5 +34,6 @@ def too_small(
     )
 
 
-def _sum(needs: Mapping[str, Mapping[str, float]], kind: str) -> float:
+def needed(needs: Mapping[str, Mapping[str, float]], kind: str) -> float:
+    """The amount of a resource that all processes need together."""
     return sum(need.get(kind, 0) for need in needs.values())
