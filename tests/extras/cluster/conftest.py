@@ -74,6 +74,8 @@ class FakeActor(Actor):
                 self.handle = None
             if self.handle is None:
                 raise Died(f"{self.name} has died")
+            for lost in (argument for argument in arguments if isinstance(argument, UserError)):
+                raise UserError(f"the request to {self.name} could not be sent: {lost}")
             return getattr(self.handle, verb)(*pickle.loads(pickle.dumps(arguments)))
         except UserError as error:
             return error

@@ -144,17 +144,21 @@ def test_checkpoints_with_folders_pass_between_processes(tmp_path: Path) -> None
     assert (plain, loaded, role.stamp) == ({"step": 3}, ["{{ tools }}"], (1, 0))
 
 
-def test_an_engine_that_dies_is_started_again_and_asked_again(
-    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes]
+@pytest.mark.parametrize("dead", ["engine 1", "learner", "learner engine 1"])
+def test_who_dies_before_weights_are_sent_is_started_again_and_asked_again(
+    fake_cluster: Any, play: Play, tmp_path: Path, full: dict[str, bytes], dead: str
 ) -> None:
+    dying = [f"{part} of bob" for part in ("engine 1", "learner") if part in dead]
 
     def kill(session: Session, step: int) -> None:
-        if step == 2:
-            next(a for a in fake_cluster.made if a.name == "engine 1 of bob").stop()
+        for actor in fake_cluster.made if step == 2 else ():
+            if actor.name in dying:
+                actor.stop()
 
     there = play(tmp_path / "there", *CLUSTER, "--agents.bob.engine-replicas", "1", before=kill)
     assert there == full
-    assert [actor.name for actor in fake_cluster.made].count("engine 1 of bob") == 2
+    names = [actor.name for actor in fake_cluster.made]
+    assert all(names.count(name) == 2 for name in dying)
 
 
 @pytest.mark.slow
