@@ -22,8 +22,8 @@ _PATIENCE_S = 10.0
 """Seconds to wait for places that are free; a cluster may have other users."""
 
 
-def died(name: str, why: str = "") -> str:
-    """The message for the death of the process ``name``; ``why``: the reason, if it is known."""
+def died(name: str, why: str) -> str:
+    """The message for the death of the process ``name``; ``why``: the reason, empty if unknown."""
     return f"{name} has died, or its node has{f' ({why})' if why else ''}"
 
 

@@ -12,7 +12,6 @@ from typing import Any, cast
 from coterie.agents.team.vllm_backend import VllmBackend
 from coterie.agents.vllm import processes
 from coterie.agents.vllm.engine import Engine, EngineDied
-from coterie.agents.vllm.fleet import Fleet
 from coterie.agents.vllm.policy import VllmPolicy
 from coterie.datatypes import Prompt
 from coterie.extras.cluster.worker import About, Stamp, Weights, Worker
@@ -122,10 +121,6 @@ class EngineWorker(Worker):
         self.backend.close()
 
     def _engine(self, role: str) -> Engine:
-        return cast(Engine, self._fleet.policies[role].engine)
-
-    @property
-    def _fleet(self) -> Fleet:
         fleet = cast(VllmBackend, self.backend).fleet
         assert fleet is not None, "nothing is loaded"
-        return fleet
+        return cast(Engine, fleet.policies[role].engine)

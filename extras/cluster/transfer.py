@@ -109,17 +109,13 @@ class Transfer:
 
 def _error(actor: Actor, done: Future[Any]) -> UserError | None:
     if not done.done():
-        return _waits_in_vain(actor)
+        return Died(
+            f"{actor.name} waits for weights that no process sends; continue the run with --resume"
+        )
     error = done.exception()
     if error is not None and not isinstance(error, UserError):
         raise error
     return error
-
-
-def _waits_in_vain(actor: Actor) -> Died:
-    return Died(
-        f"{actor.name} waits for weights that no process sends; continue the run with --resume"
-    )
 
 
 def _not_sent(engine: Actor, error: UserError) -> UserError:

@@ -12,7 +12,7 @@ from coterie.agents.team.trained_role import TrainedRole
 from coterie.agents.team.vllm_backend import VllmBackend
 from coterie.agents.vllm.fleet import Fleet
 from coterie.algorithms.role_algorithms import assign_credit_by_role
-from coterie.datatypes import Policy, Problem, Sampling, Trajectory, UserError
+from coterie.datatypes import Policy, Problem, Trajectory, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
 from coterie.extras.ops.doctor.finding import Finding, judge, table
@@ -115,9 +115,9 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
                 check_parity("parity after sleep", role, scores, limit, way_out=_LOST_IN_SLEEP)
             )
     findings += [
-        check_neutrality(role, scores, filtered=_filters(session.sampling[role]))
-        for role, scores in scored.items()
-        if scores is not None
+        check_neutrality(role, scores, filtered=sampling.top_p < 1 or sampling.top_k > 0)
+        for role, sampling in session.sampling.items()
+        if (scores := scored.get(role)) is not None
     ]
     findings += [
         session.ask(check_stops(role, team.policies[role], loaded.codec, observed.calls[role]))
@@ -137,11 +137,6 @@ def _devices(team: Team) -> set[torch.device]:
     """The devices of the models in this process."""
     devices = {loaded.handle.device for loaded in team.loaded.values()}
     return {device for device in devices if device.type != "meta"}
-
-
-def _filters(sampling: Sampling) -> bool:
-    """Whether some tokens are never sampled."""
-    return sampling.top_p < 1 or sampling.top_k > 0
 
 
 def _engines(team: Team) -> Fleet | None:
