@@ -122,7 +122,6 @@ SINK = "coterie.extras.ops.trackers:open_trackers"
 """The :class:`coterie.training.run.sinks.OpenSink` for ``--track``."""
 
 CHECKS = (
-    "coterie.extras.cluster.host:check_fits",
     "coterie.extras.tinker.checks:check_unused",
     "coterie.extras.ops.checks:check",
 )

@@ -292,5 +292,4 @@ def open_session(settings: TrainSettings, problems: PreparedProblems) -> Session
     except Died as error:
         raise UserError(
             f"{error}, while the run started; nothing is lost: give the same command again"
-            f"{error.then}"
         ) from None

@@ -62,9 +62,6 @@ class LearningSetup:
 class Died(UserError):
     """Raised when a process of a backend has died, or a server does not answer."""
 
-    then = ", or raise --cluster.restarts"
-    """What else helps a run that could not start."""
-
 
 class RoleLearner(Protocol):
     """The learner of one role, in this process or in others."""

@@ -14,16 +14,16 @@ from typing import Any
 
 from coterie.agents.team.backend import Died
 from coterie.datatypes import PolicyFailure, UserError, reason_of, refuse
-from coterie.extras.cluster.resources import fits, too_small
+from coterie.extras.cluster.resources import too_small
 from coterie.extras.cluster.settings import ClusterSettings
 from coterie.extras.cluster.worker import Worker
 
 _PATIENCE_S = 10.0
-"""Seconds to wait for a place that should be free; matters on clusters with other users."""
+"""Seconds to wait for places that are free; a cluster may have other users."""
 
 
-def died(name: str, why: str = "") -> str:
-    """The message for the death of the process ``name``; ``why``: the reason, if it is known."""
+def died(name: str, why: str) -> str:
+    """The message for the death of the process ``name``; ``why``: the reason, empty if unknown."""
     return f"{name} has died, or its node has{f' ({why})' if why else ''}"
 
 
@@ -96,14 +96,11 @@ class Cluster:
         import ray
         from ray.util.placement_group import placement_group
 
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        total = ray.cluster_resources()
-        if fits(needs, total, nodes):
-            bundles = [dict(need) for need in needs.values()]
-            self._group = placement_group(bundles, strategy="SPREAD")
-        if self._group is None or not self._group.wait(_PATIENCE_S):
-            where = f"the cluster of {len(nodes)} nodes"
-            raise too_small(where, needs, ray.available_resources(), total)
+        bundles = [dict(need) for need in needs.values()]
+        self._group = placement_group(bundles, strategy="SPREAD")
+        if not self._group.wait(_PATIENCE_S):
+            where = f"the cluster of {sum(node['Alive'] for node in ray.nodes())} nodes"
+            raise too_small(where, needs, ray.available_resources(), ray.cluster_resources())
 
     def place(self, number: int, need: Mapping[str, float]) -> dict[str, Any]:
         """Options that start an actor at the reserved place ``number``."""

@@ -97,16 +97,18 @@ def plan_bases(
         more: further arguments of every :class:`Worker`.
     """
     specs = {role: model_spec(agent) for role, agent in models.items()}
-    keys = {role: base_key(spec) if spec.lora else None for role, spec in specs.items()}
+    groups: dict[Any, list[str]] = {}
+    for role, spec in specs.items():
+        groups.setdefault(base_key(spec) if spec.lora else role, []).append(role)
     served = (EngineWorker, more | {"vllm": vllm}) if vllm else (Worker, more)
     bases = []
-    for roles in _share_a_base(keys):
+    for roles in groups.values():
         agents, name = {role: models[role] for role in roles}, " and ".join(roles)
         trained = learns & set(roles)
         ranks = max((models[role].learner_devices for role in trained), default=0)
         replicas = max(agent.engine_replicas for agent in agents.values()) or int(ranks != 1)
         sends = replicas > 0 and vllm is not None and vllm.weights == "transfer"
-        sends = sends and bool(trained) and keys[roles[0]] is None
+        sends = sends and bool(trained) and specs[roles[0]].lora is None
         worker, options = (Sender if sends else Worker, more) if replicas else served
         learners = [
             kind(f"learner{number} of {name}", roles, (agents, trained, learning), options, worker)
@@ -130,14 +132,6 @@ def plan_bases(
         if sends and learner is not None:
             base.transfer = Transfer(roles[0], learner, agents[roles[0]].tensor_parallel)
     return bases
-
-
-def _share_a_base(keys: Mapping[str, Any]) -> list[list[str]]:
-    """Group roles with equal keys; a role whose key is None shares its base with no other."""
-    groups: dict[Any, list[str]] = {}
-    for role, key in keys.items():
-        groups.setdefault((role, None) if key is None else (None, key), []).append(role)
-    return list(groups.values())
 
 
 def choose(prompt: npt.NDArray[Any], engines: Sequence[str], load: Mapping[str, int]) -> str:

@@ -1,49 +1,33 @@
 """Checks of the settings before any process starts."""
 
-from collections.abc import Mapping
 from importlib.util import find_spec
 
 from coterie.agents.models.spec import IN_CODES
 from coterie.agents.team.players import local_models
-from coterie.agents.team.settings import AgentSettings
-from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import UserError, refuse
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
+from coterie.training.config.train_settings import TrainSettings
 
 
-def check_cluster(
-    settings: ClusterSettings,
-    agents: Mapping[str, AgentSettings],
-    *,
-    vllm: VllmSettings | None,
-    moments: Mapping[str, str],
-    doctor: bool,
-    resumes: bool = False,
-) -> None:
+def check_cluster(settings: TrainSettings) -> None:
     """Refuse settings that cannot run on a cluster, or in processes of this machine.
-
-    Args:
-        settings: the cluster settings.
-        agents: role -> settings.
-        vllm: settings of the vLLM engines; None without vLLM.
-        moments: role -> number format of the optimizer's moments.
-        doctor: whether the run is ``--doctor``.
-        resumes: whether the run has begun before, perhaps in other processes.
 
     Raises:
         UserError: a setting is refused; the message names the flag.
     """
+    cluster, agents = settings.section(ClusterSettings), settings.agents
+    vllm = settings.run.engine == "vllm"
     for role, agent in agents.items():
         replicas = f"--agents.{role}.engine-replicas"
-        shards = f"--agents.{role}.learner-devices"
+        shards, moments = f"--agents.{role}.learner-devices", settings.learner_of(role).moments
         refuse(
             (
                 agent.learner_devices > 1 and not agent.trained,
                 f"{shards} is for a role that learns: leave it out, or have {role} trained",
             ),
             (
-                agent.learner_devices > 1 and moments[role] != "float32",
-                f"{agent.learner_at(role)}moments {moments[role]} cannot be sharded: leave it at "
+                agent.learner_devices > 1 and moments != "float32",
+                f"{agent.learner_at(role)}moments {moments} cannot be sharded: leave it at "
                 f"float32, or {shards} at 1",
             ),
             (
@@ -52,7 +36,7 @@ def check_cluster(
                 "at 1",
             ),
             (
-                agent.engine_replicas > 0 and agent.dtype in IN_CODES and vllm is not None,
+                agent.engine_replicas > 0 and agent.dtype in IN_CODES and vllm,
                 f"--agents.{role}.dtype {agent.dtype} has its vLLM engine beside its learner: "
                 f"leave it out, or {replicas} at 0",
             ),
@@ -61,10 +45,11 @@ def check_cluster(
                 f"{replicas} is for models: a script or a server has no engine",
             ),
         )
-    if not has_processes(settings, agents):
+    if not has_processes(cluster, agents):
+        # A run that is resumed may have begun in other processes.
         refuse(
             (
-                settings != ClusterSettings() and not resumes,
+                cluster != ClusterSettings() and settings.choice.resume is None,
                 "--cluster.cpus, .checkpoints and .restarts are for processes of models, and this "
                 "run has none: leave them out, or say --cluster.address local",
             )
@@ -72,16 +57,16 @@ def check_cluster(
         return
     devices = any(agent.learner_devices > 1 for agent in agents.values())
     flag = "--agents.ROLE.learner-devices" if devices else "--agents.ROLE.engine-replicas"
-    why = "--cluster.address" if settings.used else flag
+    why = "--cluster.address" if cluster.used else flag
     refuse(
         (
-            settings.used and find_spec("ray") is None,
+            cluster.used and find_spec("ray") is None,
             '--cluster.address needs Ray, which is not installed: pip install -e ".[ray]"',
         ),
-        (doctor, f"--doctor examines models in this process: leave out {why}"),
+        (settings.run.doctor, f"--doctor examines models in this process: leave out {why}"),
         (not local_models(agents), f"{why} has no model to place: leave it out"),
     )
-    sleeps = vllm is not None and vllm.sleep_level > 0
+    sleeps = vllm and settings.vllm.sleep_level > 0
     for role, agent in agents.items():
         for flag, device in (("device", agent.device), ("engine-device", agent.engine_device)):
             if device not in ("auto", "cpu", "cuda"):

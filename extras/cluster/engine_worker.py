@@ -12,7 +12,6 @@ from typing import Any, cast
 from coterie.agents.team.vllm_backend import VllmBackend
 from coterie.agents.vllm import processes
 from coterie.agents.vllm.engine import Engine, EngineDied
-from coterie.agents.vllm.fleet import Fleet
 from coterie.agents.vllm.policy import VllmPolicy
 from coterie.datatypes import Prompt
 from coterie.extras.cluster.worker import About, Stamp, Weights, Worker
@@ -51,11 +50,11 @@ class EngineWorker(Worker):
         return about
 
     async def sample(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, role: str, requests: bytes, version: int | None
+        self, role: str, requests: bytes, version: int
     ) -> bytes:
         """See :meth:`Worker.sample`."""
         policy = cast(VllmPolicy, self.models.policies[role])
-        if version not in (None, policy.version):
+        if version != policy.version:
             raise RuntimeError(
                 f"{role} has version {policy.version} here, but version {version} was requested"
             )
@@ -122,10 +121,6 @@ class EngineWorker(Worker):
         self.backend.close()
 
     def _engine(self, role: str) -> Engine:
-        return cast(Engine, self._fleet.policies[role].engine)
-
-    @property
-    def _fleet(self) -> Fleet:
         fleet = cast(VllmBackend, self.backend).fleet
         assert fleet is not None, "nothing is loaded"
-        return fleet
+        return cast(Engine, fleet.policies[role].engine)

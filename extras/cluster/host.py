@@ -9,7 +9,6 @@ from coterie.agents.team.backend import Backend
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.extras.cluster.checks import check_cluster
-from coterie.extras.cluster.resources import check_machine
 from coterie.extras.cluster.settings import ClusterSettings, has_processes
 from coterie.training.config.train_settings import TrainSettings
 from coterie.training.hosts import Flag, Host
@@ -28,14 +27,7 @@ class ClusterHost(Host):
         return has_processes(section_settings, agents)
 
     def check(self, settings: TrainSettings) -> None:
-        check_cluster(
-            settings.section(ClusterSettings),
-            settings.agents,
-            vllm=settings.vllm if settings.run.engine == "vllm" else None,
-            moments={role: settings.learner_of(role).moments for role in settings.agents},
-            doctor=settings.run.doctor,
-            resumes=settings.choice.resume is not None,
-        )
+        check_cluster(settings)
 
     def resume_flags(self, settings: TrainSettings) -> Sequence[Flag]:
         placed = {role: placement(agent) for role, agent in settings.agents.items()}
@@ -67,15 +59,6 @@ class ClusterHost(Host):
 
 
 HOST = ClusterHost()
-
-
-def check_fits(settings: TrainSettings) -> None:
-    """Check the cores and the memory of this machine.
-
-    Raises:
-        UserError: it cannot hold so many processes.
-    """
-    check_machine(settings.section(ClusterSettings), settings.agents)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ weights to all engines before sampling begins and never during it, so no request
 
 import asyncio
 import pickle
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -32,10 +33,11 @@ from coterie.extras.cluster.actor import Actor, Cluster
 from coterie.extras.cluster.bases import Base, cores_and_gpus, plan_bases
 from coterie.extras.cluster.engine_worker import EngineWorker
 from coterie.extras.cluster.processes import Machine, Process
-from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole, RoleRequest, share_batch
+from coterie.extras.cluster.remote_roles import RemotePolicy, RemoteRole, RoleRequest
 from coterie.extras.cluster.settings import ClusterSettings
-from coterie.extras.cluster.starting import give_places, start, start_again
+from coterie.extras.cluster.starting import start
 from coterie.extras.cluster.worker import About, Stamp
+from coterie.rollouts.coalesce import Coalescer
 
 T = TypeVar("T")
 
@@ -43,6 +45,9 @@ _IMITATING = ("imitate", "begin")
 """Methods of :class:`coterie.agents.team.trained_role.TrainedRole` that change a learner."""
 _LET_GO_S = 20.0
 """Seconds that engines get to end the processes that they started."""
+_ATTEMPTS, _PAUSE_S = 8, 5.0
+"""Attempts to replace a process, and seconds between them: Ray needs half a minute to notice that
+a node is gone."""
 
 
 class Pool:
@@ -61,7 +66,7 @@ class Pool:
         write to; None means that this process writes."""
         self._settings, self._vllm = settings, vllm
         self._folder = folder
-        self._threads = threads or settings.cores
+        self._threads = threads or max(1, int(settings.cpus))
         self._cluster: Cluster | Machine | None = None
         self._bases: list[Base] = []
         self._trained: dict[str, RemoteRole] = {}
@@ -111,14 +116,18 @@ class Pool:
         cpus = self._settings.cpus
         processes = [process for actor in self._actors for process in actor.processes]
         needs = [(process, cores_and_gpus(process, cpus=cpus, gpus=gpus)) for process in processes]
-        give_places(cluster, needs)
-        self._about = about = start(self._actors, self._folder, most=self._settings.restarts)
+        cluster.reserve({process.name: need for process, need in needs})
+        for number, (process, need) in enumerate(needs):
+            process.options = cluster.place(number, need)
+        self._about = about = start(self._actors, self._folder)
         self._engine_stamps = {role: model.stamp for role, model in about.items()}
         for base in self._bases:
             self._trained |= self._roles(base, partial(self._learn, base))
             base.sent = self._newest(base)
         self._trained = {role: self._trained[role] for role in models if role in learns}
-        ask = share_batch(self._answer) if self._vllm is None else self._answer_request
+        ask = self._answer_request
+        if self._vllm is None:
+            ask = Coalescer(self._answer, key=lambda call: (call[0], call[1], call[2].seed))
         return Models(
             policies={role: RemotePolicy(role, about[role], ask) for role in models},
             codecs={role: about[role].codec for role in models},
@@ -338,7 +347,8 @@ class Pool:
                 base.sent = newest  # no engine keeps a copy of its earlier weights
             if self._has_died(base):
                 newest = self._newest(base)
-                continue
+                # The others failed for want of its weights.
+                failed = {name: error for name, error in failed.items() if isinstance(error, Died)}
             for engine in base.separate_engines:
                 error = failed.get(engine.name)
                 if error is None:
@@ -374,15 +384,21 @@ class Pool:
         with base.lock:
             if actor.handle is not handle:
                 return  # another thread has replaced it
-
-            def begin() -> None:
-                start([actor], self._folder)
-                if actor is base.learner:
-                    self._learn_again(base)
-                else:
-                    self._catch_up(base, actor)
-
-            start_again(actor, error, self._settings.restarts, begin)
+            actor.restarts += 1
+            if actor.restarts > self._settings.restarts:
+                raise error
+            for left in reversed(range(_ATTEMPTS)):
+                try:
+                    start([actor], self._folder)
+                    if actor is base.learner:
+                        self._learn_again(base)
+                    else:
+                        self._catch_up(base, actor)
+                    return
+                except Died:
+                    if not left:
+                        raise
+                time.sleep(_PAUSE_S)
 
     def _learn_again(self, base: Base) -> None:
         """Restore a new learner from the newest checkpoint, and repeat the updates and imitation

@@ -20,7 +20,7 @@ from coterie.agents.team.backend import Died
 from coterie.agents.vllm.processes import end_with_parent, no_interrupts
 from coterie.datatypes import PolicyFailure, UserError, reason_of
 from coterie.extras.cluster.actor import Actor, died
-from coterie.extras.cluster.resources import fits, too_small
+from coterie.extras.cluster.resources import needed, too_small
 from coterie.extras.cluster.worker import Worker
 
 _ENDS_S = 5.0
@@ -51,7 +51,7 @@ class Machine:
         import torch
 
         total = {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
-        if not fits(needs, total, [total]):
+        if any(needed(needs, kind) > amount for kind, amount in total.items()):
             raise too_small("this machine", needs, total, total)
         free = iter(range(torch.cuda.device_count()))
         self._gpus = [

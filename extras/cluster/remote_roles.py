@@ -14,7 +14,6 @@ from coterie.agents.sampling.policy import fit_context
 from coterie.algorithms.turn_credit import TurnBonus
 from coterie.datatypes import Completion, Prompt, Sampling, Trajectory
 from coterie.extras.cluster.worker import About, files_below, write_files
-from coterie.rollouts.coalesce import Coalescer
 
 RoleRequest = tuple[str, str, SamplingRequest]
 """(role, agent, request)"""
@@ -102,10 +101,3 @@ class RemotePolicy:
         sampling = fit_context(prompt, sampling, self._about)
         request = SamplingRequest(prompt.tokens, prompt.seed, sampling, prompt.continues)
         return await self._ask((self._role, prompt.agent, request))
-
-
-def share_batch(
-    answer: Callable[[list[RoleRequest]], Sequence[Completion]],
-) -> Coalescer[RoleRequest, Completion]:
-    """Combine the requests of all roles into one batch that does not depend on their order."""
-    return Coalescer(answer, key=lambda call: (call[0], call[1], call[2].seed))

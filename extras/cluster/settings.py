@@ -44,11 +44,6 @@ class ClusterSettings(Validated):
         return self.address != "none"
 
     @property
-    def cores(self) -> int:
-        """Default number of threads of each process."""
-        return max(1, int(self.cpus))
-
-    @property
     def shares_disk(self) -> bool:
         """Whether all processes write into the run's folder."""
         here = self.address in ("none", "local")

@@ -34,10 +34,6 @@ class Transfer:
     """Name -> handle of each member of the group."""
     _described: dict[str, Any] = field(default_factory=dict)
     """Description of the weights for the engines."""
-    _stuck: dict[str, Any] = field(default_factory=dict)
-    """Name -> handle of engines that wait for a dead process."""
-    _blamed: bool = False
-    """Whether the learner caused the last failure without dying."""
 
     def give(self, engines: Sequence[Actor], version: int) -> dict[str, UserError]:
         """Send the learner's weights of this ``version`` to ``engines``; return errors by name. If
@@ -46,14 +42,8 @@ class Transfer:
         Raises:
             UserError: the learner cannot send, or has another version.
         """
-        failed: dict[str, UserError] = {
-            actor.name: _waits_in_vain(actor)
-            for actor in engines
-            if actor.name in self._stuck and self._stuck[actor.name] is actor.handle
-        }
         # Find dead engines first, so that no member waits for them.
-        failed = failed or self._ask(engines, "prepare")
-        if failed:
+        if failed := self._ask(engines, "prepare"):
             return failed
         members = {actor.name: actor.handle for actor in (self.learner, *engines)}
         met, self._group = members == self._group, {}
@@ -69,7 +59,7 @@ class Transfer:
             return {engine.name: _not_sent(engine, error) for engine in engines}
         if failed:
             return failed
-        self._group, self._blamed = members, False
+        self._group = members
         if sent != version:
             raise UserError(
                 f"{self.learner.name} has made update {sent}, and no process has the weights of "
@@ -109,33 +99,23 @@ class Transfer:
         failed = {
             actor.name: error for actor, done in doing.items() if (error := _error(actor, done))
         }
-        self._stuck |= {
-            actor.name: actor.handle for actor, done in doing.items() if not done.done()
-        }
         if learner is None:
             return failed, None
         error = _error(self.learner, learner)
         if error is not None:
-            if self._blamed and not isinstance(error, Died):
-                raise error
-            self._blamed = not isinstance(error, Died)
             failed = {actor.name: _not_sent(actor, error) for actor in doing} | failed
         return failed, None if failed else learner.result()
 
 
 def _error(actor: Actor, done: Future[Any]) -> UserError | None:
     if not done.done():
-        return _waits_in_vain(actor)
+        return Died(
+            f"{actor.name} waits for weights that no process sends; continue the run with --resume"
+        )
     error = done.exception()
     if error is not None and not isinstance(error, UserError):
         raise error
     return error
-
-
-def _waits_in_vain(actor: Actor) -> Died:
-    return Died(
-        f"{actor.name} waits for weights that no process sends; continue the run with --resume"
-    )
 
 
 def _not_sent(engine: Actor, error: UserError) -> UserError:

@@ -112,21 +112,21 @@ class Worker:
             for role, loaded in self.models.loaded.items()
         }
 
-    def sample(self, role: str, requests: bytes, version: int | None) -> bytes:
+    def sample(self, role: str, requests: bytes, version: int) -> bytes:
         """Sample a completion for each (agent, request) pair; input and output are pickled.
 
         Args:
             role: the role that answers.
             requests: a pickled list of (agent,
                 :class:`coterie.agents.sampling.SamplingRequest`).
-            version: number of updates that the weights must have; None: any.
+            version: number of updates that the weights must have.
 
         Raises:
             RuntimeError: the weights here do not have this ``version``.
         """
         policy = cast(LocalPolicy, self.models.policies[role])
         handle = self.models.loaded[role].handle
-        if version not in (None, handle.version):
+        if version != handle.version:
             raise RuntimeError(
                 f"{role} has version {handle.version} here, but version {version} was requested"
             )

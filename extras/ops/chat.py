@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
@@ -65,20 +65,13 @@ def _chat(settings: ChatSettings) -> int:
         print(f"{title}: an empty line or Ctrl-D ends, Ctrl-C stops an answer.")
         if not partner.converses:
             print("Its model has no chat template for several turns: each question stands alone.")
-    with suppress(_Left):
-        for question in _questions() if on_terminal else _lines():
-            _answer(partner, question, on_terminal=on_terminal)
+    for question in _questions() if on_terminal else _lines():
+        _answer(partner, question, on_terminal=on_terminal)
     return 0
-
-
-class _Left(Exception):
-    """The user left at the prompt."""
 
 
 def _open(settings: ChatSettings) -> tuple[Any, str]:
     """(the role, its name with that of its weights)."""
-    import dataclasses
-
     # These imports are slow, so mistakes in the command line are found before.
     from rich.console import Console
 
@@ -94,7 +87,7 @@ def _open(settings: ChatSettings) -> tuple[Any, str]:
     role = find_role(run, stored, settings.role)
     agent = model_of(run, stored.agents[role], role, settings.step)
     if settings.device is not None:
-        agent = dataclasses.replace(agent, device=settings.device)
+        agent = replace(agent, device=settings.device)
     check_models({role: agent})
     from coterie.agents.models.loading import load_team
 
@@ -114,22 +107,15 @@ def _open(settings: ChatSettings) -> tuple[Any, str]:
 
 
 def _questions() -> Iterator[str]:
-    """What the user types, until an empty line or Ctrl-D.
-
-    Raises:
-        _Left: Ctrl-C at the prompt.
-    """
+    """What the user types, until an empty line, Ctrl-D or Ctrl-C."""
     with suppress(ImportError):
         import_module("readline")  # input() then has the keys of an editor, and a history
     while True:
         try:
             line = input("> ")
-        except EOFError:
+        except (EOFError, KeyboardInterrupt):
             print()
             return
-        except KeyboardInterrupt:
-            print()
-            raise _Left from None
         if not line.strip():
             return
         yield line
@@ -152,7 +138,7 @@ def _answer(partner: Any, question: str, *, on_terminal: bool) -> None:
 
     notes: list[str] = []
     try:
-        _, notes = partner.answer(question, show)
+        notes = partner.answer(question, show)
     except PolicyFailure as failure:
         if not on_terminal:
             raise UserError(f"{failure}; ask for less") from None

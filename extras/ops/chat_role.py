@@ -16,7 +16,6 @@ from coterie.agents.team.model_specs import after_training
 from coterie.agents.team.settings import AgentSettings
 from coterie.datatypes import (
     AnswerKind,
-    FinishReason,
     PolicyFailure,
     Problem,
     Prompt,
@@ -147,7 +146,7 @@ class ChatRole:
                     return text, turn_sampling(agent, infos[agent], self._usual, trains=False)
         return None
 
-    def answer(self, question: str, show: Callable[[str], None]) -> tuple[FinishReason, list[str]]:
+    def answer(self, question: str, show: Callable[[str], None]) -> list[str]:
         """Sample the answer to ``question``.
 
         Args:
@@ -155,7 +154,7 @@ class ChatRole:
             show: called with each new piece of the answer's text.
 
         Returns:
-            (why the answer ended, sentences about how it was asked).
+            sentences about how it was asked, and whether it was cut off.
 
         Raises:
             PolicyFailure: the question alone does not fit into the model's context.
@@ -198,7 +197,7 @@ class ChatRole:
             show(rest)
         if completion.finish_reason == "length":
             notes.append(f"cut off after {sampling.max_new_tokens} tokens (--max-new-tokens)")
-        return completion.finish_reason, notes
+        return notes
 
     def _after_history(self, text: str) -> list[int]:
         """The ids of the conversation with the new message ``text``."""

@@ -126,7 +126,7 @@ def evaluations(
     settings: TrainSettings,
     roles: Mapping[str, RolePlan],
     cards: Mapping[str, int | None],
-    problems: int | None = None,
+    problems: int | None,
 ) -> EvaluationPlan | None:
     """The evaluations of a run; None without any, or where only reading a set tells its size.
 
@@ -134,7 +134,7 @@ def evaluations(
         settings: settings of the run.
         roles: role -> its model's work per step; a role answers as many problems as any other.
         cards: device -> memory in bytes.
-        problems: number of evaluation problems, if they have been read.
+        problems: number of evaluation problems; None: they have not been read.
     """
     spec = envs.spec(settings.choice.env)
     if problems is None:

@@ -24,7 +24,6 @@ from coterie.agents.models.locate import check_model, local_folder
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.model_specs import after_training, model_spec
 from coterie.agents.team.settings import AgentSettings
-from coterie.agents.vllm.processes import end_with_parent
 from coterie.agents.vllm.spec import supported_rank
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, Validated, reason_of, refuse, user_path
@@ -73,9 +72,8 @@ class ServeSettings(Validated):
     """Log level of the server in the terminal."""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str]) -> int:
     """Serve until Ctrl-C. Returns the exit code: 0 ended, 2 user error."""
-    argv = sys.argv[1:] if argv is None else argv
     try:
         settings = parse_flags(ServeSettings, argv, prog="coterie serve")
         check_serving(settings)
@@ -229,11 +227,10 @@ def _check_free(host: str, port: int) -> None:
             # A port whose last connections are in TIME_WAIT counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-    except (OSError, TypeError, ValueError) as error:
+    except OSError as error:
         # Other causes than a used port: a machine without IPv6, or an invalid host name.
-        reason = getattr(error, "strerror", None) or error
         raise UserError(
-            f"cannot listen on {host[:80]}:{port} ({reason}); choose another --port or --host"
+            f"cannot listen on {host}:{port} ({error.strerror}); choose another --port or --host"
         ) from None
 
 
@@ -349,9 +346,3 @@ def _run_vllm(said: list[str]) -> None:
         raise UserError(
             f"vLLM could not serve the model: {reason_of(error)}; --log INFO shows why"
         ) from error
-
-
-if __name__ == "__mp_main__":  # the name of this module in processes that vLLM starts
-    end_with_parent()
-if __name__ == "__main__":
-    sys.exit(main())

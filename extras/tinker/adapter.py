@@ -12,7 +12,6 @@ from coterie.agents.models.locate import ELSEWHERE, has_adapter_weights
 from coterie.extras.tinker.learner import ServerWeights
 from coterie.extras.tinker.service import Service, one_line
 
-_MOST_BYTES = 8 << 30
 _CONFIG, _WEIGHTS = _FILES = ("adapter_config.json", "adapter_model.safetensors")
 
 
@@ -53,14 +52,7 @@ def _archive(service: Service, path: str) -> bytes:
     limit = min(service.limit_s, 600.0)
     future = rest.get_checkpoint_archive_url_from_tinker_path(path)
     url = service.wait("give out the adapter", future).url
-    with httpx2.stream("GET", url, timeout=limit, follow_redirects=True) as answer:
-        answer.raise_for_status()
-        parts, size = [], 0
-        for part in answer.iter_bytes():
-            parts.append(part)
-            if (size := size + len(part)) > _MOST_BYTES:
-                raise ValueError("it is larger than 8 GiB")
-    return b"".join(parts)
+    return httpx2.get(url, timeout=limit, follow_redirects=True).raise_for_status().content
 
 
 def _unpack(content: bytes, folder: Path, base: str) -> None:
@@ -70,8 +62,6 @@ def _unpack(content: bytes, folder: Path, base: str) -> None:
         found = {Path(entry.name).name: entry for entry in archive if entry.isfile()}
         for name in _FILES:
             entry = found.get(name)
-            if entry is not None and entry.size > _MOST_BYTES:
-                raise ValueError(f"its {name} is larger than 8 GiB")
             source = None if entry is None else archive.extractfile(entry)
             if source is None:
                 raise ValueError(f"its archive has no {name}")

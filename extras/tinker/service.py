@@ -37,8 +37,6 @@ def package() -> Any:
 class NoAnswer(Died):
     """Raised when a server does not answer, or has lost a session."""
 
-    then = " once the server answers"
-
 
 class Lost(NoAnswer):
     """Raised when a server no longer has what a request is about."""

@@ -58,7 +58,7 @@ def serving() -> Iterator[Serving]:
 @contextmanager
 def served(port: int) -> Iterator[Serving]:
     """A server that answers, on this port."""
-    command = [sys.executable, "-m", "coterie.extras.ops.serve", "tiny:expert", "--port", str(port)]
+    command = [sys.executable, "-m", "coterie", "serve", "tiny:expert", "--port", str(port)]
     with subprocess.Popen(
         [*command, "--context", "512"],
         stdout=subprocess.PIPE,

@@ -48,7 +48,7 @@ class Picture:
         mark: str = "", height: float | None = None,
     ) -> None:  # fmt: skip
         """Draw a rounded card with a bar of its tone; its first line is bold. A line that begins
-        with ``$`` is code; ``mark`` is a sign in the upper corner, such as ``✓`` or ``✗``."""
+        with ``$`` is code; ``mark`` is a sign in the upper corner, ``✓`` or ``✗``."""
         tall = 18 + 21 * len(lines) if height is None else height
         self._parts.append(
             f'<rect class="card" x="{x:g}" y="{y:g}" width="{width:g}" height="{tall:g}" rx="9"/>'
@@ -65,15 +65,15 @@ class Picture:
                 raise ValueError(f"{text!r} is too wide for its card by {room - width:.0f}")
             self.words(x + 15, y + 24 + 21 * place, text, style, size)
         if mark:
-            good = {"✓": "green", "✗": "orange"}.get(mark, "grey")
+            good = "green" if mark == "✓" else "orange"
             self.words(x + width - 22, y + 24, mark, f"bold f-{good}", 16)
 
     def arrow(
         self, start: tuple[float, float], end: tuple[float, float], *, tone: str = "plain",
-        label: str = "", dashed: bool = False, sideways: bool = False, shift: float = 0,
+        label: str = "", dashed: bool = False, sideways: bool = False,
     ) -> None:  # fmt: skip
         """Draw a curve that leaves and arrives vertically, or horizontally if ``sideways``. Its
-        label stands in the middle, moved to the right by ``shift``."""
+        label stands in the middle."""
         (x1, y1), (x2, y2) = start, end
         if sideways:
             middle, tip = (x1 + x2) / 2, 7 if x2 > x1 else -7
@@ -93,8 +93,7 @@ class Picture:
             f'<path class="f-{tone}" d="{head}"/>'
         )
         if label:
-            place = ((x1 + x2) / 2 + shift, (y1 + y2) / 2 + 5)
-            self.words(*place, label, "middle soft halo", 14)
+            self.words((x1 + x2) / 2, (y1 + y2) / 2 + 5, label, "middle soft halo", 14)
 
     def line(
         self, points: Sequence[tuple[float, float]], style: str, dots: float = 0, tone: str = ""

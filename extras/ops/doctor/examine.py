@@ -1,6 +1,7 @@
 """Run all checks of the doctor, from settings to an exit code."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from coterie.agents.team.trained_role import TrainedRole
 from coterie.agents.team.vllm_backend import VllmBackend
 from coterie.agents.vllm.fleet import Fleet
 from coterie.algorithms.role_algorithms import assign_credit_by_role
-from coterie.datatypes import Policy, Problem, Reading, Sampling, UserError
+from coterie.datatypes import Policy, Problem, Trajectory, UserError
 from coterie.experts import ScriptedPolicy, ScriptedSettings
 from coterie.experts.naming import is_player
 from coterie.extras.ops.doctor.finding import Finding, judge, table
@@ -92,15 +93,14 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
                 silent.add(role)
 
     observed = session.ask(observe(session, problems, policies, name="before"))
-    readings = session.ask(team.read(observed.rows(), step=1))
+    rows = observed.rows()
+    readings = session.ask(team.read(rows, step=1))
     findings += _texts(session, observed)
     findings += _signals(session, observed, silent)
-    by_role: dict[str, list[Reading | None]] = {role: [] for role in team.teachers}
-    for index, row in enumerate(observed.rows()):
-        if index in readings:
-            by_role[row.role].append(readings[index])
-    findings += [check_teacher(role, of_rows) for role, of_rows in by_role.items()]
-    observed = observed.read(readings)
+    findings += [
+        check_teacher(role, [read for i, read in readings.items() if rows[i].role == role])
+        for role in team.teachers
+    ]
     scored = {role: _rescored(session, observed, role) for role in team.loaded}
     findings += [
         check_parity("parity", role, scores, _tolerance(session, role), way_out=_SAME_WEIGHTS)
@@ -115,16 +115,17 @@ def checkup(session: Examined, problems: Sequence[Problem]) -> list[Finding]:
                 check_parity("parity after sleep", role, scores, limit, way_out=_LOST_IN_SLEEP)
             )
     findings += [
-        check_neutrality(role, scores, filtered=_filters(session.sampling[role]))
-        for role, scores in scored.items()
-        if scores is not None
+        check_neutrality(role, scores, filtered=sampling.top_p < 1 or sampling.top_k > 0)
+        for role, sampling in session.sampling.items()
+        if (scores := scored.get(role)) is not None
     ]
     findings += [
         session.ask(check_stops(role, team.policies[role], loaded.codec, observed.calls[role]))
         for role, loaded in team.loaded.items()
     ]
-    findings += _updated(session, problems, policies, observed)
-    prompt = max((int(np.argmax(row.mask)) for row in observed.rows()), default=0)
+    rows = [replace(row, reading=readings.get(i)) for i, row in enumerate(rows)]
+    findings += _updated(session, problems, policies, rows)
+    prompt = max((int(np.argmax(row.mask)) for row in rows), default=0)
     for device in plan(settings, prompt=prompt or None).devices:
         # Devices of engines alone are left out: the engines have checked their memory.
         if device.device in free:
@@ -136,11 +137,6 @@ def _devices(team: Team) -> set[torch.device]:
     """The devices of the models in this process."""
     devices = {loaded.handle.device for loaded in team.loaded.values()}
     return {device for device in devices if device.type != "meta"}
-
-
-def _filters(sampling: Sampling) -> bool:
-    """Whether some tokens are never sampled."""
-    return sampling.top_p < 1 or sampling.top_k > 0
 
 
 def _engines(team: Team) -> Fleet | None:
@@ -193,11 +189,11 @@ def _updated(
     session: Examined,
     problems: Sequence[Problem],
     policies: Mapping[str, Policy],
-    observed: Observed,
+    rows: Sequence[Trajectory],
 ) -> list[Finding]:
     """Update every learner, sample with the new weights, and restore the old ones."""
     team = session.team
-    rows = [row for row in observed.rows() if row.loss_weight > 0 or row.role in team.trained]
+    rows = [row for row in rows if row.loss_weight > 0 or row.role in team.trained]
     findings = []
     try:
         advantage_B = assign_credit_by_role(

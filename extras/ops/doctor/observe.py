@@ -1,8 +1,7 @@
 """Play a few episodes as in training, and record the calls of the policies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from dataclasses import dataclass
 
 from coterie.datatypes import (
     Completion,
@@ -10,7 +9,6 @@ from coterie.datatypes import (
     Policy,
     Problem,
     Prompt,
-    Reading,
     Sampling,
     Trajectory,
     derive_seed,
@@ -62,25 +60,6 @@ class Observed:
             for row in episode.trajectories
             if role in (None, row.role)
         ]
-
-    def read(self, readings: Mapping[int, Reading | None]) -> "Observed":
-        """These records, whose rows have what teachers have read of them.
-
-        Args:
-            readings: index among all rows -> what the teacher has read; None: it cannot read it.
-        """
-        numbers = count()
-        episodes = [
-            replace(
-                episode,
-                trajectories=tuple(
-                    replace(row, reading=readings.get(next(numbers)))
-                    for row in episode.trajectories
-                ),
-            )
-            for episode in self.episodes
-        ]
-        return replace(self, episodes=episodes)
 
 
 class Examined(Session):

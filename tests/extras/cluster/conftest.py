@@ -1,5 +1,6 @@
 """Small runs, and a cluster without Ray whose workers are in this process."""
 
+import itertools
 import json
 import os
 import pickle
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
@@ -72,6 +74,8 @@ class FakeActor(Actor):
                 self.handle = None
             if self.handle is None:
                 raise Died(f"{self.name} has died")
+            for lost in (argument for argument in arguments if isinstance(argument, UserError)):
+                raise UserError(f"the request to {self.name} could not be sent: {lost}")
             return getattr(self.handle, verb)(*pickle.loads(pickle.dumps(arguments)))
         except UserError as error:
             return error
@@ -85,6 +89,48 @@ class FakeActor(Actor):
         self.handle = None
 
 
+HANGS = object()
+"""The answer of a process that never answers."""
+
+
+class Party:
+    """A process whose answers are known; what it is asked is noted."""
+
+    def __init__(self, name: str, said: list[tuple[Any, ...]], **answers: Any) -> None:
+        self.name, self.said, self.answers = name, said, answers
+        self.handle = object()
+        self.hanging: list[Future[Any]] = []
+
+    def begin(self, verb: str, *arguments: Any) -> Future[Any]:
+        self.said.append((self.name, verb, *arguments))
+        begun, answer = Future[Any](), self.answers.get(verb)
+        if verb == "abandon":
+            for future in self.hanging:
+                future.set_exception(UserError("NCCL: remote process exited"))
+        if answer is HANGS:
+            self.hanging.append(begun)
+        elif isinstance(answer, Exception):
+            begun.set_exception(answer)
+        else:
+            begun.set_result(next(answer) if isinstance(answer, itertools.cycle) else answer)
+        return begun
+
+    def future(self, begun: Future[Any]) -> Future[Any]:
+        return begun
+
+    def result(self, begun: Future[Any]) -> Any:
+        return begun.result(20)
+
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        return self.result(self.begin(verb, *arguments))
+
+    def end(self) -> None:
+        """As a process that is killed."""
+        for future in self.hanging:
+            if not future.done():
+                future.set_exception(Died(f"{self.name} has died"))
+
+
 @pytest.fixture
 def fake_cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeActor]:
     """Has ``--cluster.address`` start workers in this process."""
@@ -92,7 +138,6 @@ def fake_cluster(monkeypatch: pytest.MonkeyPatch) -> type[FakeActor]:
     monkeypatch.setattr("coterie.extras.cluster.pool.Cluster", FakeCluster)
     monkeypatch.setattr("coterie.extras.cluster.pool.Actor", FakeActor)
     monkeypatch.setattr("coterie.extras.cluster.checks.find_spec", lambda name: object())
-    monkeypatch.setattr("coterie.extras.cluster.host.check_machine", lambda *_: None)
     return FakeActor
 
 
@@ -280,12 +325,6 @@ def cluster() -> Iterator[Nodes]:
 def nodes(cluster: Nodes) -> Nodes:
     cluster.fill()
     return cluster
-
-
-@pytest.fixture
-def flags() -> tuple[str, ...]:
-    """Of a small run."""
-    return FLAGS
 
 
 @pytest.fixture

@@ -17,38 +17,20 @@ from coterie.datatypes import UserError
 from coterie.extras.cluster.group import Group
 from coterie.extras.cluster.processes import Machine, Process, _Running
 from coterie.training.session import Session
+from tests.extras.cluster.conftest import HANGS, Party
 
 Play = Callable[..., dict[str, bytes]]
 TWO = ("--agents.bob.learner-devices", "2", "--cluster.cpus", "0.25")
 ONE = ("--agents.bob.learner-devices", "1", "--cluster.cpus", "0.25")
 
 
-class Rank:
-    """One whose answer, or failure, is known."""
-
-    def __init__(self, name: str, outcome: Any) -> None:
-        self.name, self.outcome = name, outcome
-
-    def begin(self, verb: str) -> Future[Any]:
-        begun: Future[Any] = Future()
-        if isinstance(self.outcome, Exception):
-            begun.set_exception(self.outcome)
-        elif self.outcome is not None:
-            begun.set_result(self.outcome)
-        return begun
-
-    def future(self, begun: Future[Any]) -> Future[Any]:
-        return begun
-
-    def result(self, begun: Future[Any]) -> Any:
-        return begun.result()
-
-
 def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def ask(*outcomes: Any) -> Any:
-        ranks: Any = [Rank(f"learner {i + 1}", outcome) for i, outcome in enumerate(outcomes)]
+        ranks: Any = [
+            Party(f"learner {i + 1}", [], update=outcome) for i, outcome in enumerate(outcomes)
+        ]
         return Group("learner", [], ranks=ranks).ask("update")
 
     lost, gone = UserError("learner 1 failed: connection closed"), Died("learner 2 has died")
@@ -60,7 +42,7 @@ def test_the_first_ranks_answer_counts_and_who_has_died_is_named_first(
     # The first would wait for the second for ever.
     monkeypatch.setattr("coterie.extras.cluster.group.NOTICED_S", 0.01)
     with pytest.raises(Died, match="learner 2"):
-        ask(None, gone)
+        ask(HANGS, gone)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +67,8 @@ def test_more_ranks_than_this_machine_has_are_refused(
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     machine, need = Machine(), {"CPU": 0.0, kind: 1.0}
     machine.reserve({f"learner {i + 1} of bob": need for i in range(most)})
-    with pytest.raises(UserError, match=r"this machine cannot hold this run.*learner-devices"):
+    said = rf"this run: {most + 1} processes \({most + 1} x learner of bob\) need .*learner-devices"
+    with pytest.raises(UserError, match=f"this machine cannot hold {said}"):
         machine.reserve({f"learner {i + 1} of bob": need for i in range(most + 1)})
     machine.close()
 

@@ -52,10 +52,6 @@ DOCTOR = "--doctor examines models in this process"
             f"{BOB}.engine-device cuda:1: with --cluster.address each process is given",
         ),
         (
-            f"{LOCAL} {BOB}.engine-replicas -1",
-            f"{BOB}.engine-replicas is -1; it must be at least 0",
-        ),
-        (
             f"{LOCAL} {BOB}.no-trained {BOB}.model scripted:oracle {BOB}.engine-replicas 1",
             "a script or a server has no engine",
         ),
@@ -80,11 +76,7 @@ DOCTOR = "--doctor examines models in this process"
             f"{BOB}.dtype nf4 has its vLLM engine beside its learner",
         ),
         (f"{TWO} --doctor", f"{DOCTOR}: leave out --agents.ROLE.learner-devices"),
-        *(
-            (f"--cluster.{setting}", "this run has none: leave them out, or say --cluster.address")
-            for setting in ("cpus 0.5", "checkpoints driver", "restarts 0")
-        ),
-        (f"{TWO} {BOB}.device cuda:1", "each process is given its GPU; say cuda, cpu or auto"),
+        ("--cluster.cpus 0.5", "this run has none: leave them out, or say --cluster.address"),
     ],
 )
 def test_combinations_are_refused_with_a_sentence(

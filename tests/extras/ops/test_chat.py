@@ -129,7 +129,7 @@ def test_a_question_alone_where_no_episode_begins_with_it(
     alice = opened(run, "alice", load_role)
     monkeypatch.setattr(alice, "_env", None)
     asked = spied(monkeypatch)
-    _, notes = alice.answer(ASKED, lambda piece: None)
+    notes = alice.answer(ASKED, lambda piece: None)
     assert notes[0] == "no episode begins by asking alice: it reads your text alone"
     assert asked[0][0].tokens.tolist() == alice._codec.open(ASKED)
     assert asked[0][0].sampling.max_new_tokens == 48
@@ -154,7 +154,7 @@ def test_a_template_makes_a_conversation(
     assert second.tokens.tolist() == [*first.tokens, *said.tokens, *after]
     # 128 tokens of context are soon full: the conversation begins anew.
     for _ in range(20):
-        _, notes = solver.answer("again and again", lambda piece: None)
+        notes = solver.answer("again and again", lambda piece: None)
         if "the context is full: the conversation begins anew" in notes:
             break
     assert asked[-1][0].tokens.tolist() == codec.open("again and again")
@@ -235,7 +235,7 @@ def test_what_a_model_writes_cannot_steer_the_terminal(
 ) -> None:
     def answer(self: ChatRole, question: str, show: Callable[[str], None]) -> Any:
         show("\x1b]0;title\x07 \u202ehidden\rover")
-        return "eos", []
+        return []
 
     monkeypatch.setattr(ChatRole, "answer", answer)
     out, _ = chat(run, "--role", "alice")

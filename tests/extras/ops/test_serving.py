@@ -1,6 +1,5 @@
 """Serving a model: what is refused, what vLLM is told, and how a run names the server."""
 
-import errno
 import json
 import os
 import socket
@@ -60,12 +59,7 @@ def test_what_is_printed_is_what_a_run_reads(tmp_path: Path) -> None:
         ({"host": "somewhere.example"}, "say --public"),
         ({"public": True}, "this machine alone"),
         ({"port": 0}, "port is 0; it must be 1 to 65535"),
-        ({"gpu_memory": 1.5}, "gpu_memory"),
-        ({"cpu_cache_gb": 0}, "cpu_cache_gb"),
-        ({"max_sequences": 0}, "max_sequences"),
         ({"host": "192.0.2.1", "public": True}, "cannot listen on 192.0.2.1"),
-        ({"host": "ü" * 300, "public": True}, "cannot listen on ü"),
-        ({"host": "a\0b", "public": True}, "cannot listen on a"),
     ],
 )
 def test_what_is_refused(changes, reason) -> None:
@@ -91,15 +85,6 @@ def test_a_port_that_is_taken_and_one_that_is_free() -> None:
         with pytest.raises(UserError, match="choose another --port"):
             check_serving(ServeSettings("tiny:expert", port=port))
     check_serving(ServeSettings("tiny:expert", port=port, host="localhost"))
-
-
-def test_a_machine_without_ipv6(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: object) -> None:
-        raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
-
-    monkeypatch.setattr(socket, "socket", none)
-    with pytest.raises(UserError, match=r"cannot listen on ::1:8000 \(Address family"):
-        check_serving(ServeSettings("tiny:expert", host="::1"))
 
 
 def test_what_vllm_is_told() -> None:
@@ -166,8 +151,6 @@ def test_more_gpus_than_there_are(
     assert "--tensor-parallel 2 needs that many GPUs, and this machine has 1" in (
         capsys.readouterr().err
     )
-    assert serve.main([*said, "0"]) == 2
-    assert "--tensor-parallel is 0; it must be at least 1" in capsys.readouterr().err
 
 
 def test_narrow_heads_are_served_wider_from_memory_that_is_freed(

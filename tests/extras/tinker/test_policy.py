@@ -1,7 +1,6 @@
 """Answers of a server become completions, or failures of one answer."""
 
 import asyncio
-import random
 from types import SimpleNamespace as record
 from typing import Any
 
@@ -123,12 +122,14 @@ def test_probabilities_after_a_filter_are_unknown(server_model) -> None:
         sample([2**70]),
         sample([3.5, 0]),
         sample(["7", 0]),
+        sample([True, 0]),
         sample([]),
         sample(None, [-0.5]),
         sample([[20], [0]]),
         sample([20, 0], [-0.5]),
         sample([20, 0], [-0.5, float("nan")]),
         sample([20, 0], [-0.5, 3.0]),
+        sample([20, 0], [-0.5, float("-inf")]),
         sample([20, 0], ["x", "y"]),
         record(),
         None,
@@ -165,24 +166,3 @@ def test_a_missing_sample_is_a_failure(server_model) -> None:
 def test_an_error_of_the_server_ends_all_calls(server_model) -> None:
     error = UserError("the server is gone")
     assert answers(server_model, Client(error), [5], [5], [5]) == [error] * 3
-
-
-def test_300_hostile_samples(server_model) -> None:
-    random_ = random.Random(0)
-    values: list[Any] = [-1, 10**9, 2**63, 2**64, 3.7, True, "7", None, [], {}, "\ud800", -1e400]
-    samples = []
-    for _ in range(300):
-        tokens: Any = [random_.choice([20, 0, *values]) for _ in range(random_.randrange(6))]
-        logprobs: Any = [random_.choice([-1.0, *values]) for _ in range(random_.randrange(6))]
-        if random_.random() < 0.2:
-            tokens = random_.choice(values)
-        reason: Any = random_.choice(["stop", "length", *values])
-        samples.append(record(tokens=tokens, logprobs=logprobs, stop_reason=reason))
-    given = answers(server_model, Client(*samples), *([[5]] * 300))
-    failed = [answer for answer in given if isinstance(answer, PolicyFailure)]
-    usable = [answer for answer in given if not isinstance(answer, Exception)]
-    assert len(failed) + len(usable) == 300
-    assert len(failed) > 200
-    for answer in usable:
-        assert 0 <= answer.tokens.min() <= answer.tokens.max() < server_model.vocab_size
-        assert len(answer.tokens) == len(answer.logprobs)

@@ -1,7 +1,6 @@
 """Whole runs on Hatchery: they resume, and faults of the server lose at most a step."""
 
 import json
-import random
 import re
 import signal
 import subprocess
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from coterie import train
 from tests.extras.tinker import hatchery
@@ -275,49 +273,5 @@ def test_a_server_that_is_slow_to_load_has_not_forgotten(play, server, tmp_path)
     code, shown = play(run, "--resume", str(run), "--steps", "2", "--tinker.limit-s", "3")
     assert code == 2
     assert "did not load the state of alice, nor answer anything else, within 3 s" in shown
-    assert "nothing is lost: give the same command again once the server answers" in shown
+    assert "nothing is lost: give the same command again" in shown
     assert "new run" not in shown
-
-
-def hostile(random_: random.Random) -> Callable[[Any], Any]:
-    """Turns samples into something that no server should say."""
-    wrong: list[Any] = [
-        *(-1, 10**9, 2**63, 3.7, True, "7", None, [], {}, "\ud800\x1b[2J", [1] * 2000),
-    ]
-
-    def change(answer: Any) -> Any:
-        for sequence in answer.get("sequences", []):
-            name = random_.choice(["tokens", "logprobs", "stop_reason"])
-            kind = random_.randrange(4)
-            if kind == 0:
-                sequence[name] = random_.choice(wrong)
-            elif kind == 1 and isinstance(sequence[name], list):
-                sequence[name] = [random_.choice(wrong)] * len(sequence[name])
-            elif kind == 2 and isinstance(sequence[name], list):
-                sequence[name] = sequence[name][: random_.randrange(3)]
-            else:
-                sequence["logprobs"] = [1e30] * len(sequence["tokens"])
-        if "sequences" in answer and random_.random() < 0.2:
-            answer["sequences"] = answer["sequences"][:-1]
-        return answer
-
-    return change
-
-
-@pytest.mark.slow
-def test_hostile_answers_cost_only_themselves(play, server, tmp_path) -> None:
-    fault = Fault("retrieve_future", 300, change=hostile(random.Random(0)))
-    server.faults.append(fault)
-    run = tmp_path / "run"
-    code, shown = play(run, "--steps", "20", "--eval.no-enabled")
-    assert code == 0, shown
-    assert fault.met > 100
-    logged = metrics(run)
-    assert len(logged) == 20
-    failed = [line["rollout/failed"] for line in logged]
-    assert sum(failed) > 0, fault.met
-    for session in (learned(run, 20)[role]["state"].split("/")[2] for role in ("alice", "bob")):
-        assert all(weight.isfinite().all() for weight in server.adapter(session).values())
-    assert torch.isfinite(
-        torch.tensor([line.get("learner/alice/loss", 0.0) for line in logged])
-    ).all()

@@ -83,13 +83,6 @@ def test_what_a_teacher_can_read() -> None:
     assert "--agents.me.context" in found[1].way_out
 
 
-def test_readings_are_those_of_their_rows() -> None:
-    rows = [row("me_0", 0.0, "p", 0), row("me_0", 0.0, "q", 0), row("me_0", 0.0, "r", 0)]
-    reading = Reading(np.zeros(1, np.float32))
-    read = observed(*rows).read({0: None, 2: reading}).rows()
-    assert [each.reading for each in read] == [None, None, reading]
-
-
 def test_a_role_that_is_never_asked() -> None:
     episodes = observed(row("me_0", 0.0, "p", 0))
     finding = check_signal(episodes, "you", "problem+role", trained=True)
