@@ -1,8 +1,8 @@
-"""A small HTTP server for programs on this machine; everything that a client uses has a bound."""
+"""A small HTTP server for programs on this machine."""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -11,24 +11,22 @@ from typing import cast
 import httptools
 
 from coterie.datatypes import cause_of
-from coterie.extras.gateway.connection_limits import (
-    ConnectionLimits,
-    OwnerQuota,
-    TooManyConnections,
-)
 
+try:
+    import resource
+except ImportError:  # not on this system
+    resource = None
+
+MOST_CONNECTIONS = 2048
+"""Open connections; one more closes the oldest that is idle."""
 MOST_BODY = 8 << 20
 """Bytes in the body of a request."""
-MOST_UNKNOWN_BODY = 64 << 10
-"""Bytes in the body of a request without the key of a running episode."""
-MOST_BODIES = 64 << 20
-"""Bytes in all requests of one owner that have no answer yet."""
 MOST_HEADERS = 32 << 10
 """Bytes in the headers of a request."""
 SLOW_S = 60.0
 """Seconds that a client may take to send a request, or to read a reply."""
-UNKNOWN_S = 5.0
-"""Seconds that a client without a key may take to send the headers of a request."""
+_OPEN_FILES = 8192
+"""Open files of this process: connections, the programs' own ends of them, pipes of commands."""
 
 
 @dataclass(frozen=True)
@@ -63,25 +61,20 @@ Handler = Callable[[HttpRequest], Awaitable[Reply]]
 class Server:
     """Serves HTTP on the loopback interface, on a port that the system chooses."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        refusal: Callable[[int, str], Reply],
-        owner: Callable[[Mapping[str, str]], Hashable] = lambda headers: "",
-    ) -> None:
+    def __init__(self, handler: Handler, refusal: Callable[[int, str], Reply]) -> None:
         """
         Args:
             handler: answers one request.
             refusal: builds the reply to a malformed request from (status, sentence).
-            owner: identifies the sender by the headers; None for an unknown one.
         """
-        self.handler, self.refusal, self.owner = handler, refusal, owner
-        self.connections: set[_Connection] = set()
-        self.limits: ConnectionLimits[_Connection] = ConnectionLimits()
+        self.handler, self.refusal = handler, refusal
+        self.connections: dict[_Connection, None] = {}
+        """Oldest first."""
         self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
         """Begin to listen; return ``http://127.0.0.1:PORT``."""
+        _allow_open_files()
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_server(
             lambda: _Connection(self), "127.0.0.1", 0, backlog=1024
@@ -89,10 +82,13 @@ class Server:
         host, port = self._listening.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
 
-    def forget(self, owner: Hashable) -> None:
-        """Close the idle connections of ``owner``, and treat its others as unknown."""
-        for connection in self.limits.forget_owner(owner):
-            connection.evict(even_busy=False)
+    def add(self, connection: "_Connection") -> None:
+        """Add a new connection, and close the oldest idle one if there are too many."""
+        self.connections[connection] = None
+        if len(self.connections) > MOST_CONNECTIONS:
+            oldest = next(other for other in self.connections if other.idle)
+            del self.connections[oldest]
+            oldest.abort()
 
     def close(self) -> None:
         """Stop listening, and drop all clients."""
@@ -126,11 +122,7 @@ class _Connection(asyncio.Protocol):
         self._queue: deque[_Parsed] = deque()
         self._task: asyncio.Task[None] | None = None
         self._connected, self._input_ended = True, False
-        self.quota: OwnerQuota[_Connection] | None = None
-        """What its owner uses; None while its owner is unknown."""
         self._received = 0
-        self._pending_bytes = 0
-        """Size of the bodies that have no answer yet."""
         self._writable: asyncio.Event | None = None
         self.on_message_begin()
 
@@ -138,16 +130,12 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._server.connections.add(self)
-        for oldest in self._server.limits.add(self):
-            oldest.evict()
+        self._server.add(self)
         self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connected = False
-        self._server.connections.discard(self)
-        self._add_pending(-self._pending_bytes)
-        self._server.limits.remove(self)
+        self._server.connections.pop(self, None)
         self._cancel_deadline()
         self.resume_writing()
 
@@ -187,28 +175,17 @@ class _Connection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is being read or answered."""
-        return self._task is None and not self._started
-
-    def evict(self, *, even_busy: bool = True) -> None:
-        """Close the connection if it is idle, or ``even_busy``."""
-        if self.idle:
-            self._input_ended = True
-            self._transport.close()
-        elif even_busy:
-            self._transport.abort()
+        """Whether no request is being answered."""
+        return self._task is None
 
     # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         self._url, self._body = bytearray(), bytearray()
         self._headers: dict[str, str] = {}
-        self._headers_complete = self._started = False
-        self._denied = ""
-        """Why its owner may not have this connection."""
+        self._headers_complete = False
 
     def on_url(self, url: bytes) -> None:
-        self._started = True
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -217,7 +194,6 @@ class _Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         self._headers_complete, self._received = True, 0
-        self._claim(self._server.owner(self._headers))
         if self._headers.get("expect", "").lower() == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
@@ -225,20 +201,10 @@ class _Connection(asyncio.Protocol):
         if self._input_ended:
             return
         self._body += body
-        self._add_pending(len(body))
-        if self.quota is None:
-            if len(self._body) > MOST_UNKNOWN_BODY:
-                why = self._denied or "this key opens nothing, and the body is long"
-                self._refuse(429 if self._denied else 401, why)
-        elif self.quota.bytes > MOST_BODIES:
-            self._refuse(429, f"requests of {MOST_BODIES:,} bytes are under way in this episode")
 
     def on_message_complete(self) -> None:
-        self._received, self._started = 0, False
+        self._received = 0
         if self._input_ended:
-            return
-        if self._denied:
-            self._refuse(429, self._denied)
             return
         if len(self._body) > MOST_BODY:
             self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
@@ -251,28 +217,6 @@ class _Connection(asyncio.Protocol):
         self._enqueue(_Parsed(request, None, chunks, keep))
         if len(self._queue) > 1:
             self._transport.pause_reading()  # a client that does not wait
-
-    def _claim(self, owner: Hashable) -> None:
-        """Assign the connection to the sender of this request."""
-        limits, before = self._server.limits, self.quota
-        try:
-            evicted = limits.assign(self, owner)
-        except TooManyConnections as why:
-            self._denied = str(why)  # refuse later: a client reads the reply after it has sent all
-            return
-        for other in evicted:
-            other.evict()
-        if self.quota is not before:
-            if before is not None:
-                before.bytes -= self._pending_bytes
-            if self.quota is not None:
-                self.quota.bytes += self._pending_bytes
-                self._start_deadline()  # known clients get more time for the rest
-
-    def _add_pending(self, count: int) -> None:
-        self._pending_bytes += count
-        if self.quota is not None:
-            self.quota.bytes += count
 
     def _is_connected(self) -> bool:
         return self._connected and not self._transport.is_closing()
@@ -294,8 +238,6 @@ class _Connection(asyncio.Protocol):
                 parsed = self._queue.popleft()
                 await self._send(parsed, await self._reply(parsed))
                 await self._drained()
-                if parsed.request is not None:
-                    self._add_pending(-len(parsed.request.body))
                 if not parsed.keep or not self._connected:
                     self._close()
                     return
@@ -367,10 +309,20 @@ class _Connection(asyncio.Protocol):
     def _start_deadline(self) -> None:
         """Limit the time until the next request."""
         self._cancel_deadline()
-        seconds = SLOW_S if self.quota is not None else min(UNKNOWN_S, SLOW_S)
-        self._deadline = asyncio.get_running_loop().call_later(seconds, self._transport.abort)
+        self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _allow_open_files() -> None:
+    """Raise this process's limit of open files to :data:`_OPEN_FILES`, or as far as allowed."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
