@@ -35,6 +35,7 @@ class HttpRequest:
 
     method: str
     path: str
+    version: str
     headers: Mapping[str, str]
     """Lower-case name -> value."""
     body: bytes
@@ -98,18 +99,6 @@ class Server:
             connection.abort()
 
 
-@dataclass
-class _Parsed:
-    """A complete request, or the refusal of a malformed one."""
-
-    request: HttpRequest | None
-    refusal: Reply | None
-    chunks: bool
-    """Whether a stream may be sent in chunks; otherwise it ends with the connection."""
-    keep: bool
-    """Whether the connection stays open for another request."""
-
-
 class _Connection(asyncio.Protocol):
     """One client. Its requests are answered in order, one at a time."""
 
@@ -119,10 +108,13 @@ class _Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
-        self._queue: deque[_Parsed] = deque()
+        self._queue: deque[HttpRequest] = deque()
+        self._refusal: Reply | None = None
+        """What a malformed request gets, after all earlier ones have their replies."""
         self._task: asyncio.Task[None] | None = None
         self._connected, self._input_ended = True, False
         self._received = 0
+        """Bytes of the request that is being read."""
         self._writable: asyncio.Event | None = None
         self.on_message_begin()
 
@@ -160,14 +152,10 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             # Answer the request in plain HTTP, and ignore the data of the other protocol.
             self._input_ended = True
-            for parsed in self._queue:
-                parsed.keep = False
         except httptools.HttpParserError as error:
             self._refuse(400, f"this is no HTTP: {error}")
         if not self._headers_complete and self._received > MOST_HEADERS:
             self._refuse(431, f"a request's headers must be at most {MOST_HEADERS:,} bytes")
-        elif self._received > MOST_HEADERS + MOST_BODY:
-            self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
 
     def abort(self) -> None:
         """Drop the client."""
@@ -193,28 +181,31 @@ class _Connection(asyncio.Protocol):
             self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        self._headers_complete, self._received = True, 0
+        self._headers_complete = True
         if self._headers.get("expect", "").lower() == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        if self._input_ended:
-            return
-        self._body += body
+        if not self._input_ended:
+            self._body += body
+            if len(self._body) > MOST_BODY:
+                self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
 
     def on_message_complete(self) -> None:
         self._received = 0
         if self._input_ended:
             return
-        if len(self._body) > MOST_BODY:
-            self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
-            return
-        path = self._url.decode("latin-1").partition("?")[0]
-        method = self._parser.get_method().decode("latin-1")
-        request = HttpRequest(method, path, self._headers, bytes(self._body), self._is_connected)
-        chunks = self._parser.get_http_version() == "1.1"
-        keep = self._parser.should_keep_alive()
-        self._enqueue(_Parsed(request, None, chunks, keep))
+        request = HttpRequest(
+            self._parser.get_method().decode("latin-1"),
+            self._url.decode("latin-1").partition("?")[0],
+            self._parser.get_http_version(),
+            self._headers,
+            bytes(self._body),
+            self._is_connected,
+        )
+        self._input_ended = not self._parser.should_keep_alive()
+        self._queue.append(request)
+        self._begin_answering()
         if len(self._queue) > 1:
             self._transport.pause_reading()  # a client that does not wait
 
@@ -224,66 +215,66 @@ class _Connection(asyncio.Protocol):
     def _refuse(self, status: int, sentence: str) -> None:
         if not self._input_ended:
             self._input_ended = True
-            self._enqueue(_Parsed(None, self._server.refusal(status, sentence), True, False))
+            self._refusal = self._server.refusal(status, sentence)
+            self._begin_answering()
 
-    def _enqueue(self, parsed: _Parsed) -> None:
+    def _begin_answering(self) -> None:
         self._cancel_deadline()
-        self._queue.append(parsed)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer())
 
     async def _answer(self) -> None:
         try:
             while self._queue:
-                parsed = self._queue.popleft()
-                await self._send(parsed, await self._reply(parsed))
-                await self._drained()
-                if not parsed.keep or not self._connected:
-                    self._close()
-                    return
-            self._transport.resume_reading()
+                request = self._queue.popleft()
+                await self._send(await self._reply(request), request)
+            if self._refusal is not None:
+                await self._send(self._refusal)
             self._start_deadline()
+            if self._input_ended or not self._connected:
+                self._transport.close()
+            else:
+                self._transport.resume_reading()
         except Exception:
             self._transport.abort()  # the client has gone, or reads too slowly
         finally:
             self._task = None
 
-    async def _reply(self, parsed: _Parsed) -> Reply:
-        if parsed.request is None:
-            assert parsed.refusal is not None
-            return parsed.refusal
+    async def _reply(self, request: HttpRequest) -> Reply:
         try:
-            return await self._server.handler(parsed.request)
+            return await self._server.handler(request)
         except Exception as error:
-            parsed.keep = False
             return self._server.refusal(500, f"the gateway failed: {cause_of(error)}")
 
-    async def _send(self, parsed: _Parsed, reply: Reply) -> None:
-        chunks = parsed.chunks and reply.stream is not None
+    async def _send(self, reply: Reply, request: HttpRequest | None = None) -> None:
+        """Send a reply, and wait until the client has read most of it."""
         headers = {"content-type": reply.kind, **reply.headers}
-        if chunks:
-            headers["transfer-encoding"] = "chunked"
-        elif reply.stream is None:
+        chunked = request is not None and request.version != "1.0"
+        if reply.stream is None:
             headers["content-length"] = str(len(reply.body))
-        if not parsed.keep or (reply.stream is not None and not chunks):
-            parsed.keep = False
+        elif chunked:
+            headers["transfer-encoding"] = "chunked"
+        else:
+            self._input_ended = True  # the end of the connection is the end of the stream
+        if self._input_ended and not self._queue:
             headers["connection"] = "close"
         phrase = HTTPStatus(reply.status).phrase
         lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         if reply.stream is None:
-            bare = parsed.request is not None and parsed.request.method == "HEAD"
+            bare = request is not None and request.method == "HEAD"
             self._write(head if bare else head + reply.body, reply)
-            return
-        self._write(head)
-        try:
-            async for part in reply.stream:
-                self._write(b"%x\r\n%s\r\n" % (len(part), part) if chunks else part)
-                await self._drained()
-        finally:
-            with suppress(Exception):
-                await reply.stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]
-        self._write(b"0\r\n\r\n" if chunks else b"", reply)
+        else:
+            self._write(head)
+            try:
+                async for part in reply.stream:
+                    self._write(b"%x\r\n%s\r\n" % (len(part), part) if chunked else part)
+                    await self._drained()
+            finally:
+                with suppress(Exception):
+                    await reply.stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]
+            self._write(b"0\r\n\r\n" if chunked else b"", reply)
+        await self._drained()
 
     def _write(self, data: bytes, last_of: Reply | None = None) -> None:
         """Send ``data``, which completes the reply ``last_of`` if it is given."""
@@ -300,15 +291,8 @@ class _Connection(asyncio.Protocol):
             async with asyncio.timeout(SLOW_S):
                 await self._writable.wait()
 
-    def _close(self) -> None:
-        self._input_ended = True
-        self._transport.close()
-        if self._transport.get_write_buffer_size():
-            self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
-
     def _start_deadline(self) -> None:
-        """Limit the time until the next request."""
-        self._cancel_deadline()
+        """Limit the time until the next request, or until a closing client has read its reply."""
         self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
 
     def _cancel_deadline(self) -> None:
