@@ -1,6 +1,5 @@
 """What one program may take from the others: time, memory, connections; and what keys open."""
 
-import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,9 +13,7 @@ from coterie.agents.sampling.policy import fit_context
 from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.extras.gateway.environment import GatewayEnv
-from coterie.extras.gateway.messages import Message, Refused, Request, Tool, ToolCall
 from coterie.extras.gateway.programs import FunctionProgram
-from coterie.extras.gateway.rendering import refuse_too_long
 from coterie.extras.gateway.settings import GatewaySettings
 
 from .conftest import chat, client, run, said, saying, user
@@ -24,81 +21,10 @@ from .conftest import chat, client, run, said, saying, user
 Make = Callable[..., Any]
 
 
-class Small(BytesCodec):
-    """Its context holds 20,000 bytes."""
-
-    context = 20_000
-
-    def __init__(self) -> None:
-        self.counted = 0
-
-    def at_least(self, text: str) -> int:
-        self.counted += len(text.encode())
-        return len(text.encode())
-
-
-class Hundred(Small):
+class Hundred(BytesCodec):
     """Its context holds 100 bytes."""
 
     context = 100
-
-
-def too_long(codec: Any, *messages: Message, **more: Any) -> str:
-    """Why a request is refused."""
-    try:
-        asyncio.run(refuse_too_long(codec, "alice", Request(messages, **more)))
-    except Refused as refused:
-        return f"{refused.status} {refused.sentence}"
-    return ""
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"text": "x" * 8_000_000},
-        {"text": "é" * 2_000_000},
-        {"calls": (ToolCall("1", "f", '{"a": "' + "x" * 3_000_000 + '"}'),)},
-    ],
-)
-def test_a_request_longer_than_the_context_is_refused_before_it_is_encoded(said: Any) -> None:
-    codec = Small()
-    sentence = too_long(codec, Message("assistant", **said), Message("user", "so?"))
-    assert sentence.startswith("400 ")
-    assert "more than the 20,000 tokens of alice's context" in sentence
-    assert codec.counted < 60_000
-
-
-def test_tools_and_many_messages_count() -> None:
-    many = [Message("user", "x" * 900) for _ in range(30)]
-    assert "more than the 20,000" in too_long(Small(), *many)
-    tool = Tool("f", "d" * 30_000, "{}")
-    assert "more than the 20,000" in too_long(Small(), Message("user", "u"), tools=(tool,))
-
-
-def test_a_request_that_may_fit_is_not_refused() -> None:
-    assert too_long(Small(), Message("user", "x" * 19_990)) == ""
-    # Templates leave out blanks around a message.
-    assert too_long(Small(), Message("user", " " * 90_000 + "x")) == ""
-    assert too_long(BytesCodec(), Message("user", "x" * 90_000)) == ""
-    assert too_long(None, Message("user", "x" * 90_000)) == ""
-
-
-def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
-    statuses: list[int] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            for text in ("x" * 400_000, "x", "x" * 400_000, "x"):
-                body = {"model": "alice", "messages": [user(text)]}
-                statuses.append((await to.post("/chat/completions", json=body)).status_code)
-        return 1.0
-
-    settings, codecs = GatewaySettings(max_calls=3), {"alice": Small()}
-    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
-    episode = run(env, {"alice": saying("y")})
-    assert statuses == [400, 200, 400, 429]
-    assert [len(row.turns) for row in episode.trajectories] == [1]
-    assert episode.info["refused"] == 3.0
 
 
 @pytest.mark.parametrize(
@@ -107,11 +33,11 @@ def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
         [user("x" * 100)],
         # Only the mark that ended the first answer is too much.
         [user("x"), said("y"), user("x" * 97)],
-        # As long as what is rendered without counting.
-        [user("x" * 8_192)],
+        [user("x" * 400_000)],
     ],
 )
 def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any]) -> None:
+    """It is a 400 and one of the calls."""
     statuses: list[int] = []
     why: list[str] = []
 
@@ -124,20 +50,21 @@ def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any
                 why.append(reply.json().get("error", {}).get("message", ""))
             body = {"model": "alice", "messages": long, "stream": True}
             why.append((await to.post("/chat/completions", json=body)).text)
+            statuses.append((await to.post("/chat/completions", json=body)).status_code)
         return 1.0
 
     async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
         return await saying("y")(prompt, fit_context(prompt, sampling, Hundred()))
 
     codecs = {"alice": Hundred()}
-    settings = GatewaySettings()
+    settings = GatewaySettings(max_calls=4)
     env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
     episode = run(env, {"alice": policy})
-    assert statuses == [200, 400, 200]
+    assert statuses == [200, 400, 200, 429]
     assert "tokens, and alice's context holds 100 with the answer" in why[1]
     assert '"type": "invalid_request_error"' in why[3]
     assert [row.trainable for row in episode.trajectories] == [True, True]
-    assert episode.info["refused"] == 2.0
+    assert episode.info["refused"] == 3.0
 
 
 @pytest.mark.parametrize(("written", "finish"), [(10, "length"), (9, "stop")])
