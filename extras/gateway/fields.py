@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.extras.gateway.messages import Refused, Tool, ToolCall, canonical_json
+from coterie.extras.gateway.messages import Refused, Speaker, Tool, ToolCall, canonical_json
 
 MOST_MESSAGES = 4096
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -140,6 +140,14 @@ def truth(value: Any, name: str, *, default: bool) -> bool:
     if not isinstance(value, bool):
         raise Refused(400, f"{name} must be true or false")
     return value
+
+
+def speaker(value: Any, known: Collection[Speaker]) -> Speaker:
+    """Who speaks in a message; OpenAI's clients may call the system a developer."""
+    for name in known:
+        if value == name or (value == "developer" and name == "system"):
+            return name
+    raise Refused(400, f"a message has the role {value!r:.40}")
 
 
 def identity(value: Any, name: str) -> str:
