@@ -1,6 +1,6 @@
 """One episode as the environment sees it: what roles observe and answer, and what they earn."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from coterie.envs.spaces import token_ids
 from coterie.extras.gateway.contexts import Context, Contexts
 from coterie.extras.gateway.messages import Answer, Refused
 from coterie.extras.gateway.outcome import Played, Record, conversation, episode_counts
-from coterie.extras.gateway.rewards import NoReward, reward_terms, turn_rewards
+from coterie.extras.gateway.rewards import NoReward, earned
 from coterie.extras.gateway.session import Call, ProgramResult, Session
 from coterie.extras.gateway.settings import GatewaySettings
 
@@ -108,10 +108,10 @@ class GatewayEpisode:
         failure, unpaid = result.failure, False
         if not failure and not any(contexts.was_asked for contexts in self.contexts.values()):
             failure = "the program asked no role anything"
-        earned: dict[str, dict[str, Any]] = {}
+        infos: dict[str, dict[str, Any]] = {}
         if not failure:
             try:
-                earned = self._earned(result.value, records, title=title, correct=correct)
+                infos = earned(title, result.value, records, correct)
             except NoReward as why:
                 failure, unpaid = str(why), True
         if failure:
@@ -120,7 +120,7 @@ class GatewayEpisode:
                 role: dict.fromkeys(range(record.calls), "failed")
                 for role, record in records.items()
             }
-            earned = {role: {"reward_terms": {}, "void": failure} for role in records}
+            infos = {role: {"reward_terms": {}, "void": failure} for role in records}
         else:
             last = self._settings.train_turns == "last"
             untrained = {
@@ -129,10 +129,10 @@ class GatewayEpisode:
             for role, turns in untrained.items():
                 if turns:
                     trained = [t for t in range(records[role].calls) if t not in turns]
-                    earned[role]["trained_turns"] = trained
+                    infos[role]["trained_turns"] = trained
         return {
             role: {
-                **earned[role],
+                **infos[role],
                 "groups": {
                     "problem+role": f"{self.problem.id}/{role}",
                     "problem": self.problem.id,
@@ -177,22 +177,3 @@ class GatewayEpisode:
         if self._training:
             return info
         return {**info, **request.sampling}
-
-    def _earned(
-        self,
-        value: Any,
-        records: Mapping[str, Record],
-        *,
-        title: str,
-        correct: Callable[[str], bool],
-    ) -> dict[str, dict[str, Any]]:
-        terms = reward_terms(title, value, records, correct)
-        by_turn: Mapping[str, Sequence[float]] = turn_rewards(title, value, records)
-        earned: dict[str, dict[str, Any]] = {}
-        for role in records:
-            earned[role] = {"reward_terms": dict(terms.get(role, {}))}
-            if "correct" in earned[role]["reward_terms"]:
-                earned[role]["correct"] = bool(earned[role]["reward_terms"]["correct"])
-            if role in by_turn:
-                earned[role]["turn_rewards"] = by_turn[role]
-        return earned
