@@ -1,5 +1,6 @@
 """One episode as the environment sees it: what roles observe and answer, and what they earn."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +13,6 @@ from coterie.extras.gateway.outcome import Played, Record, conversation, episode
 from coterie.extras.gateway.rewards import NoReward, earned
 from coterie.extras.gateway.session import Call, ProgramResult, Session
 from coterie.extras.gateway.settings import GatewaySettings
-
-_MOST_IDS = 1 << 20
-"""Ids of an answer; later ones are dropped."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ class GatewayEpisode:
         in the next step."""
         for role, call in calls.items():
             context = self.contexts[role].open(call.request)
-            most: int | None = getattr(self._codecs[role], "context", None)
-            room = _MOST_IDS if most is None else most - len(context.ids)
+            most = getattr(self._codecs[role], "context", None) or math.inf
+            room = most - len(context.ids)
             if room < 1:
                 why = (
                     f"the conversation has {len(context.ids):,} tokens, and {role}'s context holds "
@@ -75,7 +73,7 @@ class GatewayEpisode:
             if (action := actions.get(role)) is None:
                 answers.append((role, observed.call, Refused(503, f"{role} did not answer")))
                 continue
-            ids = token_ids(action, self._codecs[role].vocab_size)[:_MOST_IDS]
+            ids = token_ids(action, self._codecs[role].vocab_size)
             limit = int(observed.info["max_new_tokens"])
             request = observed.call.request
             answer = self.contexts[role].close(request, observed.context, ids, limit=limit)
@@ -163,7 +161,7 @@ class GatewayEpisode:
                 lines += [f"== {role} ==", question, "--", node.answer.text, ""]
         return "\n".join(lines)
 
-    def _info(self, role: str, call: Call, room: int) -> dict[str, Any]:
+    def _info(self, role: str, call: Call, room: float) -> dict[str, Any]:
         request, most = call.request, min(self._settings.max_new_tokens, room)
         if request.max_tokens is not None:
             most = min(request.max_tokens * ids_per_token(self._codecs[role]), most)

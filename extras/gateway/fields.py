@@ -8,7 +8,6 @@ from typing import Any
 
 from coterie.extras.gateway.messages import Refused, Speaker, Tool, ToolCall, canonical_json
 
-MOST_MESSAGES = 4096
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CONVERSATIONS = ("messages", "input")
 """The field with the conversation, which every wire reads itself."""
@@ -100,8 +99,6 @@ def objects(value: Any, name: str) -> list[dict[str, Any]]:
     """A list of JSON objects."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Refused(400, f"{name} must be a list of objects")
-    if len(value) > MOST_MESSAGES:
-        raise Refused(400, f"{name} has more than {MOST_MESSAGES} entries")
     return value
 
 
