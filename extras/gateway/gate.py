@@ -93,7 +93,7 @@ class Gate:
             gateway_loop.call_soon_threadsafe(idle.set)
 
         try:
-            # One round later, because a round wakes tasks that begin episodes in the next.
+            # One round later, because the player starts new work at the end of a round.
             self._player.call_soon_threadsafe(self._player.call_soon, report)
         except RuntimeError:
             return
