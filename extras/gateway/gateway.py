@@ -44,6 +44,7 @@ class Gateway:
         self._keys: dict[str, Key] = {}
         self._dead: deque[str] = deque(maxlen=_DEAD_KEYS)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._starting: dict[asyncio.AbstractEventLoop, list[Coroutine[Any, Any, None]]] = {}
         self._gates: dict[asyncio.AbstractEventLoop, Gate] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True, name="gateway").start()
         self._server = Server(self._handle, refusal)
@@ -57,12 +58,21 @@ class Gateway:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Start ``work``, which must not raise, in the gateway's loop."""
+        # Call this in a player's loop. All work of one round of that loop is handed over together,
+        # because each handover switches threads.
+        player = asyncio.get_running_loop()
+        self._starting.setdefault(player, []).append(work)
+        if len(self._starting[player]) == 1:
+            player.call_soon(self._hand_over, player)
 
+    def _hand_over(self, player: asyncio.AbstractEventLoop) -> None:
         def begin() -> None:
-            task = self.loop.create_task(work)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            for work in works:
+                task = self.loop.create_task(work)
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
 
+        works = self._starting.pop(player)
         self.loop.call_soon_threadsafe(begin)
 
     def gate(self, player: asyncio.AbstractEventLoop, gather_s: float) -> Gate:
