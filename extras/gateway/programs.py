@@ -3,9 +3,12 @@
 import asyncio
 import inspect
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 from weakref import WeakSet
 
@@ -100,7 +103,7 @@ class FunctionProgram:
                 with suppress(RuntimeError):  # the program has ended
                     loop.call_soon_threadsafe(task.cancel)
 
-        threading.Thread(target=play, daemon=True, name="program").start()
+        _THREADS.run(play)
         return stop
 
 
@@ -125,3 +128,28 @@ class _ProgramLoop(asyncio.SelectorEventLoop):
                 getattr(transport, "abort", transport.close)()
             self.run_until_complete(asyncio.sleep(0))  # lets the protocols learn of it
         super().close()
+
+
+class _Threads:
+    """Threads that each play one program at a time. A new one starts if all are busy, so a program
+    that hangs blocks no other."""
+
+    def __init__(self) -> None:
+        self._idle: deque[SimpleQueue[Callable[[], None]]] = deque()
+
+    def run(self, play: Callable[[], None]) -> None:
+        """Call ``play``, which must not raise, without the context variables of other programs."""
+        try:
+            inbox = self._idle.pop()
+        except IndexError:
+            inbox = SimpleQueue()
+            threading.Thread(target=self._work, args=(inbox,), daemon=True, name="program").start()
+        inbox.put(play)
+
+    def _work(self, inbox: "SimpleQueue[Callable[[], None]]") -> None:
+        while True:
+            Context().run(inbox.get())
+            self._idle.append(inbox)
+
+
+_THREADS = _Threads()

@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -42,6 +43,7 @@ def play(*programs: Any, problem: Problem = PROBLEM) -> list[ProgramResult]:
             ended = asyncio.get_running_loop().create_future()
             program(ENDPOINTS, problem, ended.set_result)
             ends.append(await asyncio.wait_for(ended, 20))
+            await asyncio.sleep(0.05)  # its thread is free now
         return ends
 
     return asyncio.run(in_turn())
@@ -58,16 +60,45 @@ def test_a_command_that_is_killed_leaves_nothing_open() -> None:
     assert not [str(warning.message) for warning in seen]
 
 
-def test_a_program_sees_no_context_variable_of_another() -> None:
+def test_a_thread_plays_one_program_after_the_other() -> None:
+    """And none sees a context variable of another."""
     mark: ContextVar[str] = ContextVar("mark", default="none")
 
-    def answer(endpoints: Any, problem: Any) -> str:
+    def answer(endpoints: Any, problem: Any) -> Any:
         before = mark.get()
         mark.set("mine")
-        return before
+        return threading.get_ident(), before
 
-    ended = play(FunctionProgram(answer), FunctionProgram(answer))
-    assert [result.value for result in ended] == ["none", "none"]
+    first, second = (
+        ended.value for ended in play(FunctionProgram(answer), FunctionProgram(answer))
+    )
+    assert first == second
+    assert second[1] == "none"
+
+
+def test_a_program_that_hangs_keeps_its_thread() -> None:
+    hangs, go = threading.Event(), threading.Event()
+
+    def hang(endpoints: Any, problem: Any) -> None:
+        hangs.set()
+        go.wait(20)
+
+    def answer(endpoints: Any, problem: Any) -> str:
+        return "7"
+
+    async def both() -> ProgramResult:
+        loop = asyncio.get_running_loop()
+        late, ended = loop.create_future(), loop.create_future()
+        FunctionProgram(hang)(ENDPOINTS, PROBLEM, late.set_result)
+        await asyncio.to_thread(hangs.wait, 10)
+        FunctionProgram(answer)(ENDPOINTS, PROBLEM, ended.set_result)
+        done = await asyncio.wait_for(ended, 10)
+        assert not late.done()
+        go.set()
+        await asyncio.wait_for(late, 10)
+        return done
+
+    assert asyncio.run(both()) == ProgramResult("7")
 
 
 COMMAND = """
