@@ -279,6 +279,11 @@ class HFCodec:
     def count(self, text: str) -> int:
         return len(self._plain.encode(text))
 
+    def at_least(self, text: str) -> int:
+        """Return a lower bound of :meth:`count`, in which spelt control tokens count as one;
+        thread-safe."""
+        return self._plain.at_least(text)
+
     def truncate(self, text: str, limit: int, *, keep: Literal["head", "tail"] = "head") -> str:
         return self._plain.truncate(text, limit, keep)
 

@@ -100,6 +100,11 @@ class PlainText:
             return self._decode(ids)
         return self._decode(self._lead + ids)[1:]
 
+    def at_least(self, text: str) -> int:
+        """Return a lower bound of the number of tokens, in which spelt control tokens count as one.
+        Thread-safe, because it sets nothing in the tokenizer."""
+        return len(self._rust.encode(_clean(text), add_special_tokens=False))
+
     def truncate(self, text: str, limit: int, keep: Literal["head", "tail"]) -> str:
         """Return the longest head (tail) of at most ``limit`` tokens."""
         if limit <= 0:

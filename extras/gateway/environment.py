@@ -123,7 +123,7 @@ class GatewayEnv(ProblemEnv):
         server = gateway()
 
         def begin() -> Session:
-            self._session = session = Session(self.roles, self.settings)
+            self._session = session = Session(self.roles, self.settings, self._codecs)
             keys = server.open(session)
             stop = self._program(Endpoints(server.url, keys), problem, session.finish)
 

@@ -1,7 +1,8 @@
 """Renders a conversation as the ids of one role: by its chat template, or turn by turn."""
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,9 +11,14 @@ import numpy.typing as npt
 
 from coterie.datatypes import TokenCodec
 from coterie.envs.tool_calls import as_response, introduce
-from coterie.extras.gateway.messages import Message, Tool
+from coterie.extras.gateway.messages import Message, Refused, Request, Tool
 
 Tokens = npt.NDArray[np.int64]
+
+_PIECE = 8192
+"""Characters to tokenize at once; the event loop stands still meanwhile."""
+_SEAM = 8
+"""Maximum number of additional tokens that the cut at the end of a piece makes."""
 
 
 def render(codec: TokenCodec, messages: Sequence[Message], tools: Sequence[Tool]) -> Tokens:
@@ -55,6 +61,49 @@ def follow(codec: TokenCodec, messages: Sequence[Message], *, eos_id: int | None
         if ids is not None:
             return np.asarray(ids, dtype=np.int64)
     return np.asarray(codec.follow(_text_of(messages), **ended), dtype=np.int64)
+
+
+async def refuse_too_long(codec: TokenCodec | None, role: str, request: Request) -> None:
+    """Refuse messages that do not fit the role's context, before they are rendered.
+
+    The tokens are counted piece by piece, and no longer than they fit: however long a request is,
+    no more of it than one context and one piece is tokenized.
+
+    Args:
+        codec: the role's codec; only one with a ``context`` and ``at_least`` sets a limit.
+        role: the role that answers.
+        request: the request.
+
+    Raises:
+        Refused: the messages are too long.
+    """
+    context: int | None = getattr(codec, "context", None)
+    size = sum(map(len, _texts(request)))
+    # Short enough to render: GatewayEpisode.observe counts what the role would read.
+    if context is None or size <= max(_PIECE, context // 4):
+        return
+    at_least = codec.at_least  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
+    left = context
+    for text in _texts(request):
+        for start in range(0, len(text), _PIECE):
+            left -= max(0, at_least(text[start : start + _PIECE]) - _SEAM)
+            if left < 0:
+                raise Refused(
+                    400,
+                    f"the messages have {size:,} characters, more than the {context:,} tokens of "
+                    f"{role}'s context: send fewer",
+                )
+            await asyncio.sleep(0)
+
+
+def _texts(request: Request) -> Iterator[str]:
+    for message in request.messages:
+        yield message.text.strip()  # chat templates strip it, too
+        for call in message.calls:
+            yield call.arguments
+    for tool in request.tools:
+        yield tool.description
+        yield tool.parameters
 
 
 def _by_template(

@@ -11,6 +11,7 @@ from typing import Any
 from coterie.extras.gateway import anthropic, chat, fields, responses
 from coterie.extras.gateway.http import HttpRequest, Reply
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
+from coterie.extras.gateway.rendering import refuse_too_long
 from coterie.extras.gateway.session import Call, Session
 
 _KEEPALIVE_S = 10.0
@@ -106,6 +107,12 @@ async def _sample(
             "the last message is the assistant's, and answers cannot be begun for it here: end "
             "with a message of somebody else",
         )
+    key.session.check(role)
+    try:
+        await refuse_too_long(key.session.codecs.get(role), role, request)
+    except Refused:
+        key.session.count_refusal(role)
+        raise
     digest = hashlib.blake2b(http_request.path.encode() + b"\0" + http_request.body).digest()
     retry = http_request.headers.get("x-stainless-retry-count", "0") != "0"
     call = key.session.ask(role, request, digest, http_request.is_connected, retry=retry)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from coterie.datatypes import TokenCodec
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 from coterie.extras.gateway.settings import GatewaySettings
 
@@ -50,8 +51,14 @@ class SessionState:
 class Session:
     """The calls of one program. Only the gateway's event loop may touch it."""
 
-    def __init__(self, roles: Sequence[str], settings: GatewaySettings) -> None:
-        self.roles = tuple(roles)
+    def __init__(
+        self,
+        roles: Sequence[str],
+        settings: GatewaySettings,
+        codecs: Mapping[str, TokenCodec] | None = None,
+    ) -> None:
+        """``codecs``: role -> codec, whose context limits the length of requests."""
+        self.roles, self.codecs = tuple(roles), dict(codecs or {})
         self.counts: Counter[str] = Counter()
         """Calls that were ``replayed``, ``abandoned`` (no client waits for the answer) or
         ``refused`` (a budget is used up, or the context is full)."""
@@ -90,15 +97,14 @@ class Session:
         Raises:
             Refused: the episode has ended, or a budget is used up.
         """
-        if self.result is not None:
-            raise Refused(409, "this episode has ended")
+        self._check_running()
         first = self._by_digest.get((role, digest))
         refused = first is not None and first.answer.done() and first.answer.exception()
         if retry and first is not None and not refused:
             self.counts["replayed"] += 1
             first.clients.append(is_connected)
             return first
-        self._check_budget(role)
+        self.check(role)
         self._call_counts[role] += 1
         call = Call(request, asyncio.get_running_loop().create_future(), [is_connected])
         # Retrieve a refusal that nobody reads, or asyncio logs it as an error.
@@ -107,6 +113,20 @@ class Session:
         self._queues[role].append(call)
         self._changed.set()
         return call
+
+    def check(self, role: str) -> None:
+        """Check that the role may have a further call.
+
+        Raises:
+            Refused: the episode has ended, or a budget is used up.
+        """
+        self._check_running()
+        self._check_budget(role)
+
+    def count_refusal(self, role: str) -> None:
+        """Count a refused call: it uses up one of the role's calls."""
+        self._call_counts[role] += 1
+        self.counts["refused"] += 1
 
     def answer(self, answers: Sequence[tuple[str, Call, Answer | Refused]]) -> None:
         """Send (role, call, answer) to the program, unless it has ended in the meantime."""
@@ -165,6 +185,10 @@ class Session:
                 self.counts["refused"] += 1
                 _settle(queue.popleft(), Refused(429, why))
         return self.result is not None or any(self._queues.values())
+
+    def _check_running(self) -> None:
+        if self.result is not None:
+            raise Refused(409, "this episode has ended")
 
     def _check_budget(self, role: str) -> None:
         most, why = self._settings.max_calls, self._why_no_tokens(role)

@@ -409,3 +409,12 @@ def test_what_a_template_does_not_take_behind_an_answer_is_none() -> None:
     refusing = CHATML.replace("{{ m.content }}", "{{ 1/0 if m.role == 'tool' }}{{ m.content }}")
     assert HFCodec(chatml(refusing)).follow_chat([RESULT], ended=True) is None
     assert HFCodec(chatml(None)).follow_chat([RESULT], ended=True) is None
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_a_count_that_changes_nothing_of_the_tokenizer(codec: HFCodec) -> None:
+    for text in ("", "hello there", "a b\n c", "é\ud800"):
+        assert codec.at_least(text) == codec.count(text)
+    codec.open("x")  # after which control tokens are read
+    marks = codec.decode(codec.eos_ids[:1]) or "<|im_end|><|im_start|>"
+    assert codec.at_least(marks) <= codec.count(marks)
