@@ -18,7 +18,8 @@ except ImportError:  # not on this system
     resource = None
 
 MOST_CONNECTIONS = 2048
-"""Open connections; one more closes the oldest that is idle."""
+"""Open connections, or a quarter of the open files if that is less; one more closes the oldest that
+is idle."""
 MOST_BODY = 8 << 20
 """Bytes in the body of a request."""
 MOST_HEADERS = 32 << 10
@@ -75,7 +76,7 @@ class Server:
 
     async def start(self) -> str:
         """Begin to listen; return ``http://127.0.0.1:PORT``."""
-        _allow_open_files()
+        self.most = min(MOST_CONNECTIONS, _allow_open_files() // 4)
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_server(
             lambda: _Connection(self), "127.0.0.1", 0, backlog=1024
@@ -86,7 +87,7 @@ class Server:
     def add(self, connection: "_Connection") -> None:
         """Add a new connection, and close the oldest idle one if there are too many."""
         self.connections[connection] = None
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > self.most:
             oldest = next(other for other in self.connections if other.idle)
             del self.connections[oldest]
             oldest.abort()
@@ -301,12 +302,18 @@ class _Connection(asyncio.Protocol):
             self._deadline = None
 
 
-def _allow_open_files() -> None:
-    """Raise this process's limit of open files to :data:`_OPEN_FILES`, or as far as allowed."""
+def _allow_open_files() -> int:
+    """Raise this process's limit of open files to :data:`_OPEN_FILES`, or as far as allowed, and
+    return it."""
     if resource is None:
-        return
+        return _OPEN_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return _OPEN_FILES
     wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if soft >= wanted:
+        return soft
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return soft
