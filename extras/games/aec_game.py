@@ -24,6 +24,7 @@ class AECGame(Game):
         self._paid, self._over = dict.fromkeys(self.players, 0.0), False
 
     def turn(self) -> str | None:
+        """The player to move; None when the game is over."""
         # A player's reward is known when it would move again; its last sum, when it is dead.
         while not self._over and self.env.agents:
             player = self.env.agent_selection

@@ -77,11 +77,9 @@ class TurnsGame(AECGame):
         super().reset(seed)
         self._last = {}
 
-    def view(self) -> str:
-        return _shown(self._actions[self.env.agent_selection], *self.position())[0]
-
-    def moves(self) -> Sequence[str]:
-        return _shown(self._actions[self.env.agent_selection], *self.position())[1]
+    def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        player = self.turn()
+        return {} if player is None else {player: _shown(self._actions[player], *self.position())}
 
     def play(self, answer: str) -> bool:
         action = self._actions[self.env.agent_selection].read(answer, *self.position())
@@ -128,15 +126,6 @@ class SimultaneousGame(Game):
         self._seen, self._infos = checked(self.env, "reset", self.env.reset(seed=seed))
         self._chosen, self._last = {}, {}
         self._paid, self._waiting = dict.fromkeys(self.players, 0.0), list(self.env.agents)
-
-    def turn(self) -> str | None:
-        return self._waiting[0] if self._waiting else None
-
-    def view(self) -> str:
-        return self.asks()[self._waiting[0]][0]
-
-    def moves(self) -> Sequence[str]:
-        return self.asks()[self._waiting[0]][1]
 
     def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
         return {

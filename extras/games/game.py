@@ -45,26 +45,13 @@ class Game(ABC):
         """Start a new game."""
 
     @abstractmethod
-    def turn(self) -> str | None:
-        """The player to move; None when the game is over."""
-
-    @abstractmethod
-    def view(self) -> str:
-        """The observation of the player to move, as text."""
-
-    @abstractmethod
-    def moves(self) -> Sequence[str]:
-        """The legal moves as text; empty if the game does not list them."""
-
     def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
-        """(observation, legal moves) of each player who moves now, in the order of :meth:`play`;
-        empty when the game is over."""
-        player = self.turn()
-        return {} if player is None else {player: (self.view(), self.moves())}
+        """The players who move now, each with its observation as text and the legal moves, which
+        are empty if the game does not list them; nobody when the game is over."""
 
     @abstractmethod
     def play(self, answer: str) -> bool:
-        """Make the move that an answer names; return whether it was legal."""
+        """Make the move that an answer of the next player names; return whether it was legal."""
 
     @abstractmethod
     def rewards(self) -> Mapping[str, float]:
@@ -165,7 +152,7 @@ class GameEnv(ConversationEnv):
                 # A thought that was cut off names no move.
                 whole = game.reads_thinking and final.strip()
                 illegal[player] += not game.play(answer if whole else final)
-        paid, cut, said = game.rewards(), game.turn() is not None, game.measured()
+        paid, said = game.rewards(), game.measured()
         measured = {
             agent: {
                 **said.get(player, {}),
@@ -176,7 +163,7 @@ class GameEnv(ConversationEnv):
             for player, agent in seats.items()
         }
         terms = {agent: {"game": float(paid[player])} for player, agent in seats.items()}
-        return Outcome(terms, measured, truncated=agents if cut else ())
+        return Outcome(terms, measured, truncated=agents if shown else ())
 
     def _ask(self, view: str, legal: Sequence[str]) -> Ask:
         listed = f"\n{MOVES}{' '.join(legal)}" if legal else ""

@@ -65,13 +65,10 @@ class GymnasiumGame(Game):
         self._seen, self._info = checked(self.env, "reset", self.env.reset(seed=seed))
         self._paid, self._over = 0.0, False
 
-    def turn(self) -> str | None:
-        return None if self._over else _PLAYER
+    def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        return {} if self._over else {_PLAYER: (observation_text(self._seen), self._moves())}
 
-    def view(self) -> str:
-        return observation_text(self._seen)
-
-    def moves(self) -> Sequence[str]:
+    def _moves(self) -> Sequence[str]:
         if not isinstance(self._space, spaces.Discrete):
             return ()
         first, mask = int(self._space.start), self._info.get("action_mask")
@@ -86,7 +83,7 @@ class GymnasiumGame(Game):
     def play(self, answer: str) -> bool:
         move: Any = answer
         if isinstance(self._space, spaces.Discrete):
-            move = read_move(answer, self.moves())
+            move = read_move(answer, self._moves())
             if move is None:
                 self._paid, self._over = self._paid + ILLEGAL_REWARD, True
                 return False

@@ -69,16 +69,19 @@ class PettingZooGame(AECGame):
             environment_id.removeprefix("classic/").split("-")[0], numbers_text
         )
 
-    def view(self) -> str:
-        return self._text_of(self.env, self.env.observe(self.env.agent_selection))
+    def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        player = self.turn()
+        if player is None:
+            return {}
+        return {player: (self._text_of(self.env, self.env.observe(player)), self._moves())}
 
-    def moves(self) -> Sequence[str]:
+    def _moves(self) -> Sequence[str]:
         space = self.env.action_space(self.env.agent_selection)
         mask = mask_of(*self.position())
         return [str(number) for number in range(space.n) if mask is None or mask[number]]
 
     def play(self, answer: str) -> bool:
-        move, mask = read_move(answer, self.moves()), mask_of(*self.position())
+        move, mask = read_move(answer, self._moves()), mask_of(*self.position())
         if move is None and (mask is None or all(mask)):
             self.forfeit()
         else:

@@ -76,18 +76,15 @@ class TextArenaGame(Game):
             self._look()
         self._over = False
 
-    def turn(self) -> str | None:
-        return None if self._over else self.players[self._seat]
-
-    def view(self) -> str:
+    def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        if self._over:
+            return {}
         menu = enumerate(self._legal if self.settings.menu else ())
-        return "\n".join([self._seen, *(f"{number} {move}" for number, move in menu)])
-
-    def moves(self) -> Sequence[str]:
-        return [str(k) for k in range(len(self._legal))] if self.settings.menu else self._legal
+        view = "\n".join([self._seen, *(f"{number} {move}" for number, move in menu)])
+        return {self.players[self._seat]: (view, self._moves())}
 
     def play(self, answer: str) -> bool:
-        if self.settings.menu and (move := read_move(answer, self.moves())):
+        if self.settings.menu and (move := read_move(answer, self._moves())):
             answer = self._legal[int(move)]
         elif "[" not in answer:
             answer = f"[{answer.strip()}]"
@@ -102,6 +99,9 @@ class TextArenaGame(Game):
     def rewards(self) -> Mapping[str, float]:
         paid = (self.env.state.rewards if self._over else None) or {}
         return {player: float(paid.get(seat, 0)) for seat, player in enumerate(self.players)}
+
+    def _moves(self) -> Sequence[str]:
+        return [str(k) for k in range(len(self._legal))] if self.settings.menu else self._legal
 
     def _look(self) -> None:
         """Read the position of the next player to move."""

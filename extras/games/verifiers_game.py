@@ -91,15 +91,11 @@ class Taskset(Game):
     def reset(self, seed: int) -> None:
         self._task, self._paid = self._tasks[seed % len(self._tasks)], None
 
-    def turn(self) -> str | None:
-        return _PLAYER if self._paid is None else None
-
-    def view(self) -> str:
+    def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+        if self._paid is not None:
+            return {}
         parts = [self._task.data.system_prompt, self._task.data.prompt_text]
-        return "\n\n".join(filter(None, parts))
-
-    def moves(self) -> Sequence[str]:
-        return ()
+        return {_PLAYER: ("\n\n".join(filter(None, parts)), ())}
 
     def play(self, answer: str) -> bool:
         data = self._task.data

@@ -105,9 +105,8 @@ def _usage(answer: Answer) -> dict[str, int]:
 
 def _messages(message: Mapping[str, Any]) -> list[Message]:
     """Convert a message. Anthropic puts the results of tools into the messages of the user."""
-    speaker, content = message.get("role"), message.get("content")
-    if speaker not in ("user", "assistant"):
-        raise Refused(400, f"a message has the role {speaker!r:.40}")
+    speaker = fields.speaker(message.get("role"), ("user", "assistant"))
+    content = message.get("content")
     if content is None or isinstance(content, str):
         return [Message(speaker, content or "")]
     parts, calls, results = [], [], []

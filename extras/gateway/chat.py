@@ -27,13 +27,6 @@ _WIRE = fields.Wire(
     },
     ignored={**fields.SAMPLING, "reasoning_effort": (), "verbosity": ("medium",)},
 )
-_SPEAKERS: Mapping[str, Any] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
 
 
 def read(body: Mapping[str, Any]) -> Request:
@@ -112,9 +105,7 @@ def _call(answer: Answer, index: int) -> dict[str, Any]:
 
 
 def _message(message: Mapping[str, Any]) -> Message:
-    speaker = _SPEAKERS.get(str(message.get("role")))
-    if speaker is None:
-        raise Refused(400, f"a message has the role {message.get('role')!r:.40}")
+    speaker = fields.speaker(message.get("role"), ("system", "user", "assistant", "tool"))
     for name in ("audio", "function_call", "refusal"):
         if message.get(name):
             raise Refused(

@@ -1,6 +1,7 @@
 """One episode as the environment sees it: what roles observe and answer, and what they earn."""
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,9 @@ from coterie.envs.spaces import token_ids
 from coterie.extras.gateway.contexts import Context, Contexts
 from coterie.extras.gateway.messages import Answer, Refused
 from coterie.extras.gateway.outcome import Played, Record, conversation, episode_counts
-from coterie.extras.gateway.rewards import NoReward, reward_terms, turn_rewards
+from coterie.extras.gateway.rewards import NoReward, earned
 from coterie.extras.gateway.session import Call, ProgramResult, Session
 from coterie.extras.gateway.settings import GatewaySettings
-
-_MOST_IDS = 1 << 20
-"""Ids of an answer; later ones are dropped."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ class GatewayEpisode:
         in the next step."""
         for role, call in calls.items():
             context = self.contexts[role].open(call.request)
-            most: int | None = getattr(self._codecs[role], "context", None)
-            room = _MOST_IDS if most is None else most - len(context.ids)
+            most = getattr(self._codecs[role], "context", None) or math.inf
+            room = most - len(context.ids)
             if room < 1:
                 why = (
                     f"the conversation has {len(context.ids):,} tokens, and {role}'s context holds "
@@ -75,7 +73,7 @@ class GatewayEpisode:
             if (action := actions.get(role)) is None:
                 answers.append((role, observed.call, Refused(503, f"{role} did not answer")))
                 continue
-            ids = token_ids(action, self._codecs[role].vocab_size)[:_MOST_IDS]
+            ids = token_ids(action, self._codecs[role].vocab_size)
             limit = int(observed.info["max_new_tokens"])
             request = observed.call.request
             answer = self.contexts[role].close(request, observed.context, ids, limit=limit)
@@ -108,10 +106,10 @@ class GatewayEpisode:
         failure, unpaid = result.failure, False
         if not failure and not any(contexts.was_asked for contexts in self.contexts.values()):
             failure = "the program asked no role anything"
-        earned: dict[str, dict[str, Any]] = {}
+        infos: dict[str, dict[str, Any]] = {}
         if not failure:
             try:
-                earned = self._earned(result.value, records, title=title, correct=correct)
+                infos = earned(title, result.value, records, correct)
             except NoReward as why:
                 failure, unpaid = str(why), True
         if failure:
@@ -120,7 +118,7 @@ class GatewayEpisode:
                 role: dict.fromkeys(range(record.calls), "failed")
                 for role, record in records.items()
             }
-            earned = {role: {"reward_terms": {}, "void": failure} for role in records}
+            infos = {role: {"reward_terms": {}, "void": failure} for role in records}
         else:
             last = self._settings.train_turns == "last"
             untrained = {
@@ -129,10 +127,10 @@ class GatewayEpisode:
             for role, turns in untrained.items():
                 if turns:
                     trained = [t for t in range(records[role].calls) if t not in turns]
-                    earned[role]["trained_turns"] = trained
+                    infos[role]["trained_turns"] = trained
         return {
             role: {
-                **earned[role],
+                **infos[role],
                 "groups": {
                     "problem+role": f"{self.problem.id}/{role}",
                     "problem": self.problem.id,
@@ -163,7 +161,7 @@ class GatewayEpisode:
                 lines += [f"== {role} ==", question, "--", node.answer.text, ""]
         return "\n".join(lines)
 
-    def _info(self, role: str, call: Call, room: int) -> dict[str, Any]:
+    def _info(self, role: str, call: Call, room: float) -> dict[str, Any]:
         request, most = call.request, min(self._settings.max_new_tokens, room)
         if request.max_tokens is not None:
             most = min(request.max_tokens * ids_per_token(self._codecs[role]), most)
@@ -177,22 +175,3 @@ class GatewayEpisode:
         if self._training:
             return info
         return {**info, **request.sampling}
-
-    def _earned(
-        self,
-        value: Any,
-        records: Mapping[str, Record],
-        *,
-        title: str,
-        correct: Callable[[str], bool],
-    ) -> dict[str, dict[str, Any]]:
-        terms = reward_terms(title, value, records, correct)
-        by_turn: Mapping[str, Sequence[float]] = turn_rewards(title, value, records)
-        earned: dict[str, dict[str, Any]] = {}
-        for role in records:
-            earned[role] = {"reward_terms": dict(terms.get(role, {}))}
-            if "correct" in earned[role]["reward_terms"]:
-                earned[role]["correct"] = bool(earned[role]["reward_terms"]["correct"])
-            if role in by_turn:
-                earned[role]["turn_rewards"] = by_turn[role]
-        return earned

@@ -6,9 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.extras.gateway.messages import Refused, Tool, ToolCall, canonical_json
+from coterie.extras.gateway.messages import Refused, Speaker, Tool, ToolCall, canonical_json
 
-MOST_MESSAGES = 4096
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CONVERSATIONS = ("messages", "input")
 """The field with the conversation, which every wire reads itself."""
@@ -100,8 +99,6 @@ def objects(value: Any, name: str) -> list[dict[str, Any]]:
     """A list of JSON objects."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Refused(400, f"{name} must be a list of objects")
-    if len(value) > MOST_MESSAGES:
-        raise Refused(400, f"{name} has more than {MOST_MESSAGES} entries")
     return value
 
 
@@ -140,6 +137,14 @@ def truth(value: Any, name: str, *, default: bool) -> bool:
     if not isinstance(value, bool):
         raise Refused(400, f"{name} must be true or false")
     return value
+
+
+def speaker(value: Any, known: Collection[Speaker]) -> Speaker:
+    """Who speaks in a message; OpenAI's clients may call the system a developer."""
+    for name in known:
+        if value == name or (value == "developer" and name == "system"):
+            return name
+    raise Refused(400, f"a message has the role {value!r:.40}")
 
 
 def identity(value: Any, name: str) -> str:

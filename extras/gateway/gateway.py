@@ -47,7 +47,7 @@ class Gateway:
         self._starting: dict[asyncio.AbstractEventLoop, list[Coroutine[Any, Any, None]]] = {}
         self._gates: dict[asyncio.AbstractEventLoop, Gate] = {}
         threading.Thread(target=self.loop.run_forever, daemon=True, name="gateway").start()
-        self._server = Server(self._handle, refusal, self._owner)
+        self._server = Server(self._handle, refusal)
         self.url = self.submit(self._server.start()).result()
         _bypass_proxies()
         atexit.register(self.close)
@@ -100,7 +100,6 @@ class Gateway:
         for key in keys:
             self._keys.pop(key, None)
             self._dead.append(key)
-        self._server.forget(session)
 
     def close(self) -> None:
         """End all programs, and the server."""
@@ -126,10 +125,6 @@ class Gateway:
             return await respond(http_request, self._key(http_request.headers))
         except Refused as refused:
             return refusal(refused.status, refused.sentence)
-
-    def _owner(self, headers: Mapping[str, str]) -> Session | None:
-        key = self._keys.get(_key_text(headers))
-        return None if key is None else key.session
 
     def _key(self, headers: Mapping[str, str]) -> Key:
         text = _key_text(headers)

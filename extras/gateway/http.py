@@ -1,8 +1,8 @@
-"""A small HTTP server for programs on this machine; everything that a client uses has a bound."""
+"""A small HTTP server for programs on this machine."""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -11,24 +11,23 @@ from typing import cast
 import httptools
 
 from coterie.datatypes import cause_of
-from coterie.extras.gateway.connection_limits import (
-    ConnectionLimits,
-    OwnerQuota,
-    TooManyConnections,
-)
 
+try:
+    import resource
+except ImportError:  # not on this system
+    resource = None
+
+MOST_CONNECTIONS = 2048
+"""Open connections, or a quarter of the open files if that is less; one more closes the oldest that
+is idle."""
 MOST_BODY = 8 << 20
 """Bytes in the body of a request."""
-MOST_UNKNOWN_BODY = 64 << 10
-"""Bytes in the body of a request without the key of a running episode."""
-MOST_BODIES = 64 << 20
-"""Bytes in all requests of one owner that have no answer yet."""
 MOST_HEADERS = 32 << 10
 """Bytes in the headers of a request."""
 SLOW_S = 60.0
 """Seconds that a client may take to send a request, or to read a reply."""
-UNKNOWN_S = 5.0
-"""Seconds that a client without a key may take to send the headers of a request."""
+_OPEN_FILES = 8192
+"""Open files of this process: connections, the programs' own ends of them, pipes of commands."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,7 @@ class HttpRequest:
 
     method: str
     path: str
+    version: str
     headers: Mapping[str, str]
     """Lower-case name -> value."""
     body: bytes
@@ -63,25 +63,20 @@ Handler = Callable[[HttpRequest], Awaitable[Reply]]
 class Server:
     """Serves HTTP on the loopback interface, on a port that the system chooses."""
 
-    def __init__(
-        self,
-        handler: Handler,
-        refusal: Callable[[int, str], Reply],
-        owner: Callable[[Mapping[str, str]], Hashable] = lambda headers: "",
-    ) -> None:
+    def __init__(self, handler: Handler, refusal: Callable[[int, str], Reply]) -> None:
         """
         Args:
             handler: answers one request.
             refusal: builds the reply to a malformed request from (status, sentence).
-            owner: identifies the sender by the headers; None for an unknown one.
         """
-        self.handler, self.refusal, self.owner = handler, refusal, owner
-        self.connections: set[_Connection] = set()
-        self.limits: ConnectionLimits[_Connection] = ConnectionLimits()
+        self.handler, self.refusal = handler, refusal
+        self.connections: dict[_Connection, None] = {}
+        """Oldest first."""
         self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
         """Begin to listen; return ``http://127.0.0.1:PORT``."""
+        self.most = min(MOST_CONNECTIONS, _allow_open_files() // 4)
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_server(
             lambda: _Connection(self), "127.0.0.1", 0, backlog=1024
@@ -89,10 +84,13 @@ class Server:
         host, port = self._listening.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
 
-    def forget(self, owner: Hashable) -> None:
-        """Close the idle connections of ``owner``, and treat its others as unknown."""
-        for connection in self.limits.forget_owner(owner):
-            connection.evict(even_busy=False)
+    def add(self, connection: "_Connection") -> None:
+        """Add a new connection, and close the oldest idle one if there are too many."""
+        self.connections[connection] = None
+        if len(self.connections) > self.most:
+            oldest = next(other for other in self.connections if other.idle)
+            del self.connections[oldest]
+            oldest.abort()
 
     def close(self) -> None:
         """Stop listening, and drop all clients."""
@@ -100,18 +98,6 @@ class Server:
             self._listening.close()
         for connection in tuple(self.connections):
             connection.abort()
-
-
-@dataclass
-class _Parsed:
-    """A complete request, or the refusal of a malformed one."""
-
-    request: HttpRequest | None
-    refusal: Reply | None
-    chunks: bool
-    """Whether a stream may be sent in chunks; otherwise it ends with the connection."""
-    keep: bool
-    """Whether the connection stays open for another request."""
 
 
 class _Connection(asyncio.Protocol):
@@ -123,14 +109,13 @@ class _Connection(asyncio.Protocol):
     def __init__(self, server: Server) -> None:
         self._server = server
         self._parser = httptools.HttpRequestParser(self)
-        self._queue: deque[_Parsed] = deque()
+        self._queue: deque[HttpRequest] = deque()
+        self._refusal: Reply | None = None
+        """What a malformed request gets, after all earlier ones have their replies."""
         self._task: asyncio.Task[None] | None = None
         self._connected, self._input_ended = True, False
-        self.quota: OwnerQuota[_Connection] | None = None
-        """What its owner uses; None while its owner is unknown."""
         self._received = 0
-        self._pending_bytes = 0
-        """Size of the bodies that have no answer yet."""
+        """Bytes of the request that is being read."""
         self._writable: asyncio.Event | None = None
         self.on_message_begin()
 
@@ -138,16 +123,12 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._server.connections.add(self)
-        for oldest in self._server.limits.add(self):
-            oldest.evict()
+        self._server.add(self)
         self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._connected = False
-        self._server.connections.discard(self)
-        self._add_pending(-self._pending_bytes)
-        self._server.limits.remove(self)
+        self._server.connections.pop(self, None)
         self._cancel_deadline()
         self.resume_writing()
 
@@ -172,14 +153,10 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserUpgrade:
             # Answer the request in plain HTTP, and ignore the data of the other protocol.
             self._input_ended = True
-            for parsed in self._queue:
-                parsed.keep = False
         except httptools.HttpParserError as error:
             self._refuse(400, f"this is no HTTP: {error}")
         if not self._headers_complete and self._received > MOST_HEADERS:
             self._refuse(431, f"a request's headers must be at most {MOST_HEADERS:,} bytes")
-        elif self._received > MOST_HEADERS + MOST_BODY:
-            self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
 
     def abort(self) -> None:
         """Drop the client."""
@@ -187,28 +164,17 @@ class _Connection(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether no request is being read or answered."""
-        return self._task is None and not self._started
-
-    def evict(self, *, even_busy: bool = True) -> None:
-        """Close the connection if it is idle, or ``even_busy``."""
-        if self.idle:
-            self._input_ended = True
-            self._transport.close()
-        elif even_busy:
-            self._transport.abort()
+        """Whether no request is being answered."""
+        return self._task is None
 
     # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         self._url, self._body = bytearray(), bytearray()
         self._headers: dict[str, str] = {}
-        self._headers_complete = self._started = False
-        self._denied = ""
-        """Why its owner may not have this connection."""
+        self._headers_complete = False
 
     def on_url(self, url: bytes) -> None:
-        self._started = True
         self._url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -216,63 +182,33 @@ class _Connection(asyncio.Protocol):
             self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        self._headers_complete, self._received = True, 0
-        self._claim(self._server.owner(self._headers))
+        self._headers_complete = True
         if self._headers.get("expect", "").lower() == "100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, body: bytes) -> None:
-        if self._input_ended:
-            return
-        self._body += body
-        self._add_pending(len(body))
-        if self.quota is None:
-            if len(self._body) > MOST_UNKNOWN_BODY:
-                why = self._denied or "this key opens nothing, and the body is long"
-                self._refuse(429 if self._denied else 401, why)
-        elif self.quota.bytes > MOST_BODIES:
-            self._refuse(429, f"requests of {MOST_BODIES:,} bytes are under way in this episode")
+        if not self._input_ended:
+            self._body += body
+            if len(self._body) > MOST_BODY:
+                self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
 
     def on_message_complete(self) -> None:
-        self._received, self._started = 0, False
+        self._received = 0
         if self._input_ended:
             return
-        if self._denied:
-            self._refuse(429, self._denied)
-            return
-        if len(self._body) > MOST_BODY:
-            self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
-            return
-        path = self._url.decode("latin-1").partition("?")[0]
-        method = self._parser.get_method().decode("latin-1")
-        request = HttpRequest(method, path, self._headers, bytes(self._body), self._is_connected)
-        chunks = self._parser.get_http_version() == "1.1"
-        keep = self._parser.should_keep_alive()
-        self._enqueue(_Parsed(request, None, chunks, keep))
+        request = HttpRequest(
+            self._parser.get_method().decode("latin-1"),
+            self._url.decode("latin-1").partition("?")[0],
+            self._parser.get_http_version(),
+            self._headers,
+            bytes(self._body),
+            self._is_connected,
+        )
+        self._input_ended = not self._parser.should_keep_alive()
+        self._queue.append(request)
+        self._begin_answering()
         if len(self._queue) > 1:
             self._transport.pause_reading()  # a client that does not wait
-
-    def _claim(self, owner: Hashable) -> None:
-        """Assign the connection to the sender of this request."""
-        limits, before = self._server.limits, self.quota
-        try:
-            evicted = limits.assign(self, owner)
-        except TooManyConnections as why:
-            self._denied = str(why)  # refuse later: a client reads the reply after it has sent all
-            return
-        for other in evicted:
-            other.evict()
-        if self.quota is not before:
-            if before is not None:
-                before.bytes -= self._pending_bytes
-            if self.quota is not None:
-                self.quota.bytes += self._pending_bytes
-                self._start_deadline()  # known clients get more time for the rest
-
-    def _add_pending(self, count: int) -> None:
-        self._pending_bytes += count
-        if self.quota is not None:
-            self.quota.bytes += count
 
     def _is_connected(self) -> bool:
         return self._connected and not self._transport.is_closing()
@@ -280,68 +216,66 @@ class _Connection(asyncio.Protocol):
     def _refuse(self, status: int, sentence: str) -> None:
         if not self._input_ended:
             self._input_ended = True
-            self._enqueue(_Parsed(None, self._server.refusal(status, sentence), True, False))
+            self._refusal = self._server.refusal(status, sentence)
+            self._begin_answering()
 
-    def _enqueue(self, parsed: _Parsed) -> None:
+    def _begin_answering(self) -> None:
         self._cancel_deadline()
-        self._queue.append(parsed)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._answer())
 
     async def _answer(self) -> None:
         try:
             while self._queue:
-                parsed = self._queue.popleft()
-                await self._send(parsed, await self._reply(parsed))
-                await self._drained()
-                if parsed.request is not None:
-                    self._add_pending(-len(parsed.request.body))
-                if not parsed.keep or not self._connected:
-                    self._close()
-                    return
-            self._transport.resume_reading()
+                request = self._queue.popleft()
+                await self._send(await self._reply(request), request)
+            if self._refusal is not None:
+                await self._send(self._refusal)
             self._start_deadline()
+            if self._input_ended or not self._connected:
+                self._transport.close()
+            else:
+                self._transport.resume_reading()
         except Exception:
             self._transport.abort()  # the client has gone, or reads too slowly
         finally:
             self._task = None
 
-    async def _reply(self, parsed: _Parsed) -> Reply:
-        if parsed.request is None:
-            assert parsed.refusal is not None
-            return parsed.refusal
+    async def _reply(self, request: HttpRequest) -> Reply:
         try:
-            return await self._server.handler(parsed.request)
+            return await self._server.handler(request)
         except Exception as error:
-            parsed.keep = False
             return self._server.refusal(500, f"the gateway failed: {cause_of(error)}")
 
-    async def _send(self, parsed: _Parsed, reply: Reply) -> None:
-        chunks = parsed.chunks and reply.stream is not None
+    async def _send(self, reply: Reply, request: HttpRequest | None = None) -> None:
+        """Send a reply, and wait until the client has read most of it."""
         headers = {"content-type": reply.kind, **reply.headers}
-        if chunks:
-            headers["transfer-encoding"] = "chunked"
-        elif reply.stream is None:
+        chunked = request is not None and request.version != "1.0"
+        if reply.stream is None:
             headers["content-length"] = str(len(reply.body))
-        if not parsed.keep or (reply.stream is not None and not chunks):
-            parsed.keep = False
+        elif chunked:
+            headers["transfer-encoding"] = "chunked"
+        else:
+            self._input_ended = True  # the end of the connection is the end of the stream
+        if self._input_ended and not self._queue:
             headers["connection"] = "close"
         phrase = HTTPStatus(reply.status).phrase
         lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
         if reply.stream is None:
-            bare = parsed.request is not None and parsed.request.method == "HEAD"
+            bare = request is not None and request.method == "HEAD"
             self._write(head if bare else head + reply.body, reply)
-            return
-        self._write(head)
-        try:
-            async for part in reply.stream:
-                self._write(b"%x\r\n%s\r\n" % (len(part), part) if chunks else part)
-                await self._drained()
-        finally:
-            with suppress(Exception):
-                await reply.stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]
-        self._write(b"0\r\n\r\n" if chunks else b"", reply)
+        else:
+            self._write(head)
+            try:
+                async for part in reply.stream:
+                    self._write(b"%x\r\n%s\r\n" % (len(part), part) if chunked else part)
+                    await self._drained()
+            finally:
+                with suppress(Exception):
+                    await reply.stream.aclose()  # pyright: ignore[reportAttributeAccessIssue]
+            self._write(b"0\r\n\r\n" if chunked else b"", reply)
+        await self._drained()
 
     def _write(self, data: bytes, last_of: Reply | None = None) -> None:
         """Send ``data``, which completes the reply ``last_of`` if it is given."""
@@ -358,19 +292,28 @@ class _Connection(asyncio.Protocol):
             async with asyncio.timeout(SLOW_S):
                 await self._writable.wait()
 
-    def _close(self) -> None:
-        self._input_ended = True
-        self._transport.close()
-        if self._transport.get_write_buffer_size():
-            self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
-
     def _start_deadline(self) -> None:
-        """Limit the time until the next request."""
-        self._cancel_deadline()
-        seconds = SLOW_S if self.quota is not None else min(UNKNOWN_S, SLOW_S)
-        self._deadline = asyncio.get_running_loop().call_later(seconds, self._transport.abort)
+        """Limit the time until the next request, or until a closing client has read its reply."""
+        self._deadline = asyncio.get_running_loop().call_later(SLOW_S, self._transport.abort)
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _allow_open_files() -> int:
+    """Raise this process's limit of open files to :data:`_OPEN_FILES`, or as far as allowed, and
+    return it."""
+    if resource is None:
+        return _OPEN_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return _OPEN_FILES
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(_OPEN_FILES, hard)
+    if soft >= wanted:
+        return soft
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return soft

@@ -84,16 +84,17 @@ def _reap(command: int) -> int | None:
 
 
 def _end_all(command: int) -> None:
-    """Kill the command's group and, if processes can be listed, all descendants."""
+    """Kill the command's group and every child; on Linux the children of the killed become ours."""
     limit = time.monotonic() + _SWEEP_S
     _kill(-command)
     while time.monotonic() < limit:
-        _reap(0)
-        left = _descendants()
-        for pid in left:
-            _kill(pid)
-        if not left:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
             return
+        for pid in _children():
+            _kill(pid)
         time.sleep(0.002)
 
 
@@ -104,28 +105,18 @@ def _kill(pid: int) -> None:
         return
 
 
-def _descendants() -> list[int]:
-    """All descendants of this process; none if the system does not list processes."""
-    children: dict[int, list[int]] = {}
-    try:
-        names = [name for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        return []
-    for name in names:
+def _children() -> list[int]:
+    """The children of this process; none if the system does not list processes."""
+    found: list[int] = []
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
-                # State and parent follow the name, which may contain anything.
-                state, parent = file.read().rpartition(b")")[2].split()[:2]
-        except (OSError, ValueError):
+                # The parent follows the process's name, which may contain anything, and its state.
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
             continue
-        if state != b"X":
-            children.setdefault(int(parent), []).append(int(name))
-    found: list[int] = []
-    waiting = [os.getpid()]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
+        if parent == os.getpid():
+            found.append(int(name))
     return found
 
 

@@ -24,12 +24,6 @@ _WIRE = fields.Wire(
     ignored=fields.SAMPLING,
 )
 _LOGPROBS = "message.output_text.logprobs"
-_SPEAKERS: Mapping[str, Any] = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "assistant": "assistant",
-}
 
 
 def read(body: Mapping[str, Any], earlier: tuple[Message, ...] = ()) -> Request:
@@ -164,9 +158,7 @@ def _add(messages: list[Message], item: Mapping[str, Any]) -> None:
     """Append an item; the parts of one assistant's turn become one message."""
     match "message" if item.get("type") is None else item["type"]:
         case "message":
-            speaker = _SPEAKERS.get(str(item.get("role")))
-            if speaker is None:
-                raise Refused(400, f"a message has the role {item.get('role')!r:.40}")
+            speaker = fields.speaker(item.get("role"), ("system", "user", "assistant"))
             messages.append(Message(speaker, fields.text(item.get("content"), "content")))
         case "function_call":
             call = fields.call(item.get("call_id"), item.get("name"), item.get("arguments"))

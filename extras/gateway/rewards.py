@@ -61,13 +61,13 @@ def _number(value: Any) -> float | Unreadable:
         return Unreadable(value)
 
 
-def reward_terms(
+def earned(
     title: str,
     value: Any,
     records: Mapping[str, Record],
     correct: Callable[[str], bool],
-) -> dict[str, dict[str, float]]:
-    """Role -> its reward terms.
+) -> dict[str, dict[str, Any]]:
+    """Role -> what its last info says of its reward.
 
     Args:
         title: the program, which messages begin with.
@@ -79,32 +79,10 @@ def reward_terms(
         NoReward: the value is none of those that a program may return.
     """
     if isinstance(value, str):
-        right = float(correct(value))
-        return {role: {"correct": right} for role in records}
-    return {
-        role: {"program": sum(paid, 0.0)} for role, paid in _paid(title, value, records).items()
-    }
-
-
-def turn_rewards(title: str, value: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
-    """Role -> the reward of each turn, for the roles that a list pays. An undelivered turn gets
-    0.
-
-    Raises:
-        NoReward: the value is none of those that a program may return.
-    """
-    if not isinstance(value, Mapping):
-        return {}
-    rewards: dict[str, list[float]] = {}
-    for role, paid in _paid(title, value, records).items():
-        if isinstance(value[role], list | tuple):
-            record, numbers = records[role], iter(paid)
-            turns = range(record.calls)
-            rewards[role] = [0.0 if t in record.undelivered else next(numbers) for t in turns]
-    return rewards
-
-
-def _paid(title: str, value: Any, records: Mapping[str, Record]) -> dict[str, list[float]]:
+        right = correct(value)
+        return {
+            role: {"reward_terms": {"correct": float(right)}, "correct": right} for role in records
+        }
     by_role: Any = dict.fromkeys(records, value) if isinstance(value, float) else value
     if not isinstance(by_role, Mapping) or not set(by_role) <= set(records):
         raise NoReward(
@@ -112,18 +90,27 @@ def _paid(title: str, value: Any, records: Mapping[str, Record]) -> dict[str, li
             f"dictionary by role ({', '.join(records)}) of numbers, or of lists with a number for "
             "each answer"
         )
-    paid: dict[str, list[float]] = {}
-    for role, rewards in by_role.items():
-        record, is_list = records[role], isinstance(rewards, list | tuple)
-        answers = record.calls - len(record.undelivered)
-        if is_list and len(rewards) != answers:
-            raise NoReward(
-                f"{title} gave {role} {len(rewards)} rewards, and it had {answers} answers; give a "
-                "number for each answer, or one number"
-            )
-        numbers = rewards if is_list else [rewards]
-        for reward in numbers:
-            if why := why_no_reward(role, reward):
-                raise NoReward(f"{title}: {why}")
-        paid[role] = [float(reward) for reward in numbers]
-    return paid
+    return {
+        role: _paid(title, record, by_role[role]) if role in by_role else {"reward_terms": {}}
+        for role, record in records.items()
+    }
+
+
+def _paid(title: str, record: Record, reward: Any) -> dict[str, Any]:
+    """What a role earns by a number, or by a number for each answer that the program got."""
+    by_turn = isinstance(reward, list)
+    numbers = reward if by_turn else [reward]
+    answers = record.calls - len(record.undelivered)
+    if by_turn and len(numbers) != answers:
+        raise NoReward(
+            f"{title} gave {record.role} {len(numbers)} rewards, and it had {answers} answers; "
+            "give a number for each answer, or one number"
+        )
+    for number in numbers:
+        if why := why_no_reward(record.role, number):
+            raise NoReward(f"{title}: {why}")
+    info: dict[str, Any] = {"reward_terms": {"program": sum(numbers, 0.0)}}
+    if by_turn:
+        left, turns = iter(numbers), range(record.calls)
+        info["turn_rewards"] = [0.0 if t in record.undelivered else next(left) for t in turns]
+    return info

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import orjson
-
 from coterie.extras.gateway import anthropic, chat, fields, responses
 from coterie.extras.gateway.http import HttpRequest, Reply
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
@@ -167,11 +165,7 @@ async def _stream(
 
 
 def _reply(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
-    try:
-        body = orjson.dumps(value)
-    except TypeError:  # orjson writes no number of more than 64 bits; a call's arguments may have
-        body = json.dumps(value).encode()
-    return Reply(status, body, headers=headers or {})
+    return Reply(status, json.dumps(value).encode(), headers=headers or {})
 
 
 def refusal(status: int, sentence: str) -> Reply:

@@ -10,9 +10,6 @@ from coterie.datatypes import TokenCodec
 from coterie.extras.gateway.messages import Answer, Message, Refused, Request
 from coterie.extras.gateway.settings import GatewaySettings
 
-_MOST_WAITING = 256
-"""Calls of one role that may wait at the same time."""
-
 
 @dataclass(eq=False)
 class Call:
@@ -197,8 +194,6 @@ class Session:
         most, why = self._settings.max_calls, self._why_no_tokens(role)
         if self._call_counts[role] >= most:
             why = f"{role} has used up its {most} calls of this episode (--env.max-calls)"
-        elif not why and len(self._queues[role]) >= _MOST_WAITING:
-            why = f"{role} has {_MOST_WAITING} calls waiting already"
         if why:
             self.counts["refused"] += 1
             raise Refused(429, why)

@@ -158,18 +158,12 @@ def test_a_move_in_a_thought_does_not_count() -> None:
         def reset(self, seed: int) -> None:
             answered.clear()
 
-        def turn(self) -> str | None:
-            return None if answered else "one"
-
-        def view(self) -> str:
-            return "Seen:"
-
-        def moves(self) -> Sequence[str]:
-            return ("0", "1")
+        def asks(self) -> Mapping[str, tuple[str, Sequence[str]]]:
+            return {} if answered else {"one": ("Seen:", ("0", "1"))}
 
         def play(self, answer: str) -> bool:
             answered.append(answer)
-            return read_move(answer, self.moves()) is not None
+            return read_move(answer, ("0", "1")) is not None
 
         def rewards(self) -> Mapping[str, float]:
             return {"one": 0.0}

@@ -77,17 +77,39 @@ def babble(prompt: Prompt) -> Completion:
 def make(monkeypatch: pytest.MonkeyPatch) -> Make:
     """An environment that plays a function, or a command line."""
 
-    def made(program: Any, *roles: str, **settings: Any) -> Any:
+    def made(program: Any, *roles: str, codec: Any = None, **settings: Any) -> Any:
         name = f"command:{program}"
         if not isinstance(program, str):
             module = types.ModuleType("a_program")
             module.run = program  # type: ignore[attr-defined]
             monkeypatch.setitem(sys.modules, "a_program", module)
             name = "harness:a_program:run"
-        described = spec(name, name.partition(":")[2], {})
-        return described.factory(GatewaySettings(**settings), roles=roles or ("alice",))  # type: ignore[operator]
+        described: Any = spec(name, name.partition(":")[2], {})
+        roles = roles or ("alice",)
+        codecs = dict.fromkeys(roles, codec or CODEC)
+        return described.factory(GatewaySettings(**settings), roles=roles, tokenizers=codecs)
 
     return made
+
+
+@pytest.fixture
+def post(make: Make) -> Callable[..., tuple[list[httpx2.Response], Episode]]:
+    """Plays a program that sends one body after the other: what it gets, and the episode."""
+
+    def posted(
+        policy: Policy, *bodies: dict[str, Any], path: str = "/chat/completions", **settings: Any
+    ) -> tuple[list[httpx2.Response], Episode]:
+        replies: list[httpx2.Response] = []
+
+        async def program(endpoints: Any, problem: Any) -> float:
+            async with client(endpoints) as to:
+                for body in bodies:
+                    replies.append(await to.post(path, json={"model": "alice", **body}))
+            return 1.0
+
+        return replies, run(make(program, **settings), {"alice": policy})
+
+    return posted
 
 
 def run(env: Any, policies: dict[str, Policy], **more: Any) -> Episode:

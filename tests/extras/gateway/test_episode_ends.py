@@ -15,6 +15,7 @@ from coterie.rollouts import Deadlines, play
 from .conftest import CODEC, PROBLEM, chat, client, run, saying, user
 
 Make = Callable[..., Any]
+Post = Callable[..., Any]
 
 
 async def _raises(endpoints: Any, problem: Any) -> None:
@@ -78,22 +79,13 @@ def test_a_failure_before_the_first_call_fails_its_episode_if_others_have_called
     assert episode.info["failure"] == "the program raised ValueError: no luck"
 
 
-def test_a_model_that_fails_is_an_error_for_the_program(make: Make) -> None:
+def test_a_model_that_fails_is_an_error_for_the_program(post: Post) -> None:
     async def failing(prompt: Prompt, sampling: Sampling) -> Completion:
         raise PolicyFailure("it is down")
 
-    statuses: list[int] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            body = {"model": "alice", "messages": [user("x")]}
-            reply = await to.post("/chat/completions", json=body)
-            statuses.append(reply.status_code)
-            assert reply.headers["x-should-retry"] == "false"
-        return 1.0
-
-    (row,) = run(make(program), {"alice": failing}).trajectories
-    assert (row.status, statuses) == ("failed: it is down", [503])
+    (reply,), episode = post(failing, {"messages": [user("x")]})
+    assert (reply.status_code, reply.headers["x-should-retry"]) == (503, "false")
+    assert [row.status for row in episode.trajectories] == ["failed: it is down"]
 
 
 @pytest.mark.parametrize(
@@ -101,21 +93,12 @@ def test_a_model_that_fails_is_an_error_for_the_program(make: Make) -> None:
     [({"max_calls": 2}, "used up its 2 calls"), ({"max_tokens": 4}, "used up its 4 tokens")],
 )
 def test_a_budget_ends_in_an_error_and_the_rows_are_kept(
-    make: Make, settings: Any, words: str
+    post: Post, settings: Any, words: str
 ) -> None:
-    refused: list[str] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            for _ in range(3):
-                body = {"model": "alice", "messages": [user("x")]}
-                reply = await to.post("/chat/completions", json=body)
-            refused.append(reply.json()["error"]["message"])
-            assert reply.status_code == 429
-        return 1.0
-
-    episode = run(make(program, **settings), {"alice": saying("y")})  # two tokens an answer
-    assert words in refused[0]
+    bodies = [{"messages": [user("x")]}] * 3
+    replies, episode = post(saying("y"), *bodies, **settings)  # two tokens an answer
+    assert [reply.status_code for reply in replies] == [200, 200, 429]
+    assert words in replies[2].json()["error"]["message"]
     assert [row.trainable for row in episode.trajectories] == [True, True]
     assert episode.info["refused"] == 1.0
 

@@ -23,6 +23,10 @@ async def echo(request: HttpRequest) -> Reply:
 
     if request.path == "/stream":
         return Reply(200, stream=parts(), kind="text/plain")
+    if request.path == "/breaks":
+        raise KeyError("a hole")
+    if request.path == "/slow":
+        await asyncio.sleep(1)
     said = (
         f"{request.method} {request.path} {len(request.body)} {request.headers.get('x-mark', '-')}"
     )
@@ -34,14 +38,31 @@ def refusal(status: int, sentence: str) -> Reply:
 
 
 @pytest.fixture
-def send() -> Iterator[Send]:
-    """Sends pieces of bytes; returns all that comes until the server closes or is silent."""
+def port() -> Iterator[int]:
+    """Where a server listens, in a thread of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     server = Server(echo, refusal)
     url = asyncio.run_coroutine_threadsafe(server.start(), loop).result()
-    port = int(url.rpartition(":")[2])
+    yield int(url.rpartition(":")[2])
+
+    async def end() -> None:
+        server.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    asyncio.run_coroutine_threadsafe(end(), loop).result(5)
+    loop.call_soon_threadsafe(loop.call_later, 0.05, loop.stop)
+    thread.join()
+    loop.close()
+
+
+@pytest.fixture
+def send(port: int) -> Send:
+    """Sends pieces of bytes; returns all that comes until the server closes or is silent."""
 
     def sent(*pieces: bytes, silence_s: float = 0.3) -> bytes:
         got = bytearray()
@@ -58,11 +79,7 @@ def send() -> Iterator[Send]:
                     continue
         return bytes(got)
 
-    yield sent
-    loop.call_soon_threadsafe(server.close)
-    loop.call_soon_threadsafe(loop.call_later, 0.05, loop.stop)
-    thread.join()
-    loop.close()
+    return sent
 
 
 def answer(body: bytes, more: bytes = b"") -> bytes:
@@ -146,6 +163,29 @@ def test_refusals_close_the_connection(
     assert got.startswith(b"HTTP/1.1 %d " % status)
     assert says in got
     assert got.endswith(b"<closed>")
+
+
+def test_a_fault_of_the_gateway_is_a_500_and_nobody_waits(send: Send) -> None:
+    got = send(b"GET /breaks HTTP/1.1\r\n\r\n")
+    assert got.startswith(b"HTTP/1.1 500 ")
+    assert b"KeyError: 'a hole'" in got
+
+
+def test_too_many_connections_close_the_oldest_idle_one(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(path: str) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", port), timeout=5)
+        connection.sendall(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+        return connection
+
+    monkeypatch.setattr(http, "MOST_CONNECTIONS", 2)
+    with connect("/slow") as busy, connect("/a") as idle:
+        assert idle.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        with connect("/b") as late:
+            assert late.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
+        assert idle.recv(1) == b""
+        assert busy.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_reply_counts_as_sent_only_to_a_client_that_still_listens() -> None:

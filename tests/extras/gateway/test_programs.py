@@ -150,7 +150,7 @@ def played(shell: str, problem: Problem = PROBLEM) -> ProgramResult:
 @pytest.mark.parametrize(
     ("shell", "words"),
     [
-        ("ln -s /etc/hostname $COTERIE_ANSWER", "no file that can be read: a link"),
+        ("ln -s /etc/hostname $COTERIE_ANSWER", "no regular file"),
         ("mkfifo $COTERIE_ANSWER", "no regular file"),
         # It takes no place on the disk.
         ("truncate -s 3G $COTERIE_ANSWER", "more than 1,048,576 bytes"),

@@ -136,19 +136,19 @@ def assert_same(left: Path, right: Path) -> None:
         assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
 
 
-def test_whole_teams_play_it(trained: Path, tmp_path: Path) -> None:
-    team = ["--team", f"alice={trained}", "bob=tiny:bob"]
+@pytest.mark.parametrize(
+    ("players", "table"),
+    [
+        (("--team", "alice={run}", "bob=tiny:bob"), "suites"),
+        (("--cross-play", "ours={run}", "tiny:bob"), "cross-play"),
+    ],
+)
+def test_whole_teams_and_pairings_play_it(
+    trained: Path, tmp_path: Path, players: tuple[str, ...], table: str
+) -> None:
     small = ["--suite", NAME, "--questions", "2", "--samples", "2", "--out", str(tmp_path / "out")]
-    assert benchmark.main([*team, *small]) == 0
-    assert (tmp_path / "out" / "results.json").is_file()
-
-
-def test_all_pairings_play_it(trained: Path, tmp_path: Path) -> None:
-    pairs = ["--cross-play", f"ours={trained}", "tiny:bob"]
-    small = ["--suite", NAME, "--questions", "2", "--samples", "2", "--out", str(tmp_path / "out")]
-    assert benchmark.main([*pairs, *small]) == 0
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert "cross_play" in json.dumps(results).replace("-", "_")
+    assert benchmark.main([*(word.format(run=trained) for word in players), *small]) == 0
+    assert json.loads((tmp_path / "out" / "results.json").read_text())[table]
 
 
 def test_a_program_pays_turn_by_turn(tmp_path: Path) -> None:
@@ -174,24 +174,6 @@ def test_a_command_trains_its_roles(folder: Path, tmp_path: Path) -> None:
         for run in episodes
     )
     assert left == right
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["--env", "harness:planner:walk"], "has no attribute 'walk'"),
-        (["--env", NAME, "--roles"], "--roles"),
-        (["--env", NAME, "--roles", "alice", "alice"], "alice"),
-    ],
-)
-def test_a_mistake_is_one_sentence_before_a_model_is_loaded(
-    flags: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*flags, *SMALL]) == 2
-    said = capsys.readouterr()
-    assert sentence in said.err
-    assert said.err.count("\n") == 1
-    assert "loading" not in said.out
 
 
 def test_a_program_that_never_works_is_one_sentence(

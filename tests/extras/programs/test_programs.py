@@ -10,7 +10,7 @@ import pytest
 
 from coterie.datatypes import Problem, UserError
 from coterie.extras.programs import sandbox as sandbox_module
-from coterie.extras.programs.grader import LONGEST, ProgramGrader
+from coterie.extras.programs.grader import ProgramGrader
 from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, check_guard, run
 from coterie.extras.programs.wire import BrokenLinkError, Link
 
@@ -103,12 +103,6 @@ def test_files_of_the_user_survive(tmp_path: Path) -> None:
     assert kept.read_text() == "still here"
 
 
-def test_tests_that_catch_everything_do_not_hide_an_end() -> None:
-    tolerant = ProgramTests("f", "def check(c):\n    try: c(2)\n    except BaseException: pass\n")
-    assert run(RIGHT, tolerant, AMPLE) == "passed"
-    assert run("import os\ndef f(x): os._exit(0)", tolerant, AMPLE) == "quit"
-
-
 def test_tests_may_use_what_the_prompt_defines_and_numpy() -> None:
     tests = ProgramTests(
         "f",
@@ -183,19 +177,8 @@ def test_a_machine_without_a_guard_runs_nothing(monkeypatch: pytest.MonkeyPatch)
         check_guard()
 
 
-def test_verdicts_of_the_grader() -> None:
-    meta = {"entry_point": "f", "test": SQUARE.test, "code_prompt": SQUARE.prompt}
-    problem = Problem("p", SQUARE.prompt, "    return x ** 2\n", "code", meta=meta)
-    grade = ProgramGrader(AMPLE, workers=2)
-    verdicts = grade([(problem.gold, problem), ("```\n# f\n```", problem), ("No.", problem)])
-    assert [(v.correct, v.method) for v in verdicts] == [
-        (True, "tests"),
-        (False, "tests"),
-        (False, "none"),
-    ]
-    assert verdicts[0].answer == "return x ** 2"
-    long = f"```\ndef f(x):\n    return {'1+' * LONGEST}1\n```"
-    assert grade([(long, problem)])[0].method == "refused"
+def test_a_problem_without_tests_is_refused() -> None:
+    grade = ProgramGrader(AMPLE)
     with pytest.raises(UserError, match="needs entry_point, test and code_prompt"):
         grade([("x", Problem("bare", "q", "g", "code"))])
 

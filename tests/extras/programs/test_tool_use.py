@@ -93,19 +93,6 @@ def test_a_program_of_a_thought_and_after_it_is_run_once() -> None:
     assert (shown[1], info["calls"]) == ("\n<output>\n13\n</output>\n", 1)
 
 
-@pytest.mark.parametrize(
-    "message", ["b'null\\n'", "b'{\\\"value\\\": \\\"' + b'x' * 9000 + b'\\\"}\\n'"]
-)
-def test_a_forged_reply_is_a_failed_program(message: str) -> None:
-    forge = (
-        f"import os\nfor end in range(3, 16):\n    try: os.write(end, {message})\n"
-        "    except OSError: pass\nos._exit(0)"
-    )
-    shown, _, reward, info = answered([f"<python>{forge}</python>", r"\boxed{144}"])
-    assert len(shown[1]) < 1100
-    assert (reward, info["calls"]) == (1.0, 1)
-
-
 def test_the_program_is_what_stands_before_the_last_mark() -> None:
     settings = ToolUseSettings()
     assert program_in("a <python>x</python> b <python> y </python>", settings) == "y"
