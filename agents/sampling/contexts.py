@@ -68,8 +68,8 @@ class RowContexts:
         self._values[..., :longest, :].zero_()
         self._bias_BT = _padding_bias(self.pad_B, size)
 
-    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """Store keys and values of some prompts.
+    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> tuple[Tensor, Tensor]:
+        """Store keys and values of some prompts; return them.
 
         Args:
             layer: number of the decoder layer.
@@ -81,6 +81,7 @@ class RowContexts:
         rows_N = ((fork_B >= 0) & (fork_B < len(k))).nonzero()[:, 0]
         self._keys[layer, rows_N, :, :, :longest] = k.transpose(2, 3)[fork_B[rows_N]]
         self._values[layer, rows_N, :, :longest] = v[fork_B[rows_N]]
+        return k, v
 
     def resume(self, row: int, context: KeptContext) -> None:
         """Begin a row, whose padding is left out here, with a context that was kept."""
@@ -188,10 +189,11 @@ class SharedContexts:
         self._row_N = torch.zeros(prompts * self._slots, dtype=torch.long, device=order_B.device)
         self._row_N[self._slot_B] = torch.arange(len(order_B), device=order_B.device)
 
-    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
+    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> tuple[Tensor, Tensor]:
         """See :class:`RowContexts`."""
         self._prompt_keys[layer, first : first + len(k)] = k
         self._prompt_values[layer, first : first + len(k)] = v
+        return k, v
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """See :class:`RowContexts`."""
