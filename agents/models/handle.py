@@ -157,18 +157,13 @@ class ModelHandle:
         }
 
     def backbone(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None,
-        position_ids: Tensor | None,
-        **attention: Any,
+        self, input_ids: Tensor, position_ids: Tensor | None = None, **attention: Any
     ) -> Tensor:
-        """Return last hidden states (B, T, D). With LoRA the adapter is on, except inside
-        :meth:`reference`.
+        """Return last hidden states (B, T, D), in which every token sees all earlier ones. With
+        LoRA the adapter is on, except inside :meth:`reference`.
 
         Args:
             input_ids: (B, T)
-            attention_mask: (B, T), 0 at padding; None: every token sees all earlier ones.
             position_ids: (B, T), (1, T), or None: 0 to T - 1.
             attention: passed on to the attention function.
         """
@@ -176,7 +171,6 @@ class ModelHandle:
             lm = self.causal_lm
             out = getattr(lm, lm.base_model_prefix)(
                 input_ids=input_ids,
-                attention_mask=attention_mask,
                 position_ids=position_ids,
                 use_cache=False,
                 **attention,
@@ -197,7 +191,7 @@ class ModelHandle:
             return self._packed_states(pack(ids_BT.cpu().numpy(), mask_BT.cpu().numpy()))
         positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
         with self.backward_pass(ids_BT.numel()):
-            return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
+            return self.backbone(ids_BT, positions_BT)[:, :-1][mask_BT]
 
     def takes_tree(self, ids_BT: Tensor) -> bool:
         """Whether :class:`TreeForward`, which keeps all activations, computes this batch."""
@@ -214,7 +208,7 @@ class ModelHandle:
             return packed_attention(self.causal_lm.config)
 
         with self.backward_pass(ids_1S.numel(), attention), attention():
-            states_1SD = self.backbone(ids_1S, None, position_1S, packed=rows)
+            states_1SD = self.backbone(ids_1S, position_1S, packed=rows)
             return states_1SD[0].index_select(0, scored_N)
 
     @contextmanager

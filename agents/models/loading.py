@@ -284,9 +284,7 @@ def _check_head(handle: ModelHandle) -> None:
     kind, dtype = handle.causal_lm.config.model_type, str(handle.dtype).rpartition(".")[2]
     wrong = f"models of type {kind!r} do not compute in {dtype}; try another --agents.ROLE.dtype"
     with torch.no_grad(), handle.active(), in_one_sentence(wrong):
-        ours = handle.head(
-            handle.backbone(ids, torch.ones_like(ids), torch.arange(4)[None].to(ids))
-        )
+        ours = handle.head(handle.backbone(ids))
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
         raise UserError(f"models of type {kind!r} have an unsupported logit computation")

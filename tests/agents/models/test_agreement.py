@@ -127,7 +127,7 @@ def test_the_generic_decoder_computes_the_same(load_role, without_ties, near, na
 def test_backbone_and_head_compose_to_the_model(load_role, near, name: str) -> None:
     handle = load_role(name).handle
     with torch.no_grad():
-        ours = handle.head(handle.backbone(IDS, None, torch.arange(5)[None]))
+        ours = handle.head(handle.backbone(IDS, torch.arange(5)[None]))
         theirs = handle.causal_lm(input_ids=IDS).logits
     near(ours, theirs)
 
@@ -159,6 +159,6 @@ def test_padding_on_the_right_changes_nothing(load_role, near) -> None:
     handle = load_role("qwen2").handle
     padded = torch.cat([IDS, torch.zeros(1, 6, dtype=torch.long)], 1)
     with torch.no_grad():
-        alone = handle.backbone(IDS, None, torch.arange(5)[None])
-        beside = handle.backbone(padded, None, torch.arange(11)[None])
+        alone = handle.backbone(IDS, torch.arange(5)[None])
+        beside = handle.backbone(padded, torch.arange(11)[None])
     near(alone[0], beside[0, :5])

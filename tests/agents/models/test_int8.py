@@ -137,7 +137,7 @@ def test_a_written_base_loads_elsewhere(folder: Path, tmp_path: Path) -> None:
     assert theirs.lm_head.weight is theirs.model.embed_tokens.weight
     ids = torch.from_numpy(row(handle, 1).tokens)[None]
     with torch.no_grad(), handle.active():
-        ours = handle.backbone(ids, None, None)
+        ours = handle.backbone(ids)
         states = theirs.model(input_ids=ids).last_hidden_state
     assert torch.cosine_similarity(ours, states, dim=-1).min() > 0.99
 
@@ -182,7 +182,7 @@ async def test_the_sampler_knows_the_probabilities_of_the_learner(
         answer = await policy(Prompt(PROMPT, "", "a_0", 7), Sampling(12))
         ids = torch.from_numpy(np.concatenate([PROMPT, answer.tokens]))[None]
         with torch.no_grad(), role.handle.active():
-            logits = role.handle.head(role.handle.backbone(ids, None, None))[0]
+            logits = role.handle.head(role.handle.backbone(ids))[0]
         logp = logits[len(PROMPT) - 1 : -1].log_softmax(-1)
         return torch.from_numpy(np.array(answer.logprobs)), logp.gather(
             1, ids[0, len(PROMPT) :, None]
@@ -208,7 +208,7 @@ def test_an_adapter_learns_as_on_the_values_of_the_codes(folder: Path, tmp_path:
         for number, p in enumerate(handle.parameters().values()):
             p.data = 0.1 * random_matrix(*p.shape, seed=number)
         with handle.active():
-            logits = handle.head(handle.backbone(ids, None, None))
+            logits = handle.head(handle.backbone(ids))
             logits.log_softmax(-1)[0, :, 5].sum().backward()
         grads = [p.grad for p in handle.parameters().values() if p.grad is not None]
         assert len(grads) == 28

@@ -97,9 +97,9 @@ def test_a_model_in_codes_computes_as_one_that_has_their_values(
     scores = []
     for handle in (ours, theirs):
         with torch.no_grad(), handle.active():
-            handle.backbone(ids, None, None)
+            handle.backbone(ids)
         with handle.active():
-            logits = handle.head(handle.backbone(ids, None, None))
+            logits = handle.head(handle.backbone(ids))
             logits.float().log_softmax(-1)[0, :, 5].sum().backward()
         scores.append([logits.detach(), *(p.grad for p in handle.parameters().values())])
     for mine, other in zip(*scores, strict=True):
@@ -131,7 +131,7 @@ async def test_the_sampler_knows_the_probabilities_of_the_learner(
     answer = await policy(Prompt(PROMPT, "", "a_0", 7), Sampling(12))
     ids = torch.from_numpy(np.concatenate([PROMPT, answer.tokens]))[None]
     with torch.no_grad(), role.handle.active():
-        logits = role.handle.head(role.handle.backbone(ids, None, None))[0, len(PROMPT) - 1 : -1]
+        logits = role.handle.head(role.handle.backbone(ids))[0, len(PROMPT) - 1 : -1]
     logp = logits.log_softmax(-1).gather(1, ids[0, len(PROMPT) :, None])[:, 0]
     near(torch.from_numpy(np.array(answer.logprobs)), logp)
 

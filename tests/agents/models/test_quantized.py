@@ -90,7 +90,7 @@ def test_the_reference_is_the_base_in_codes(
     ids = torch.from_numpy(row(handle, 1).tokens)[None]
 
     def states() -> torch.Tensor:
-        return handle.backbone(ids, None, None)
+        return handle.backbone(ids)
 
     with torch.no_grad(), handle.active():
         start = states()
