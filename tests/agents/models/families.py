@@ -7,7 +7,28 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
-_TEXT = ["Question: 7 + 8 - 3 = the answer is 12, hello world", "user assistant system"] * 4
+TEXT = [
+    "Question: 7 + 8 - 3 = the answer is 12, hello world",
+    "héllo → wörld",
+    "user assistant system",
+] * 4
+
+
+def byte_level(template: str | None, special: list[str], eos: str, **more: Any) -> Any:
+    """A small tokenizer of bytes."""
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = BpeTrainer(
+        vocab_size=340,
+        show_progress=False,
+        special_tokens=special,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+    )
+    backend.train_from_iterator(TEXT, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=eos, **more)
+    tokenizer.chat_template = template
+    return tokenizer
 
 
 @dataclass(frozen=True)
@@ -33,33 +54,24 @@ class Family:
 
     def tokenizer(self) -> Any:
         """A small tokenizer with the family's control tokens and template."""
-        special = [*dict.fromkeys(("<unk>", *self.special, *self.ends, self.eos, self.bos or ""))]
-        trainer = BpeTrainer(
-            vocab_size=380,
-            show_progress=False,
-            special_tokens=[token for token in special if token],
-            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        names = ("<unk>", *self.special, *self.ends, self.eos, self.bos)
+        special = [name for name in dict.fromkeys(names) if name]
+        if not self.words:
+            return byte_level(self.template, special, self.eos, bos_token=self.bos)
+        backend = Tokenizer(models.BPE(unk_token="<unk>"))
+        backend.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
         )
-        if self.words:
-            backend = Tokenizer(models.BPE(unk_token="<unk>"))
-            backend.normalizer = normalizers.Sequence(
-                [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-            )
-            read = [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-            backend.decoder = decoders.Sequence(read)
-            backend.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
-            alphabet = ["▁", "\n", *map(chr, range(33, 127))]
-            trainer = BpeTrainer(
-                vocab_size=160,
-                show_progress=False,
-                special_tokens=[token for token in special if token],
-                initial_alphabet=alphabet,
-            )
-        else:
-            backend = Tokenizer(models.BPE())
-            backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-            backend.decoder = decoders.ByteLevel()
-        backend.train_from_iterator(_TEXT, trainer)
+        read = [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        backend.decoder = decoders.Sequence(read)
+        backend.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+        trainer = BpeTrainer(
+            vocab_size=160,
+            show_progress=False,
+            special_tokens=special,
+            initial_alphabet=["▁", "\n", *map(chr, range(33, 127))],
+        )
+        backend.train_from_iterator(TEXT, trainer)
         tokenizer: Any = PreTrainedTokenizerFast(
             tokenizer_object=backend, eos_token=self.eos, bos_token=self.bos
         )

@@ -146,18 +146,6 @@ def test_a_row_does_not_depend_on_its_batch(role, near, monkeypatch) -> None:
     assert together[0].tokens.tolist() != together[1].tokens.tolist()
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_what_is_computed_for_a_row_does_not_depend_on_its_batch(
-    role, without_ties, near, fused: bool
-) -> None:
-    sampler = Sampler(role.handle, role.codec.decode, (), fused=fused)
-    rows = [row(9, 1), row(9, 2), row(2, 3), row(17, 4, 20), row(5, 5), row(9, 6, 3)]
-    for mine, single in zip(sampler.sample(rows), rows, strict=True):
-        alone = sampler.sample([single])[0]
-        assert mine.tokens.tolist() == alone.tokens.tolist()
-        near(mine.logprobs, alone.logprobs)
-
-
 def test_the_head_never_reads_a_slice(role) -> None:
     # A product with one copies the weights for every row: 40 GB for a batch of Gemma 3.
     slices = []
