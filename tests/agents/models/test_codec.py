@@ -211,18 +211,6 @@ def test_plain_text() -> None:
     assert HFCodec(chatml(None)).open("hello") == HFCodec(chatml(None), chat="plain").open("hello")
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ raise_exception('never') }}",
-        "{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}",
-    ],
-)
-def test_a_template_that_cannot_render_is_refused(template: str) -> None:
-    with pytest.raises(UserError, match="cannot render one user message"):
-        HFCodec(chatml(template))
-
-
 def test_what_is_no_chat_tokenizer_is_refused() -> None:
     with pytest.raises(UserError, match=r"no chat template; say --agents\.ROLE\.chat plain"):
         HFCodec(chatml(None), chat="template")
