@@ -128,7 +128,7 @@ class HFCodec:
                 "whose chat template does not describe tools, or does not write their calls as "
                 '<tool_call>{"name": ..., "arguments": {...}}</tool_call>'
             )
-        opened = self.open_chat([{"role": "user", "content": _USER}], tools)
+        opened = self.open_chat([_ASKED], tools)
         followed = self.follow_chat([{"role": "tool", "content": _ANSWER}], ended=True)
         if opened is None or followed is None:
             return "whose chat template fails on these tools, or on their results"
@@ -281,6 +281,8 @@ class HFCodec:
 
 
 _USER, _ANSWER, _NEXT, _THOUGHT = "qUser0q", "qAnswer0q", "qNext0q", "qThought0q"
+_ASKED, _ASKED_NEXT = ({"role": "user", "content": text} for text in (_USER, _NEXT))
+_ANSWERED = {"role": "assistant", "content": _ANSWER}
 _TAIL = 256
 """Ids at the end of a context that are searched for an open thought."""
 
@@ -318,7 +320,8 @@ def read_frame(tokenizer: Any) -> ChatFrame:
     """
     if not tokenizer.chat_template:
         raise UserError("this tokenizer has no chat template; say --agents.ROLE.chat plain")
-    conversations = [[_USER], [f"  {_USER}  "], [_USER, _ANSWER, _NEXT]]
+    wide = {**_ASKED, "content": f"  {_USER}  "}
+    conversations = [[_ASKED], [wide], [_ASKED, _ANSWERED, _ASKED_NEXT]]
     first, spaced, turns = render(tokenizer, conversations)
     if first.text is None or first.text.count(_USER) != 1:
         raise UserError(
@@ -326,10 +329,8 @@ def read_frame(tokenizer: Any) -> ChatFrame:
             f"({first.why or 'it leaves it out or repeats it'}); say --agents.ROLE.chat plain"
         )
     before, after = first.text.split(_USER)
-    answer = {"role": "assistant", "content": _ANSWER}
     thought = dict.fromkeys(("thinking", "reasoning_content", "reasoning"), _THOUGHT)
-    asked = {"role": "user", "content": _USER}
-    ended = [[asked, answer], [asked, {**answer, **thought}]]
+    ended = [[_ASKED, _ANSWERED], [_ASKED, _ANSWERED | thought]]
     closed, thoughtful = (each.text or "" for each in render(tokenizer, ended, goes_on=False))
     return ChatFrame(
         opening=(before, after),
@@ -346,8 +347,7 @@ def _calls_as_json(tokenizer: Any, template: str) -> bool:
         return False
     call = {"name": "qTool0q", "arguments": {"qGiven0q": 1}}
     calls = [{"id": "qCall0qqq", "type": "function", "function": call}]
-    asked = {"role": "user", "content": _USER}
-    turns = [asked, {"role": "assistant", "content": "", "tool_calls": calls}]
+    turns = [_ASKED, {"role": "assistant", "content": "", "tool_calls": calls}]
     (shown,) = render(tokenizer, [turns], goes_on=False)
     return re.search(r'<tool_call>\s*\{\s*"name":\s*"qTool0q"', shown.text or "") is not None
 
