@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,12 +29,12 @@ from coterie.datatypes import UserError
 # B rows, T tokens, D model width, V vocabulary
 
 
+@dataclass
 class Switch:
     """The active adapter of a shared base; all roles of the base share one object."""
 
-    def __init__(self) -> None:
-        self.state: tuple[str, bool] | None = None
-        """(adapter, whether it is on) inside a context manager; None outside."""
+    state: tuple[str, bool] | None = None
+    """(adapter, whether it is on) inside a context manager; None outside."""
 
 
 class ModelHandle:
@@ -290,20 +291,20 @@ class ModelHandle:
         if self.adapter is None:
             # keep_vars preserves identity, so that tied parameters are gathered and stored once.
             state = gather(module.state_dict(keep_vars=True))
-            folder.mkdir(parents=True, exist_ok=True)
-            if self.ranks.rank == 0:
-                self._writer.write(folder, state)
-                if dtype not in (None, module.dtype):
-                    round_checkpoint(folder, dtype)
-            return
-        from peft import get_peft_model_state_dict
+        else:
+            from peft import get_peft_model_state_dict
 
-        state = gather(get_peft_model_state_dict(module, adapter_name=self.adapter))
+            state = gather(get_peft_model_state_dict(module, adapter_name=self.adapter))
         folder.mkdir(parents=True, exist_ok=True)
         if self.ranks.rank:
             return
-        store(state, folder / "adapter_model.safetensors")
-        module.peft_config[self.adapter].save_pretrained(str(folder))
+        if self.adapter is None:
+            self._writer.write(folder, state)
+            if dtype not in (None, module.dtype):
+                round_checkpoint(folder, dtype)
+        else:
+            store(state, folder / "adapter_model.safetensors")
+            module.peft_config[self.adapter].save_pretrained(str(folder))
 
     def take(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Copy ``weights``, by the names of :meth:`parameters`, after ``version`` updates."""
