@@ -204,17 +204,6 @@ FAMILIES = {
         mark="<｜end▁of▁sentence｜>",
         lead=" ",
     ),
-    "deepseek-v3": Family(
-        "{{ bos_token }}"
-        + _turns(
-            "{{ '<｜User｜>' + m['content'] }}",
-            "{{ '<｜Assistant｜>' + m['content'] + '<｜end▁of▁sentence｜>' }}",
-            begin="{{ '<｜Assistant｜>' }}",
-        ),
-        *(("<｜User｜>", "<｜Assistant｜>"), "<｜end▁of▁sentence｜>"),
-        bos="<｜begin▁of▁sentence｜>",
-        mark="<｜end▁of▁sentence｜>",
-    ),
     "glm4": Family(
         "[gMASK]<sop>" + _LOOP + "<|{{ m['role'] }}|>\n{{ m['content'] }}{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>\n{% endif %}",
@@ -231,18 +220,6 @@ FAMILIES = {
             before="{{ bos_token }}",
         ),
         *(("<s>",), "</s>"),
-        bos="<s>",
-        mark="</s>",
-        lead=" ",
-        words=True,
-    ),
-    "mistral-v3": Family(
-        _turns(
-            "{{ '[INST] ' + m['content'] + '[/INST]' }}",
-            "{{ ' ' + m['content'] | trim + eos_token }}",
-            before="{{ bos_token }}",
-        ),
-        *(_INST, "</s>"),
         bos="<s>",
         mark="</s>",
         lead=" ",
@@ -274,14 +251,6 @@ FAMILIES = {
         *(("<|user|>", "<|assistant|>", "<|end|>"), "<|endoftext|>"),
         mark="<|end|>",
     ),
-    "phi4": Family(
-        _LOOP
-        + "{{ '<|im_start|>' + m.role + '<|im_sep|>' + m.content + '<|im_end|>' }}{% endfor %}"
-        "{% if add_generation_prompt %}{{ '<|im_start|>assistant<|im_sep|>' }}{% endif %}",
-        *((*_IM, "<|im_sep|>"), "<|im_end|>"),
-        mark="<|im_end|>",
-        ends=("<|endoftext|>",),
-    ),
     "zephyr": Family(
         _LOOP + "\n{{ '<|' + m['role'] + '|>\n' + m['content'] + eos_token }}"
         "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>\n' }}{% endif %}"
@@ -290,33 +259,6 @@ FAMILIES = {
         bos="<s>",
         mark="</s>",
         words=True,
-    ),
-    "vicuna": Family(
-        "A chat between a curious user and an assistant. "
-        + _turns(
-            "{{ 'USER: ' + m['content'].strip() + ' ' }}",
-            "{{ 'ASSISTANT: ' + m['content'].strip() + eos_token }}",
-            begin="{{ 'ASSISTANT:' }}",
-        ),
-        *((), "</s>"),
-        bos="<s>",
-        mark="</s>",
-        lead=" ",
-        words=True,
-    ),
-    "command-r": Family(
-        "{{ bos_token }}"
-        + _turns(
-            "{{ '<|START_OF_TURN_TOKEN|><|USER_TOKEN|>' + m['content'].strip() + "
-            "'<|END_OF_TURN_TOKEN|>' }}",
-            "{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' + m['content'].strip() + "
-            "'<|END_OF_TURN_TOKEN|>' }}",
-            begin="{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' }}",
-        ),
-        ("<|START_OF_TURN_TOKEN|>", "<|USER_TOKEN|>", "<|CHATBOT_TOKEN|>"),
-        "<|END_OF_TURN_TOKEN|>",
-        bos="<BOS_TOKEN>",
-        mark="<|END_OF_TURN_TOKEN|>",
     ),
     "olmo2": Family(
         "{{ bos_token }}"
@@ -330,24 +272,6 @@ FAMILIES = {
         bos="<|endoftext|>",
         mark="<|endoftext|>",
         ends=("<|pad|>",),
-    ),
-    "granite": Family(
-        _LOOP + "{{ '<|start_of_role|>' + m['role'] + '<|end_of_role|>' + m['content'] + "
-        "'<|end_of_text|>\n' }}{% if loop.last and add_generation_prompt %}"
-        "{{ '<|start_of_role|>assistant<|end_of_role|>' }}{% endif %}{% endfor %}",
-        *(("<|start_of_role|>", "<|end_of_role|>"), "<|end_of_text|>"),
-        mark="<|end_of_text|>",
-    ),
-    "internlm": Family(
-        _turns(
-            "{{ '<|User|>:' + m['content'] + '\n' }}",
-            "{{ '<|Bot|>:' + m['content'] + '<eoa>\n' }}",
-            before="{{ bos_token }}",
-            begin="{{ '<|Bot|>:' }}",
-        ),
-        *(("<eoa>",), "</s>"),
-        bos="<s>",
-        mark="<eoa>",
     ),
     "falcon": Family(
         _turns(
