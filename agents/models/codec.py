@@ -65,8 +65,10 @@ class HFCodec:
         self._opening: tuple[str, ...] = ()
         """The template's text around the system message, if there is one, and the user's first
         message."""
+        self._begun = ""
         if self._frame is not None:
             self._opening = system_markup(tokenizer) if self._system else self._frame.opening
+            self._begun = self._read_begun(self._opening[-1])
         elif self._system:
             raise UserError("a system message needs a chat template")
         template = str(tokenizer.chat_template) if self._frame is not None else ""
@@ -78,10 +80,8 @@ class HFCodec:
         self._closes = False
         """Whether the first mark after an answer belongs to the answer rather than to the next
         speaker."""
-        self._begun = ""
         if self._frame is not None:
             ends = self._read_ends(self._frame, ends, tokenizer)
-            self._begun = self._read_begun(self._opening[-1])
         self.eos_ids = tuple(dict.fromkeys(ends))
         """Ids that end a turn: first the template's mark, then the tokenizer's."""
         self._silent = {*ends, tokenizer.pad_token_id}
