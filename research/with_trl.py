@@ -186,7 +186,8 @@ def train(settings: TrainSettings, steps: int, out: Path, save_every: int) -> No
     tokenizer = AutoTokenizer.from_pretrained(folder, revision=spec.revision, padding_side="left")
     prompts = [settings.env.prompt.replace("{question}", one.question) for one in problems]
     if tokenizer.chat_template:
-        prompts = [str(one.text) for one in render(tokenizer, [[text] for text in prompts])]
+        asked = [[{"role": "user", "content": text}] for text in prompts]
+        prompts = [str(one.text) for one in render(tokenizer, asked)]
     dtype = number_format_of(replace(spec, device="cpu"), trained=True).dtype
     model = AutoModelForCausalLM.from_pretrained(folder, revision=spec.revision, dtype=dtype)
     rewards = Rewards(settings, problems)

@@ -57,14 +57,20 @@ class HFCodec:
         self.context = context
         """Longest context of the model in tokens, prompt and answer together; None: unknown."""
         self._plain = PlainText(tokenizer)
-        self._vocab_size = max(vocab_size or 0, len(tokenizer))
+        self.vocab_size = max(vocab_size or 0, len(tokenizer))
         wants_template = chat == "template" or (chat == "auto" and bool(tokenizer.chat_template))
         self._frame: ChatFrame | None = read_frame(tokenizer) if wants_template else None
         self._tokenizer = tokenizer
         self._system = (system.strip(),) if system.strip() else ()
-        self._opening = self._read_opening(tokenizer)
+        self._opening: tuple[str, ...] = ()
         """The template's text around the system message, if there is one, and the user's first
         message."""
+        self._begun = ""
+        if self._frame is not None:
+            self._opening = system_markup(tokenizer) if self._system else self._frame.opening
+            self._begun = self._read_begun(self._opening[-1])
+        elif self._system:
+            raise UserError("a system message needs a chat template")
         template = str(tokenizer.chat_template) if self._frame is not None else ""
         self.knows_tools = "tools" in template and _calls_as_json(tokenizer, template)
         """Whether the template describes tools and calls them in the format of Hermes."""
@@ -74,34 +80,16 @@ class HFCodec:
         self._closes = False
         """Whether the first mark after an answer belongs to the answer rather than to the next
         speaker."""
-        self._begun = ""
         if self._frame is not None:
             ends = self._read_ends(self._frame, ends, tokenizer)
-            self._begun = self._read_begun(self._opening[-1])
-        self._eos_ids = tuple(dict.fromkeys(ends))
-        pad = tokenizer.pad_token_id
-        self._silent = {*ends} | ({int(pad)} if pad is not None else set())
-
-    @property
-    def vocab_size(self) -> int:
-        return self._vocab_size
-
-    @property
-    def eos_ids(self) -> tuple[int, ...]:
+        self.eos_ids = tuple(dict.fromkeys(ends))
         """Ids that end a turn: first the template's mark, then the tokenizer's."""
-        return self._eos_ids
+        self._silent = {*ends, tokenizer.pad_token_id}
 
     @property
     def converses(self) -> bool:
         """Whether there is a chat template that renders later messages of the user, too."""
         return self._frame is not None and self._frame.between is not None
-
-    def _read_opening(self, tokenizer: Any) -> tuple[str, ...]:
-        if self._frame is None:
-            if self._system:
-                raise UserError("a system message needs a chat template")
-            return ()
-        return system_markup(tokenizer) if self._system else self._frame.opening
 
     def _read_ends(self, frame: "ChatFrame", ends: list[int], tokenizer: Any) -> list[int]:
         """Put the mark with which the template closes an answer in front of ``ends``."""
@@ -140,7 +128,7 @@ class HFCodec:
                 "whose chat template does not describe tools, or does not write their calls as "
                 '<tool_call>{"name": ..., "arguments": {...}}</tool_call>'
             )
-        opened = self.open_chat([{"role": "user", "content": _USER}], tools)
+        opened = self.open_chat([_ASKED], tools)
         followed = self.follow_chat([{"role": "tool", "content": _ANSWER}], ended=True)
         if opened is None or followed is None:
             return "whose chat template fails on these tools, or on their results"
@@ -158,8 +146,7 @@ class HFCodec:
     def opened_thought(self, context: Sequence[int] | npt.NDArray[np.int64]) -> str:
         """Return the mark of an open thought at the end of ``context`` (``<think>`` and the line
         break after it); "" without one."""
-        known = self._vocab_size
-        tail = self._plain.decode([int(i) for i in context[-_TAIL:] if 0 <= i < known])
+        tail = self._plain.decode([int(i) for i in context[-_TAIL:] if 0 <= i < self.vocab_size])
         begun = self._begun
         return begun if begun and tail.endswith(begun) else opened_in(tail)
 
@@ -217,7 +204,7 @@ class HFCodec:
     def _behind(self, ids: list[int], head: int, mark: int | None) -> list[int]:
         """Remove the part of a template's ``ids`` after an answer that the end mark ``mark``
         already stands for; the first ``head`` ids precede the next message."""
-        mark = self._eos_ids[0] if mark is None and self._eos_ids else mark
+        mark = self.eos_ids[0] if mark is None and self.eos_ids else mark
         if mark in ids[:head]:
             return ids[ids.index(mark) + 1 :]
         first = self._plain.first_mark(ids[:head])
@@ -258,7 +245,7 @@ class HFCodec:
             UserError: the template cannot render a second turn.
         """
         if self._frame is None:
-            end = [] if ended or not self._eos_ids else [self._eos_ids[0]]
+            end = [] if ended or not self.eos_ids else [self.eos_ids[0]]
             return end + self._plain.encode_after("\n" + message)
         if self._frame.between is None:
             raise UserError(
@@ -273,7 +260,7 @@ class HFCodec:
 
     def decode(self, tokens: Sequence[int] | npt.NDArray[np.int64]) -> str:
         ids = tokens.tolist() if isinstance(tokens, np.ndarray) else tokens
-        known, silent = self._vocab_size, self._silent
+        known, silent = self.vocab_size, self._silent
         return self._plain.decode([i for i in ids if 0 <= i < known and i not in silent])
 
     def count(self, text: str) -> int:
@@ -294,6 +281,8 @@ class HFCodec:
 
 
 _USER, _ANSWER, _NEXT, _THOUGHT = "qUser0q", "qAnswer0q", "qNext0q", "qThought0q"
+_ASKED, _ASKED_NEXT = ({"role": "user", "content": text} for text in (_USER, _NEXT))
+_ANSWERED = {"role": "assistant", "content": _ANSWER}
 _TAIL = 256
 """Ids at the end of a context that are searched for an open thought."""
 
@@ -331,7 +320,8 @@ def read_frame(tokenizer: Any) -> ChatFrame:
     """
     if not tokenizer.chat_template:
         raise UserError("this tokenizer has no chat template; say --agents.ROLE.chat plain")
-    conversations = [[_USER], [f"  {_USER}  "], [_USER, _ANSWER, _NEXT]]
+    wide = {**_ASKED, "content": f"  {_USER}  "}
+    conversations = [[_ASKED], [wide], [_ASKED, _ANSWERED, _ASKED_NEXT]]
     first, spaced, turns = render(tokenizer, conversations)
     if first.text is None or first.text.count(_USER) != 1:
         raise UserError(
@@ -339,10 +329,8 @@ def read_frame(tokenizer: Any) -> ChatFrame:
             f"({first.why or 'it leaves it out or repeats it'}); say --agents.ROLE.chat plain"
         )
     before, after = first.text.split(_USER)
-    answer = {"role": "assistant", "content": _ANSWER}
     thought = dict.fromkeys(("thinking", "reasoning_content", "reasoning"), _THOUGHT)
-    asked = {"role": "user", "content": _USER}
-    ended = [[asked, answer], [asked, {**answer, **thought}]]
+    ended = [[_ASKED, _ANSWERED], [_ASKED, _ANSWERED | thought]]
     closed, thoughtful = (each.text or "" for each in render(tokenizer, ended, goes_on=False))
     return ChatFrame(
         opening=(before, after),
@@ -359,8 +347,7 @@ def _calls_as_json(tokenizer: Any, template: str) -> bool:
         return False
     call = {"name": "qTool0q", "arguments": {"qGiven0q": 1}}
     calls = [{"id": "qCall0qqq", "type": "function", "function": call}]
-    asked = {"role": "user", "content": _USER}
-    turns = [asked, {"role": "assistant", "content": "", "tool_calls": calls}]
+    turns = [_ASKED, {"role": "assistant", "content": "", "tool_calls": calls}]
     (shown,) = render(tokenizer, [turns], goes_on=False)
     return re.search(r'<tool_call>\s*\{\s*"name":\s*"qTool0q"', shown.text or "") is not None
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,12 +29,12 @@ from coterie.datatypes import UserError
 # B rows, T tokens, D model width, V vocabulary
 
 
+@dataclass
 class Switch:
     """The active adapter of a shared base; all roles of the base share one object."""
 
-    def __init__(self) -> None:
-        self.state: tuple[str, bool] | None = None
-        """(adapter, whether it is on) inside a context manager; None outside."""
+    state: tuple[str, bool] | None = None
+    """(adapter, whether it is on) inside a context manager; None outside."""
 
 
 class ModelHandle:
@@ -157,18 +158,13 @@ class ModelHandle:
         }
 
     def backbone(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None,
-        position_ids: Tensor | None,
-        **attention: Any,
+        self, input_ids: Tensor, position_ids: Tensor | None = None, **attention: Any
     ) -> Tensor:
-        """Return last hidden states (B, T, D). With LoRA the adapter is on, except inside
-        :meth:`reference`.
+        """Return last hidden states (B, T, D), in which every token sees all earlier ones. With
+        LoRA the adapter is on, except inside :meth:`reference`.
 
         Args:
             input_ids: (B, T)
-            attention_mask: (B, T), 0 at padding; None: every token sees all earlier ones.
             position_ids: (B, T), (1, T), or None: 0 to T - 1.
             attention: passed on to the attention function.
         """
@@ -176,7 +172,6 @@ class ModelHandle:
             lm = self.causal_lm
             out = getattr(lm, lm.base_model_prefix)(
                 input_ids=input_ids,
-                attention_mask=attention_mask,
                 position_ids=position_ids,
                 use_cache=False,
                 **attention,
@@ -197,7 +192,7 @@ class ModelHandle:
             return self._packed_states(pack(ids_BT.cpu().numpy(), mask_BT.cpu().numpy()))
         positions_BT = torch.arange(ids_BT.shape[1], device=ids_BT.device).expand_as(ids_BT)
         with self.backward_pass(ids_BT.numel()):
-            return self.backbone(ids_BT, None, positions_BT)[:, :-1][mask_BT]
+            return self.backbone(ids_BT, positions_BT)[:, :-1][mask_BT]
 
     def takes_tree(self, ids_BT: Tensor) -> bool:
         """Whether :class:`TreeForward`, which keeps all activations, computes this batch."""
@@ -214,7 +209,7 @@ class ModelHandle:
             return packed_attention(self.causal_lm.config)
 
         with self.backward_pass(ids_1S.numel(), attention), attention():
-            states_1SD = self.backbone(ids_1S, None, position_1S, packed=rows)
+            states_1SD = self.backbone(ids_1S, position_1S, packed=rows)
             return states_1SD[0].index_select(0, scored_N)
 
     @contextmanager
@@ -296,20 +291,20 @@ class ModelHandle:
         if self.adapter is None:
             # keep_vars preserves identity, so that tied parameters are gathered and stored once.
             state = gather(module.state_dict(keep_vars=True))
-            folder.mkdir(parents=True, exist_ok=True)
-            if self.ranks.rank == 0:
-                self._writer.write(folder, state)
-                if dtype not in (None, module.dtype):
-                    round_checkpoint(folder, dtype)
-            return
-        from peft import get_peft_model_state_dict
+        else:
+            from peft import get_peft_model_state_dict
 
-        state = gather(get_peft_model_state_dict(module, adapter_name=self.adapter))
+            state = gather(get_peft_model_state_dict(module, adapter_name=self.adapter))
         folder.mkdir(parents=True, exist_ok=True)
         if self.ranks.rank:
             return
-        store(state, folder / "adapter_model.safetensors")
-        module.peft_config[self.adapter].save_pretrained(str(folder))
+        if self.adapter is None:
+            self._writer.write(folder, state)
+            if dtype not in (None, module.dtype):
+                round_checkpoint(folder, dtype)
+        else:
+            store(state, folder / "adapter_model.safetensors")
+            module.peft_config[self.adapter].save_pretrained(str(folder))
 
     def take(self, weights: Mapping[str, Tensor], version: int) -> None:
         """Copy ``weights``, by the names of :meth:`parameters`, after ``version`` updates."""

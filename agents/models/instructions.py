@@ -8,6 +8,7 @@ below at their first operation.
 import os
 import platform
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,9 +75,18 @@ def has_avx2() -> bool:
     """Whether this is an x86-64 processor with AVX2."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return False
-    try:
-        return "avx2" in _CPUINFO.read_text().split()
-    except OSError:  # no Linux; what numpy knows takes time to import
-        from numpy._core._multiarray_umath import __cpu_features__
+    if flags := processor_flags():
+        return "avx2" in flags
+    # no Linux; what numpy knows takes time to import
+    from numpy._core._multiarray_umath import __cpu_features__
 
-        return bool(__cpu_features__.get("AVX2"))
+    return bool(__cpu_features__.get("AVX2"))
+
+
+@cache
+def processor_flags() -> frozenset[str]:
+    """Return the processor's flags, such as ``avx2``; empty if the system does not list them."""
+    try:
+        return frozenset(_CPUINFO.read_text().split())
+    except OSError:
+        return frozenset()

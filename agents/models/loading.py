@@ -72,29 +72,24 @@ def load_team(
         _check_kernel(spec, trained=role in trained)
     load = ProcessorLoad.now()
     bases: dict[tuple[Any, ...], _Base] = {}
-    roles: dict[str, tuple[_Base, ModelSpec]] = {}
+    base_of: dict[str, _Base] = {}
     for role, spec in specs.items():
         key = (role,) if role in full else (spec.lora is None, *base_key(spec))
         if key not in bases:
             bases[key] = _load_base(spec, learns=role in full)
-        base = bases[key]
+        base = base_of[role] = bases[key]
         if spec.lora is not None:
+            own_seed = derive_seed(seed, "lora", role)
             base.module = add_adapter(
-                base.module,
-                _adapter_name(role),
-                spec.lora,
-                derive_seed(seed, "lora", role),
-                spec.revision,
+                base.module, _adapter_name(role), spec.lora, own_seed, spec.revision
             )
-        roles[role] = base, spec
         LOADED.add(1)
-    loaded = {
-        role: _role(role, base, spec, role in trained) for role, (base, spec) in roles.items()
-    }
+    loaded = {role: _role(role, base_of[role], specs[role], role in trained) for role in specs}
     if joined():
-        for base, spec in {id(base): (base, spec) for base, spec in roles.values()}.values():
-            _shard(base, spec, [loaded[role].handle for role in roles if roles[role][0] is base])
-    handles = [handle.handle for handle in loaded.values()]
+        for base in bases.values():
+            mine = [role for role in specs if base_of[role] is base]
+            _shard(base, specs[mine[0]], [loaded[role].handle for role in mine])
+    handles = [role.handle for role in loaded.values()]
     if any(handle.device.type == "cpu" and handle.weight_bytes > TINY_BYTES for handle in handles):
         use_free_threads(load)
     return loaded
@@ -284,9 +279,7 @@ def _check_head(handle: ModelHandle) -> None:
     kind, dtype = handle.causal_lm.config.model_type, str(handle.dtype).rpartition(".")[2]
     wrong = f"models of type {kind!r} do not compute in {dtype}; try another --agents.ROLE.dtype"
     with torch.no_grad(), handle.active(), in_one_sentence(wrong):
-        ours = handle.head(
-            handle.backbone(ids, torch.ones_like(ids), torch.arange(4)[None].to(ids))
-        )
+        ours = handle.head(handle.backbone(ids))
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
         raise UserError(f"models of type {kind!r} have an unsupported logit computation")

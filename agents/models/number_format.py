@@ -1,16 +1,13 @@
 """The default number format of a model, by its size and device."""
 
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 from coterie.agents.models.gguf import is_quantized
-from coterie.agents.models.instructions import are_limited
+from coterie.agents.models.instructions import are_limited, processor_flags
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.spec import TINY_BYTES, ModelSpec
 
-_CPUINFO = Path("/proc/cpuinfo")
 _NATIVE = ("amx_bf16", "avx512_bf16")
 """Flags of processors that multiply matrices in bfloat16, about twice as fast as in float32."""
 _INTEGERS = ("avx512_vnni", "avx_vnni")
@@ -66,22 +63,15 @@ def number_format_of(spec: ModelSpec, *, trained: bool = False) -> NumberFormat:
 
 def native_bfloat16() -> str | None:
     """Return the processor's flag for multiplication in bfloat16; None without one."""
-    return next((flag for flag in _NATIVE if flag in _flags()), None)
+    return next((flag for flag in _NATIVE if flag in processor_flags()), None)
 
 
 def native_int8() -> str | None:
     """Return the processor's flag for multiplication of 8-bit integers; None without one, or if it
     may not be used."""
-    return None if are_limited() else next((flag for flag in _INTEGERS if flag in _flags()), None)
-
-
-@cache
-def _flags() -> frozenset[str]:
-    try:
-        lines = _CPUINFO.read_text().splitlines()
-    except OSError:  # no Linux
-        return frozenset()
-    return frozenset(next((line.split() for line in lines if line.startswith("flags")), ()))
+    if are_limited():
+        return None
+    return next((flag for flag in _INTEGERS if flag in processor_flags()), None)
 
 
 def _on_cpu(device: str) -> bool:

@@ -30,7 +30,7 @@ class Rendered:
 
 def render(
     tokenizer: Any,
-    conversations: Sequence[Sequence[str | Mapping[str, Any]]],
+    conversations: Sequence[Sequence[Mapping[str, Any]]],
     tools: Sequence[Mapping[str, Any]] = (),
     *,
     goes_on: bool = True,
@@ -40,8 +40,7 @@ def render(
 
     Args:
         tokenizer: the tokenizer with the template.
-        conversations: lists of texts (user, assistant, user, ...) or of messages in the format of
-            templates.
+        conversations: lists of messages in the format of templates.
         tools: in the format of templates.
         goes_on: whether to add the start of the assistant's next turn.
     """

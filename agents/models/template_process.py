@@ -14,7 +14,6 @@ from typing import Any
 MOST_CHARACTERS = 200_000
 _SECONDS = 5
 _MEMORY = 1 << 30
-_SPEAKERS = ("user", "assistant")
 
 
 class _Day(datetime):
@@ -44,17 +43,12 @@ def main() -> None:
 
 
 def _rendered(library: Any, request: dict[str, Any], conversation: list[Any]) -> dict[str, str]:
-    """Render texts of user and assistant in alternation, or messages."""
-    turns = [
-        {"role": _SPEAKERS[i % 2], "content": said} if isinstance(said, str) else said
-        for i, said in enumerate(conversation)
-    ]
     try:
         (text,), _ = library.render_jinja_template(
-            conversations=[turns],
-            tools=request.get("tools") or None,
+            conversations=[conversation],
+            tools=request["tools"] or None,
             chat_template=request["template"],
-            add_generation_prompt=request.get("goes_on", True),
+            add_generation_prompt=request["goes_on"],
             **request["marks"],
         )
     except Exception as error:

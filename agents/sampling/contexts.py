@@ -11,7 +11,6 @@ heads, J key-value heads, G = H / J, E head width.
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -25,46 +24,9 @@ _PADDED = 2
 """Largest ratio of slots to rows; prompts have different numbers of rows."""
 
 
-class KeyValueCache(Protocol):
-    """A key-value cache, as a decoder needs it."""
-
-    length: int
-    """Positions of every row so far, including padding on the left."""
-    pad_B: Tensor
-    """Number of padding positions."""
-
-    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """Store keys and values of some prompts.
-
-        Args:
-            layer: number of the decoder layer.
-            k: (P, J, T, E)
-            v: (P, J, T, E)
-            first: number of the first of these prompts.
-        """
-
-    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """Store keys and values of the newest tokens; return their attention output (B, H E).
-
-        Args:
-            layer: number of the decoder layer.
-            q: (B, H, E)
-            k: (B, J, E)
-            v: (B, J, E)
-        """
-        ...
-
-    def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
-        """Move the movers into the holes and continue with the first ``rows`` rows."""
-
-    def context_of(self, row: int) -> KeptContext:
-        """Return a copy of what is cached of a row."""
-        ...
-
-
 def contexts(
     weights: FusedWeights, prompts: Sequence[Sequence[int]], fork_B: Sequence[int], room: int
-) -> KeyValueCache:
+) -> "RowContexts | SharedContexts":
     """Return an empty cache in the faster layout.
 
     Args:
@@ -92,7 +54,10 @@ class RowContexts:
     def __init__(
         self, weights: FusedWeights, pad_P: Tensor, fork_B: Tensor, longest: int, room: int
     ) -> None:
-        self.length, self.pad_B = longest, pad_P[fork_B]
+        self.length = longest
+        """Positions of every row so far, including padding on the left."""
+        self.pad_B = pad_P[fork_B]
+        """Number of padding positions."""
         self._w, self._rows, self._fork_B = weights, len(fork_B), fork_B
         w, size = weights, longest + room
         shape = (len(w.layers), self._rows, w.kv_heads)
@@ -103,12 +68,20 @@ class RowContexts:
         self._values[..., :longest, :].zero_()
         self._bias_BT = _padding_bias(self.pad_B, size)
 
-    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """See :class:`KeyValueCache`."""
+    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> tuple[Tensor, Tensor]:
+        """Store keys and values of some prompts; return them.
+
+        Args:
+            layer: number of the decoder layer.
+            k: (P, J, T, E)
+            v: (P, J, T, E)
+            first: number of the first of these prompts.
+        """
         fork_B, longest = self._fork_B - first, k.shape[2]
         rows_N = ((fork_B >= 0) & (fork_B < len(k))).nonzero()[:, 0]
         self._keys[layer, rows_N, :, :, :longest] = k.transpose(2, 3)[fork_B[rows_N]]
         self._values[layer, rows_N, :, :longest] = v[fork_B[rows_N]]
+        return k, v
 
     def resume(self, row: int, context: KeptContext) -> None:
         """Begin a row, whose padding is left out here, with a context that was kept."""
@@ -136,7 +109,14 @@ class RowContexts:
         return keys.transpose(2, 3), values
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """See :class:`KeyValueCache`."""
+        """Store keys and values of the newest tokens; return their attention output (B, H E).
+
+        Args:
+            layer: number of the decoder layer.
+            q: (B, H, E)
+            k: (B, J, E)
+            v: (B, J, E)
+        """
         w, n, t = self._w, self._rows, self.length
         group, window = w.heads // w.kv_heads, w.layers[layer].window
         keys, values = self._keys[layer, :n], self._values[layer, :n]
@@ -158,7 +138,7 @@ class RowContexts:
         return mixed.view(n, -1)
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
-        """See :class:`KeyValueCache`."""
+        """Move the movers into the holes and continue with the first ``rows`` rows."""
         if len(holes_N):
             _move(self._keys, self._values, holes_N, movers_N, self.length)
             self.pad_B[holes_N] = self.pad_B[movers_N]
@@ -167,7 +147,7 @@ class RowContexts:
         self._rows = rows
 
     def context_of(self, row: int) -> KeptContext:
-        """See :class:`KeyValueCache`."""
+        """Return a copy of what is cached of a row."""
         columns = slice(int(self.pad_B[row]), self.length)
         return KeptContext(
             self._keys[:, row, ..., columns].clone(), self._values[:, row, :, columns].clone()
@@ -209,13 +189,14 @@ class SharedContexts:
         self._row_N = torch.zeros(prompts * self._slots, dtype=torch.long, device=order_B.device)
         self._row_N[self._slot_B] = torch.arange(len(order_B), device=order_B.device)
 
-    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> None:
-        """See :class:`KeyValueCache`."""
+    def keep(self, layer: int, k: Tensor, v: Tensor, first: int) -> tuple[Tensor, Tensor]:
+        """See :class:`RowContexts`."""
         self._prompt_keys[layer, first : first + len(k)] = k
         self._prompt_values[layer, first : first + len(k)] = v
+        return k, v
 
     def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """See :class:`KeyValueCache`."""
+        """See :class:`RowContexts`."""
         w, n, t = self._w, len(self._fork_B), self.length - self._prompt
         group = w.heads // w.kv_heads
         keys, values = self._keys[layer, :n], self._values[layer, :n]
@@ -254,7 +235,7 @@ class SharedContexts:
         return x.transpose(1, 2).reshape(-1, w.heads, x.shape[-1]).index_select(0, self._slot_B)
 
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
-        """See :class:`KeyValueCache`."""
+        """See :class:`RowContexts`."""
         if len(holes_N):
             _move(self._keys, self._values, holes_N, movers_N, self.length - self._prompt)
             self.pad_B[holes_N] = self.pad_B[movers_N]
@@ -263,7 +244,7 @@ class SharedContexts:
         self._assign_slots()
 
     def context_of(self, row: int) -> KeptContext:
-        """See :class:`KeyValueCache`."""
+        """See :class:`RowContexts`."""
         prompt, own = slice(int(self.pad_B[row]), None), self.length - self._prompt
         fork = int(self._fork_B[row])
         keys = self._prompt_keys[:, fork, :, prompt].transpose(2, 3)

@@ -5,6 +5,8 @@ choices: keys are cached as (row, E, T), so that products with queries read memo
 rotations are complex multiplications.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -18,6 +20,8 @@ from coterie.agents.sampling.weights import FusedWeights, LayerWeights, Matrix
 
 _PREFILL_TOKENS = 1 << 14
 """Tokens of prompts, padding included, that are computed at once."""
+Store = Callable[[int, Tensor, Tensor, int], tuple[Tensor, Tensor]]
+"""Stores a layer's new keys and values of rows from a number on; returns those of all positions."""
 
 
 class FusedDecoder:
@@ -34,12 +38,8 @@ class FusedDecoder:
         # Padding on the left puts every row's newest token into the same column.
         ids_PT = torch.tensor([[0] * (longest - len(p)) + p for p in prompts], device=w.device)
         pad_P = torch.tensor([longest - len(p) for p in prompts], device=w.device)
-        logits_PV = []
-        chunk = max(1, _PREFILL_TOKENS // longest)
-        for start in range(0, len(prompts), chunk):
-            part = slice(start, start + chunk)
-            logits_PV.append(self._prefill_chunk(ids_PT[part], pad_P[part], start))
-        return torch.cat(logits_PV)[torch.tensor(fork_B, device=w.device)]
+        logits_PV = self._read(ids_PT, pad_P, 0, self._contexts.keep)
+        return logits_PV[torch.tensor(fork_B, device=w.device)]
 
     def resume(self, prompts: list[list[int]], kept: list[KeptContext], room: int) -> Tensor:
         """Read what the prompts have beyond contexts that were kept; otherwise as :meth:`prefill`.
@@ -60,13 +60,9 @@ class FusedDecoder:
             cache.resume(row, context)
         self._contexts, self._turns = cache, w.turns(start + read + room)
         ids_BT = torch.tensor([prompt[-read:] for prompt in prompts], device=w.device)
-        chunk = max(1, _PREFILL_TOKENS // (start + read))
-        logits_BV = [
-            self._resume_chunk(cache, ids_BT[first : first + chunk], first)
-            for first in range(0, len(prompts), chunk)
-        ]
+        logits_BV = self._read(ids_BT, pad_B, start, cache.extend)
         cache.length += read
-        return torch.cat(logits_BV)
+        return logits_BV
 
     def context_of(self, row: int) -> KeptContext:
         """Return a copy of what is computed of a row, without its newest token."""
@@ -85,50 +81,30 @@ class FusedDecoder:
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
         self._contexts.drop(holes_N, movers_N, rows)
 
-    def _prefill_chunk(self, ids: Tensor, pad: Tensor, first: int) -> Tensor:
-        w = self._w
-        count, longest = ids.shape
-        columns = torch.arange(longest, device=w.device)
-        turns = self._turns[(columns - pad[:, None]).clamp(min=0)].view(-1, 1, self._turns.shape[1])
-        x = F.embedding(ids.view(-1), w.embedding)
-        for i, layer in enumerate(w.layers):
-            q, k, v = self._heads(x, layer, turns, count)
-            self._contexts.keep(i, k, v, first)
-            mask = _causal_mask(columns, pad, layer.window, longest)
-            x = self._finish(x, self._attended(q, k, v, mask), layer)
-        # The last column has every prompt's last token.
-        return self._logits(x.view(count, longest, -1)[:, -1])
-
-    def _resume_chunk(self, cache: RowContexts, ids: Tensor, first: int) -> Tensor:
-        w = self._w
-        count, read = ids.shape
-        columns = cache.length + torch.arange(read, device=w.device)
-        pad = cache.pad_B[first : first + count]
-        turns = self._turns[columns - pad[:, None]].view(-1, 1, self._turns.shape[1])
-        x = F.embedding(ids.view(-1), w.embedding)
-        for i, layer in enumerate(w.layers):
-            q, k, v = self._heads(x, layer, turns, count)
-            keys, values = cache.extend(i, k, v, first)
-            mask = _causal_mask(columns, pad, layer.window, keys.shape[2])
-            x = self._finish(x, self._attended(q, keys, values, mask), layer)
-        return self._logits(x.view(count, read, -1)[:, -1])
-
-    def _heads(
-        self, x: Tensor, layer: LayerWeights, turns: Tensor, rows: int
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values by row: (rows, H or J, T, E) each."""
-        q, k, v = (
-            part.view(rows, len(x) // rows, -1, self._w.width).transpose(1, 2)
-            for part in self._project(x, layer, turns)
-        )
-        return q, k, v
-
-    def _attended(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor) -> Tensor:
-        """(rows T, H E) the attention of every query."""
-        mixed = F.scaled_dot_product_attention(
-            q, k, v, attn_mask=mask, scale=self._w.scale, enable_gqa=True
-        )
-        return mixed.transpose(1, 2).reshape(q.shape[0] * q.shape[2], -1)
+    def _read(self, ids_NT: Tensor, pad_N: Tensor, start: int, store: Store) -> Tensor:
+        """Read tokens from column ``start`` on; return the logits (N, V) of the next ones."""
+        w, read = self._w, ids_NT.shape[1]
+        columns = start + torch.arange(read, device=w.device)
+        chunk = max(1, _PREFILL_TOKENS // (start + read))
+        logits = []
+        for first in range(0, len(ids_NT), chunk):
+            ids, pad = ids_NT[first : first + chunk], pad_N[first : first + chunk]
+            turns = self._turns[(columns - pad[:, None]).clamp(min=0)].flatten(0, 1)[:, None]
+            x = F.embedding(ids.reshape(-1), w.embedding)
+            for i, layer in enumerate(w.layers):
+                q, k, v = (
+                    part.view(len(ids), read, -1, w.width).transpose(1, 2)
+                    for part in self._project(x, layer, turns)
+                )
+                keys, values = store(i, k, v, first)
+                mask = _causal_mask(columns, pad, layer.window, keys.shape[2])
+                mixed = F.scaled_dot_product_attention(
+                    q, keys, values, attn_mask=mask, scale=w.scale, enable_gqa=True
+                )
+                x = self._finish(x, mixed.transpose(1, 2).reshape(len(x), -1), layer)
+            # The last column has every row's last token.
+            logits.append(self._logits(x.view(len(ids), read, -1)[:, -1]))
+        return torch.cat(logits)
 
     def _project(
         self, x: Tensor, layer: LayerWeights, turns: Tensor

@@ -7,6 +7,7 @@ dimensions that is the pair (m j, m j + D/2).
 """
 
 import json
+import re
 import shutil
 from collections.abc import Container
 from pathlib import Path
@@ -20,11 +21,9 @@ from coterie.datatypes import UserError
 
 # H heads, d dimensions of a head, D those of the wider one
 
-_ROWS = ("q_proj.weight", "k_proj.weight", "v_proj.weight")
-_ROWS += ("q_proj.bias", "k_proj.bias", "v_proj.bias")
-_ROWS += ("q_proj.lora_B.weight", "k_proj.lora_B.weight", "v_proj.lora_B.weight")
-_COLUMNS = ("o_proj.weight", "o_proj.lora_A.weight")
-_NORMS = ("q_norm.weight", "k_norm.weight")
+_ROWS = re.compile(r"\.[qkv]_proj\.(weight|bias|lora_B\.weight)$")
+_COLUMNS = re.compile(r"\.o_proj\.(weight|lora_A\.weight)$")
+_NORMS = re.compile(r"\.[qk]_norm\.weight$")
 _FAMILIES = ("qwen2", "qwen3", "llama", "mistral")
 
 # Head widths that vLLM's attention on a CPU has kernels for.
@@ -90,18 +89,17 @@ def widen(name: str, tensor: Tensor, *, head_dim: int, width: int, qk_norm: bool
         width: D, a multiple of d.
         qk_norm: whether queries and keys have norms.
     """
-    projection = ".".join(name.split(".")[-3:] if ".lora_" in name else name.split(".")[-2:])
     index_d = _wide_index(head_dim, width)
-    if projection in _NORMS:
-        scale = (head_dim / width) ** 0.5 if projection == "q_norm.weight" else 1.0
+    if _NORMS.search(name):
+        scale = (head_dim / width) ** 0.5 if "q_norm" in name else 1.0
         return tensor.new_zeros(width).index_copy(0, index_d, tensor * scale)
-    if projection in _ROWS:
+    if _ROWS.search(name):
         out = tensor.reshape(-1, head_dim, *tensor.shape[1:])
-        if projection.startswith("q_proj") and not qk_norm:
+        if "q_proj" in name and not qk_norm:
             out = out * (width / head_dim) ** 0.5
         wide = out.new_zeros(out.shape[0], width, *out.shape[2:]).index_copy(1, index_d, out)
         return wide.reshape(-1, *tensor.shape[1:])
-    if projection in _COLUMNS:
+    if _COLUMNS.search(name):
         out = tensor.reshape(tensor.shape[0], -1, head_dim)
         wide = out.new_zeros(*out.shape[:2], width).index_copy(2, index_d, out)
         return wide.reshape(tensor.shape[0], -1)

@@ -22,7 +22,7 @@ from coterie.agents.models.locate import local_folder
 from coterie.agents.models.number_format import number_format_of
 from coterie.agents.models.quantized import free
 from coterie.agents.models.spec import ModelSpec
-from coterie.agents.vllm.engine import Adapter, Engine
+from coterie.agents.vllm.engine import Engine
 from coterie.agents.vllm.export import cpu_width, export_checkpoint
 from coterie.agents.vllm.policy import VllmPolicy
 from coterie.agents.vllm.processes import engine_environment, memory_folder
@@ -32,7 +32,6 @@ from coterie.agents.vllm.turns import Turns
 from coterie.agents.vllm.weight_updates import (
     AdapterVersions,
     EngineCheckpoints,
-    FrozenAdapter,
     FrozenWeights,
     FullWeights,
     Versions,
@@ -113,7 +112,8 @@ class Fleet:
                 self._settings, engines=len(engines), on_gpu=on_gpu, transfer=transfer
             ):
                 if not on_gpu:
-                    _start_together(engines)
+                    with ThreadPoolExecutor(min(len(engines), os.cpu_count() or 1)) as pool:
+                        list(pool.map(Engine.start, engines))
                     return
                 # In sequence, because each engine measures the free memory.
                 for engine in engines:
@@ -180,28 +180,22 @@ class Fleet:
 
     def _spec(self, seat: Seat, mates: list[Seat], bench: "_Bench") -> EngineSpec:
         handle, spec = seat.loaded.handle, seat.spec
-        source = local_folder(spec)
+        base = source = local_folder(spec)
         if bench.checkpoints is not None and not bench.transfer:
-            model = str(bench.checkpoints.write())
-        elif _writes_base(seat):
-            handle.save_base(bench.folder / "base")
-            seat.loaded.tokenizer.save_pretrained(bench.folder / "base")
-            model = str(bench.folder / "base")
-            if bench.width is not None:
-                model = str(bench.folder / "wide")
-                export_checkpoint(
-                    bench.folder / "base", bench.folder / "wide", width=bench.width, untie=False
-                )
-        elif bench.width is None:
-            model = spec.model if source is None else str(source)
-        elif source is None:
-            raise UserError(
-                f"the attention heads of {spec.model} are too narrow for vLLM on a CPU, and "
-                "padding them needs its files: name a local folder"
-            )
+            base = bench.checkpoints.write()
         else:
-            export_checkpoint(source, bench.folder / "base", width=bench.width, untie=False)
-            model = str(bench.folder / "base")
+            if _writes_base(seat):
+                base = bench.folder / "base"
+                handle.save_base(base)
+                seat.loaded.tokenizer.save_pretrained(base)
+            if bench.width is not None:
+                if base is None:
+                    raise UserError(
+                        f"the attention heads of {spec.model} are too narrow for vLLM on a CPU, "
+                        "and padding them needs its files: name a local folder"
+                    )
+                export_checkpoint(base, bench.folder / "wide", width=bench.width, untie=False)
+                base = bench.folder / "wide"
         ranks = [_rank(mate) for mate in mates if mate.spec.lora is not None]
         dtype = _dtype(seat)
         if ranks and dtype == torch.float32 and _on_gpu(seat):
@@ -209,12 +203,12 @@ class Fleet:
                 f"vLLM's adapters on a GPU have 16 bits: say --agents.{seat.role}.dtype bfloat16"
             )
         return EngineSpec(
-            model=model,
+            model=spec.model if base is None else str(base),
             tokenizer=spec.model if source is None else str(source),
             dtype=str(dtype).rpartition(".")[2],
             device=_device(seat),
             context=handle.context,
-            revision=spec.revision if model == spec.model else None,
+            revision=spec.revision if base is None else None,
             tokenizer_revision=spec.revision if source is None else None,
             trust_remote_code=spec.trust_remote_code,
             lora_rank=max(ranks, default=0),
@@ -230,11 +224,12 @@ class Fleet:
         if seat.spec.lora is None:
             return FrozenWeights()
         engine, handle, width = bench.engine, seat.loaded.handle, bench.width
+        versions = AdapterVersions(
+            engine, handle, bench.folder, seat.role, bench.numbers, width=width
+        )
         if not seat.trained:
-            number = next(bench.numbers)
-            adapter = Adapter(seat.role, number, bench.folder / f"{seat.role}-frozen")
-            return FrozenAdapter(engine, handle, adapter, width=width)
-        return AdapterVersions(engine, handle, bench.folder, seat.role, bench.numbers, width=width)
+            versions.write()  # before its model leaves this process's memory
+        return versions
 
 
 @dataclass
@@ -312,12 +307,6 @@ def _rank(seat: Seat) -> int:
             f"{seat.role} has some: say --engine local"
         )
     return max(config.r, *config.rank_pattern.values(), 0)
-
-
-def _start_together(engines: list[Any]) -> None:
-    with ThreadPoolExecutor(min(len(engines), os.cpu_count() or 1)) as pool:
-        for done in [pool.submit(engine.start) for engine in engines]:
-            done.result()
 
 
 def _free_weights(seats: list[Seat], settings: VllmSettings) -> None:

@@ -56,20 +56,16 @@ class VllmPolicy:
         self._versions = versions
         self._turns = turns
         self._stamp: tuple[int, int] | None = None
-        self._version = handle.version
-        self._finder = cache(lambda stop: StopFinder(stop, codec.decode, handle.vocab_size))
-
-    @property
-    def version(self) -> int:
+        self.version = handle.version
         """Number of updates of the weights that are sampled."""
-        return self._version
+        self._finder = cache(lambda stop: StopFinder(stop, codec.decode, handle.vocab_size))
 
     async def refresh(self) -> None:
         """Send the handle's weights to the engine if they have changed."""
         if self._stamp != self._handle.stamp:
             async with self._turn():
                 await self._versions.publish()
-            self._stamp, self._version = self._handle.stamp, self._handle.version
+            self._stamp, self.version = self._handle.stamp, self._handle.version
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Complete ``prompt``.
@@ -80,7 +76,7 @@ class VllmPolicy:
         """
         sampling = fit_context(prompt, sampling, self._handle)
         params = sampling_params(sampling, prompt.seed, self._codec.eos_ids)
-        version = self._version
+        version = self.version
         async with self._versions.request() as adapter, self._turn():
             output = await self.engine.generate(prompt.tokens.tolist(), params, adapter)
         return self._completion(output, sampling, version)

@@ -72,7 +72,8 @@ def check_engine(
         UserError: one sentence that names the flag.
     """
     if engine != "vllm":
-        _check_unused(settings, devices)
+        if settings != VllmSettings() or any(own != "auto" for _, own in devices):
+            raise UserError("--vllm.* and --agents.ROLE.engine-device need --engine vllm")
         return
     if find_spec("vllm") is None:
         raise UserError(
@@ -112,11 +113,6 @@ def check_engine(
             "reload",
         ),
     )
-
-
-def _check_unused(settings: VllmSettings, devices: Sequence[tuple[str, str]]) -> None:
-    if settings != VllmSettings() or any(own != "auto" for _, own in devices):
-        raise UserError("--vllm.* and --agents.ROLE.engine-device need --engine vllm")
 
 
 def _place(device: str, own: str, auto: str | None) -> str:

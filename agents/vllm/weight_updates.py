@@ -52,27 +52,6 @@ class FrozenWeights:
         """Do nothing."""
 
 
-class FrozenAdapter:
-    """Implements :class:`Versions` for an adapter that never changes. It is written at once, so
-    that its model can leave this process's memory."""
-
-    def __init__(
-        self, engine: Engine, handle: ModelHandle, adapter: Adapter, *, width: int | None
-    ) -> None:
-        """``width``: new width of the heads; None: unchanged."""
-        self._engine, self._adapter = engine, adapter
-        _write(adapter, handle, width)
-
-    async def publish(self) -> None:
-        """See :meth:`Versions.publish`."""
-        await self._engine.add_adapter(self._adapter)
-
-    @asynccontextmanager
-    async def request(self) -> AsyncIterator[Adapter]:
-        """See :meth:`Versions.request`."""
-        yield self._adapter
-
-
 class FullWeights:
     """Implements :class:`Versions` for full weights, whose engine has no other role. The engine
     must be idle when they are published."""
@@ -115,15 +94,24 @@ class AdapterVersions:
         """
         self._engine, self._handle, self._folder = engine, handle, folder
         self._role, self._numbers, self._width = role, numbers, width
+        self._written: Adapter | None = None
         self._newest: Adapter | None = None
         self._under_way: dict[Adapter, int] = {}
 
-    async def publish(self) -> None:
-        """See :meth:`Versions.publish`; requests in progress keep their version."""
+    def write(self) -> Adapter:
+        """Write the current weights as the version that is published next."""
         number = next(self._numbers)
         name = f"{self._role}-v{number}"
-        adapter = Adapter(name, number, self._folder / name)
-        _write(adapter, self._handle, self._width)
+        adapter = self._written = Adapter(name, number, self._folder / name)
+        self._handle.save(adapter.path)
+        if self._width is not None:
+            widen_adapter(adapter.path, self._handle.causal_lm.config.to_dict(), self._width)
+        return adapter
+
+    async def publish(self) -> None:
+        """See :meth:`Versions.publish`; requests in progress keep their version."""
+        adapter = self._written or self.write()
+        self._written = None
         await self._engine.add_adapter(adapter)
         self._newest = adapter
         self._under_way[adapter] = 0
@@ -147,12 +135,6 @@ class AdapterVersions:
             del self._under_way[adapter]
             await self._engine.drop_adapter(adapter)
             shutil.rmtree(adapter.path, ignore_errors=True)
-
-
-def _write(adapter: Adapter, handle: ModelHandle, width: int | None) -> None:
-    handle.save(adapter.path)
-    if width is not None:
-        widen_adapter(adapter.path, handle.causal_lm.config.to_dict(), width)
 
 
 class EngineCheckpoints:

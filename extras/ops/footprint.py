@@ -317,7 +317,7 @@ def _padded_states(handle: ModelHandle, ids_BT: Tensor, mask_BT: Tensor) -> Tens
     # Real numbers, not meta: transformers builds masks from them.
     position_BT = torch.arange(ids.shape[1]).expand(ids.shape)
     with handle.backward_pass(ids.numel()):
-        states = handle.backbone(ids, None, position_BT)[:, :-1]
+        states = handle.backbone(ids, position_BT)[:, :-1]
     place_N = mask_BT.reshape(-1).nonzero()[:, 0].to("meta")
     return states.reshape(-1, states.shape[-1]).index_select(0, place_N)
 

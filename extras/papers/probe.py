@@ -147,7 +147,7 @@ def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
         positions_NT = torch.arange(longest, device=handle.device).expand_as(ids_NT)
         with handle.active():
             # Padding is on the right, which a causal model does not attend to.
-            hidden_NTD = handle.backbone(ids_NT, None, positions_NT).float()
+            hidden_NTD = handle.backbone(ids_NT, positions_NT).float()
         mean_ND = (hidden_NTD * inside_NT).sum(1) / inside_NT.sum(1)
         batches.append((chosen, mean_ND.cpu()))
         start = stop

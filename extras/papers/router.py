@@ -151,7 +151,7 @@ def _loss(model: LoadedRole, rows: Sequence[tuple[list[int], list[int]]]) -> tor
     positions_BT = torch.arange(longest, device=device).expand_as(ids_BT)
     with model.handle.active():
         # Padding is on the right, which a causal model does not attend to.
-        hidden_BTD = model.handle.backbone(ids_BT, None, positions_BT)[:, :-1]
+        hidden_BTD = model.handle.backbone(ids_BT, positions_BT)[:, :-1]
     wanted_BT = targets_BT[:, 1:] != _IGNORED
     logits_NV = model.handle.head(hidden_BTD[wanted_BT]).float()
     return torch.nn.functional.cross_entropy(logits_NV, targets_BT[:, 1:][wanted_BT])

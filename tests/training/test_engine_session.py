@@ -78,7 +78,7 @@ def test_an_evaluation_between_steps_asks_the_newest_weights(
     examine = session.runtime.examiner.examine
 
     async def noted():
-        versions.append({p._version for p in session.team.policies.values()})
+        versions.append({p.version for p in session.team.policies.values()})
         return await examine()
 
     session.runtime.examiner.examine = noted

@@ -29,16 +29,16 @@ SHIPPED = ("core-teaching", "corea-deferral", "eapo-consultation", "sd-e2", "sol
 
 @pytest.fixture
 def real(tmp_path: Path) -> str:
-    """The header of a model with 135 million weights."""
-    return header_of(tmp_path / "real", 135_000_000)
+    """A model with 135 million weights."""
+    return model_of(tmp_path / "real", 135_000_000)
 
 
-def header_of(folder: Path, weights: int) -> str:
+def model_of(folder: Path, weights: int) -> str:
+    """A model without layers, by its configuration."""
     folder.mkdir()
-    (folder / "config.json").write_text('{"model_type": "llama"}')
-    tensor = {"dtype": "F32", "shape": [weights], "data_offsets": [0, 0]}
-    header = json.dumps({"w": tensor}).encode()
-    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    sizes = ("hidden_size", "intermediate_size", "num_attention_heads")
+    config = {"num_hidden_layers": 0, **dict.fromkeys(sizes, 1), "vocab_size": weights}
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", **config}))
     return str(folder)
 
 
@@ -56,7 +56,7 @@ def test_tiny_teams_keep_what_their_environment_says(env: str, tmp_path: Path) -
     usual = defaults(Choice(env, "gspo", envs.spec(env).roles))
     assert parse(["--env", env]) == usual
     # An export of such a model, or another one of its size, is tiny too.
-    exported = header_of(tmp_path / "export", 150_000)
+    exported = model_of(tmp_path / "export", 150_000)
     tiny = run_of(env, exported)
     assert (tiny.env, tiny.learner, tiny.problems, tiny.run) == (
         usual.env,
@@ -70,7 +70,7 @@ def test_tiny_teams_keep_what_their_environment_says(env: str, tmp_path: Path) -
 @pytest.mark.parametrize("weights", [135_000_000, 1_500_000_000])
 @pytest.mark.parametrize("env", SHIPPED)
 def test_others_get_what_the_tables_say(env: str, weights: int, tmp_path: Path) -> None:
-    run = run_of(env, header_of(tmp_path / "real", weights))
+    run = run_of(env, model_of(tmp_path / "real", weights))
     small = {**SMALL, **flat(envs.spec(env).small or {})} if weights < SMALL_BELOW else {}
     table = {**EVERYWHERE, **flat(envs.spec(env).larger or {}), **small}
     table.pop("problems.held_out", None)  # follows from the run's length
@@ -87,7 +87,7 @@ def test_others_get_what_the_tables_say(env: str, weights: int, tmp_path: Path) 
 
 def test_a_frozen_model_of_any_size_leaves_the_defaults_of_a_small_learner(tmp_path: Path) -> None:
     small, large = (
-        header_of(tmp_path / name, weights)
+        model_of(tmp_path / name, weights)
         for name, weights in (("small", 500_000_000), ("large", 1_500_000_000))
     )
     flags = ["--env", "corea-deferral", "--agents.small.model", small, "--agents.large.model"]
@@ -124,7 +124,7 @@ def test_the_penalty_on_length_follows_the_limit(real: str, tmp_path: Path) -> N
     )
     assert penalty("--config", str(file))[:2] == (99, 20)
     assert "overlong-limit" not in defaults_notice(run_of("solo", real, "--config", str(file)))
-    large = run_of("solo", header_of(tmp_path / "large", 2_000_000_000))
+    large = run_of("solo", model_of(tmp_path / "large", 2_000_000_000))
     assert large.algo.overlong_limit == 0
 
 
@@ -173,13 +173,13 @@ def test_a_papers_preset_is_the_papers(name: str) -> None:
     ],
 )
 def test_learning_rates(weights: float, tuning: Any, rate: float, tmp_path: Path) -> None:
-    large = AgentSettings(header_of(tmp_path / "l", int(weights)), tuning=tuning)
-    small = AgentSettings(header_of(tmp_path / "s", 10_000_000))
+    large = AgentSettings(model_of(tmp_path / "l", int(weights)), tuning=tuning)
+    small = AgentSettings(model_of(tmp_path / "s", 10_000_000))
     assert rate_of([small, large]) == rate
 
 
 def test_the_rate_is_for_who_learns(tmp_path: Path, real: str) -> None:
-    large = header_of(tmp_path / "l", 8_000_000_000)
+    large = model_of(tmp_path / "l", 8_000_000_000)
     flags = ["--agents.alice.model", real, "--agents.bob.model", large]
     assert parse(flags).learner.lr == 5e-5
     assert parse([*flags, "--train-role", "alice"]).learner.lr == 2e-4

@@ -208,11 +208,9 @@ def test_refusals(flags: tuple[str, ...], sentence: str) -> None:
 def test_rates_fit_each_role(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
-    (folder / "config.json").write_text('{"model_type": "llama"}')
-    tensor = {"dtype": "F32", "shape": [600_000_000], "data_offsets": [0, 0]}
-    header = json.dumps({"w": tensor}).encode()
-    file = len(header).to_bytes(8, "little") + header
-    (folder / "model.safetensors").write_bytes(file)
+    sizes = ("hidden_size", "intermediate_size", "num_attention_heads")
+    config = {"num_hidden_layers": 0, **dict.fromkeys(sizes, 1), "vocab_size": 600_000_000}
+    (folder / "config.json").write_text(json.dumps({"model_type": "llama", **config}))
     model = ("--agents.alice.model", str(folder), "--agents.bob.model", str(folder))
     assert not roles_line(parse(model))
     mixed = (*model, "--agents.bob.tuning", "full")

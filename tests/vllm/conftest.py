@@ -79,8 +79,7 @@ def mismatch() -> Callable[[LoadedRole, list[Completion]], float]:
         for answer in answers:
             ids = torch.tensor([prompt + answer.tokens.tolist()], device=role.handle.device)
             with torch.no_grad(), role.handle.active():
-                positions = torch.arange(ids.shape[1], device=ids.device)[None]
-                hidden = role.handle.backbone(ids, torch.ones_like(ids), positions)
+                hidden = role.handle.backbone(ids)
                 logp = role.handle.head(hidden)[0, len(prompt) - 1 : -1].float().log_softmax(-1)
             own = logp.gather(1, ids[0, len(prompt) :, None])[:, 0].cpu().numpy()
             gaps.append(np.abs(own - answer.logprobs))

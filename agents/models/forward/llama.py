@@ -4,6 +4,7 @@ Linear layers are the model's, with any active adapters; packing, norms, rotatio
 implemented here. The result agrees with the model's forward pass up to rounding.
 """
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from coterie.agents.models.family import is_llama_like, window
 from coterie.agents.models.forward import tree
 from coterie.agents.models.forward.functions import norm, rotate, swiglu
+from coterie.agents.models.forward.segments import causal_bias
 
 # B rows, T positions, S nodes, Q queries of a row, M nodes that attend, H query heads, J key-value
 # heads, E head width, D model width, N scored positions
@@ -72,8 +74,8 @@ class _Attention:
         heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
         self._shape = (*queries.index_BQ.shape, rows.path_BT.shape[1])
         self._heads = heads
-        self._position_BQ1 = torch.from_numpy(queries.position_BQ)[:, :, None]
-        self._bias: dict[int | None, Tensor] = {}
+        position_BQ1, positions = torch.from_numpy(queries.position_BQ)[:, :, None], self._shape[2]
+        self._bias = cache(lambda window: causal_bias(position_BQ1, positions, window))
         # Indices select (node, head) pairs as rows, so that no copy has to be transposed.
         self._query_rows = _by_head(torch.from_numpy(queries.index_BQ), heads)
         self._key_rows = _by_head(torch.from_numpy(rows.path_BT), kv_heads)
@@ -82,7 +84,7 @@ class _Attention:
         head_H = torch.arange(heads)
         self._answer = ((slot_M // slots * heads + head_H) * slots + slot_M % slots).view(-1)
 
-    def __call__(self, q_MHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, reach: int | None) -> Tensor:
+    def __call__(self, q_MHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, window: int | None) -> Tensor:
         """Return the attention output of each query, (M, H E)."""
         rows, slots, positions = self._shape
         kv_heads, width = k_SJE.shape[1:]
@@ -91,21 +93,9 @@ class _Attention:
         v = v_SJE.view(-1, width).index_select(0, self._key_rows).view(-1, positions, width)
         # All queries of the query heads that share a key head form one matrix.
         scores = torch.bmm(q.view(rows * kv_heads, -1, width), k.transpose(1, 2))
-        scores = scores.view(rows, self._heads, slots, positions) + self._seen(reach)
+        scores = scores.view(rows, self._heads, slots, positions) + self._bias(window)
         p = torch.softmax(scores, -1).view(rows * kv_heads, -1, positions)
         return torch.bmm(p, v).view(-1, width).index_select(0, self._answer).view(len(q_MHE), -1)
-
-    def _seen(self, reach: int | None) -> Tensor:
-        """(B, 1, Q, T) 0 where a query sees a key, else -inf; ``reach``: most positions that it
-        sees."""
-        if reach not in self._bias:
-            ahead_BQT = self._position_BQ1 - torch.arange(self._shape[2])
-            hidden_BQT = ahead_BQT < 0
-            if reach is not None:
-                hidden_BQT |= ahead_BQT >= reach
-            bias_BQT = torch.zeros(hidden_BQT.shape).masked_fill_(hidden_BQT, -torch.inf)
-            self._bias[reach] = bias_BQT[:, None]
-        return self._bias[reach]
 
 
 def _layer(

@@ -9,6 +9,7 @@ them, H query heads, J key-value heads, E head width.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,23 @@ from torch import Tensor
 _SCORES_AT_ONCE = 1 << 21
 _PADDED = 1.5
 """Largest ratio of computed scores, padding included, to needed ones."""
+
+
+def causal_bias(position_BQ1: Tensor, keys: int, window: int | None) -> Tensor:
+    """Return (B, 1, Q, K): 0 where a query sees a key, else -inf.
+
+    Args:
+        position_BQ1: the last position that each query sees.
+        keys: number of keys, from position 0.
+        window: number of latest positions that a query sees; None: all.
+    """
+    ahead_BQK = position_BQ1 - torch.arange(keys)
+    hidden_BQK = ahead_BQK < 0
+    if window is not None:
+        hidden_BQK |= ahead_BQK >= window
+        # Empty slots past the last key must stay finite: they see everything.
+        hidden_BQK &= ~hidden_BQK.all(-1, keepdim=True)
+    return torch.zeros(hidden_BQK.shape).masked_fill_(hidden_BQK, -torch.inf)[:, None]
 
 
 class SegmentBatch:
@@ -40,8 +58,8 @@ class SegmentBatch:
         self._slot_N = torch.from_numpy(np.concatenate(slots))
         self._queries, self._keys = (torch.from_numpy(x.reshape(-1)) for x in (query_BQ, key_BK))
         first_B = torch.tensor([s.keys - s.queries for s in segments])
-        self._position_BQ1 = (first_B[:, None] + torch.arange(queries))[:, :, None]
-        self._bias: dict[int | None, Tensor] = {}
+        position_BQ1 = (first_B[:, None] + torch.arange(queries))[:, :, None]
+        self._bias = cache(lambda window: causal_bias(position_BQ1, keys, window))
 
     def attend(
         self, q_SHE: Tensor, k_SJE: Tensor, v_SJE: Tensor, scale: float, window: int | None
@@ -66,23 +84,10 @@ class SegmentBatch:
         k = by_head(k_SJE, self._keys, keys).reshape(rows * kv_heads, keys, width)
         v = by_head(v_SJE, self._keys, keys).reshape(rows * kv_heads, keys, width)
         scores = torch.bmm(q * scale, k.transpose(1, 2)).view(rows, heads, queries, keys)
-        p = torch.softmax(scores + self._hidden(window), -1)
+        p = torch.softmax(scores + self._bias(window), -1)
         mixed = torch.bmm(p.view(rows * kv_heads, -1, keys), v).to(q_SHE.dtype)
         out = mixed.view(rows, heads, queries, width).transpose(1, 2).reshape(-1, heads, width)
         return out.index_select(0, self._slot_N)
-
-    def _hidden(self, window: int | None) -> Tensor:
-        """(B, 1, Q, K) 0 where a query sees a key, else -inf; every query sees itself."""
-        if window not in self._bias:
-            ahead_BQK = self._position_BQ1 - torch.arange(self.shape[2])
-            hidden_BQK = ahead_BQK < 0
-            if window is not None:
-                hidden_BQK |= ahead_BQK >= window
-            # Empty query slots past a segment's end must stay finite: they see everything.
-            hidden_BQK &= ~hidden_BQK.all(-1, keepdim=True)
-            bias_BQK = torch.zeros(hidden_BQK.shape).masked_fill_(hidden_BQK, -torch.inf)
-            self._bias[window] = bias_BQK[:, None]
-        return self._bias[window]
 
 
 class Segments:

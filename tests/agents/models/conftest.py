@@ -1,6 +1,7 @@
 """Small GGUF files, written with llama.cpp's own package."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,13 @@ def small_gguf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallGguf:
     """Writes GGUF files beside a cache of their own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return SmallGguf(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def llama64(tmp_path_factory: pytest.TempPathFactory, write_shaped: Callable[..., Path]) -> Path:
+    """A Llama with biases, whose widths are multiples of 64."""
+    target = tmp_path_factory.mktemp("wide") / "llama"
+    return write_shaped(target, "llama", spread=0.1, hidden_size=64, intermediate_size=128)
 
 
 @pytest.fixture

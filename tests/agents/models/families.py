@@ -7,7 +7,28 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers.trainers import BpeTrainer
 from transformers import PreTrainedTokenizerFast
 
-_TEXT = ["Question: 7 + 8 - 3 = the answer is 12, hello world", "user assistant system"] * 4
+TEXT = [
+    "Question: 7 + 8 - 3 = the answer is 12, hello world",
+    "héllo → wörld",
+    "user assistant system",
+] * 4
+
+
+def byte_level(template: str | None, special: list[str], eos: str, **more: Any) -> Any:
+    """A small tokenizer of bytes."""
+    backend = Tokenizer(models.BPE())
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    trainer = BpeTrainer(
+        vocab_size=340,
+        show_progress=False,
+        special_tokens=special,
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+    )
+    backend.train_from_iterator(TEXT, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=eos, **more)
+    tokenizer.chat_template = template
+    return tokenizer
 
 
 @dataclass(frozen=True)
@@ -33,33 +54,24 @@ class Family:
 
     def tokenizer(self) -> Any:
         """A small tokenizer with the family's control tokens and template."""
-        special = [*dict.fromkeys(("<unk>", *self.special, *self.ends, self.eos, self.bos or ""))]
-        trainer = BpeTrainer(
-            vocab_size=380,
-            show_progress=False,
-            special_tokens=[token for token in special if token],
-            initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        names = ("<unk>", *self.special, *self.ends, self.eos, self.bos)
+        special = [name for name in dict.fromkeys(names) if name]
+        if not self.words:
+            return byte_level(self.template, special, self.eos, bos_token=self.bos)
+        backend = Tokenizer(models.BPE(unk_token="<unk>"))
+        backend.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
         )
-        if self.words:
-            backend = Tokenizer(models.BPE(unk_token="<unk>"))
-            backend.normalizer = normalizers.Sequence(
-                [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-            )
-            read = [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
-            backend.decoder = decoders.Sequence(read)
-            backend.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
-            alphabet = ["▁", "\n", *map(chr, range(33, 127))]
-            trainer = BpeTrainer(
-                vocab_size=160,
-                show_progress=False,
-                special_tokens=[token for token in special if token],
-                initial_alphabet=alphabet,
-            )
-        else:
-            backend = Tokenizer(models.BPE())
-            backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-            backend.decoder = decoders.ByteLevel()
-        backend.train_from_iterator(_TEXT, trainer)
+        read = [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        backend.decoder = decoders.Sequence(read)
+        backend.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
+        trainer = BpeTrainer(
+            vocab_size=160,
+            show_progress=False,
+            special_tokens=special,
+            initial_alphabet=["▁", "\n", *map(chr, range(33, 127))],
+        )
+        backend.train_from_iterator(TEXT, trainer)
         tokenizer: Any = PreTrainedTokenizerFast(
             tokenizer_object=backend, eos_token=self.eos, bos_token=self.bos
         )
@@ -192,17 +204,6 @@ FAMILIES = {
         mark="<｜end▁of▁sentence｜>",
         lead=" ",
     ),
-    "deepseek-v3": Family(
-        "{{ bos_token }}"
-        + _turns(
-            "{{ '<｜User｜>' + m['content'] }}",
-            "{{ '<｜Assistant｜>' + m['content'] + '<｜end▁of▁sentence｜>' }}",
-            begin="{{ '<｜Assistant｜>' }}",
-        ),
-        *(("<｜User｜>", "<｜Assistant｜>"), "<｜end▁of▁sentence｜>"),
-        bos="<｜begin▁of▁sentence｜>",
-        mark="<｜end▁of▁sentence｜>",
-    ),
     "glm4": Family(
         "[gMASK]<sop>" + _LOOP + "<|{{ m['role'] }}|>\n{{ m['content'] }}{% endfor %}"
         "{% if add_generation_prompt %}<|assistant|>\n{% endif %}",
@@ -219,18 +220,6 @@ FAMILIES = {
             before="{{ bos_token }}",
         ),
         *(("<s>",), "</s>"),
-        bos="<s>",
-        mark="</s>",
-        lead=" ",
-        words=True,
-    ),
-    "mistral-v3": Family(
-        _turns(
-            "{{ '[INST] ' + m['content'] + '[/INST]' }}",
-            "{{ ' ' + m['content'] | trim + eos_token }}",
-            before="{{ bos_token }}",
-        ),
-        *(_INST, "</s>"),
         bos="<s>",
         mark="</s>",
         lead=" ",
@@ -262,14 +251,6 @@ FAMILIES = {
         *(("<|user|>", "<|assistant|>", "<|end|>"), "<|endoftext|>"),
         mark="<|end|>",
     ),
-    "phi4": Family(
-        _LOOP
-        + "{{ '<|im_start|>' + m.role + '<|im_sep|>' + m.content + '<|im_end|>' }}{% endfor %}"
-        "{% if add_generation_prompt %}{{ '<|im_start|>assistant<|im_sep|>' }}{% endif %}",
-        *((*_IM, "<|im_sep|>"), "<|im_end|>"),
-        mark="<|im_end|>",
-        ends=("<|endoftext|>",),
-    ),
     "zephyr": Family(
         _LOOP + "\n{{ '<|' + m['role'] + '|>\n' + m['content'] + eos_token }}"
         "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>\n' }}{% endif %}"
@@ -278,33 +259,6 @@ FAMILIES = {
         bos="<s>",
         mark="</s>",
         words=True,
-    ),
-    "vicuna": Family(
-        "A chat between a curious user and an assistant. "
-        + _turns(
-            "{{ 'USER: ' + m['content'].strip() + ' ' }}",
-            "{{ 'ASSISTANT: ' + m['content'].strip() + eos_token }}",
-            begin="{{ 'ASSISTANT:' }}",
-        ),
-        *((), "</s>"),
-        bos="<s>",
-        mark="</s>",
-        lead=" ",
-        words=True,
-    ),
-    "command-r": Family(
-        "{{ bos_token }}"
-        + _turns(
-            "{{ '<|START_OF_TURN_TOKEN|><|USER_TOKEN|>' + m['content'].strip() + "
-            "'<|END_OF_TURN_TOKEN|>' }}",
-            "{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' + m['content'].strip() + "
-            "'<|END_OF_TURN_TOKEN|>' }}",
-            begin="{{ '<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>' }}",
-        ),
-        ("<|START_OF_TURN_TOKEN|>", "<|USER_TOKEN|>", "<|CHATBOT_TOKEN|>"),
-        "<|END_OF_TURN_TOKEN|>",
-        bos="<BOS_TOKEN>",
-        mark="<|END_OF_TURN_TOKEN|>",
     ),
     "olmo2": Family(
         "{{ bos_token }}"
@@ -318,24 +272,6 @@ FAMILIES = {
         bos="<|endoftext|>",
         mark="<|endoftext|>",
         ends=("<|pad|>",),
-    ),
-    "granite": Family(
-        _LOOP + "{{ '<|start_of_role|>' + m['role'] + '<|end_of_role|>' + m['content'] + "
-        "'<|end_of_text|>\n' }}{% if loop.last and add_generation_prompt %}"
-        "{{ '<|start_of_role|>assistant<|end_of_role|>' }}{% endif %}{% endfor %}",
-        *(("<|start_of_role|>", "<|end_of_role|>"), "<|end_of_text|>"),
-        mark="<|end_of_text|>",
-    ),
-    "internlm": Family(
-        _turns(
-            "{{ '<|User|>:' + m['content'] + '\n' }}",
-            "{{ '<|Bot|>:' + m['content'] + '<eoa>\n' }}",
-            before="{{ bos_token }}",
-            begin="{{ '<|Bot|>:' }}",
-        ),
-        *(("<eoa>",), "</s>"),
-        bos="<s>",
-        mark="<eoa>",
     ),
     "falcon": Family(
         _turns(

@@ -1,5 +1,6 @@
 """Models in codes of 4 or 8 bits, and what they learn from."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,14 @@ LORA = LoraSpec(rank=4)
 def load(folder: Path, dtype: str, **settings: Any) -> ModelHandle:
     spec = ModelSpec(str(folder), **{"lora": LORA, "device": "cpu", "dtype": dtype} | settings)
     return load_team({"a": spec}, {"a"})["a"].handle
+
+
+def write_values(handle: ModelHandle, source: Path, target: Path) -> Path:
+    """A checkpoint with the values for which the codes stand."""
+    handle.save_base(target)
+    for file in source.glob("tokenizer*"):
+        shutil.copy(file, target)
+    return target
 
 
 def row(handle: ModelHandle, seed: int) -> Trajectory:

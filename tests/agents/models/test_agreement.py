@@ -123,15 +123,6 @@ def test_the_generic_decoder_computes_the_same(load_role, without_ties, near, na
         near(a.logprobs, b.logprobs)
 
 
-@pytest.mark.parametrize("name", ["gemma2", "phi3"])
-def test_backbone_and_head_compose_to_the_model(load_role, near, name: str) -> None:
-    handle = load_role(name).handle
-    with torch.no_grad():
-        ours = handle.head(handle.backbone(IDS, None, torch.arange(5)[None]))
-        theirs = handle.causal_lm(input_ids=IDS).logits
-    near(ours, theirs)
-
-
 def test_a_cap_on_attention_scores_is_computed(checkpoint, load_role, near) -> None:
     ours = load_role("gemma2").handle.causal_lm
     eager = AutoModelForCausalLM.from_pretrained(
@@ -153,12 +144,3 @@ def test_rotary_frequencies_do_not_follow_the_batch(checkpoint, load_role, near)
         assert (theirs(ids[:, :9]).logits - theirs(ids).logits[:, :9]).abs().max() > 1e-2
         short = load_role("phi3-long", context=16).handle.causal_lm
         near(short(ids[:, :9]).logits, theirs(ids[:, :9]).logits)
-
-
-def test_padding_on_the_right_changes_nothing(load_role, near) -> None:
-    handle = load_role("qwen2").handle
-    padded = torch.cat([IDS, torch.zeros(1, 6, dtype=torch.long)], 1)
-    with torch.no_grad():
-        alone = handle.backbone(IDS, None, torch.arange(5)[None])
-        beside = handle.backbone(padded, None, torch.arange(11)[None])
-    near(alone[0], beside[0, :5])

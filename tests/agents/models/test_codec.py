@@ -20,7 +20,7 @@ from transformers import PreTrainedTokenizerFast
 from coterie.agents.models.codec import HFCodec
 from coterie.datatypes import UserError
 
-TEXT = ["Question: 7 + 8 - 3 = the answer is 12, hello world", "héllo → wörld"] * 4
+from .families import TEXT, byte_level
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -47,22 +47,6 @@ ONE_TURN = (
     "{% if messages|length > 1 %}{{ raise_exception('one turn only') }}{% endif %}"
     "<|im_start|>{{ messages[0].content }}<|im_end|>"
 )
-
-
-def byte_level(
-    template: str | None, special: list[str], eos: str, **more
-) -> PreTrainedTokenizerFast:
-    backend = Tokenizer(models.BPE())
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    backend.decoder = decoders.ByteLevel()
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    trainer = trainers.BpeTrainer(
-        vocab_size=330, show_progress=False, initial_alphabet=alphabet, special_tokens=special
-    )
-    backend.train_from_iterator(TEXT, trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, eos_token=eos, **more)
-    tokenizer.chat_template = template
-    return tokenizer
 
 
 def chatml(template: str | None = CHATML) -> PreTrainedTokenizerFast:
@@ -117,21 +101,6 @@ def test_open_equals_the_template_s_own_encoding(name: str) -> None:
         turns = [{"role": "user", "content": message}]
         want = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
         assert HFCodec(tokenizer).open(message) == want
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_follow_equals_the_template_s_own_rendering(name: str) -> None:
-    tokenizer, codec = KINDS[name](), CODECS[name]
-    turns = messages(("user", "hello"), ("assistant", "12"), ("user", " why "))
-    text = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
-    tail = text.split("12", 1)[1]
-    backend = tokenizer.backend_tokenizer
-    backend.encode_special_tokens = False
-    want = backend.encode(tail, add_special_tokens=False).ids
-    assert codec.follow(" why ", ended=False) == want
-    # The model has sampled the mark that ends its turn.
-    assert want[0] in codec.eos_ids
-    assert codec.follow(" why ", ended=True) == want[1:]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -240,18 +209,6 @@ def test_plain_text() -> None:
     assert codec.follow("why", ended=False) == [tokenizer.eos_token_id, *codec.extend("\nwhy")]
     assert codec.follow("why", ended=True) == codec.extend("\nwhy")
     assert HFCodec(chatml(None)).open("hello") == HFCodec(chatml(None), chat="plain").open("hello")
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ raise_exception('never') }}",
-        "{% for m in messages %}{{ m.content.missing.deep }}{% endfor %}",
-    ],
-)
-def test_a_template_that_cannot_render_is_refused(template: str) -> None:
-    with pytest.raises(UserError, match="cannot render one user message"):
-        HFCodec(chatml(template))
 
 
 def test_what_is_no_chat_tokenizer_is_refused() -> None:

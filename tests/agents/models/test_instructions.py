@@ -62,8 +62,10 @@ def test_a_model_of_the_hub_is_another() -> None:
 )
 def test_the_processor_is_looked_at(tmp_path, monkeypatch, machine, flags, has) -> None:
     monkeypatch.undo()
-    (tmp_path / "cpuinfo").write_text(flags + "\n")
     monkeypatch.setattr(instructions, "_CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(instructions, "processor_flags", instructions.processor_flags.__wrapped__)
+    assert not instructions.processor_flags()  # no Linux
+    (tmp_path / "cpuinfo").write_text(flags + "\n")
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert instructions.has_avx2() is has
 

@@ -90,7 +90,7 @@ def ids(*tokens: int) -> np.ndarray:
     return np.array(tokens, np.int64)
 
 
-def test_what_finds_no_room_is_read_whole(load_role, shake, resumed: list[int]) -> None:
+def test_what_finds_no_room_is_read_whole(load_role, resumed: list[int]) -> None:
     role = load_role("qwen2", lora=LoraSpec(rank=4))
     sampler = Sampler(role.handle, role.codec.decode, ())
     rows = first_turn()

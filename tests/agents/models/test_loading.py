@@ -23,7 +23,7 @@ IDS = torch.tensor([[5, 9, 77, 12, 3, 44]])
 
 def logits(handle) -> torch.Tensor:
     with torch.no_grad(), handle.active():
-        return handle.head(handle.backbone(IDS, None, None))
+        return handle.head(handle.backbone(IDS))
 
 
 @pytest.fixture
@@ -93,9 +93,9 @@ def test_each_adapter_acts_alone(lora_pair, shake) -> None:
     mine = logits(alice)
     assert (mine - logits(bob)).abs().max() > 1e-2
     with alice.reference(), torch.no_grad():
-        torch.testing.assert_close(alice.head(alice.backbone(IDS, None, None)), start)
+        torch.testing.assert_close(alice.head(alice.backbone(IDS)), start)
         with pytest.raises(RuntimeError, match="answers for 'role-alice'"):
-            bob.backbone(IDS, None, None)
+            bob.backbone(IDS)
     torch.testing.assert_close(logits(alice), mine, rtol=0, atol=0)
 
 
@@ -107,7 +107,7 @@ def test_gradients_reach_the_active_adapter_only(lora_pair, shake) -> None:
         for p in (*handle.parameters().values(), *other.parameters().values()):
             p.grad = None
         with handle.active():
-            handle.head(handle.backbone(IDS, None, None)).logsumexp(-1).sum().backward()
+            handle.head(handle.backbone(IDS)).logsumexp(-1).sum().backward()
         assert all(
             p.grad is not None and p.grad.abs().sum() > 0 for p in handle.parameters().values()
         )
@@ -247,14 +247,14 @@ def test_of_a_model_that_also_sees_the_decoder_of_text_is_trained(
     whole = Mistral3ForConditionalGeneration.from_pretrained(folder)
     with torch.no_grad():
         expected = whole(input_ids=ids).logits
-        assert torch.equal(role.handle.head(role.handle.backbone(ids, None, None)), expected)
+        assert torch.equal(role.handle.head(role.handle.backbone(ids)), expected)
     # What is saved is the decoder alone, with the tied head; a run goes on from it.
     role.handle.save(tmp_path / "saved")
     again = load_role(tmp_path / "saved")
     assert not again.cut
     assert set(again.handle.parameters()) == set(role.handle.parameters())
     with torch.no_grad():
-        assert torch.equal(again.handle.head(again.handle.backbone(ids, None, None)), expected)
+        assert torch.equal(again.handle.head(again.handle.backbone(ids)), expected)
 
 
 @pytest.mark.parametrize(

@@ -23,18 +23,13 @@ def model(tmp_path: Path):
 
 
 @pytest.fixture
-def flags(tmp_path: Path, monkeypatch):
-    """A processor with these flags; None: a system that does not tell."""
+def flags(monkeypatch):
+    """A processor with these flags."""
 
-    def of(names: str | None) -> None:
-        cpuinfo = tmp_path / "cpuinfo"
-        if names is not None:
-            cpuinfo.write_text(f"processor\t: 0\nflags\t\t: fpu {names} avx\n\nprocessor\t: 1\n")
-        monkeypatch.setattr(number_format, "_CPUINFO", cpuinfo)
-        number_format._flags.cache_clear()
+    def of(names: str) -> None:
+        monkeypatch.setattr(number_format, "processor_flags", lambda: {*names.split()})
 
-    yield of
-    number_format._flags.cache_clear()
+    return of
 
 
 @pytest.mark.parametrize(
@@ -44,7 +39,6 @@ def flags(tmp_path: Path, monkeypatch):
         ("amx_bf16 avx512_bf16", 1 << 30, ("bfloat16", "the processor has amx_bf16")),
         ("avx512_bf16", TINY_BYTES, ("float32", "at most 8 MiB of weights")),
         ("avx512f", 1 << 30, ("float32", "the processor has no amx_bf16 or avx512_bf16")),
-        (None, 1 << 30, ("float32", "the processor has no amx_bf16 or avx512_bf16")),
     ],
 )
 def test_processor_and_size_decide(flags, model, names, size, wanted) -> None:

@@ -128,9 +128,7 @@ def test_micro_batches_are_as_large_as_what_is_computed(load_role, widths: list[
 def test_a_kernel_that_computes_something_else_is_not_used(load_role, monkeypatch) -> None:
     handle = load_role("qwen3", dtype="bfloat16").handle
     assert packing_agrees(handle)
-    monkeypatch.setattr(
-        "coterie.agents.models.forward.segments.SegmentBatch._hidden", lambda *_: 0.0
-    )
+    monkeypatch.setattr("coterie.agents.models.forward.segments.causal_bias", lambda *_: 0.0)
     assert not packing_agrees(handle)
 
 

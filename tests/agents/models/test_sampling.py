@@ -46,14 +46,6 @@ def test_streams_are_the_published_splitmix64() -> None:
     assert uniforms(np.array(seeds, np.uint64), 3, 2).tolist() == got[:, 3:].tolist()
 
 
-def test_streams_are_uniform_and_uncorrelated() -> None:
-    u = uniforms(np.arange(2000, dtype=np.uint64), 0, 50).astype(np.float64)
-    assert stats.kstest(u.ravel(), "uniform").pvalue > 0.01
-    # 2000 neighbours: the standard error of a correlation is 1/sqrt(100000) = .003.
-    assert abs(np.corrcoef(u[:, :-1].ravel(), u[:, 1:].ravel())[0, 1]) < 0.012
-    assert abs(np.corrcoef(u[:-1].ravel(), u[1:].ravel())[0, 1]) < 0.012
-
-
 @pytest.mark.parametrize(
     ("settings", "want"),
     [
@@ -144,18 +136,6 @@ def test_a_row_does_not_depend_on_its_batch(role, near, monkeypatch) -> None:
         near(mine.logprobs, alone.logprobs)
     # Same prompt, another seed: another answer.
     assert together[0].tokens.tolist() != together[1].tokens.tolist()
-
-
-@pytest.mark.parametrize("fused", [True, False])
-def test_what_is_computed_for_a_row_does_not_depend_on_its_batch(
-    role, without_ties, near, fused: bool
-) -> None:
-    sampler = Sampler(role.handle, role.codec.decode, (), fused=fused)
-    rows = [row(9, 1), row(9, 2), row(2, 3), row(17, 4, 20), row(5, 5), row(9, 6, 3)]
-    for mine, single in zip(sampler.sample(rows), rows, strict=True):
-        alone = sampler.sample([single])[0]
-        assert mine.tokens.tolist() == alone.tokens.tolist()
-        near(mine.logprobs, alone.logprobs)
 
 
 def test_the_head_never_reads_a_slice(role) -> None:

@@ -4,22 +4,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from coterie.agents.models.size import count_weights, is_tiny
 
 
 def checkpoint(folder: Path, *files: dict[str, list[int]], config: Any = None) -> str:
-    """A folder whose weight files are their headers alone; each file: name -> shape."""
+    """A folder with these weights of 8 bits; each file: name -> shape."""
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config or {"model_type": "llama"}))
     for number, shapes in enumerate(files):
-        tensors = {
-            n: {"dtype": "F32", "shape": s, "data_offsets": [0, 0]} for n, s in shapes.items()
-        }
-        header = json.dumps({"__metadata__": {"format": "pt"}, **tensors}).encode()
-        path = folder / f"model-{number}.safetensors"
-        path.write_bytes(len(header).to_bytes(8, "little") + header)
+        tensors = {name: np.zeros(shape, np.int8) for name, shape in shapes.items()}
+        save_file(tensors, folder / f"model-{number}.safetensors")
     return str(folder)
 
 

@@ -28,7 +28,6 @@ NO_SYSTEM = {
     "{{ messages[0].content }}{{ messages[0].content }}{{ messages[-1].content }}": "repeats it",
     "{{ messages[-1].content }}{{ messages[0].content }}": "puts it behind the user's",
     "{{ messages[0].content | upper }}{{ messages[-1].content }}": "leaves the message out",
-    "{% for i in range(10**9) %}{% endfor %}": "OverflowError",
 }
 
 

@@ -19,7 +19,8 @@ from coterie.envs import ConversationEnv, Outcome, Tools
 from coterie.envs.token_view import TokenView
 from coterie.rollouts import play
 
-from .test_codec import byte_level, chatml, messages
+from .families import byte_level
+from .test_codec import chatml, messages
 
 # Qwen 2.5's, without the cases that no conversation here has. A template drops the line break after
 # a tag, so all are written as expressions.

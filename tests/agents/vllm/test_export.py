@@ -71,7 +71,7 @@ def test_an_adapter_widens_with_its_base(checkpoint, load_role, shake, tmp_path:
     handle = load_role("qwen3", lora=LoraSpec(rank=4)).handle
     shake(handle)
     with torch.no_grad(), handle.active():
-        narrow = handle.head(handle.backbone(IDS, None, None)).log_softmax(-1)
+        narrow = handle.head(handle.backbone(IDS)).log_softmax(-1)
     handle.save(tmp_path / "adapter")
     widen_adapter(tmp_path / "adapter", handle.causal_lm.config.to_dict(), 32)
     export_checkpoint(checkpoint("qwen3"), tmp_path / "base", width=32, untie=False)

@@ -175,8 +175,10 @@ async def test_nothing_is_published_where_nothing_changed(fleet_of, file_engine,
     assert file_engine.started[0].reloads == 2
 
 
-async def test_a_frozen_role_keeps_no_weights_in_this_process(fleet_of) -> None:
-    fleet, placed = await fleet_of(BOTH, frozen=("bob",))
+@pytest.mark.parametrize("lora", [None, LORA])
+async def test_a_frozen_role_keeps_no_weights_in_this_process(fleet_of, lora) -> None:
+    specs = {"alice": ModelSpec("tiny:alice"), "bob": ModelSpec("tiny:bob", lora=lora)}
+    fleet, placed = await fleet_of(specs, frozen=("bob",))
     assert placed["bob"].loaded.handle.device.type == "meta"
     assert placed["alice"].loaded.handle.device.type == "cpu"
     await fleet.refresh()

@@ -13,7 +13,6 @@ from coterie.agents.models.locate import TINY
 from coterie.agents.models.spec import LoraSpec, ModelSpec
 from coterie.agents.vllm.fleet import Fleet, Seat, transfer_of
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.agents.vllm.weight_updates import EngineCheckpoints
 from coterie.datatypes import UserError
 
 LORA = LoraSpec(rank=4)
@@ -59,16 +58,6 @@ def test_engines_get_copies_in_the_format_that_their_device_computes_in(
     assert len(same) > len(written) // 2
     assert all(torch.equal(written[name], in_memory[name].to(wanted)) for name in same)
     fleet.close()
-
-
-def test_weights_by_transfer_are_copies_in_16_bits_too(tmp_path: Path) -> None:
-    handle = placed_on("cuda:0").loaded.handle
-    wide = EngineCheckpoints(handle, tmp_path, width=None, untie=False).tensors()
-    narrow = EngineCheckpoints(handle, tmp_path, width=None, untie=False, dtype=torch.bfloat16)
-    assert {tensor.dtype for _, tensor in wide} == {torch.float32}
-    for (name, weight), (same, sent) in zip(wide, narrow.tensors(), strict=True):
-        assert name == same
-        assert torch.equal(sent, weight.to(torch.bfloat16))
 
 
 @pytest.mark.parametrize(
