@@ -15,7 +15,13 @@ from rich.console import Console
 from coterie.agents.team.graders import check_graders
 from coterie.datatypes import Needs, UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
-from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
+from coterie.evaluation.cascade import (
+    Deferral,
+    ThresholdChoice,
+    average,
+    measure,
+    measure_runs,
+)
 from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
@@ -40,7 +46,6 @@ from coterie.evaluation.compare.output import show_plain, show_written, write_js
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import Responses, pool
 from coterie.evaluation.compare.settings import ComparisonSettings
-from coterie.evaluation.compare.systems import Deferral, System
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.metrics.means import Floats
 from coterie.evaluation.metrics.runs import averaged_over_sets
@@ -54,6 +59,7 @@ from coterie.extras.papers.corea_systems import (
     runs_table,
     systems_by_set,
     table,
+    with_threshold,
 )
 from coterie.rewards.confidence import ThresholdSource
 from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
@@ -270,7 +276,7 @@ def compare(settings: CoreaComparison) -> None:
     )
     costs = {"size_ratio": settings.size_ratio, "output_weight": settings.output_weight}
     by_set = [
-        [system for system in rows if system.name in wanted]
+        {name: deferral for name, deferral in rows.items() if name in wanted}
         for rows in systems_by_set(by_model, choice, **costs, **more)
     ]
     _show(by_set, scored, groups, settings, console)
@@ -301,7 +307,7 @@ def _groups(settings: CoreaComparison) -> dict[str, list[int]]:
 
 
 def _show(
-    by_set: Sequence[Sequence[System]],
+    by_set: Sequence[Mapping[str, Deferral]],
     scored: Sequence[Questions],
     groups: Mapping[str, Sequence[int]],
     settings: CoreaComparison,
@@ -325,15 +331,8 @@ def _show(
     averages = {name: _mean([measured[i] for i in indices]) for name, indices in groups.items()}
     for name, metrics in {**averages, **by_name}.items():
         console.print(table(metrics, name))
-    rows_of_system = zip(*by_set, strict=True)
-    deferrals = {
-        rows[0].name: Deferral.join([row.deferral for row in rows if row.deferral])
-        for rows in rows_of_system
-        if rows[0].deferral
-    }
-    deferring = {
-        name: deferral for name, deferral in deferrals.items() if deferral.threshold_Q is not None
-    }
+    deferrals = {name: Deferral.join([rows[name] for rows in by_set]) for name in by_set[0]}
+    deferring = with_threshold(deferrals)
     content = {
         "systems": results,
         "solvable": knowable,
@@ -350,9 +349,7 @@ def _show(
         "curves": {name: curve_content(deferral) for name, deferral in deferring.items()},
         "curves of sets": {
             questions.name: {
-                row.name: curve_content(row.deferral)
-                for row in rows
-                if row.deferral and row.deferral.threshold_Q is not None
+                name: curve_content(deferral) for name, deferral in with_threshold(rows).items()
             }
             for questions, rows in (zip(scored, by_set) if by_name else ())
         },
@@ -388,7 +385,9 @@ def _mean_of_runs(sets: Sequence[Runs], questions: Sequence[int]) -> Runs:
 
 
 def _knowable(
-    by_set: Sequence[Sequence[System]], scored: Sequence[Questions], settings: CoreaComparison
+    by_set: Sequence[Mapping[str, Deferral]],
+    scored: Sequence[Questions],
+    settings: CoreaComparison,
 ) -> Measured:
     """Metrics on the solvable questions; nothing if all or none are solvable."""
     solvable = [
@@ -400,7 +399,7 @@ def _knowable(
         return {}
     return _mean(
         [
-            _measured([system.of(solvable_Q) for system in rows], settings, index)
+            _measured({n: row.of(solvable_Q) for n, row in rows.items()}, settings, index)
             for index, (rows, solvable_Q) in enumerate(zip(by_set, solvable))
             if solvable_Q.any()
         ]
@@ -538,21 +537,13 @@ def _fit(
         )
 
 
-def _measured(rows: Sequence[System], settings: CoreaComparison, index: int) -> Measured:
+def _measured(rows: Mapping[str, Deferral], settings: CoreaComparison, index: int) -> Measured:
     """Metrics of the systems on the set number ``index``."""
     # Sets have independent resamples.
     resampling = {"resamples": settings.resamples, "seed": settings.seed + index}
-    return {
-        row.name: measure(row.deferral.cascade, row.deferral.deferred_QS, **resampling)
-        for row in rows
-        if row.deferral
-    }
+    return {name: measure(deferral, **resampling) for name, deferral in rows.items()}
 
 
-def _runs(rows: Sequence[System]) -> Runs:
+def _runs(rows: Mapping[str, Deferral]) -> Runs:
     """Means and deviations over runs of the systems on one set."""
-    return {
-        row.name: measure_runs(row.deferral.cascade, row.deferral.deferred_QS)
-        for row in rows
-        if row.deferral
-    }
+    return {name: measure_runs(deferral) for name, deferral in rows.items()}
