@@ -19,7 +19,7 @@ questions, and ``f1_variance``; ``tokens`` that the policy wrote for one answer,
 ``expert_tokens`` in its context; ``missing``, the number of answers that failed."""
 
 
-def measure_responses(responses: Responses | None, resamples: int, seed: int) -> Figures:
+def measure_responses(responses: Responses, resamples: int, seed: int) -> Figures:
     """Means over questions; two systems have paired resamples.
 
     Args:
@@ -27,7 +27,6 @@ def measure_responses(responses: Responses | None, resamples: int, seed: int) ->
         resamples: number of bootstrap resamples over questions.
         seed: seed of the resamples.
     """
-    assert responses is not None, "a system of one lineup"
     score_QN = responses.correct_QN
     mean, passed = (
         column_means({"": column_Q}, resamples, seed)[""]
