@@ -209,24 +209,12 @@ def _as_written(texts: Sequence[str], finish: Sequence[str]) -> list[Shown]:
 
 
 def _spans(row: Record) -> list[tuple[int, int, list[float]]] | None:
-    """(start, end, log-probabilities) of each sampled turn; None if the row is inconsistent."""
-    ids, turns, logprobs = (_list(row.get(key)) for key in ("tokens", "turns", "logprobs"))
-    if len(turns) != len(logprobs) or not all(
-        isinstance(token, int) and token >= 0 for token in ids
-    ):
-        return None
-    seen, spans = 0, []
-    for span, values in zip(turns, logprobs):
-        if not isinstance(span, list) or len(span) != 2 or not isinstance(values, list):
-            return None
-        start, end = span
-        if not (isinstance(start, int) and isinstance(end, int) and seen <= start <= end):
-            return None
-        if end > len(ids) or len(values) != end - start or None in map(_number, values):
-            return None
-        spans.append((start, end, values))
-        seen = end
-    return spans
+    """(start, end, log-probabilities) of each sampled turn; None if one was not measured."""
+    spans = [
+        (start, end, values)
+        for (start, end), values in zip(_list(row.get("turns")), _list(row.get("logprobs")))
+    ]
+    return None if any(None in values for *_, values in spans) else spans
 
 
 def _round(calls: Any) -> list[Shown]:

@@ -218,12 +218,7 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
 
 def _places(run: RunData) -> list[list[str]]:
     """The processes of a cluster: a heading, and a row for each process."""
-    rows_stored = (run.summary or {}).get("places")
-    rows = (
-        [row for row in rows_stored if isinstance(row, dict)]
-        if isinstance(rows_stored, list)
-        else []
-    )
+    rows = (run.summary or {}).get("places") or []
     return [[str(cell) for cell in row] for row in (*rows[:1], *map(dict.values, rows))]
 
 

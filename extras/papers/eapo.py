@@ -174,18 +174,10 @@ class EapoComparison(ComparisonSettings):
         prompts = prompting(sources, _ENV, typed_flags, _flag)
         # Peers get the same prompts as all other systems.
         all_prompts = {**vars(self.env), **prompts}
-        leap = {
-            name: all_prompts[name]
-            for name in ("max_new_tokens", "prompt_style")
-            if sources and f"--leap.{name.replace('_', '-')}" not in typed_flags
-        }
+        leap = {n: all_prompts[n] for n in ("max_new_tokens", "prompt_style")} if sources else {}
         values |= {"env": env | prompts} if env or prompts else {}
         if self.preset and not preset_called(self.preset).own:
-            leap |= {
-                name: value
-                for name, value in LeapSettings.published().items()
-                if f"--leap.{name.replace('_', '-')}" not in typed_flags
-            }
+            leap |= LeapSettings.published()
         values |= {"leap": leap} if leap else {}
         return values | drawn | checking(sources, typed_flags)
 
