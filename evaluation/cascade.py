@@ -15,6 +15,7 @@ from coterie.evaluation.metrics.deferral import (
     DeferralCurve,
     choose_threshold,
     deferral_curve,
+    random_deferral,
     response_cost,
 )
 from coterie.evaluation.metrics.discrimination import discrimination, discrimination_columns
@@ -296,7 +297,7 @@ def _derive(means: Mapping[str, Floats]) -> dict[str, Floats]:
         **plain,
         "ece": calibration_error(means["ece"]),
         "auroc": discrimination(means["auroc"]),
-        "random_gain": plain["accuracy"] - (small + plain["deferred"] * (large - small)),
+        "random_gain": plain["accuracy"] - random_deferral(small, large, plain["deferred"]),
         "saving": 1.0 - ratio(plain["cost"], plain["cost_large"]),
         "loss": large - plain["accuracy"],
     }

@@ -172,13 +172,7 @@ def _voted(
         ).expected
         for q in range(_questions(answered))
     ]
-    return System(
-        name,
-        label,
-        known_scores(scores, [answered[a] for a in counts]),
-        total_used([answered[a].used_by(n) for a, n in counts.items()]),
-        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
-    )
+    return selected(name, label, scores, answered, counts)
 
 
 def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -> System:
@@ -195,13 +189,8 @@ def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -
         surest = max(share for share, _ in polls)
         scores.append(float(np.mean([right for share, right in polls if share == surest])))
     total = sum(counts.values())
-    return System(
-        "agreement",
-        f"team, surest by agreement of {total}",
-        known_scores(scores, list(answered.values())),
-        total_used([answered[a].used_by(n) for a, n in counts.items()]),
-        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
-    )
+    label = f"team, surest by agreement of {total}"
+    return selected("agreement", label, scores, answered, counts)
 
 
 def _selections(
@@ -286,10 +275,25 @@ def _answers(responses: Responses, prices: Prices, calls: int) -> ScoredResponse
     )
 
 
-def known_scores(scores: Sequence[float], needed: Sequence[Responses]) -> Floats:
-    """Replace scores by NaN for questions without any answer of a needed policy."""
-    lacking = [np.isnan(responses.correct_QN).all(axis=1) for responses in needed]
-    return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))
+def selected(
+    name: str,
+    label: str,
+    scores: Sequence[float],
+    answered: Mapping[str, Responses],
+    counts: Mapping[str, int],
+) -> System:
+    """A choice among the first samples of several policies, with its score on each question.
+
+    A question that a policy did not answer at all has no score.
+    """
+    lacking = [np.isnan(answered[a].correct_QN).all(axis=1) for a in counts]
+    return System(
+        name,
+        label,
+        np.where(np.any(lacking, axis=0), np.nan, as_floats(scores)),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
+    )
 
 
 def _questions(answered: Mapping[str, Responses]) -> int:
