@@ -9,7 +9,6 @@ from coterie.evaluation.metrics.deferral import (
     deferral_curve,
     performance_gap_recovered,
     random_deferral,
-    response_cost,
 )
 
 NAN = np.nan
@@ -22,17 +21,6 @@ CURVE = deferral_curve(CONFIDENCE, SMALL, LARGE, [10.0] * 4, [100.0, 200, 300, 4
 def at(threshold: float) -> tuple[float, float, float]:
     place = np.flatnonzero(threshold == CURVE.threshold_D)[0]
     return CURVE.accuracy_D[place], CURVE.cost_D[place], CURVE.deferred_D[place]
-
-
-def test_cost_by_hand():
-    """120 prompt tokens, 600 and 550 output tokens, sizes 7 and 32."""
-    small = float(response_cost(120, 600))
-    large = float(response_cost(120, 550, size_ratio=32 / 7))
-    assert small == 2520
-    assert large == pytest.approx(10605.714, abs=5e-4)
-    curve = deferral_curve([0.5], [1], [1], [small], [large])
-    assert curve.cost_D[0] == 2520
-    assert curve.cost_D[-1] == pytest.approx(13125.714, abs=5e-4)
 
 
 def test_random_deferral_by_hand():
@@ -51,12 +39,6 @@ def test_curve_by_hand():
     assert at(1.1) == (0.75, 10 + 250, 1.0)
     assert at(0.0)[0] == CURVE.accuracy_small == 0.25
     assert CURVE.accuracy_large == 0.75
-
-
-def test_certainty_is_kept_at_one():
-    curve = deferral_curve([1.0, 1.0], [1, 0], [1, 1], [1, 1], [1, 1])
-    assert curve.deferred_D[curve.threshold_D == 1.0] == 0
-    assert curve.deferred_D[curve.threshold_D == 1.05] == 1
 
 
 def test_areas_by_hand():

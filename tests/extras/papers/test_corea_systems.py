@@ -43,15 +43,6 @@ def answered(confidence, correct):
     )
 
 
-def test_agreement_of_the_others():
-    votes = [["7", "7", "8", None], ["1", "1", "1", "1"]]
-    nothing = np.full((2, 4), NAN)
-    got = Responses(np.zeros((2, 4)), nothing, votes, nothing, {}).agreement_QN()
-    assert got[0, :3].tolist() == pytest.approx([1 / 3, 1 / 3, 0])
-    assert np.isnan(got[0, 3])
-    assert got[1].tolist() == [1, 1, 1, 1]
-
-
 def test_equal_confidences_go_by_probability_and_others_never():
     stated = np.array([[1.0, 1.0], [0.999, NAN]])
     finer = ties_broken(stated, np.array([[0.2, 1.0], [1.0, 1.0]]))
