@@ -3,7 +3,7 @@
 # Q questions of all sets, S responses of each
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -265,8 +265,9 @@ def compare(settings: CoreaComparison) -> None:
     answered = {name: pool(sets) for name, sets in by_model.items()}
     more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
     if fitted and fit_job:
-        fitting_responses = fit_job.responses()
-        more |= dict(_fit(fitted, fitting_responses, scored, answered, policies, wanted, settings))
+        more |= _fit(
+            fitted, fit_job.responses(), scored, answered["rlvr"], policies, wanted, settings
+        )
     choice = ThresholdChoice(
         settings.threshold,
         settings.accuracy_loss,
@@ -371,10 +372,7 @@ def _show(
 
 def _mean(sets: Sequence[Measured]) -> Measured:
     """Average every system's metrics over several sets."""
-    return {
-        name: sets[0][name] if len(sets) == 1 else average([of_set[name] for of_set in sets])
-        for name in sets[0]
-    }
+    return {name: average([of_set[name] for of_set in sets]) for name in sets[0]}
 
 
 def _mean_of_runs(sets: Sequence[Runs], questions: Sequence[int]) -> Runs:
@@ -499,42 +497,40 @@ def _fit(
     fitted: Questions,
     fitting_responses: Responses,
     scored: Sequence[Questions],
-    answered: Mapping[str, Responses],
+    answered: Responses,
     policies: Mapping[str, NamedPolicy],
     wanted: set[str],
     settings: CoreaComparison,
-) -> Iterator[tuple[str, Any]]:
-    """Fit probe and router; yield their predictions by the argument of systems_by_set."""
+) -> dict[str, Any]:
+    """Fit probe and router; return their predictions by the argument of systems_by_set."""
+    predicted: dict[str, Any] = {}
     if "rlvr-probe" in wanted:
         from coterie.extras.papers.probe import probe_scores
 
-        options = {
-            "seed": settings.seed,
-            "learning_rate": settings.probe_lr,
-            "epochs": settings.probe_epochs,
-            "batch": settings.probe_batch,
-        }
-        yield (
-            "probe_QS",
-            probe_scores(policies["rlvr"], fitting_responses, answered["rlvr"], **options),
+        predicted["probe_QS"] = probe_scores(
+            policies["rlvr"],
+            fitting_responses,
+            answered,
+            seed=settings.seed,
+            learning_rate=settings.probe_lr,
+            epochs=settings.probe_epochs,
+            batch=settings.probe_batch,
         )
     if "router" in wanted:
         from coterie.extras.papers.router import routing_by
 
-        yield (
-            "routing",
-            routing_by(
-                policies["base"],
-                [problem.question for problem in fitted.problems],
-                fitting_responses,
-                [problem.question for questions in scored for problem in questions.problems],
-                seed=settings.seed,
-                learning_rate=settings.router_lr,
-                epochs=settings.router_epochs,
-                batch=settings.router_batch,
-                tuning=settings.router_tuning,
-            ),
+        predicted["routing"] = routing_by(
+            policies["base"],
+            [problem.question for problem in fitted.problems],
+            fitting_responses,
+            [problem.question for questions in scored for problem in questions.problems],
+            seed=settings.seed,
+            learning_rate=settings.router_lr,
+            epochs=settings.router_epochs,
+            batch=settings.router_batch,
+            tuning=settings.router_tuning,
         )
+    return predicted
 
 
 def _measured(rows: Mapping[str, Deferral], settings: CoreaComparison, index: int) -> Measured:
