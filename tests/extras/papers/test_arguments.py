@@ -78,6 +78,10 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
         ("sweep core-1 --train =4", "write NAME=VALUE"),
         ("sweep core-1 --compare=--questions=4", "write NAME=VALUE"),
         ("sweep core-1 --train bogus=1", "--bogus"),
+        ('sweep core-1 --train "env.prompt=don\'t"', "is no list of words (No closing quotation)"),
+        ("sweep eapo-8 --train problems.held-out=4", "--train: eapo-8 trains nothing"),
+        ("sweep eapo-8 --steps 4", "--steps: eapo-8 trains nothing"),
+        ("sweep core-1 --compare questions=4", "--compare: core-1 reads the runs' own eval"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_left(
