@@ -43,13 +43,10 @@ class Scan:
     entries: list[LogEntry]
     unreadable: int
     """Number of lines without an episode: cut off by a kill, or damaged."""
-    tags: tuple[Tag, ...]
-    """All tags of this environment."""
 
 
 def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
     """Read every line once, one at a time; None if there is no log."""
-    tags = (*tags, FAILED)
     if not path.is_file():
         return None
     entries: list[LogEntry] = []
@@ -60,7 +57,7 @@ def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
             if (record := _episode(line)) is not None:
                 entries.append(LogEntry(offset, record["step"], tags_of(record, tags)))
             offset += len(line)
-    return Scan(entries, lines - len(entries), tags)
+    return Scan(entries, lines - len(entries))
 
 
 def records(path: Path, entries: Sequence[LogEntry]) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from coterie.evaluation.report_labels import ReportLabels
 def test_every_filter_finds_its_episode_and_no_other(
     run: Callable[..., Path], labels: ReportLabels
 ) -> None:
-    log = scan(run() / "episodes.jsonl", labels.tags)
+    log = scan(run() / "episodes.jsonl", (*labels.tags, FAILED))
     assert log is not None
     # The six episodes of the fixture are named after the one tag that each of them has.
     assert [entry.tags for entry in log.entries] == [
