@@ -46,10 +46,7 @@ def probe_scores(
         policy: the model whose hidden states are read.
         fitted: responses to fit on.
         scored: responses to predict.
-        seed: seed of the fit.
-        learning_rate: learning rate of the fit.
-        epochs: passes over the responses.
-        batch: responses of a step.
+        seed: this and the others are of :func:`fit_probe`.
     """
     handle = _handle(policy)
     first = [[row[0]] for row in fitted.records]
