@@ -32,6 +32,7 @@ from coterie.datatypes import (
 )
 from coterie.envs.registry import ask
 from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
+from coterie.evaluation.compare.output import show_plain
 from coterie.evaluation.compare.responses import Record
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
@@ -111,11 +112,10 @@ async def _sample_team(
             failure = await sample(job, team, wanted, settings, scorer, console)
             if failure:
                 left = len(job.missing())
-                console.print(
+                show_plain(
+                    console,
                     f"{job.title}: {left} of {len(wanted)} failed ({failure}); the same command "
                     "asks for them again",
-                    soft_wrap=True,
-                    markup=False,
                 )
 
 

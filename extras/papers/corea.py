@@ -5,6 +5,7 @@
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -252,16 +253,9 @@ def compare(settings: CoreaComparison) -> None:
     count = ROUTER_RESPONSES if "router" in wanted else 1
     fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
     sample_missing(
-        [
-            *(job for jobs_of_model in jobs.values() for job in jobs_of_model),
-            *([fit_job] if fit_job else []),
-        ],
-        settings,
-        console,
+        [*chain.from_iterable(jobs.values()), *filter(None, [fit_job])], settings, console
     )
-    by_model = {
-        name: [job.responses() for job in jobs_of_model] for name, jobs_of_model in jobs.items()
-    }
+    by_model = {name: [job.responses() for job in own] for name, own in jobs.items()}
     answered = {name: pool(sets) for name, sets in by_model.items()}
     more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
     if fitted and fit_job:
@@ -442,9 +436,7 @@ def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) ->
             f"system {chosen[0]} is fitted on other questions; {sentence}: name some with "
             "--fit-problems, such as the training set"
         )
-    console.print(
-        f"no rows of probe and router: {sentence} (--fit-problems)", soft_wrap=True, markup=False
-    )
+    show_plain(console, f"no rows of probe and router: {sentence} (--fit-problems)")
     return rows
 
 
