@@ -63,7 +63,7 @@ from coterie.extras.papers.corea_systems import (
     with_threshold,
 )
 from coterie.rewards.confidence import ThresholdSource
-from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.benchmark_defaults import PROBLEMS, asking
 from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
@@ -177,8 +177,6 @@ class CoreaComparison(ComparisonSettings):
 
     def fitting(self) -> dict[str, Any]:
         """Defaults for models that are not tiny, by the name of the setting."""
-        if self.preset or are_tiny(self.models()):
-            return {}
         known = {field.name for field in fields(self)}
         prompts = {name: value for name, value in asking(_ENV).items() if name in known}
         return {"problems": (PROBLEMS,), **prompts}

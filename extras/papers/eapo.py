@@ -49,7 +49,7 @@ from coterie.extras.papers.replies import (
     pick_replies,
     sample_replies,
 )
-from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.benchmark_defaults import PROBLEMS, asking
 from coterie.training.config.run_settings import Resamples
 from coterie.training.config.serialize import to_plain
 
@@ -145,8 +145,6 @@ class EapoComparison(ComparisonSettings):
 
     def fitting(self) -> dict[str, Any]:
         """Defaults for models that are not tiny, by the name of the setting."""
-        if self.preset or are_tiny(self.models()):
-            return {}
         prompts = asking(_ENV)
         # Peers get the same prompts as all other systems.
         leap = {f"leap.{name}": prompts[name] for name in ("prompt_style", "max_new_tokens")}
