@@ -9,6 +9,7 @@ from coterie.evaluation.metrics.deferral import (
     deferral_curve,
     performance_gap_recovered,
     random_deferral,
+    response_cost,
 )
 
 NAN = np.nan
@@ -21,6 +22,17 @@ CURVE = deferral_curve(CONFIDENCE, SMALL, LARGE, [10.0] * 4, [100.0, 200, 300, 4
 def at(threshold: float) -> tuple[float, float, float]:
     place = np.flatnonzero(threshold == CURVE.threshold_D)[0]
     return CURVE.accuracy_D[place], CURVE.cost_D[place], CURVE.deferred_D[place]
+
+
+def test_cost_by_hand():
+    """120 prompt tokens, 600 and 550 output tokens, sizes 7 and 32."""
+    small = float(response_cost(120, 600))
+    large = float(response_cost(120, 550, size_ratio=32 / 7))
+    assert small == 2520
+    assert large == pytest.approx(10605.714, abs=5e-4)
+    curve = deferral_curve([0.5], [1], [1], [small], [large])
+    assert curve.cost_D[0] == 2520
+    assert curve.cost_D[-1] == pytest.approx(13125.714, abs=5e-4)
 
 
 def test_random_deferral_by_hand():
