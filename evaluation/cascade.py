@@ -3,7 +3,7 @@
 # Q questions, S responses of a role to each, N = Q S pairs of responses, R resamples, M columns
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from coterie.evaluation.metrics.deferral import (
     DeferralCurve,
     choose_threshold,
     deferral_curve,
+    random_deferral,
     response_cost,
 )
 from coterie.evaluation.metrics.discrimination import discrimination, discrimination_columns
@@ -171,69 +172,82 @@ class Cascade:
         return ~(self.score_QS >= as_floats(threshold_Q)[:, None])
 
 
-@dataclass
-class QuestionColumns:
-    """Columns of per-question sums, and the metrics that are functions of their means."""
+@dataclass(frozen=True)
+class Deferral:
+    """The decisions of a cascade."""
 
-    values: list[Floats] = field(default_factory=list)
-    spans: dict[str, slice] = field(default_factory=dict)
+    cascade: Cascade
+    deferred_QS: npt.NDArray[Any]
+    """Whether the large model answers, or with what probability."""
+    threshold_Q: Floats | None = None
+    """Threshold of each question, if any; it allows a curve."""
 
-    def add(self, name: str, columns: npt.ArrayLike) -> None:
-        """``columns`` is (Q,) or (Q, M)."""
-        columns_QM = as_floats(columns)
-        columns_QM = columns_QM[:, None] if columns_QM.ndim == 1 else columns_QM
-        start = sum(columns_before.shape[1] for columns_before in self.values)
-        self.values.append(columns_QM)
-        self.spans[name] = slice(start, start + columns_QM.shape[1])
+    def of(self, chosen_Q: Mask) -> "Deferral":
+        """The decisions on the chosen questions."""
+        threshold_Q = None if self.threshold_Q is None else self.threshold_Q[chosen_Q]
+        return Deferral(self.cascade.of(chosen_Q), self.deferred_QS[chosen_Q], threshold_Q)
 
-    def means(self, resamples: int, seed: int) -> list[dict[str, Floats]]:
-        """The columns' means by name: of the data, and of all resamples, (M,) and (R, M)."""
-        values_QM = np.concatenate(self.values, axis=1)
-        drawn_RM = resampled_means(values_QM, resamples=resamples, seed=seed)
-        return [
-            {name: table[..., span] for name, span in self.spans.items()}
-            for table in (values_QM.mean(axis=0), drawn_RM)
-        ]
+    @staticmethod
+    def join(parts: "Sequence[Deferral]") -> "Deferral":
+        """The decisions on several sets, one after the other."""
+        thresholds = [part.threshold_Q for part in parts if part.threshold_Q is not None]
+        return Deferral(
+            Cascade.join([part.cascade for part in parts]),
+            np.concatenate([part.deferred_QS for part in parts]),
+            np.concatenate(thresholds) if len(thresholds) == len(parts) else None,
+        )
+
+    @property
+    def correct_QS(self) -> Floats:
+        """Probability that the cascade's answer is right."""
+        return self._mixed(self.cascade.small.correct_QS, self.cascade.large.correct_QS)
+
+    @property
+    def cost_QS(self) -> Floats:
+        """Expected cost of the cascade's answer."""
+        return self._mixed(self.cascade.kept_cost_QS, self.cascade.deferred_cost_QS)
+
+    def _mixed(self, kept_QS: Floats, moved_QS: Floats) -> Floats:
+        return kept_QS + as_floats(self.deferred_QS) * (moved_QS - kept_QS)
 
 
-def measure(
-    cascade: Cascade, deferred_QS: npt.ArrayLike, *, resamples: int, seed: int
-) -> dict[str, Resampled]:
+def measure(deferral: Deferral, *, resamples: int, seed: int) -> dict[str, Resampled]:
     """Calibration of the score, and accuracy and cost of the cascade with these decisions.
 
     ``accuracy_small``, ``accuracy_large``, ``ece``, ``auroc``, ``output_ratio``, ``accuracy``,
     ``cost``, ``cost_large``, ``deferred``, ``random_gain`` (over random deferral of as many),
     ``saving`` and ``loss`` (both against the large model alone); ``helped`` and ``harmed``, the
     shares of all responses that deferral made right and made wrong.
-
-    Args:
-        deferred_QS: from :meth:`Cascade.defer`, or the probability of being deferred.
     """
+    cascade, deferred_QS = deferral.cascade, as_floats(deferral.deferred_QS)
     small, large = cascade.small, cascade.large
-    deferred_QS = as_floats(deferred_QS)
-
-    def mix(kept_QS: Floats, moved_QS: Floats) -> Floats:
-        return kept_QS + deferred_QS * (moved_QS - kept_QS)
-
-    columns = QuestionColumns()
-    for name, values_QS in {
+    by_response = {
         "accuracy_small": small.correct_QS,
         "accuracy_large": large.correct_QS,
-        "accuracy": mix(small.correct_QS, large.correct_QS),
-        "cost": mix(cascade.kept_cost_QS, cascade.deferred_cost_QS),
+        "accuracy": deferral.correct_QS,
+        "cost": deferral.cost_QS,
         "cost_large": large.cost_QS,
         "deferred": deferred_QS,
         "helped": deferred_QS * (1 - small.correct_QS) * large.correct_QS,
         "harmed": deferred_QS * small.correct_QS * (1 - large.correct_QS),
-        "output_ratio": ~np.isnan(cascade.score_QS),
-    }.items():
-        columns.add(name, as_floats(values_QS).mean(axis=1))
-    columns.add("ece", calibration_columns(cascade.score_QS, small.correct_QS))
-    columns.add("auroc", discrimination_columns(cascade.score_QS, small.correct_QS))
-    point, drawn = (_derive(means) for means in columns.means(resamples, seed))
-    count = len(deferred_QS)
+        "output_ratio": as_floats(~np.isnan(cascade.score_QS)),
+    }
+    # (Q,) or (Q, M) columns, of whose means every metric is a function.
+    columns = {name: values_QS.mean(axis=1) for name, values_QS in by_response.items()} | {
+        "ece": calibration_columns(cascade.score_QS, small.correct_QS),
+        "auroc": discrimination_columns(cascade.score_QS, small.correct_QS),
+    }
+    values_QM = np.column_stack(list(columns.values()))
+    ends = np.cumsum([1 if column.ndim == 1 else column.shape[1] for column in columns.values()])
+
+    def derived(means: Floats) -> dict[str, Floats]:
+        return _derive(dict(zip(columns, np.split(means, ends[:-1], axis=-1))))
+
+    point = derived(values_QM.mean(axis=0))
+    drawn = derived(resampled_means(values_QM, resamples=resamples, seed=seed))
     return {
-        name: Resampled(float(point[name]), np.atleast_1d(drawn[name]), count) for name in point
+        name: Resampled(float(point[name]), np.atleast_1d(drawn[name]), len(deferred_QS))
+        for name in point
     }
 
 
@@ -261,25 +275,17 @@ def average(sets: Sequence[Mapping[str, Resampled]]) -> dict[str, Resampled]:
     return metrics
 
 
-def measure_runs(cascade: Cascade, deferred_QS: npt.ArrayLike) -> dict[str, OverRuns]:
+def measure_runs(deferral: Deferral) -> dict[str, OverRuns]:
     """Mean and standard deviation over runs of ``accuracy_small``, ``ece``, ``auroc``,
-    ``output_ratio``, and of the cascade's ``accuracy``, ``cost`` and ``deferred``.
-
-    Args:
-        deferred_QS: as of :func:`measure`.
-    """
-    deferred_QS = as_floats(deferred_QS)
-    small, large = cascade.small, cascade.large
-    right_QS = small.correct_QS + deferred_QS * (large.correct_QS - small.correct_QS)
-    more_QS = cascade.deferred_cost_QS - cascade.kept_cost_QS
-    cost_QS = cascade.kept_cost_QS + deferred_QS * more_QS
-    stated = calibration_over_runs(cascade.score_QS, small.correct_QS)
+    ``output_ratio``, and of the cascade's ``accuracy``, ``cost`` and ``deferred``."""
+    cascade = deferral.cascade
+    stated = calibration_over_runs(cascade.score_QS, cascade.small.correct_QS)
     return {
         "accuracy_small": stated.pop("accuracy"),
         **stated,
-        "accuracy": over_runs(right_QS.mean(axis=0)),
-        "cost": over_runs(cost_QS.mean(axis=0)),
-        "deferred": over_runs(deferred_QS.mean(axis=0)),
+        "accuracy": over_runs(deferral.correct_QS.mean(axis=0)),
+        "cost": over_runs(deferral.cost_QS.mean(axis=0)),
+        "deferred": over_runs(as_floats(deferral.deferred_QS).mean(axis=0)),
     }
 
 
@@ -291,7 +297,7 @@ def _derive(means: Mapping[str, Floats]) -> dict[str, Floats]:
         **plain,
         "ece": calibration_error(means["ece"]),
         "auroc": discrimination(means["auroc"]),
-        "random_gain": plain["accuracy"] - (small + plain["deferred"] * (large - small)),
+        "random_gain": plain["accuracy"] - random_deferral(small, large, plain["deferred"]),
         "saving": 1.0 - ratio(plain["cost"], plain["cost_large"]),
         "loss": large - plain["accuracy"],
     }

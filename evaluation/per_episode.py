@@ -86,17 +86,12 @@ def _measured(measure: Measure, episode: Episode) -> dict[str, Any]:
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    is_number = isinstance(value, bool | int | float | np.number | np.bool_)
-    try:
-        number = float(value) if is_number else math.inf
-    except OverflowError:  # an integer beyond all floats
-        number = math.inf
-    if math.isinf(number):
+    if not isinstance(value, bool | int | float | np.number | np.bool_) or math.isinf(value):
         raise UserError(
             f"the evaluation measured {name!r} as {value!r:.80}; it must be a finite number, or "
             "None where there is none"
         )
-    return None if math.isnan(number) else number
+    return None if math.isnan(value) else float(value)
 
 
 def measure(episode: Episode) -> dict[str, float | None]:

@@ -11,7 +11,13 @@ import numpy as np
 
 from coterie.datatypes import Episode, Problem, Trajectory
 from coterie.envs.corea_deferral.settings import CoreaDeferralSettings
-from coterie.evaluation.cascade import Cascade, ThresholdChoice, measure, scored_responses
+from coterie.evaluation.cascade import (
+    Cascade,
+    Deferral,
+    ThresholdChoice,
+    measure,
+    scored_responses,
+)
 from coterie.evaluation.evaluation import Dots, Evaluation, Outcomes, Picture, Play, Resampled, Row
 from coterie.evaluation.metrics.calibration import bin_index
 from coterie.evaluation.metrics.intervals import resampled_means
@@ -78,8 +84,8 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     cascade = Cascade(small, large, small.confidence_QS)
 
     def measure_on(chosen: Cascade) -> dict[str, Resampled]:
-        deferred_QS = chosen.defer(chosen.thresholds(choice))
-        metrics = measure(chosen, deferred_QS, resamples=resamples, seed=seed)
+        deferral = Deferral(chosen, chosen.defer(chosen.thresholds(choice)))
+        metrics = measure(deferral, resamples=resamples, seed=seed)
         return _rename(metrics, small_role, large_role)
 
     measured = measure_on(cascade)

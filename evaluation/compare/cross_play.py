@@ -3,7 +3,7 @@ pairing, and for games win rates and ratings.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 from rich.console import Console
@@ -53,7 +53,7 @@ def cross_play(
         raise UserError(
             f"--cross-play names {players[0].name} alone: name two at least, who then change seats"
         )
-    todo: dict[str, tuple[Seats, dict[tuple[str, ...], list[Job]]]] = {}
+    rounds: list[tuple[str, Seats, dict[tuple[str, ...], list[Job]]]] = []
     for suite, sets in opened:
         seats = seats_of(suite, fixed.players)
         pairings = list(product(players, repeat=len(seats.names)))
@@ -62,33 +62,25 @@ def cross_play(
                 f"suite {suite.name}: {len(players)} players have {len(pairings)} pairings over "
                 f"{', '.join(seats.names)}; name fewer, or who plays some roles with --team"
             )
-        todo[suite.name] = (
-            seats,
-            {
-                tuple(player.name for player in pairing): [
-                    _job(suite, questions, seats, pairing, fixed, settings) for questions in sets
-                ]
-                for pairing in pairings
-            },
-        )
-    every = {name: [*chain.from_iterable(jobs.values())] for name, (_, jobs) in todo.items()}
-    sample_missing([*chain.from_iterable(every.values())], settings, console, "--max-new-tokens")
+        jobs = {
+            tuple(player.name for player in pairing): [
+                _job(suite, questions, seats, pairing, fixed, settings) for questions in sets
+            ]
+            for pairing in pairings
+        }
+        rounds.append((suite.name, seats, jobs))
+    every = [job for *_, jobs in rounds for own in jobs.values() for job in own]
+    sample_missing(every, settings, console, "--max-new-tokens")
     content: dict[str, Any] = {}
     pictures = []
-    for name, (seats, jobs) in todo.items():
-        stored = [record for job in every[name] for record in job.read().values()]
+    for name, seats, jobs in rounds:
+        stored = [r for own in jobs.values() for job in own for r in job.read().values()]
         games = settings.game or any(record["outcome"] for record in stored)
-        pairings_played = [
-            pairing_of(names, jobs_of_pairing, seats, games)
-            for names, jobs_of_pairing in jobs.items()
-        ]
-        content[name], tables = score(name, seats, pairings_played, games, prices, settings)
+        played = [pairing_of(names, own, seats, games) for names, own in jobs.items()]
+        content[name], tables = score(name, seats, played, games, prices, settings)
         for table in tables:
             console.print(table, "")
-        cells = {
-            played.names: float(mean_present(played.responses.correct_QN))
-            for played in pairings_played
-        }
+        cells = {p.names: float(mean_present(p.responses.correct_QN)) for p in played}
         path = settings.out / f"{name}-cross-play.png"
         pictures.append((cells, seats.names, path, meaning(games, seats)))
     content = {"cross-play": content, "conventions": _CONVENTIONS, "config": to_plain(settings)}

@@ -26,7 +26,7 @@ def _of_set(answers: Answered) -> Iterator[str]:
     if len(policies) < 2:
         return
     yield from (f"# {answers.suite}, {_cell(answers.questions.name)}", "")
-    right = {name: _first_right(responses) for name, responses in policies.items()}
+    right = {name: responses.correct_QN[:, 0] == 1 for name, responses in policies.items()}
     groups = {f"{name} alone is right": {name} for name in policies} | {"nobody is right": set()}
     for title, wanted in groups.items():
         chosen = [
@@ -45,10 +45,6 @@ def _of_set(answers: Answered) -> Iterator[str]:
             cells = [problem.question, problem.gold, *first_answers]
             yield f"| {' | '.join(map(_cell, cells))} |"
         yield ""
-
-
-def _first_right(responses: Responses) -> list[bool]:
-    return [bool(value == 1) for value in responses.correct_QN[:, 0]]
 
 
 def _first_answer(responses: Responses, question: int) -> str:

@@ -11,7 +11,7 @@ from coterie.cli.arguments import flags_in, positive
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, join_or, unmet
 from coterie.envs.presets import preset_called
-from coterie.training.config.benchmark_defaults import defaults_notice
+from coterie.training.config.benchmark_defaults import are_tiny, defaults_notice
 from coterie.training.config.presets import lay_over
 from coterie.training.config.role_sampling import role_sampling
 from coterie.training.config.serialize import flat, nested, override
@@ -194,7 +194,8 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     """Parse flags into settings of class ``kind``.
 
     A flag overrides what ``kind.inherited`` takes from runs and presets, which overrides the
-    defaults. ``kind.fitting`` gives the defaults for the models; a printed line names them.
+    defaults. ``kind.fitting`` gives the defaults for models that are not tiny, without a preset; a
+    printed line names them.
     """
     parsed = parse_flags(kind, argv, prog=prog)
     typed_flags = {*map(positive, flags_in(argv))}
@@ -202,7 +203,8 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
     if values:
         parsed = parse_flags(kind, argv, prog=prog, default=override(kind(), values))
     refuse_idle(parsed, typed_flags)
-    if not hasattr(parsed, "fitting"):
+    by_size = hasattr(parsed, "fitting") and not getattr(parsed, "preset", "")
+    if not by_size or are_tiny(parsed.models()):
         return parsed
     named = flat(values)
     fit = {
@@ -210,8 +212,8 @@ def parse(kind: Any, argv: Sequence[str], prog: str) -> Any:
         for name, value in parsed.fitting().items()
         if name not in named and f"--{name.replace('_', '-')}" not in typed_flags
     }
-    if fit and (line := defaults_notice(fit, parsed.models())):
-        print(line, flush=True)
+    if fit:
+        print(defaults_notice(fit, parsed.models()), flush=True)
     return override(parsed, nested(fit))
 
 

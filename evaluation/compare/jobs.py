@@ -64,8 +64,6 @@ def open_questions(names: Sequence[str], settings: ComparisonSettings) -> list[Q
         count = settings.questions
         if settings.held_out and (source.size is None or trains_on(name)):
             count = settings.held_out
-        if source.size is not None:
-            count = min(count or source.size, source.size)
         problems, _ = hold_out(source, None, count or None, settings.seed)
         opened.append(Questions(name, problems, source.fingerprint))
     return opened

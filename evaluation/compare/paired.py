@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -159,14 +160,11 @@ def _change(change: Resampled) -> str:
 
 def _short_names(paths: tuple[Path, ...]) -> list[str]:
     """The shortest path suffixes that are distinct."""
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise UserError("a run is named twice")
     whole = [path.resolve().parts for path in paths]
-    for length in range(1, max(map(len, whole)) + 1):
-        ends = ["/".join(parts[-length:]) for parts in whole]
-        if len(set(ends)) == len(ends):
-            return ends
-    return [str(path) for path in paths]
+    if len(set(whole)) < len(whole):
+        raise UserError("a run is named twice")
+    names = (["/".join(parts[-length:]) for parts in whole] for length in count(1))
+    return next(ends for ends in names if len(set(ends)) == len(ends))
 
 
 def _outcomes(path: Path, which: str) -> Outcomes:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from coterie.datatypes import Problem, UserError, role_of
 from coterie.evaluation.metrics.means import Floats, mean_present, ratio
@@ -118,19 +117,6 @@ class Responses:
     def has_answers(self) -> bool:
         """Whether records contain answers that can be compared; those of a team may not."""
         return not self.records or any("answer" in r for row in self.records for r in row if r)
-
-    def of(self, chosen_Q: npt.NDArray[np.bool_]) -> "Responses":
-        """The responses to the chosen questions."""
-        indices = np.flatnonzero(chosen_Q).tolist()
-        return Responses(
-            self.correct_QN[chosen_Q],
-            self.confidence_QN[chosen_Q],
-            [self.votes[q] for q in indices],
-            self.seconds_QN[chosen_Q],
-            {name: used[chosen_Q] for name, used in self.used_QN2.items()},
-            {name: table[chosen_Q] for name, table in self.measured.items()},
-            [self.records[q] for q in indices] if self.records else (),
-        )
 
     def used_by(self, count: int) -> Used:
         """Policy -> (Q, 2) mean tokens of ``count`` responses."""

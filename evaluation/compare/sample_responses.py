@@ -32,6 +32,7 @@ from coterie.datatypes import (
 )
 from coterie.envs.registry import ask
 from coterie.evaluation.compare.jobs import Job, Lineup, why_unplayed
+from coterie.evaluation.compare.output import show_plain
 from coterie.evaluation.compare.responses import Record
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.experts import ExpertPool, ScriptedPolicy, ScriptedSettings
@@ -67,8 +68,8 @@ def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Cons
         groups.setdefault((models, job.lineup.team), []).append(job)
     scorer, graders = build_scorer(settings.scoring)
     try:
-        for (_, together), group in groups.items():
-            _sample_group(group, settings, scorer, console, together=together)
+        for group in groups.values():
+            _sample_group(group, settings, scorer, console)
             # Models have reference cycles, and those of the next group need their memory.
             gc.collect()
     finally:
@@ -81,10 +82,8 @@ def _sample_group(
     settings: ComparisonSettings,
     scorer: AnswerScorer,
     console: Console,
-    *,
-    together: bool,
 ) -> None:
-    """Load the models of the jobs, sample, and let go of the models."""
+    """Load the models of the jobs, sample, and let go of the models; all are of teams or none."""
     needed = {name: policy for job in jobs for name, policy in job.lineup.needed.items()}
     models = [policy.model for policy in needed.values()]
     with loading(console, models, lines=not are_tiny(models)):
@@ -92,31 +91,24 @@ def _sample_group(
             {name: policy.settings for name, policy in needed.items()},
             vllm=settings.vllm if settings.engine == "vllm" else None,
             seed=settings.seed,
-            together=together,
+            together=jobs[0].lineup.team,
         )
+
+    async def sample_all() -> None:
+        async with team.open():
+            for job in jobs:
+                wanted = job.missing()
+                failure = await sample(job, team, wanted, settings, scorer, console)
+                if failure:
+                    left = len(job.missing())
+                    show_plain(
+                        console,
+                        f"{job.title}: {left} of {len(wanted)} failed ({failure}); the same "
+                        "command asks for them again",
+                    )
+
     # One event loop for the whole group: server connections belong to their loop.
-    asyncio.run(_sample_team(team, jobs, settings, scorer, console))
-
-
-async def _sample_team(
-    team: Team,
-    jobs: Sequence[Job],
-    settings: ComparisonSettings,
-    scorer: AnswerScorer,
-    console: Console,
-) -> None:
-    async with team.open():
-        for job in jobs:
-            wanted = job.missing()
-            failure = await sample(job, team, wanted, settings, scorer, console)
-            if failure:
-                left = len(job.missing())
-                console.print(
-                    f"{job.title}: {left} of {len(wanted)} failed ({failure}); the same command "
-                    "asks for them again",
-                    soft_wrap=True,
-                    markup=False,
-                )
+    asyncio.run(sample_all())
 
 
 async def sample(

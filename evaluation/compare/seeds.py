@@ -93,9 +93,10 @@ def compare(settings: SeedsComparison) -> None:
     evaluation = evaluation_of(envs.spec(choice["env"]))
     measured = [run.after for runs in systems.values() for run in runs]
     rows = evaluation.table(choice["roles"], *measured)
+    evaluated = any(run.evaluated for runs in systems.values() for run in runs)
     curves = settings.curves or (
         *evaluation.headline(choice["roles"]),
-        *([f"eval/{rows[0].metric}"] if rows and _were_evaluated(systems) else []),
+        *([f"eval/{rows[0].metric}"] if rows and evaluated else []),
     )
     first, *others = systems
     lines = [(escape(row.label), _cells(systems, row.metric)) for row in rows]
@@ -337,7 +338,3 @@ def _read(path: Path) -> Finished:
         run.read_log(EVALUATIONS),
         {when: summary[when] for when in _EARLIER if when in summary},
     )
-
-
-def _were_evaluated(systems: Mapping[str, Any]) -> bool:
-    return any(run.evaluated for runs in systems.values() for run in runs)

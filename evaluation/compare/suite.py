@@ -187,14 +187,7 @@ def compare(settings: SuiteComparison) -> None:
             show_plain(console, line)
     if len({suite.name for suite in suites}) < len(suites):
         raise UserError("--suite names a suite twice")
-    verifier = read_verifier(settings.verifier, policies)
-    players = [
-        player
-        for suite in suites
-        for team in teams
-        for (player,) in team.lineup(_roles(suite, teams)).values()
-    ]
-    everybody = {policy.name: policy for policy in (*policies, *players, *filter(None, [verifier]))}
+    everybody = {policy.name: policy for suite in suites for policy in _players(suite, settings)}
     settings.check_engine(*everybody.values())
     prices = read_prices(settings.prices, list(everybody))
     opened = [(suite, open_questions(suite.problems, settings)) for suite in suites]
@@ -220,7 +213,7 @@ def compare(settings: SuiteComparison) -> None:
         for suite, sets in opened
         for questions in sets
     ]
-    if verifier:
+    if verifier := read_verifier(settings.verifier, policies):
         answered = [_verified(answers, verifier, settings, console) for answers in answered]
         ratings = [answers.verifier for answers in answered if answers.verifier]
         sample_missing(ratings, settings, console, "--verifier-tokens")
@@ -276,7 +269,7 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     sources = settings.sources()
     inherited = _inherited(suite, settings, sources)
     suite = replace(suite, roles=suite.roles or roles_of_runs(sources, suite.env))
-    models = _models(suite, settings)
+    models = [player.model for player in _players(suite, settings)]
     fit = {} if settings.preset else fitting(suite, models)
     fit = {n: v for n, v in fit.items() if n not in (*suite.settings, *inherited)}
     if settings.problems:
@@ -349,12 +342,12 @@ def _role(suite: Suite, settings: SuiteComparison) -> str:
     return role
 
 
-def _models(suite: Suite, settings: SuiteComparison) -> list[str]:
-    """The models of all players and of the verifier."""
+def _players(suite: Suite, settings: SuiteComparison) -> list[NamedPolicy]:
+    """All policies, the players of all teams, and the verifier."""
     policies, teams = read_policies(settings.policies), settings.named_teams()
     players = [player for team in teams for (player,) in team.lineup(_roles(suite, teams)).values()]
     verifier = read_verifier(settings.verifier, policies)
-    return [player.model for player in (*policies, *players, verifier) if player]
+    return [player for player in (*policies, *players, verifier) if player]
 
 
 def _roles(suite: Suite, teams: Sequence[NamedTeam] = ()) -> tuple[str, ...]:

@@ -97,10 +97,8 @@ def suite_called(name: str) -> Suite:
         )
     try:
         fields = _tuples(json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{name} is not JSON ({error})") from None
-    except RecursionError:
-        raise UserError(f"{name} describes no suite: it is nested too deeply") from None
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})") from None
     values: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}

@@ -7,49 +7,17 @@ is an upper bound. Scores are per question, so that any two systems can be compa
 # Q questions, N samples of one policy, M policies, S pairs of samples
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from coterie.evaluation.cascade import Cascade, Mask, ScoredResponses, ThresholdChoice
+from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice
 from coterie.evaluation.compare.policies import Prices
 from coterie.evaluation.compare.responses import Responses, Used
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_at_n, mean_present
 from coterie.evaluation.metrics.passk import is_binary, majority_vote, pass_at_k, union
-
-
-@dataclass(frozen=True)
-class Deferral:
-    """The decisions of a cascade."""
-
-    cascade: Cascade
-    deferred_QS: npt.NDArray[Any]
-    """Whether the last policy answers, or with what probability."""
-    threshold_Q: Floats | None = None
-    """Threshold of each question, if any; it allows a curve."""
-
-    def of(self, chosen_Q: Mask) -> "Deferral":
-        """The decisions on the chosen questions."""
-        threshold_Q = None if self.threshold_Q is None else self.threshold_Q[chosen_Q]
-        return Deferral(self.cascade.of(chosen_Q), self.deferred_QS[chosen_Q], threshold_Q)
-
-    @staticmethod
-    def join(parts: "Sequence[Deferral]") -> "Deferral":
-        """The decisions on several sets, one after the other."""
-        thresholds = [part.threshold_Q for part in parts if part.threshold_Q is not None]
-        return Deferral(
-            Cascade.join([part.cascade for part in parts]),
-            np.concatenate([part.deferred_QS for part in parts]),
-            np.concatenate(thresholds) if len(thresholds) == len(parts) else None,
-        )
-
-    def mixed(self, kept_QS: Floats, moved_QS: Floats) -> Floats:
-        """Mix the values of kept and deferred questions by the probability of deferral."""
-        return kept_QS + as_floats(self.deferred_QS) * (moved_QS - kept_QS)
 
 
 @dataclass(frozen=True)
@@ -70,19 +38,6 @@ class System:
     """Whether it is one response of one policy."""
     responses: Responses | None = None
     """The responses, if one lineup gives all answers."""
-    deferral: Deferral | None = None
-    """The decisions, if it is a cascade."""
-
-    def of(self, chosen_Q: Mask) -> "System":
-        """The system on the chosen questions, with unchanged thresholds."""
-        return replace(
-            self,
-            score_Q=self.score_Q[chosen_Q],
-            used={name: used[chosen_Q] for name, used in self.used.items()},
-            seconds_Q=self.seconds_Q[chosen_Q],
-            responses=self.responses and self.responses.of(chosen_Q),
-            deferral=self.deferral and self.deferral.of(chosen_Q),
-        )
 
 
 def systems(
@@ -217,13 +172,7 @@ def _voted(
         ).expected
         for q in range(_questions(answered))
     ]
-    return System(
-        name,
-        label,
-        known_scores(scores, [answered[a] for a in counts]),
-        total_used([answered[a].used_by(n) for a, n in counts.items()]),
-        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
-    )
+    return selected(name, label, scores, answered, counts)
 
 
 def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -> System:
@@ -240,13 +189,8 @@ def _most_agreed(answered: Mapping[str, Responses], counts: Mapping[str, int]) -
         surest = max(share for share, _ in polls)
         scores.append(float(np.mean([right for share, right in polls if share == surest])))
     total = sum(counts.values())
-    return System(
-        "agreement",
-        f"team, surest by agreement of {total}",
-        known_scores(scores, list(answered.values())),
-        total_used([answered[a].used_by(n) for a, n in counts.items()]),
-        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
-    )
+    label = f"team, surest by agreement of {total}"
+    return selected("agreement", label, scores, answered, counts)
 
 
 def _selections(
@@ -306,58 +250,17 @@ def _cascade(
     # Agreement requires every sample.
     calls = 1 if has_confidence else small.samples
     cascade = Cascade(_answers(small, prices, calls), _answers(large, prices, 1), score_QN)
-    threshold_Q = cascade.thresholds(threshold)
-    deferred_QS = cascade.defer(threshold_Q)
-    measure = "confidence" if has_confidence else "agreement"
-    return cascaded(
-        "cascade",
-        f"{first}, else {last}, by {measure}",
-        Deferral(cascade, deferred_QS, threshold_Q),
-        small,
-        large,
-        calls=calls,
-    )
-
-
-def cascaded(
-    name: str,
-    label: str,
-    deferral: Deferral,
-    small: Responses,
-    large: Responses,
-    *,
-    calls: int = 1,
-) -> System:
-    """A cascade: ``small``'s answer if it is kept, else ``large``'s.
-
-    Args:
-        name: identifies the row.
-        label: the row's text.
-        deferral: which questions, or what share of each, go on to ``large``.
-        small: responses of the first model.
-        large: responses of the last one.
-        calls: responses of ``small`` that each question costs.
-    """
-    deferred_QS = as_floats(deferral.deferred_QS)
-    deferred_Q = deferred_QS.mean(axis=1)
-    mixed_QS = deferral.mixed(small.correct_QN, large.correct_QN)
-    # A failure of the policy that is not used does not matter.
-    score_QN = np.where(deferred_QS == 0, small.correct_QN, mixed_QS)
-    score_QN = np.where(deferred_QS == 1, large.correct_QN, score_QN)
-    first = small.used_by(calls)
-    waited_Q = mean_present(small.seconds_QN, axis=1) if calls == 1 else small.slowest_Q(calls)
-    if not deferral.cascade.small_always:
-        # The question is routed before the small policy answers.
-        first = {name: used * (1 - deferred_Q[:, None]) for name, used in first.items()}
-        waited_Q = waited_Q * (1 - deferred_Q)
+    deferred_QN = cascade.defer(cascade.thresholds(threshold))
+    deferred_Q = deferred_QN.mean(axis=1)
     extra = {name: used * deferred_Q[:, None] for name, used in large.used_by(1).items()}
+    waited_Q = mean_present(small.seconds_QN, axis=1) if calls == 1 else small.slowest_Q(calls)
     return System(
-        name,
-        label,
-        mean_present(score_QN, axis=1),
-        total_used([first, extra]),
+        "cascade",
+        f"{first}, else {last}, by {'confidence' if has_confidence else 'agreement'}",
+        # A failure of the policy that is not used does not matter.
+        mean_present(np.where(deferred_QN, large.correct_QN, small.correct_QN), axis=1),
+        total_used([small.used_by(calls), extra]),
         waited_Q + deferred_Q * mean_present(large.seconds_QN, axis=1),
-        deferral=deferral,
     )
 
 
@@ -372,10 +275,25 @@ def _answers(responses: Responses, prices: Prices, calls: int) -> ScoredResponse
     )
 
 
-def known_scores(scores: Sequence[float], needed: Sequence[Responses]) -> Floats:
-    """Replace scores by NaN for questions without any answer of a needed policy."""
-    lacking = [np.isnan(responses.correct_QN).all(axis=1) for responses in needed]
-    return np.where(np.any(lacking, axis=0), np.nan, as_floats(scores))
+def selected(
+    name: str,
+    label: str,
+    scores: Sequence[float],
+    answered: Mapping[str, Responses],
+    counts: Mapping[str, int],
+) -> System:
+    """A choice among the first samples of several policies, with its score on each question.
+
+    A question that a policy did not answer at all has no score.
+    """
+    lacking = [np.isnan(answered[a].correct_QN).all(axis=1) for a in counts]
+    return System(
+        name,
+        label,
+        np.where(np.any(lacking, axis=0), np.nan, as_floats(scores)),
+        total_used([answered[a].used_by(n) for a, n in counts.items()]),
+        np.max([answered[a].slowest_Q(n) for a, n in counts.items()], axis=0),
+    )
 
 
 def _questions(answered: Mapping[str, Responses]) -> int:

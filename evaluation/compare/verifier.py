@@ -14,7 +14,7 @@ from coterie.evaluation.compare.jobs import Job, Lineup, Questions, make_job
 from coterie.evaluation.compare.policies import NamedPolicy
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.settings import ComparisonSettings
-from coterie.evaluation.compare.systems import System, affordable, known_scores, total_used
+from coterie.evaluation.compare.systems import System, affordable, selected, total_used
 
 _QUESTION = """\
 {question}
@@ -131,14 +131,12 @@ def verified(answered: Mapping[str, Responses], judgements: Judgements, verifier
         found = [judged[vote] for vote in candidates if vote in judged]
         judging_Q2[q] = np.sum([judgement.used for judgement in found], axis=0) if found else 0.0
         waited_Q[q] = max((judgement.seconds for judgement in found), default=0.0)
-    drawn = [answered[name].used_by(count) for name, count in counts.items()]
-    slowest_Q = np.max([answered[name].slowest_Q(n) for name, n in counts.items()], axis=0)
-    return System(
-        "verifier",
-        f"team, vetted by {verifier}, of {sum(counts.values())}",
-        known_scores(scores, [answered[name] for name in counts]),
-        total_used([*drawn, {verifier: judging_Q2}]),
-        slowest_Q + waited_Q,
+    label = f"team, vetted by {verifier}, of {sum(counts.values())}"
+    chosen = selected("verifier", label, scores, answered, counts)
+    return replace(
+        chosen,
+        used=total_used([chosen.used, {verifier: judging_Q2}]),
+        seconds_Q=chosen.seconds_Q + waited_Q,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from coterie.evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 
 Closed = Literal["left", "right"]
 
@@ -97,12 +97,12 @@ def calibration_error(means: npt.ArrayLike) -> Floats:
 def brier(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> float:
     """``mean (p - y)^2``."""
     confidence_N, correct_N = _known(confidence_N, correct_N)
-    return _mean((confidence_N - correct_N) ** 2)
+    return float(mean_present((confidence_N - correct_N) ** 2))
 
 
 def output_ratio(confidence_N: npt.ArrayLike) -> float:
     """Share of responses that state a valid confidence."""
-    return _mean(~np.isnan(as_floats(confidence_N)))
+    return float(mean_present(~np.isnan(as_floats(confidence_N))))
 
 
 def _known(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Floats, Floats]:
@@ -112,8 +112,3 @@ def _known(confidence_N: npt.ArrayLike, correct_N: npt.ArrayLike) -> tuple[Float
         raise ValueError(f"{confidence_N.shape} confidences, {correct_N.shape} correctness values")
     known_N = ~np.isnan(confidence_N) & ~np.isnan(correct_N)
     return confidence_N[known_N], correct_N[known_N]
-
-
-def _mean(values_N: npt.ArrayLike) -> float:
-    values_N = as_floats(values_N)
-    return float(values_N.mean()) if len(values_N) else float("nan")

@@ -26,11 +26,7 @@ class RoleTokenizers:
         """
         self.missing: set[str] = set()
         self._run = run
-        self._models = {
-            role: settings["model"]
-            for role, settings in agents.items()
-            if isinstance(settings, Mapping) and isinstance(settings.get("model"), str)
-        }
+        self._models = {role: settings["model"] for role, settings in agents.items()}
         self._loaded: dict[str, Any] = {}
 
     def tokens(self, role: str, ids: Sequence[int]) -> list[str] | None:

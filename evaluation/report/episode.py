@@ -8,7 +8,7 @@ from typing import Any
 from coterie.datatypes import role_of
 from coterie.datatypes.visible import visible
 from coterie.evaluation.report.decode import RoleTokenizers
-from coterie.evaluation.report.scan import Record, info_of, traces
+from coterie.evaluation.report.scan import Record
 from coterie.evaluation.report_labels import Drawing, Mark, ReportLabels
 
 Shown = dict[str, Any]
@@ -34,19 +34,19 @@ def shown_episode(
         labels: marks, phases and drawings of the environment.
         tags: tags of the episode.
     """
-    info = info_of(record)
-    agent_traces = [_trace(row, decoder, labels) for row in traces(record)]
+    info = record["info"]
+    agent_traces = [_trace(row, decoder, labels) for row in record["trajectories"]]
     placed = (*_PLACED, *(drawing.measured for drawing in labels.drawings))
     state = _state(record) if record.get("problem_shown") is False else ""
     return all_visible(
         {
-            "step": record.get("step"),
+            "step": record["step"],
             # An environment without problems shows its state instead.
-            "problem": state or str(record.get("problem", "")),
+            "problem": state or record["problem"],
             "state": bool(state),
             "gold": None if state else _gold(record),
-            "mode": str(record.get("mode", "")),
-            "seed": str(record.get("seed", "")),
+            "mode": record["mode"],
+            "seed": str(record["seed"]),
             "tags": list(tags),
             "hints": [hint for name in _HINTS for hint in _hints(info, name)],
             "consults": [_round(calls) for calls in _list(info.get("rounds"))],
@@ -92,7 +92,7 @@ def _drawing(drawing: Drawing, info: Mapping[str, Any]) -> Shown | None:
 
 def _state(record: Record) -> str:
     """The last prompt of the longest trace; of equally long ones, that of the last."""
-    texts_by_trace = [[str(text) for text in _list(row.get("texts"))] for row in traces(record)]
+    texts_by_trace = [row["texts"] for row in record["trajectories"]]
     longest = max(reversed(texts_by_trace), key=len, default=[])
     return longest[-2].strip() if len(longest) > 1 else ""
 
@@ -100,20 +100,19 @@ def _state(record: Record) -> str:
 def _gold(record: Record) -> Shown | None:
     """The reference answer; None if the log has none."""
     gold = record.get("gold")
-    if not isinstance(gold, str):
+    if gold is None:
         return None
     rest = len(gold) - _LONGEST_GOLD
     more = f" … and {rest:,} more characters" if rest > 0 else ""
-    label = _GOLD.get(str(record.get("kind")), "right")
+    label = _GOLD.get(record["kind"], "right")
     return {"label": label, "text": gold[:_LONGEST_GOLD] + more}
 
 
 def _trace(row: Record, decoder: RoleTokenizers, labels: ReportLabels) -> Shown:
-    info = info_of(row)
+    info = row["info"]
     marks = (*_VERDICTS, *labels.marks)
-    agent = str(row.get("agent", ""))
-    status, advantage = str(row.get("status", "")), _number(row.get("advantage"))
-    weight = _number(row.get("loss_weight"))
+    agent, status, weight = row["agent"], row["status"], row["loss_weight"]
+    advantage = _number(row["advantage"])
     # A row that failed, or of a role that does not learn, has no advantage.
     learned = status == "ok" and advantage is not None and weight != 0
     pieces = _pieces(row, role_of(agent), decoder, learned=learned)
@@ -122,10 +121,8 @@ def _trace(row: Record, decoder: RoleTokenizers, labels: ReportLabels) -> Shown:
         "role": role_of(agent),
         "phase": next((p.text for p in labels.phases if p.applies(info)), ""),
         "status": status,
-        "reward": _number(row.get("reward")),
-        "terms": [
-            [str(name), _number(value)] for name, value in _mapping(row.get("reward_terms")).items()
-        ],
+        "reward": _number(row["reward"]),
+        "terms": [[name, _number(value)] for name, value in row["reward_terms"].items()],
         "advantage": advantage,
         "weight": weight,
         "loss": learned,
@@ -138,9 +135,7 @@ def _trace(row: Record, decoder: RoleTokenizers, labels: ReportLabels) -> Shown:
     }
 
 
-def _update(
-    status: str, advantage: float | None, weight: float | None, pieces: Sequence[Shown]
-) -> str:
+def _update(status: str, advantage: float | None, weight: float, pieces: Sequence[Shown]) -> str:
     """One sentence on the effect of the update on the sampled tokens of a trace."""
     if status != "ok":
         return f"not learned: {status}"
@@ -149,7 +144,7 @@ def _update(
     value = f"advantage {advantage:+.3g}".replace("-", "−") if advantage else "advantage 0"
     if weight == 0:
         return f"not learned: {value}, loss weight 0"
-    if weight not in (None, 1):
+    if weight != 1:
         value += f", loss weight {weight:g}"
     learned = [piece for piece in pieces if piece.get("loss")]
     count = sum(len(piece["tokens"]) for piece in learned)
@@ -166,9 +161,7 @@ def _update(
 def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -> list[Shown]:
     """Prompts and sampled turns in order; sampled turns have tokens and log-probabilities if the
     tokenizer is known, else their text."""
-    texts = [str(text) for text in _list(row.get("texts"))]
-    ids, turns = _list(row.get("tokens")), _spans(row)
-    finish = [str(reason) for reason in _list(row.get("finish"))]
+    texts, ids, finish, turns = row["texts"], row["tokens"], row["finish"], _spans(row)
     if turns is None or not all(
         decoder.agrees(role, ids[start:end], texts) for start, end, _ in turns
     ):
@@ -178,7 +171,7 @@ def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -
         return _as_written(texts, finish)
     pieces: list[Shown] = []
     seen = 0
-    bonuses = _list(row.get("token_bonus"))
+    bonuses, untrained = row.get("token_bonus"), row.get("untrained", [])
     for turn, (start, end, logprobs) in enumerate(turns):
         if start > seen:
             pieces.append({"kind": "given", "text": "".join(words[seen:start])})
@@ -188,11 +181,9 @@ def _pieces(row: Record, role: str, decoder: RoleTokenizers, *, learned: bool) -
                 "tokens": words[start:end],
                 "logprobs": [round(value, 3) for value in logprobs],
                 # What a hint, or the turn's own reward, added to the advantage of each token.
-                "bonus": [_number(bonus) or 0 for bonus in _list(bonuses[turn])]
-                if turn < len(bonuses)
-                else [],
-                "finish": finish[turn] if turn < len(finish) else "",
-                "loss": learned and [start, end] not in _list(row.get("untrained")),
+                "bonus": bonuses[turn] if bonuses else [],
+                "finish": finish[turn],
+                "loss": learned and [start, end] not in untrained,
             }
         )
         seen = end
@@ -209,24 +200,9 @@ def _as_written(texts: Sequence[str], finish: Sequence[str]) -> list[Shown]:
 
 
 def _spans(row: Record) -> list[tuple[int, int, list[float]]] | None:
-    """(start, end, log-probabilities) of each sampled turn; None if the row is inconsistent."""
-    ids, turns, logprobs = (_list(row.get(key)) for key in ("tokens", "turns", "logprobs"))
-    if len(turns) != len(logprobs) or not all(
-        isinstance(token, int) and token >= 0 for token in ids
-    ):
-        return None
-    seen, spans = 0, []
-    for span, values in zip(turns, logprobs):
-        if not isinstance(span, list) or len(span) != 2 or not isinstance(values, list):
-            return None
-        start, end = span
-        if not (isinstance(start, int) and isinstance(end, int) and seen <= start <= end):
-            return None
-        if end > len(ids) or len(values) != end - start or None in map(_number, values):
-            return None
-        spans.append((start, end, values))
-        seen = end
-    return spans
+    """(start, end, log-probabilities) of each sampled turn; None if one was not measured."""
+    spans = [(start, end, values) for (start, end), values in zip(row["turns"], row["logprobs"])]
+    return None if any(None in values for *_, values in spans) else spans
 
 
 def _round(calls: Any) -> list[Shown]:

@@ -59,16 +59,19 @@ def page(
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
     evaluation = evaluation_for(run)
     labels = evaluation.labels if evaluation else ReportLabels()
-    log = scan(run.path / EPISODES, labels.tags)
-    tags = [tag.name for tag in (*labels.tags, FAILED)]
+    tagged = (*labels.tags, FAILED)
+    tags = [tag.name for tag in tagged]
+    log = scan(run.path / EPISODES, tagged)
+    entries = log.entries if log else []
     if only is not None and only not in tags:
         raise UserError(f"--only {only}: episodes of this run can be {', '.join(tags)}")
-    chosen = choose(log.entries, episodes, which, only) if log else []
+    chosen = choose(entries, episodes, which, only)
     shown = _episodes(run, log, chosen, megabytes, notes, labels)
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     learning = curves(run.metrics, roles, _main(evaluation, roles))
-    tagged = tag_panel(log.entries, tags) if log else None
-    charts = _charts(learning, tagged, held_out(run.evaluations, roles), roles, tags)
+    charts = _charts(
+        learning, tag_panel(entries, tags), held_out(run.evaluations, roles), roles, tags
+    )
     drawn = [panel.data for _, panels in charts for panel in panels]
     table = result(run, evaluation, roles)
     return _template().render(
@@ -86,8 +89,16 @@ def page(
         constant=learning.constant,
         settings=_flat(run.config),
         places=_places(run),
-        counts=_counts(log, shown),
-        total=len(log.entries) if log else 0,
+        counts=[
+            (
+                tag.name,
+                tag.meaning,
+                sum(tag.name in episode["tags"] for episode in shown),
+                sum(tag.name in entry.tags for entry in entries),
+            )
+            for tag in tagged
+        ],
+        total=len(entries),
         here=len(shown),
         selection=_choice_in_words(which, only),
         data=Markup(
@@ -218,27 +229,8 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
 
 def _places(run: RunData) -> list[list[str]]:
     """The processes of a cluster: a heading, and a row for each process."""
-    rows_stored = (run.summary or {}).get("places")
-    rows = (
-        [row for row in rows_stored if isinstance(row, dict)]
-        if isinstance(rows_stored, list)
-        else []
-    )
+    rows = (run.summary or {}).get("places") or []
     return [[str(cell) for cell in row] for row in (*rows[:1], *map(dict.values, rows))]
-
-
-def _counts(log: Scan | None, episodes: list[Shown]) -> list[tuple[str, str, int, int]]:
-    """(tag, its meaning, episodes here, episodes of the run)."""
-    entries, tags = (log.entries, log.tags) if log else ([], (FAILED,))
-    return [
-        (
-            tag.name,
-            tag.meaning,
-            sum(tag.name in episode["tags"] for episode in episodes),
-            sum(tag.name in entry.tags for entry in entries),
-        )
-        for tag in tags
-    ]
 
 
 def _choice_in_words(which: Which, only: str | None) -> str:

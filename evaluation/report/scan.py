@@ -1,6 +1,6 @@
 """Index episodes.jsonl, which may be larger than memory, by offset and tag; choose episodes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -19,26 +19,11 @@ FAILED = Tag("failed", "a policy did not answer", (("failed", True),))
 
 def tags_of(record: Record, tags: Sequence[Tag]) -> tuple[str, ...]:
     """The names of an episode's tags among those of its environment."""
-    rows = traces(record)
-    names = [tag.name for tag in tags if any(tag.applies(info_of(row)) for row in rows)]
-    if FAILED.name not in names and any(row.get("status") != "ok" for row in rows):
+    rows = record["trajectories"]
+    names = [tag.name for tag in tags if any(tag.applies(row["info"]) for row in rows)]
+    if FAILED.name not in names and any(row["status"] != "ok" for row in rows):
         names.append(FAILED.name)
     return tuple(names)
-
-
-def traces(record: Record) -> list[Record]:
-    """An episode's traces; entries that are no objects are left out."""
-    return [row for row in _list(record.get("trajectories")) if isinstance(row, Mapping)]
-
-
-def info_of(record: Record) -> Mapping[str, Any]:
-    """The measurements of a trace or an episode."""
-    info = record.get("info")
-    return info if isinstance(info, Mapping) else {}
-
-
-def _list(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, list) else []
 
 
 @dataclass(frozen=True)
@@ -58,13 +43,10 @@ class Scan:
     entries: list[LogEntry]
     unreadable: int
     """Number of lines without an episode: cut off by a kill, or damaged."""
-    tags: tuple[Tag, ...]
-    """All tags of this environment."""
 
 
 def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
     """Read every line once, one at a time; None if there is no log."""
-    tags = (*tags, FAILED)
     if not path.is_file():
         return None
     entries: list[LogEntry] = []
@@ -75,7 +57,7 @@ def scan(path: Path, tags: Sequence[Tag]) -> Scan | None:
             if (record := _episode(line)) is not None:
                 entries.append(LogEntry(offset, record["step"], tags_of(record, tags)))
             offset += len(line)
-    return Scan(entries, lines - len(entries), tags)
+    return Scan(entries, lines - len(entries))
 
 
 def records(path: Path, entries: Sequence[LogEntry]) -> Iterator[dict[str, Any]]:

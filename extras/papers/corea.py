@@ -3,8 +3,9 @@
 # Q questions of all sets, S responses of each
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,13 @@ from rich.console import Console
 from coterie.agents.team.graders import check_graders
 from coterie.datatypes import Needs, UserError, did_you_mean
 from coterie.envs.corea_deferral import CoreaDeferralSettings
-from coterie.evaluation.cascade import ThresholdChoice, average, measure, measure_runs
+from coterie.evaluation.cascade import (
+    Deferral,
+    ThresholdChoice,
+    average,
+    measure,
+    measure_runs,
+)
 from coterie.evaluation.compare.inherited_settings import (
     Inherited,
     checking,
@@ -40,7 +47,6 @@ from coterie.evaluation.compare.output import show_plain, show_written, write_js
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
 from coterie.evaluation.compare.responses import Responses, pool
 from coterie.evaluation.compare.settings import ComparisonSettings
-from coterie.evaluation.compare.systems import Deferral, System
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.metrics.means import Floats
 from coterie.evaluation.metrics.runs import averaged_over_sets
@@ -54,9 +60,10 @@ from coterie.extras.papers.corea_systems import (
     runs_table,
     systems_by_set,
     table,
+    with_threshold,
 )
 from coterie.rewards.confidence import ThresholdSource
-from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.benchmark_defaults import PROBLEMS, asking
 from coterie.training.config.serialize import to_plain
 
 _ENV, _ROLE = "corea-deferral", "small"
@@ -170,8 +177,6 @@ class CoreaComparison(ComparisonSettings):
 
     def fitting(self) -> dict[str, Any]:
         """Defaults for models that are not tiny, by the name of the setting."""
-        if self.preset or are_tiny(self.models()):
-            return {}
         known = {field.name for field in fields(self)}
         prompts = {name: value for name, value in asking(_ENV).items() if name in known}
         return {"problems": (PROBLEMS,), **prompts}
@@ -246,21 +251,15 @@ def compare(settings: CoreaComparison) -> None:
     count = ROUTER_RESPONSES if "router" in wanted else 1
     fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
     sample_missing(
-        [
-            *(job for jobs_of_model in jobs.values() for job in jobs_of_model),
-            *([fit_job] if fit_job else []),
-        ],
-        settings,
-        console,
+        [*chain.from_iterable(jobs.values()), *filter(None, [fit_job])], settings, console
     )
-    by_model = {
-        name: [job.responses() for job in jobs_of_model] for name, jobs_of_model in jobs.items()
-    }
+    by_model = {name: [job.responses() for job in own] for name, own in jobs.items()}
     answered = {name: pool(sets) for name, sets in by_model.items()}
     more: dict[str, Any] = {"probability_QS": _probabilities(answered, policies, wanted, settings)}
     if fitted and fit_job:
-        fitting_responses = fit_job.responses()
-        more |= dict(_fit(fitted, fitting_responses, scored, answered, policies, wanted, settings))
+        more |= _fit(
+            fitted, fit_job.responses(), scored, answered["rlvr"], policies, wanted, settings
+        )
     choice = ThresholdChoice(
         settings.threshold,
         settings.accuracy_loss,
@@ -270,7 +269,7 @@ def compare(settings: CoreaComparison) -> None:
     )
     costs = {"size_ratio": settings.size_ratio, "output_weight": settings.output_weight}
     by_set = [
-        [system for system in rows if system.name in wanted]
+        {name: deferral for name, deferral in rows.items() if name in wanted}
         for rows in systems_by_set(by_model, choice, **costs, **more)
     ]
     _show(by_set, scored, groups, settings, console)
@@ -301,7 +300,7 @@ def _groups(settings: CoreaComparison) -> dict[str, list[int]]:
 
 
 def _show(
-    by_set: Sequence[Sequence[System]],
+    by_set: Sequence[Mapping[str, Deferral]],
     scored: Sequence[Questions],
     groups: Mapping[str, Sequence[int]],
     settings: CoreaComparison,
@@ -325,15 +324,8 @@ def _show(
     averages = {name: _mean([measured[i] for i in indices]) for name, indices in groups.items()}
     for name, metrics in {**averages, **by_name}.items():
         console.print(table(metrics, name))
-    rows_of_system = zip(*by_set, strict=True)
-    deferrals = {
-        rows[0].name: Deferral.join([row.deferral for row in rows if row.deferral])
-        for rows in rows_of_system
-        if rows[0].deferral
-    }
-    deferring = {
-        name: deferral for name, deferral in deferrals.items() if deferral.threshold_Q is not None
-    }
+    deferrals = {name: Deferral.join([rows[name] for rows in by_set]) for name in by_set[0]}
+    deferring = with_threshold(deferrals)
     content = {
         "systems": results,
         "solvable": knowable,
@@ -350,9 +342,7 @@ def _show(
         "curves": {name: curve_content(deferral) for name, deferral in deferring.items()},
         "curves of sets": {
             questions.name: {
-                row.name: curve_content(row.deferral)
-                for row in rows
-                if row.deferral and row.deferral.threshold_Q is not None
+                name: curve_content(deferral) for name, deferral in with_threshold(rows).items()
             }
             for questions, rows in (zip(scored, by_set) if by_name else ())
         },
@@ -374,10 +364,7 @@ def _show(
 
 def _mean(sets: Sequence[Measured]) -> Measured:
     """Average every system's metrics over several sets."""
-    return {
-        name: sets[0][name] if len(sets) == 1 else average([of_set[name] for of_set in sets])
-        for name in sets[0]
-    }
+    return {name: average([of_set[name] for of_set in sets]) for name in sets[0]}
 
 
 def _mean_of_runs(sets: Sequence[Runs], questions: Sequence[int]) -> Runs:
@@ -388,7 +375,9 @@ def _mean_of_runs(sets: Sequence[Runs], questions: Sequence[int]) -> Runs:
 
 
 def _knowable(
-    by_set: Sequence[Sequence[System]], scored: Sequence[Questions], settings: CoreaComparison
+    by_set: Sequence[Mapping[str, Deferral]],
+    scored: Sequence[Questions],
+    settings: CoreaComparison,
 ) -> Measured:
     """Metrics on the solvable questions; nothing if all or none are solvable."""
     solvable = [
@@ -400,7 +389,7 @@ def _knowable(
         return {}
     return _mean(
         [
-            _measured([system.of(solvable_Q) for system in rows], settings, index)
+            _measured({n: row.of(solvable_Q) for n, row in rows.items()}, settings, index)
             for index, (rows, solvable_Q) in enumerate(zip(by_set, solvable))
             if solvable_Q.any()
         ]
@@ -445,9 +434,7 @@ def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) ->
             f"system {chosen[0]} is fitted on other questions; {sentence}: name some with "
             "--fit-problems, such as the training set"
         )
-    console.print(
-        f"no rows of probe and router: {sentence} (--fit-problems)", soft_wrap=True, markup=False
-    )
+    show_plain(console, f"no rows of probe and router: {sentence} (--fit-problems)")
     return rows
 
 
@@ -500,59 +487,49 @@ def _fit(
     fitted: Questions,
     fitting_responses: Responses,
     scored: Sequence[Questions],
-    answered: Mapping[str, Responses],
+    answered: Responses,
     policies: Mapping[str, NamedPolicy],
     wanted: set[str],
     settings: CoreaComparison,
-) -> Iterator[tuple[str, Any]]:
-    """Fit probe and router; yield their predictions by the argument of systems_by_set."""
+) -> dict[str, Any]:
+    """Fit probe and router; return their predictions by the argument of systems_by_set."""
+    predicted: dict[str, Any] = {}
     if "rlvr-probe" in wanted:
         from coterie.extras.papers.probe import probe_scores
 
-        options = {
-            "seed": settings.seed,
-            "learning_rate": settings.probe_lr,
-            "epochs": settings.probe_epochs,
-            "batch": settings.probe_batch,
-        }
-        yield (
-            "probe_QS",
-            probe_scores(policies["rlvr"], fitting_responses, answered["rlvr"], **options),
+        predicted["probe_QS"] = probe_scores(
+            policies["rlvr"],
+            fitting_responses,
+            answered,
+            seed=settings.seed,
+            learning_rate=settings.probe_lr,
+            epochs=settings.probe_epochs,
+            batch=settings.probe_batch,
         )
     if "router" in wanted:
         from coterie.extras.papers.router import routing_by
 
-        yield (
-            "routing",
-            routing_by(
-                policies["base"],
-                [problem.question for problem in fitted.problems],
-                fitting_responses,
-                [problem.question for questions in scored for problem in questions.problems],
-                seed=settings.seed,
-                learning_rate=settings.router_lr,
-                epochs=settings.router_epochs,
-                batch=settings.router_batch,
-                tuning=settings.router_tuning,
-            ),
+        predicted["routing"] = routing_by(
+            policies["base"],
+            [problem.question for problem in fitted.problems],
+            fitting_responses,
+            [problem.question for questions in scored for problem in questions.problems],
+            seed=settings.seed,
+            learning_rate=settings.router_lr,
+            epochs=settings.router_epochs,
+            batch=settings.router_batch,
+            tuning=settings.router_tuning,
         )
+    return predicted
 
 
-def _measured(rows: Sequence[System], settings: CoreaComparison, index: int) -> Measured:
+def _measured(rows: Mapping[str, Deferral], settings: CoreaComparison, index: int) -> Measured:
     """Metrics of the systems on the set number ``index``."""
     # Sets have independent resamples.
     resampling = {"resamples": settings.resamples, "seed": settings.seed + index}
-    return {
-        row.name: measure(row.deferral.cascade, row.deferral.deferred_QS, **resampling)
-        for row in rows
-        if row.deferral
-    }
+    return {name: measure(deferral, **resampling) for name, deferral in rows.items()}
 
 
-def _runs(rows: Sequence[System]) -> Runs:
+def _runs(rows: Mapping[str, Deferral]) -> Runs:
     """Means and deviations over runs of the systems on one set."""
-    return {
-        row.name: measure_runs(row.deferral.cascade, row.deferral.deferred_QS)
-        for row in rows
-        if row.deferral
-    }
+    return {name: measure_runs(deferral) for name, deferral in rows.items()}

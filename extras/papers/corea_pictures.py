@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie.evaluation.cascade import Deferral
 from coterie.evaluation.compare.pictures import drawing
-from coterie.evaluation.compare.systems import Deferral
 from coterie.evaluation.metrics.calibration import bin_index, expected_calibration_error
 from coterie.evaluation.metrics.means import ratio
-from coterie.extras.papers.corea_systems import SYSTEMS
+from coterie.extras.papers.corea_systems import SYSTEMS, with_threshold
 
 _BINS = 10
 # Systems that are one point of accuracy against cost, with their markers.
@@ -68,9 +68,7 @@ def draw_reliability(systems: Mapping[str, Deferral], path: Path, note: str = ""
 
 def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
     """Draw every cascade's curve over thresholds, with the chosen threshold."""
-    drawn = {
-        name: deferral for name, deferral in systems.items() if deferral.threshold_Q is not None
-    }
+    drawn = with_threshold(systems)
     if not drawn and not set(systems) & set(_POINTS):
         return False
     with drawing(path, figsize=(6.4, 4.4)) as axis:
@@ -110,9 +108,7 @@ def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path, note: str = 
 
 def draw_threshold(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
     """Draw accuracy, cost and deferral of every cascade against its threshold (COREA, figure 2)."""
-    drawn = {
-        name: deferral for name, deferral in systems.items() if deferral.threshold_Q is not None
-    }
+    drawn = with_threshold(systems)
     if not drawn:
         return False
     with drawing(path, 1, 3, figsize=(13, 4)) as axes:
@@ -143,7 +139,4 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path, note: str = "") 
 
 def _at(deferral: Deferral) -> tuple[float, float]:
     """(cost, accuracy) of a cascade at its chosen threshold."""
-    cascade = deferral.cascade
-    cost_QS = deferral.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS)
-    right_QS = deferral.mixed(cascade.small.correct_QS, cascade.large.correct_QS)
-    return float(cost_QS.mean()), float(right_QS.mean())
+    return float(deferral.cost_QS.mean()), float(deferral.correct_QS.mean())

@@ -15,13 +15,13 @@ from sklearn.linear_model import LogisticRegression
 
 from coterie.evaluation.cascade import (
     Cascade,
+    Deferral,
     Mask,
     ScoredResponses,
     ThresholdChoice,
     scored_responses,
 )
 from coterie.evaluation.compare.responses import Responses
-from coterie.evaluation.compare.systems import Deferral, System, cascaded
 from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.json_values import Exact
 from coterie.evaluation.metrics.deferral import (
@@ -174,7 +174,7 @@ def systems_by_set(
     probability_QS: Mapping[str, Floats],
     probe_QS: Floats | None = None,
     routing: Routing | None = None,
-) -> list[list[System]]:
+) -> list[dict[str, Deferral]]:
     """The systems on each set, with thresholds and recalibrations of that set alone.
 
     Args:
@@ -183,7 +183,7 @@ def systems_by_set(
         size_ratio: this and all others are those of :func:`systems`; Q counts the questions of all
             sets, one set after the other.
     """
-    by_set: list[list[System]] = []
+    by_set: list[dict[str, Deferral]] = []
     start = 0
     for index, large in enumerate(answered["large"]):
         questions = slice(start, start := start + len(large.correct_QN))
@@ -196,7 +196,7 @@ def systems_by_set(
             probe_QS=None if probe_QS is None else probe_QS[questions],
             routing=routing and routing.of(questions),
         )
-        by_set.append(list(rows))
+        by_set.append(dict(rows))
     return by_set
 
 
@@ -209,8 +209,8 @@ def systems(
     probability_QS: Mapping[str, Floats],
     probe_QS: Floats | None = None,
     routing: Routing | None = None,
-) -> Iterator[System]:
-    """Yield every system for which there are responses.
+) -> Iterator[tuple[str, Deferral]]:
+    """Yield every system for which there are responses, as its name and its decisions.
 
     Args:
         answered: responses of ``large`` and of any of ``base``, ``rlvr``, ``brier``, ``corea``.
@@ -228,40 +228,34 @@ def systems(
     }
     large = costs["large"]
 
-    def system(name: str, key: str, deferral: Deferral, calls: int = 1) -> System:
-        small, last = answered[key], answered["large"]
-        return cascaded(name, SYSTEMS[name], deferral, small, last, calls=calls)
-
-    def decided(name: str, key: str, score_QS: Floats, calls: int = 1, **more: Any) -> System:
+    def decided(key: str, score_QS: Floats, **more: Any) -> Deferral:
         cascade = Cascade(costs[key], large, score_QS, **more)
         threshold_Q = cascade.thresholds(choice)
-        deferral = Deferral(cascade, cascade.defer(threshold_Q), threshold_Q)
-        return system(name, key, deferral, calls)
+        return Deferral(cascade, cascade.defer(threshold_Q), threshold_Q)
 
     for name, key in (("slm", "base"), ("rlvr", "rlvr"), ("brier", "brier"), ("l1", "corea")):
         if key in costs:
             cascade = Cascade(costs[key], large, costs[key].confidence_QS)
-            yield system(name, key, Deferral(cascade, np.zeros_like(large.correct_QS)))
+            yield name, Deferral(cascade, np.zeros_like(large.correct_QS))
     only_large = Cascade(large, large, large.confidence_QS, small_always=False)
-    yield system("llm", "large", Deferral(only_large, np.ones_like(large.correct_QS)))
+    yield "llm", Deferral(only_large, np.ones_like(large.correct_QS))
 
     for prefix, key in (("slm", "base"), ("rlvr", "rlvr")):
         if key in costs:
-            yield decided(f"{prefix}-verb", key, costs[key].confidence_QS)
+            yield f"{prefix}-verb", decided(key, costs[key].confidence_QS)
             for method in _FITS:
-                deferral = defer_recalibrated(costs[key], large, method, choice)
-                yield system(f"{prefix}-{method}", key, deferral)
+                yield f"{prefix}-{method}", defer_recalibrated(costs[key], large, method, choice)
     if "rlvr" in costs:
         scored = costs["rlvr"]
         if "rlvr" in probability_QS:
-            yield decided("rlvr-avgprob", "rlvr", probability_QS["rlvr"])
-        if (samples := scored.correct_QS.shape[1]) > 1:
+            yield "rlvr-avgprob", decided("rlvr", probability_QS["rlvr"])
+        if scored.correct_QS.shape[1] > 1:
             # A system that uses agreement pays for every response to the question.
             others_QS = scored.cost_QS.sum(axis=1, keepdims=True) - scored.cost_QS
             agreed_QS = answered["rlvr"].agreement_QN()
-            yield decided("rlvr-agreement", "rlvr", agreed_QS, samples, before_QS=others_QS)
+            yield "rlvr-agreement", decided("rlvr", agreed_QS, before_QS=others_QS)
         if probe_QS is not None:
-            yield decided("rlvr-probe", "rlvr", probe_QS)
+            yield "rlvr-probe", decided("rlvr", probe_QS)
         if routing is not None:
             # The router decides before the small model answers, once per question.
             cost_Q = routing.prompt_Q + output_weight * routing.output_Q
@@ -269,19 +263,17 @@ def systems(
                 np.broadcast_to(values_Q[:, None], scored.correct_QS.shape).copy()
                 for values_Q in (routing.score_Q, cost_Q)
             )
-            yield decided("router", "rlvr", score_QS, before_QS=cost_QS, small_always=False)
+            yield "router", decided("rlvr", score_QS, before_QS=cost_QS, small_always=False)
     if "brier" in costs:
-        yield decided("brier-verb", "brier", costs["brier"].confidence_QS)
+        yield "brier-verb", decided("brier", costs["brier"].confidence_QS)
     if "corea" in costs:
         stated_QS = costs["corea"].confidence_QS
-        corea = decided("corea", "corea", stated_QS)
-        yield corea
+        corea = decided("corea", stated_QS)
+        yield "corea", corea
         if "corea" in probability_QS:
             finer_QS = ties_broken(stated_QS, probability_QS["corea"])
-            yield decided("corea-ties", "corea", finer_QS)
-        assert corea.deferral is not None
-        for name, deferral in _controls(corea.deferral):
-            yield replace(system(name, "corea", deferral), oracle=name == "oracle")
+            yield "corea-ties", decided("corea", finer_QS)
+        yield from _controls(corea)
 
 
 def _controls(corea: Deferral) -> Iterator[tuple[str, Deferral]]:
@@ -316,13 +308,21 @@ def _answers(responses: Responses, size_ratio: float, output_weight: float) -> S
     return scored_responses(stored, size_ratio=size_ratio, output_weight=output_weight)
 
 
-def curve_figures(deferral: Deferral) -> dict[str, float]:
-    """Metrics of the whole curve; nothing for a system without a threshold."""
-    if deferral.threshold_Q is None:
-        return {}
+def with_threshold(rows: Mapping[str, Deferral]) -> dict[str, Deferral]:
+    """The systems that have a threshold, and so a curve."""
+    return {name: deferral for name, deferral in rows.items() if deferral.threshold_Q is not None}
+
+
+def curve_content(deferral: Deferral) -> dict[str, Any]:
+    """The curve over thresholds and its metrics as JSON data."""
+    assert deferral.threshold_Q is not None
     curve = deferral.cascade.curve()
     whole = float(deferral.cascade.large.cost_QS.mean())
     return {
+        "threshold": tuple(map(Exact, curve.threshold_D)),
+        "accuracy": curve.accuracy_D,
+        "cost": curve.cost_D,
+        "deferred": curve.deferred_D,
         "apgr": average_gap_recovered(curve),
         "area_over_random": area_over_random(curve),
         **{f"cpt@{x:.0%}": call_performance_threshold(curve, x) for x in (0.2, 0.5, 0.8)},
@@ -337,18 +337,6 @@ def curve_figures(deferral: Deferral) -> dict[str, float]:
     }
 
 
-def curve_content(deferral: Deferral) -> dict[str, Any]:
-    """The curve over thresholds and its metrics as JSON data."""
-    curve = deferral.cascade.curve()
-    return {
-        "threshold": tuple(map(Exact, curve.threshold_D)),
-        "accuracy": curve.accuracy_D,
-        "cost": curve.cost_D,
-        "deferred": curve.deferred_D,
-        **curve_figures(deferral),
-    }
-
-
 def at_thresholds(deferral: Deferral) -> dict[str, dict[str, float]]:
     """Accuracy, cost and deferral at thresholds from 0 to 1.1 (COREA, figure 2).
 
@@ -359,8 +347,8 @@ def at_thresholds(deferral: Deferral) -> dict[str, dict[str, float]]:
     for threshold in THRESHOLDS:
         at = Deferral(cascade, cascade.defer(np.full(len(cascade.score_QS), threshold)))
         points[f"{threshold:g}"] = {
-            "accuracy": float(at.mixed(cascade.small.correct_QS, cascade.large.correct_QS).mean()),
-            "cost": float(at.mixed(cascade.kept_cost_QS, cascade.deferred_cost_QS).mean()),
+            "accuracy": float(at.correct_QS.mean()),
+            "cost": float(at.cost_QS.mean()),
             "deferred": float(at.deferred_QS.mean()),
         }
     return points

@@ -101,8 +101,6 @@ class DistillSettings(Validated):
 
     def fitting(self) -> dict[str, Any]:
         """Defaults for models that are not tiny, by the name of the setting."""
-        if are_tiny(self.models()):
-            return {}
         prompts = asking("eapo-consultation")
         return {
             "problems": PROBLEMS,

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 from annotated_types import Ge
 from rich.console import Console
 
@@ -33,9 +32,8 @@ from coterie.evaluation.compare.jobs import (
 )
 from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.compare.policies import NamedPolicy, find_policy
-from coterie.evaluation.compare.responses import pool
+from coterie.evaluation.compare.responses import Responses, pool
 from coterie.evaluation.compare.settings import ComparisonSettings
-from coterie.evaluation.compare.systems import System, one_response
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.extras.papers.eapo_metrics import (
     f1_table,
@@ -51,7 +49,7 @@ from coterie.extras.papers.replies import (
     pick_replies,
     sample_replies,
 )
-from coterie.training.config.benchmark_defaults import PROBLEMS, are_tiny, asking
+from coterie.training.config.benchmark_defaults import PROBLEMS, asking
 from coterie.training.config.run_settings import Resamples
 from coterie.training.config.serialize import to_plain
 
@@ -147,8 +145,6 @@ class EapoComparison(ComparisonSettings):
 
     def fitting(self) -> dict[str, Any]:
         """Defaults for models that are not tiny, by the name of the setting."""
-        if self.preset or are_tiny(self.models()):
-            return {}
         prompts = asking(_ENV)
         # Peers get the same prompts as all other systems.
         leap = {f"leap.{name}": prompts[name] for name in ("prompt_style", "max_new_tokens")}
@@ -176,18 +172,10 @@ class EapoComparison(ComparisonSettings):
         prompts = prompting(sources, _ENV, typed_flags, _flag)
         # Peers get the same prompts as all other systems.
         all_prompts = {**vars(self.env), **prompts}
-        leap = {
-            name: all_prompts[name]
-            for name in ("max_new_tokens", "prompt_style")
-            if sources and f"--leap.{name.replace('_', '-')}" not in typed_flags
-        }
+        leap = {n: all_prompts[n] for n in ("max_new_tokens", "prompt_style")} if sources else {}
         values |= {"env": env | prompts} if env or prompts else {}
         if self.preset and not preset_called(self.preset).own:
-            leap |= {
-                name: value
-                for name, value in LeapSettings.published().items()
-                if f"--leap.{name.replace('_', '-')}" not in typed_flags
-            }
+            leap |= LeapSettings.published()
         values |= {"leap": leap} if leap else {}
         return values | drawn | checking(sources, typed_flags)
 
@@ -206,17 +194,15 @@ class EapoComparison(ComparisonSettings):
 
 
 @dataclass(frozen=True)
-class SystemJobs:
-    """One system: its policy, its expert, and its stored responses."""
+class System:
+    """One row: a policy, and the expert that it asks."""
 
     name: str
     label: str
     policy: str
     expert: str | None
-    jobs: Sequence[Job]
-    """One per set of problems."""
-    wrong_share: float | None = None
-    """Share of wrong replies among the stored ones that it reads; None: it reads none."""
+    mode: str
+    """Mode of the environment; ``peers``: LeaP."""
 
 
 def compare(settings: EapoComparison) -> None:
@@ -227,20 +213,20 @@ def compare(settings: EapoComparison) -> None:
     """
     console = Console()
     settings.check_out()
-    rows = list(_rows(settings))
-    if len({row[1] for row in rows}) < len(rows):
+    systems = list(_systems(settings))
+    if len({system.label for system in systems}) < len(systems):
         raise UserError("--policies and --others: two rows have the same name")
-    named = {what: find_policy("policy", what, _ROLE) for _, _, what, _, _ in rows}
-    experts = {what: find_policy("expert", what, "expert") for *_, what, _ in rows if what}
-    for _, _, policy, expert, _ in rows:
-        settings.check_engine(named[policy], *([experts[expert]] if expert else []))
+    named = {s.policy: find_policy("policy", s.policy, _ROLE) for s in systems}
+    experts = {s.expert: find_policy("expert", s.expert, "expert") for s in systems if s.expert}
+    for s in systems:
+        settings.check_engine(named[s.policy], *([experts[s.expert]] if s.expert else []))
     scored = open_questions(settings.problems, settings)
     for sentence in trained_on([*named.values(), *experts.values()], scored, settings.seed):
         show_plain(console, sentence)
     check_graders(
         settings.scoring, [problem for questions in scored for problem in questions.problems]
     )
-    readers = [name for name in _PICKS if name in {row[0] for row in rows}]
+    readers = [system.name for system in systems if system.name in _PICKS]
     replies = (
         sample_replies(
             experts[settings.expert],
@@ -258,70 +244,66 @@ def compare(settings: EapoComparison) -> None:
         name: pick_replies(replies, _PICKS[name], experts=settings.env.experts, seed=settings.seed)
         for name in readers
     }
-    rows_jobs = [
-        SystemJobs(
-            name,
-            label,
-            policy,
-            expert,
-            [
-                _job(
-                    name,
-                    label,
-                    named[policy],
-                    experts[expert] if expert else None,
-                    mode,
-                    questions,
-                    settings,
-                    picked[name][0][index] if name in picked else None,
-                )
-                for index, questions in enumerate(scored)
-            ],
-            picked[name][1] if name in picked else None,
-        )
-        for name, label, policy, expert, mode in rows
-    ]
-    sample_missing([job for row in rows_jobs for job in row.jobs], settings, console)
-    systems = {
-        row.name: one_response(row.name, row.label, pool([job.responses() for job in row.jobs]))
-        for row in rows_jobs
+    jobs = {
+        s.name: [
+            _job(
+                s,
+                named[s.policy],
+                experts[s.expert] if s.expert else None,
+                questions,
+                settings,
+                picked[s.name][0][index] if s.name in picked else None,
+            )
+            for index, questions in enumerate(scored)
+        ]
+        for s in systems
     }
-    _show(rows_jobs, systems, scored, settings, console)
+    sample_missing([job for own in jobs.values() for job in own], settings, console)
+    responses = {name: [job.responses() for job in own] for name, own in jobs.items()}
+    wrong = {name: share for name, (_, share) in picked.items()}
+    _show(systems, responses, wrong, scored, settings, console)
 
 
 def _show(
-    rows: Sequence[SystemJobs],
-    systems: Mapping[str, System],
+    systems: Sequence[System],
+    responses: Mapping[str, Sequence[Responses]],
+    wrong: Mapping[str, float],
     scored: Sequence[Questions],
     settings: EapoComparison,
     console: Console,
 ) -> None:
-    """Show the tables; write results.json and the picture."""
+    """Show the tables; write results.json and the picture.
+
+    Args:
+        systems: the rows.
+        responses: name of a row -> its responses to each set.
+        wrong: name of a row -> share of wrong replies among the stored ones that it reads.
+        scored: the sets of questions.
+        settings: of the comparison.
+        console: shows the tables.
+    """
     drawn = (settings.resamples, settings.seed)
-    measured = {
-        name: measure_responses(system.responses, *drawn) for name, system in systems.items()
-    }
-    set_Q = np.repeat(np.arange(len(scored)), [len(questions.problems) for questions in scored])
+    measured = {name: measure_responses(pool(sets), *drawn) for name, sets in responses.items()}
     by_set = {
         questions.name: {
-            name: measure_responses(system.of(set_Q == index).responses, *drawn)
-            for name, system in systems.items()
+            name: measure_responses(sets[index], *drawn) for name, sets in responses.items()
         }
         for index, questions in enumerate(scored)
     }
+    count = sum(len(questions.problems) for questions in scored)
     content = {
-        "questions": len(set_Q),
+        "questions": count,
         "samples": settings.samples,
         "systems": {
-            row.name: {
-                "label": row.label,
-                "policy": row.policy,
-                "expert": row.expert,
-                **({} if row.wrong_share is None else {"wrong_told": row.wrong_share}),
-                **measured[row.name],
-                "sets": mean_of_sets([figures[row.name] for figures in by_set.values()]),
+            s.name: {
+                "label": s.label,
+                "policy": s.policy,
+                "expert": s.expert,
+                **({"wrong_told": wrong[s.name]} if s.name in wrong else {}),
+                **measured[s.name],
+                "sets": mean_of_sets([figures[s.name] for figures in by_set.values()]),
             }
-            for row in rows
+            for s in systems
         },
         "sets": {
             questions.name: {
@@ -335,62 +317,62 @@ def _show(
     from coterie.evaluation.compare.pictures import draw_bars
 
     results = write_json(settings.out / "results.json", content)
-    bars = {systems[name].label: figures["avg@n"] for name, figures in measured.items()}
+    labels = {system.name: system.label for system in systems}
+    bars = {labels[name]: figures["avg@n"] for name, figures in measured.items()}
     path = settings.out / "systems.png"
     picture = draw_bars(bars, path, "avg@n, 95 % intervals over questions")
-    title = f"{len(set_Q)} questions, {settings.samples} answers each"
+    title = f"{count} questions, {settings.samples} answers each"
     several = by_set if len(scored) > 1 else {}
     for name, measured_of_set in {title: measured, **several}.items():
-        labelled = {systems[row].label: figures for row, figures in measured_of_set.items()}
+        labelled = {labels[row]: figures for row, figures in measured_of_set.items()}
         console.print(figures_table(labelled, name))
         console.print(f1_table(labelled))
     for name, figures in measured.items():
         if missing := figures["missing"]:
-            answers = len(set_Q) * settings.samples
             show_plain(
                 console,
-                f"{systems[name].label}: {missing} of {answers} answers failed; its figures are of "
-                "the others",
+                f"{labels[name]}: {missing} of {count * settings.samples} answers failed; its "
+                "figures are of the others",
             )
     if several:
-        means = {row.label: content["systems"][row.name]["sets"] for row in rows}
+        means = {label: content["systems"][name]["sets"] for name, label in labels.items()}
         console.print(means_table(means, f"Mean of the {len(scored)} sets"))
-    for row in rows:
-        if row.wrong_share is not None:
-            console.print(f"{row.label}: {row.wrong_share:.0%} of the replies it reads are wrong")
+    for name, share in wrong.items():
+        console.print(f"{labels[name]}: {share:.0%} of the replies it reads are wrong")
     show_written(console, results, picture)
 
 
-def _rows(settings: EapoComparison) -> Iterator[tuple[str, str, str, str | None, str]]:
-    """(name, label, policy, expert, mode of the environment) of every system."""
+def _systems(settings: EapoComparison) -> Iterator[System]:
     base = settings.base
-    yield "base", "Base", base, None, "eval"
-    yield "self", "Self-collaboration", base, base, "workflow"
+    yield System("base", "Base", base, None, "eval")
+    yield System("self", "Self-collaboration", base, base, "workflow")
     if settings.workflow:
-        yield "workflow", "Expert workflow", base, settings.expert, "workflow"
+        yield System("workflow", "Expert workflow", base, settings.expert, "workflow")
     for index, players in enumerate(settings.pools):
-        yield f"pool-{index}", f"Workflow, {players}", base, players, "workflow"
+        yield System(f"pool-{index}", f"Workflow, {players}", base, players, "workflow")
     if settings.noise:
-        yield "error", "Workflow, wrong experts", base, settings.expert, "workflow"
-        yield "useless", "Workflow, useless experts", base, "scripted:useless", "workflow"
+        yield System("error", "Workflow, wrong experts", base, settings.expert, "workflow")
+        useless = "Workflow, useless experts"
+        yield System("useless", useless, base, "scripted:useless", "workflow")
     if settings.peers:
-        yield "peers", "LeaP", base, None, "peers"
+        yield System("peers", "LeaP", base, None, "peers")
     for name, label in _TRAINED.items():
         if (policy := getattr(settings, name)) is not None:
-            yield name, label, policy, None, "eval"
+            yield System(name, label, policy, None, "eval")
             if name in ("rl", "eapo"):
                 helped = f"{label}, with experts"
-                yield f"{name}-helped", helped, policy, settings.expert, "assisted"
+                yield System(f"{name}-helped", helped, policy, settings.expert, "assisted")
     for index, text in enumerate(settings.policies):
         label, policy = _name_and_policy("--policies", text)
-        yield f"policy-{index}", label, policy, None, "eval"
-        yield f"policy-{index}-self", f"{label}, self-collaboration", policy, policy, "workflow"
+        name, helped = f"policy-{index}", f"{label}, self-collaboration"
+        yield System(name, label, policy, None, "eval")
+        yield System(f"{name}-self", helped, policy, policy, "workflow")
         for pool_index, players in enumerate(settings.pools):
-            name, helped = f"policy-{index}-pool-{pool_index}", f"{label}, workflow, {players}"
-            yield name, helped, policy, players, "workflow"
+            helped = f"{label}, workflow, {players}"
+            yield System(f"{name}-pool-{pool_index}", helped, policy, players, "workflow")
     for index, text in enumerate(settings.others):
         label, policy = _name_and_policy("--others", text)
-        yield f"other-{index}", label, policy, None, "eval"
+        yield System(f"other-{index}", label, policy, None, "eval")
 
 
 def _name_and_policy(flag: str, text: str) -> tuple[str, str]:
@@ -401,23 +383,20 @@ def _name_and_policy(flag: str, text: str) -> tuple[str, str]:
 
 
 def _job(
-    name: str,
-    label: str,
+    system: System,
     policy: NamedPolicy,
     expert: NamedPolicy | None,
-    mode: str,
     questions: Questions,
     settings: EapoComparison,
     replies: Replies | None,
 ) -> Job:
-    peers = mode == "peers"
-    players = {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)}
+    peers = system.mode == "peers"
     lineup = Lineup(
-        name,
+        system.name,
         "coterie.extras.papers.leap:LeapEnv" if peers else _ENV,
         settings.leap if peers else settings.env,
-        "eval" if peers else mode,
-        players,
+        "eval" if peers else system.mode,
+        {_ROLE: (policy,), "expert": (expert,)} if expert else {_ROLE: (policy,)},
         _ROLE,
         # A question uses the same seed in every row.
         stream=("comparison",),
@@ -427,4 +406,4 @@ def _job(
         replies=replies,
     )
     folder = settings.out / "responses"
-    return make_job(lineup, questions, settings, folder, title=label, keyed=True)
+    return make_job(lineup, questions, settings, folder, title=system.label, keyed=True)

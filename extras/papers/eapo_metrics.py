@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from coterie.evaluation.compare.responses import Responses
-from coterie.evaluation.evaluation import column_means
+from coterie.evaluation.metrics.intervals import mean_intervals
 from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
 from coterie.evaluation.table import figure_cell, interval_cell, make_table
 
@@ -19,7 +19,7 @@ questions, and ``f1_variance``; ``tokens`` that the policy wrote for one answer,
 ``expert_tokens`` in its context; ``missing``, the number of answers that failed."""
 
 
-def measure_responses(responses: Responses | None, resamples: int, seed: int) -> Figures:
+def measure_responses(responses: Responses, resamples: int, seed: int) -> Figures:
     """Means over questions; two systems have paired resamples.
 
     Args:
@@ -27,10 +27,9 @@ def measure_responses(responses: Responses | None, resamples: int, seed: int) ->
         resamples: number of bootstrap resamples over questions.
         seed: seed of the resamples.
     """
-    assert responses is not None, "a system of one lineup"
     score_QN = responses.correct_QN
     mean, passed = (
-        column_means({"": column_Q}, resamples, seed)[""]
+        mean_intervals(column_Q[:, None], resamples=resamples, seed=seed)[0]
         # A failed answer is NaN, which fmax ignores.
         for column_Q in (mean_at_n(score_QN), np.fmax.reduce(score_QN, axis=1))
     )
@@ -106,12 +105,9 @@ def f1_table(figures_by_label: Mapping[str, Figures]) -> Table:
             (
                 escape(label),
                 [
-                    f"{n:.3f}"
-                    for n in (
-                        figures["f1"],
-                        figures["f1_variance"].between,
-                        figures["f1_variance"].within,
-                    )
+                    f"{figures['f1']:.3f}",
+                    f"{figures['f1_variance'].between:.3f}",
+                    f"{figures['f1_variance'].within:.3f}",
                 ],
             )
             for label, figures in figures_by_label.items()

@@ -46,10 +46,7 @@ def probe_scores(
         policy: the model whose hidden states are read.
         fitted: responses to fit on.
         scored: responses to predict.
-        seed: seed of the fit.
-        learning_rate: learning rate of the fit.
-        epochs: passes over the responses.
-        batch: responses of a step.
+        seed: this and the others are of :func:`fit_probe`.
     """
     handle = _handle(policy)
     first = [[row[0]] for row in fitted.records]
@@ -129,9 +126,8 @@ def _row(tokens: list[int], turns: list[list[int]]) -> Trajectory:
 @torch.no_grad()
 def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
     """Return (N, D) means of the last hidden states of each row of tokens, in float32."""
-    pooled = torch.empty(0)
+    pooled = [torch.empty(0)] * len(rows)
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
-    batches: list[tuple[list[int], Tensor]] = []
     start = 0
     while start < len(order):
         stop = start + 1
@@ -149,13 +145,10 @@ def pooled_states(handle: ModelHandle, rows: Sequence[Sequence[int]]) -> Tensor:
             # Padding is on the right, which a causal model does not attend to.
             hidden_NTD = handle.backbone(ids_NT, positions_NT).float()
         mean_ND = (hidden_NTD * inside_NT).sum(1) / inside_NT.sum(1)
-        batches.append((chosen, mean_ND.cpu()))
+        for i, mean_D in zip(chosen, mean_ND.cpu()):
+            pooled[i] = mean_D
         start = stop
-    if batches:
-        pooled = torch.empty(len(rows), batches[0][1].shape[1])
-        for chosen, mean_ND in batches:
-            pooled[chosen] = mean_ND
-    return pooled
+    return torch.stack(pooled) if pooled else torch.empty(0)
 
 
 def fit_probe(

@@ -53,10 +53,7 @@ def routing_by(
         questions: questions to fit on.
         fitted: responses to them.
         scored: questions to predict.
-        seed: seed of the fit.
-        learning_rate: learning rate of the fit.
-        epochs: passes over the questions.
-        batch: questions of a step.
+        seed: this and the others are of :func:`fit_router`.
         tuning: weights that are fine-tuned.
     """
     # The router's prompt is the paper's, without a system message of a run.
@@ -89,7 +86,7 @@ def fit_router(
     Args:
         model: the model.
         questions: the questions.
-        accuracy: share of right responses to each.
+        accuracy: share of right responses to each question.
         learning_rate: AdamW's.
         epochs: passes over the questions.
         batch: questions of a step.

@@ -21,7 +21,7 @@ from coterie.datatypes import UserError, Validated, did_you_mean
 from coterie.datatypes.validation import Seed
 from coterie.envs import registered
 from coterie.envs.paper_tables import Table
-from coterie.evaluation.compare.output import show_written, write_json
+from coterie.evaluation.compare.output import show_plain, show_written, write_json
 from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import make_tables, of_seeds, without_zero
@@ -114,7 +114,7 @@ def sweep(settings: Sweep) -> None:
     _store_settings(settings, paper_table)
     for number, job in enumerate(waiting, 1):
         line = shlex.join(["python", *job.command()])
-        console.print(f"{number}/{len(waiting)} {line}", soft_wrap=True, markup=False)
+        show_plain(console, f"{number}/{len(waiting)} {line}")
         job.run()
     values = _compared(paper_table, comparisons) if comparisons else _trained(paper_table, settings)
     _show(paper_table, values, settings, console)
@@ -182,11 +182,9 @@ def tables(*, at_scale: bool = False) -> dict[str, Table]:
 
 def _list(console: Console) -> None:
     for name, paper_table in tables().items():
-        console.print(f"{name:9}  {paper_table.title}", soft_wrap=True, markup=False)
+        show_plain(console, f"{name:9}  {paper_table.title}")
         if paper_table.why_not:
-            console.print(
-                f"{'':9}  no miniature: {paper_table.why_not}", soft_wrap=True, markup=False
-            )
+            show_plain(console, f"{'':9}  no miniature: {paper_table.why_not}")
 
 
 def _table_of(settings: Sweep) -> Table:
@@ -340,7 +338,7 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
     ):
         console.print(table)
     for note in _notes(paper_table):
-        console.print(note, soft_wrap=True, markup=False)
+        show_plain(console, note)
     path = settings.out / f"{settings.shown}.json"
     content = {
         "table": settings.name,

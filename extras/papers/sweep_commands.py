@@ -20,7 +20,6 @@ from coterie.evaluation.compare.inherited_settings import (
     preset_comparison,
     preset_problems,
     preset_questions,
-    preset_settings,
     refuse_idle,
 )
 from coterie.evaluation.compare.jobs import open_questions
@@ -169,12 +168,9 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
         UserError: a flag, a value or a set of problems is invalid.
     """
     settings, typed_flags = _read(arguments)
-    named = settings.problems
-    if not (preset := getattr(settings, "preset", "")):
+    if not getattr(settings, "preset", ""):
         refuse_idle(settings, typed_flags)
-    elif "--problems" not in typed_flags:
-        named = preset_settings(preset).problems.evaluated
-    sets = (named,) if isinstance(named, str) else named
+    sets = scored_sets(arguments)
     for problems in sets:
         check_source(problems)
     if reads and isinstance(settings, ComparisonSettings) and sets:
@@ -185,15 +181,16 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
 
 
 def scored_sets(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The sets of problems that a comparison of ``benchmark.py`` scores.
+    """The sets of problems that a comparison of ``benchmark.py`` scores, or a distillation learns.
 
     Args:
         arguments: the comparison's name and flags; runs in them need not exist yet.
     """
     settings, typed_flags = _read(arguments)
-    if settings.preset and "--problems" not in typed_flags:
-        return preset_problems(settings.preset)
-    return settings.problems
+    preset = getattr(settings, "preset", "")
+    if preset and "--problems" not in typed_flags:
+        return preset_problems(preset)
+    return (settings.problems,) if isinstance(settings.problems, str) else settings.problems
 
 
 def _read(arguments: Sequence[str]) -> tuple[Any, set[str]]:

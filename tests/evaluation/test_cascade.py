@@ -6,6 +6,7 @@ import pytest
 from coterie.envs.corea_deferral.evaluation import EVALUATION
 from coterie.evaluation.cascade import (
     Cascade,
+    Deferral,
     ScoredResponses,
     ThresholdChoice,
     measure,
@@ -47,7 +48,7 @@ def test_measured_by_hand(cascade):
     assert deferred[:, 0].tolist() == [False, False, True, True]
     metrics = {
         name: metric.value
-        for name, metric in measure(cascade, deferred, resamples=5, seed=0).items()
+        for name, metric in measure(Deferral(cascade, deferred), resamples=5, seed=0).items()
     }
     assert metrics["accuracy_small"] == 0.5
     assert metrics["accuracy_large"] == 0.75
@@ -75,7 +76,7 @@ def test_the_threshold_itself_keeps(cascade):
 
 
 def test_a_share_of_questions_can_be_deferred_by_lot(cascade):
-    metrics = measure(cascade, np.full((4, 1), 0.4), resamples=2, seed=0)
+    metrics = measure(Deferral(cascade, np.full((4, 1), 0.4)), resamples=2, seed=0)
     # .5 + .4 * (.75 - .5): what random deferral is worth, so no gain over it.
     assert metrics["accuracy"].value == pytest.approx(0.6)
     assert metrics["random_gain"].value == pytest.approx(0)

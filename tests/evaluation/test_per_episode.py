@@ -153,7 +153,7 @@ def test_without_any_number_there_is_no_table() -> None:
     assert evaluation.estimate(examined(evaluation, episode()), 10, 0) == {}
 
 
-@pytest.mark.parametrize("value", ["7", float("inf"), [1.0], 10**400])
+@pytest.mark.parametrize("value", ["7", float("inf"), [1.0]])
 def test_what_is_no_number_is_named(value: Any) -> None:
     with pytest.raises(UserError, match=r"the evaluation measured 'right' as .*a finite number"):
         examined(per_episode(lambda played: {"right": value}), episode())

@@ -43,12 +43,6 @@ def test_roles_that_differ_need_a_flag(name: str, flag: str) -> None:
     assert name not in sampling([run], [f"--{flag}"])
 
 
-def test_a_suite_is_asked_as_the_preset_says() -> None:
-    flags = ("--preset", "core-qwen-gsm8k", "--policies", "a=tiny:alice")
-    suite = parse(SuiteComparison, flags, "suite")
-    assert (suite.temperature, suite.top_p) == (0.7, 0.9)
-
-
 def test_a_benchmark_checks_answers_as_its_runs_or_its_preset_did() -> None:
     asked = ("--policies", "a=tiny:alice")
     assert parse(SuiteComparison, asked, "suite").scoring.checker == "default"

@@ -78,19 +78,6 @@ def test_a_run_that_goes_on_has_old_results(write: Any, tmp_path: Path, capsys: 
     compare(ended, goes_on, "--evaluation", "before")
 
 
-def test_worse_and_neither(write: Any, tmp_path: Path) -> None:
-    first, other = write("a", [1] * 20, [0] * 20), write("b", [0] * 20, [0] * 20)
-    compare(first, other, "--out", str(tmp_path / "x.json"))
-    differences = json.loads((tmp_path / "x.json").read_text())["differences"]["b - a"]
-    assert differences["pass@1/alice"] == {
-        "value": -1.0,
-        "interval": [-1.0, -1.0],
-        "verdict": "worse",
-    }
-    assert differences["both_wrong@1"]["verdict"] == "worse"
-    assert differences["gain@1"]["value"] == 0.0
-
-
 def test_few_problems_have_no_marks(write: Any, tmp_path: Path, capsys: Any) -> None:
     runs = write("a", [1] * 15, [0] * 15), write("b", [0] * 15, [0] * 15)
     compare(*runs, "--out", str(tmp_path / "x.json"))

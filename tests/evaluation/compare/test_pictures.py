@@ -102,6 +102,17 @@ def run(values: list[float]) -> seeds.Finished:
     return seeds.Finished("path", 0, {}, 0.0, steps, [])
 
 
+@pytest.mark.parametrize(("lowest", "bottom"), [(-1.0, -1.0), (0.2, 0.0)])
+def test_zero_is_the_bottom_where_no_value_is_below_it(
+    axes: list[Any], tmp_path: Path, lowest: float, bottom: float
+) -> None:
+    values = [lowest + step / 9 for step in range(5)]
+    seeds.draw({"A": [run(values)]}, ["x"], tmp_path / "x.png")
+    low, high = axes[0].get_ylim()
+    assert low == pytest.approx(bottom, abs=0.05)
+    assert high > values[-1]
+
+
 def test_few_points_stay_points_and_one_run_says_so(axes: list[Any], tmp_path: Path) -> None:
     systems = {"A": [run([0.0, 1.0, 0.5]), run([1.0, 1.0, 0.5])], "B": [run([0.0] * 40)]}
     seeds.draw(systems, ["x"], tmp_path / "x.png")

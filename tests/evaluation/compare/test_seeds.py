@@ -1,16 +1,12 @@
 """Several seeds of several systems, from run directories written by hand."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coterie import benchmark
-from coterie.evaluation.compare import seeds
-from coterie.evaluation.compare.pictures import drawing
 
 
 @pytest.fixture
@@ -112,35 +108,6 @@ def test_moments_before_the_last_are_shown_where_runs_have_them(
     # Runs that were not measured before have no such table.
     assert "before" not in systems["Old"]["metrics"]["avg@n/alone"]
     assert "\nOld (1)" not in shown
-
-
-@pytest.mark.parametrize(("lowest", "bottom"), [(-1.0, -1.0), (0.2, 0.0)])
-def test_negative_values_are_inside_the_picture(
-    lowest: float, bottom: float, tmp_path: Path, monkeypatch: Any
-) -> None:
-    """Zero is the bottom where no value is below it."""
-    limits: list[Any] = []
-
-    @contextmanager
-    def watched(*size: Any, **more: Any) -> Iterator[Any]:
-        with drawing(*size, **more) as axes:
-            yield axes
-            limits.append(axes[0][0].get_ylim())
-
-    monkeypatch.setattr(seeds, "drawing", watched)
-    steps = [
-        {
-            "step": step,
-            "rollout/learner_tokens_total": 9.0 * step,
-            "reward/first": lowest + step / 9,
-        }
-        for step in range(5)
-    ]
-    run = seeds.Finished("x", 0, {}, 36.0, steps, [])
-    seeds.draw({"A": [run]}, ["reward/first"], tmp_path / "x.png")
-    ((low, high),) = limits
-    assert low == pytest.approx(bottom, abs=0.05)
-    assert high > lowest + 4 / 9
 
 
 def test_curves_can_be_chosen(write: Any, tmp_path: Path, monkeypatch: Any) -> None:

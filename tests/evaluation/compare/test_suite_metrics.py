@@ -127,8 +127,10 @@ def test_a_label_is_that_of_all_sets() -> None:
 
 
 def test_marks_and_money() -> None:
-    sets = [[system("a", [0.0] * 16, is_single=True), system("b+a", [1.0] * 16)]]
-    first, second = measure_rows(sets, {"a": (1.0, 10.0), "b": (0.0, 50.0)}, **HOW)
+    def rows(count: int) -> list[list[System]]:
+        return [[system("a", [0.0] * count, is_single=True), system("b+a", [1.0] * count)]]
+
+    first, second = measure_rows(rows(16), {"a": (1.0, 10.0), "b": (0.0, 50.0)}, **HOW)
     assert not first.marked
     assert second.marked
     # 100 prompt tokens at 1 and 10 sampled at 10 per million, a thousand times: .1 + .1.
@@ -136,7 +138,7 @@ def test_marks_and_money() -> None:
     assert second.money == pytest.approx(0.5)
     assert (second.tokens, second.seconds) == (10.0, 1.0)
     # One question less is too few to mark anything.
-    _, fewer = measure_rows([[row.of(np.arange(16) > 0) for row in sets[0]]], {}, **HOW)
+    _, fewer = measure_rows(rows(15), {}, **HOW)
     assert not fewer.marked
 
 

@@ -17,6 +17,10 @@ COMMANDS = {
     "teams": "--teams a=tiny:bob b=tiny:bob --suite core",
     "cross-play": "--cross-play a=tiny:bob b=tiny:alice --suite core",
     "seeds": "seeds --systems a=nowhere",
+    "corea": "corea --base tiny:small",
+    "eapo": "eapo --base tiny:policy",
+    "distill": "distill",
+    "sweep": "sweep core-1",
 }
 
 
@@ -29,7 +33,7 @@ def unasked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("target", ["file", "link"])
+@pytest.mark.parametrize("target", ["file", "file/deep", "link"])
 def test_a_target_that_cannot_be_is_refused_in_one_line(
     command: str, target: str, tmp_path: Path, refused: Any
 ) -> None:

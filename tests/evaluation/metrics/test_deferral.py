@@ -53,12 +53,6 @@ def test_curve_by_hand():
     assert CURVE.accuracy_large == 0.75
 
 
-def test_certainty_is_kept_at_one():
-    curve = deferral_curve([1.0, 1.0], [1, 0], [1, 1], [1, 1], [1, 1])
-    assert curve.deferred_D[curve.threshold_D == 1.0] == 0
-    assert curve.deferred_D[curve.threshold_D == 1.05] == 1
-
-
 def test_areas_by_hand():
     # Points (0, .25) (.25, .25) (.5, .5) (.75, .75) (1, .75): area .0625 + .09375 + .15625 + .1875
     # = .5; the chord from .25 to .75 has the same .5.

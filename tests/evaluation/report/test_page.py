@@ -320,5 +320,3 @@ def test_who_sat_where_on_a_cluster_is_a_table(run: Run) -> None:
     html = written(path)
     assert '<th scope="col">process</th><th scope="col">node</th>' in html
     assert "<td>learner of alice</td><td>&lt;b&gt;n1</td>" in html
-    change(path / "summary.json", places="nowhere")
-    assert "Processes of the run" not in written(path)

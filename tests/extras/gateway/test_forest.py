@@ -66,7 +66,8 @@ def test_the_report_draws_the_calls_of_each_role(
 ) -> None:
     roles = ("alice", "bob")
     episode = run(make(_forks, *roles, **settings), dict.fromkeys(roles, saying("ok")))
-    record = {"step": 1, "info": episode.info, "trajectories": []}
+    record = {"step": 1, "problem": "p", "mode": "train", "seed": 7, "info": episode.info}
+    record |= {"trajectories": []}
     shown = shown_episode(record, RoleTokenizers(tmp_path, {}), EVALUATION.labels)
     (drawing,) = shown["drawings"]
     assert drawing["parts"] == [["alice", alice], ["bob", "new: 1"]]

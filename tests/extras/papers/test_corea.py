@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from coterie import benchmark, train
-from coterie.evaluation.compare.sample_responses import mean_probability
 
 
 def run(*flags: str) -> int:
@@ -82,24 +81,6 @@ def test_an_unfinished_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "run" / "config.json").write_text("{}")
     assert run("--corea", str(tmp_path / "run")) == 2
     assert "train.py --resume" in capsys.readouterr().err
-
-
-def test_mean_probability_is_arithmetic() -> None:
-    import numpy as np
-
-    from coterie.datatypes import Trajectory
-
-    row = Trajectory(
-        agent="a_0",
-        role="a",
-        tokens=np.array([1, 2, 3]),
-        mask=np.array([False, True, True]),
-        logprobs=np.log(np.array([1.0, 0.5, 0.25], dtype=np.float32)),
-        reward=0.0,
-        reward_terms={},
-        groups={},
-    )
-    assert mean_probability(row) == pytest.approx(0.375)
 
 
 def test_costs_thresholds_and_what_is_fitted_follow_their_flags(tmp_path: Path) -> None:

@@ -3,21 +3,28 @@
 import numpy as np
 import pytest
 
-from coterie.evaluation.cascade import Cascade, ScoredResponses, ThresholdChoice, average, measure
+from coterie.evaluation.cascade import (
+    Cascade,
+    Deferral,
+    ScoredResponses,
+    ThresholdChoice,
+    average,
+    measure,
+)
 from coterie.evaluation.compare.responses import Responses
-from coterie.evaluation.compare.systems import Deferral
 from coterie.evaluation.metrics.calibration import calibration_columns, expected_calibration_error
 from coterie.evaluation.metrics.discrimination import auroc
 from coterie.extras.papers.corea_systems import (
     SYSTEMS,
     Routing,
     at_thresholds,
-    curve_figures,
+    curve_content,
     defer_recalibrated,
     recalibrated,
     systems,
     systems_by_set,
     ties_broken,
+    with_threshold,
 )
 from coterie.extras.papers.router import read_probability
 
@@ -36,15 +43,6 @@ def answered(confidence, correct):
     )
 
 
-def test_agreement_of_the_others():
-    votes = [["7", "7", "8", None], ["1", "1", "1", "1"]]
-    nothing = np.full((2, 4), NAN)
-    got = Responses(np.zeros((2, 4)), nothing, votes, nothing, {}).agreement_QN()
-    assert got[0, :3].tolist() == pytest.approx([1 / 3, 1 / 3, 0])
-    assert np.isnan(got[0, 3])
-    assert got[1].tolist() == [1, 1, 1, 1]
-
-
 def test_equal_confidences_go_by_probability_and_others_never():
     stated = np.array([[1.0, 1.0], [0.999, NAN]])
     finer = ties_broken(stated, np.array([[0.2, 1.0], [1.0, 1.0]]))
@@ -59,9 +57,8 @@ def test_every_system_and_its_controls():
     small = answered([0.9, 0.9, 0.1, 0.1, 0.9, 0.1], right)
     large = answered([1.0] * 6, [1] * 6)
     probability_QS = np.tile([0.5, 0.6], (6, 1))
-    deferrals = {
-        system.name: system.deferral
-        for system in systems(
+    deferrals = dict(
+        systems(
             {"base": small, "rlvr": small, "brier": small, "corea": small, "large": large},
             ThresholdChoice("accuracy", accuracy_loss=0.0),
             size_ratio=2.0,
@@ -70,7 +67,7 @@ def test_every_system_and_its_controls():
             probe_QS=np.full((6, 2), 0.5),
             routing=Routing(np.array([0.9, NAN, 0.1, 0.1, 0.9, 0.1]), np.full(6, 8.0), np.ones(6)),
         )
-    }
+    )
     assert list(deferrals) == list(SYSTEMS)
     assert deferrals["corea"].deferred_QS[:, 0].tolist() == [False, False, True, True, False, True]
     assert deferrals["oracle"].deferred_QS.tolist() == deferrals["corea"].deferred_QS.tolist()
@@ -86,14 +83,14 @@ def test_every_system_and_its_controls():
     assert router.cascade.deferred_cost_QS[0, 0] == 12 + 60
     # Two responses are paid for to ask whether they agree.
     assert deferrals["rlvr-agreement"].cascade.kept_cost_QS[0, 0] == 60
-    alone = measure(deferrals["llm"].cascade, deferrals["llm"].deferred_QS, resamples=2, seed=0)
+    alone = measure(deferrals["llm"], resamples=2, seed=0)
     assert alone["cost"].value == 60
     assert alone["accuracy"].value == 1
-    figures = curve_figures(deferrals["corea"])
+    figures = curve_content(deferrals["corea"])
     assert figures["apgr"] > 0.5
     # From .5 for 30 to 1 for 60: .99, a point below the large model's, for 59.4 of its 60.
     assert figures["saving@1%"] == pytest.approx(0.01)
-    assert curve_figures(deferrals["slm"]) == {}
+    assert "slm" not in with_threshold(deferrals)
 
 
 def test_platt_scaling_by_hand():
@@ -165,16 +162,11 @@ def test_each_set_has_its_own_threshold():
     choice = ThresholdChoice("large-pass@1", on_test=True)
     costs = {"size_ratio": 2.0, "output_weight": 4.0, "probability_QS": {}}
     by_set = systems_by_set({"corea": small, "large": large}, choice, **costs)
-    first, second = (next(s for s in rows if s.name == "corea").deferral for rows in by_set)
-    assert first is not None
-    assert second is not None
+    first, second = (rows["corea"] for rows in by_set)
     assert (first.threshold_Q == 0.5).all()
     assert second.threshold_Q == pytest.approx(0.9)
     assert (first.deferred_QS.mean(), second.deferred_QS.mean()) == (0, 1)
-    measured = [
-        measure(own.cascade, own.deferred_QS, resamples=4, seed=place)
-        for place, own in enumerate((first, second))
-    ]
+    measured = [measure(own, resamples=4, seed=place) for place, own in enumerate((first, second))]
     together = average(measured)
     # .5 kept and .9 deferred; 30 kept; 30 and 60 deferred; against 60 always.
     assert together["accuracy"].value == pytest.approx(0.7)
@@ -191,7 +183,9 @@ def test_errors_of_two_sets_do_not_cancel():
     average."""
     sets = [answered([stated] * 10, [1] * 5 + [0] * 5) for stated in (0.7, 0.3)]
     error = [
-        measure(Cascade(own, own, own.confidence_QS), np.zeros((10, 2)), resamples=4, seed=0)
+        measure(
+            Deferral(Cascade(own, own, own.confidence_QS), np.zeros((10, 2))), resamples=4, seed=0
+        )
         for own in (ScoredResponses(s.correct_QN, s.confidence_QN, np.ones((10, 2))) for s in sets)
     ]
     assert [own["ece"].value for own in error] == pytest.approx([0.2, 0.2])
@@ -202,10 +196,8 @@ def test_accuracy_and_cost_at_thresholds():
     """Sure of .9 and right, of .2 and wrong; the large model is always right, for twice as much."""
     small, large = answered([0.9, 0.2], [1, 0]), answered([1.0, 1.0], [1, 1])
     costs = {"size_ratio": 2.0, "output_weight": 4.0, "probability_QS": {}}
-    rows = systems({"corea": small, "large": large}, ThresholdChoice("fixed"), **costs)
-    corea = next(system for system in rows if system.name == "corea").deferral
-    assert corea is not None
-    points = at_thresholds(corea)
+    rows = dict(systems({"corea": small, "large": large}, ThresholdChoice("fixed"), **costs))
+    points = at_thresholds(rows["corea"])
     assert [*points] == ["0", *(f"0.{n}" for n in range(1, 10)), "1", "1.1"]
     assert points["0"] == {"accuracy": 0.5, "cost": 30, "deferred": 0}
     assert points["0.2"] == points["0"]

@@ -167,44 +167,32 @@ def test_the_router_reads_the_question_alone() -> None:
     assert routing.score_Q.shape == routing.prompt_Q.shape == routing.output_Q.shape == (1,)
 
 
-@pytest.mark.parametrize("tuning", ["auto", "full", "lora"])
-def test_which_weights_of_the_router_move(tuning: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-
-    def fit(model: Any, *_: Any, **settings: Any) -> None:
-        seen.append((model, settings))
-
-    monkeypatch.setattr(module, "fit_router", fit)
+@pytest.fixture
+def fitted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
+    """(model, settings) of every router that is to be fitted; none is."""
+    seen: list[tuple[Any, dict[str, Any]]] = []
+    monkeypatch.setattr(module, "fit_router", lambda model, *_, **more: seen.append((model, more)))
     monkeypatch.setattr(module, "route", lambda model, scored: None)
+    return seen
 
-    class Fitted:
-        correct_QN = np.array([[1.0, 0.0]])
 
-    module.routing_by(
-        find_policy("base", "tiny:small"),
-        *(["2 + 2 ="], Fitted(), ["3 + 3 ="]),  # type: ignore[arg-type]
-        seed=0,
-        learning_rate=5e-5,
-        epochs=2,
-        batch=8,
-        tuning=tuning,
-    )
-    ((model, settings),) = seen
+def routed(base: NamedPolicy, **settings: Any) -> None:
+    nothing: Any = SimpleNamespace(correct_QN=np.array([[1.0, 0.0]]))
+    settings = {"seed": 0, "learning_rate": 5e-5, "epochs": 2, "batch": 8} | settings
+    module.routing_by(base, ["2 + 2 ="], nothing, ["3 + 3 ="], **settings)
+
+
+@pytest.mark.parametrize("tuning", ["auto", "full", "lora"])
+def test_which_weights_of_the_router_move(tuning: Any, fitted: list[Any]) -> None:
+    routed(find_policy("base", "tiny:small"), tuning=tuning)
+    ((model, settings),) = fitted
     assert (settings["epochs"], settings["batch"], settings["learning_rate"]) == (2, 8, 5e-5)
     names = list(model.handle.parameters())
     assert any("lora" in name for name in names) == (tuning == "lora")
 
 
-def test_the_router_reads_its_model_as_the_run_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-    monkeypatch.setattr(module, "fit_router", lambda model, *_, **__: seen.append(model))
-    monkeypatch.setattr(module, "route", lambda model, scored: None)
+def test_the_router_reads_its_model_as_the_run_does(fitted: list[Any]) -> None:
     settings = AgentSettings("tiny:small", trained=False, dtype="bfloat16", context=40)
-    module.routing_by(
-        NamedPolicy("base", settings, ""),
-        *([], SimpleNamespace(correct_QN=np.zeros((0, 1))), []),  # type: ignore[arg-type]
-        seed=0,
-        learning_rate=5e-5,
-        epochs=1,
-    )
-    assert (seen[0].handle.dtype, seen[0].handle.context) == (torch.bfloat16, 40)
+    routed(NamedPolicy("base", settings, ""))
+    ((model, _),) = fitted
+    assert (model.handle.dtype, model.handle.context) == (torch.bfloat16, 40)

@@ -1,7 +1,6 @@
 """Whole test sets, several sets pooled, fitting on others, and AvgProb at any temperature."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -183,23 +182,6 @@ def test_rows_that_read_the_model_need_one(run: Any, capsys: pytest.CaptureFixtu
     results = run("corea", *script)
     assert "rlvr-agreement" in results["systems"]
     assert not {"rlvr-avgprob", "rlvr-probe"} & set(results["systems"])
-
-
-@pytest.mark.data
-def test_all_of_aime(run: Any) -> None:
-    folder = Path(os.environ.get("COTERIE_DATA", "/nonexistent"))
-    if not (folder / "aime24.jsonl").is_file():
-        pytest.skip("COTERIE_DATA names no folder with AIME")
-    aime = [str(folder / name) for name in ("aime24.jsonl", "aime25.json")]
-    scripts = ("--base", "scripted:oracle", "--expert", "scripted:useless")
-    results = run(*EAPO, *scripts, "--questions", "30", "--problems", *aime)
-    assert [content["questions"] for content in results["sets"].values()] == [30, 30]
-    results = run(
-        *("corea", "--base", "scripted:oracle", "--large", "scripted:oracle"),
-        *("--problems", aime[0], "--questions", "30", "--samples", "1"),
-        out="corea",
-    )
-    assert "llm" in results["systems"]
 
 
 def test_distillation_keeps_a_small_test_split_whole_and_a_small_file_is_refused(

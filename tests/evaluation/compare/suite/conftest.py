@@ -15,9 +15,9 @@ from coterie.evaluation.compare import sample_responses
 def no_pictures(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """All but one test go without."""
     if "drawn" not in request.fixturenames:
-        monkeypatch.setattr(
-            "coterie.evaluation.compare.pictures.draw_rows", lambda rows, path, title: path
-        )
+        pictures = "coterie.evaluation.compare.pictures"
+        monkeypatch.setattr(f"{pictures}.draw_rows", lambda rows, path, title: path)
+        monkeypatch.setattr(f"{pictures}.draw_matrix", lambda cells, seats, path, meaning: path)
 
 
 @pytest.fixture

@@ -42,9 +42,6 @@ FLAGS = (
 def boasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "boasts.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        "coterie.evaluation.compare.pictures.draw_matrix", lambda cells, seats, path, _: path
-    )
 
 
 @pytest.fixture

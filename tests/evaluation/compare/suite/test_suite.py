@@ -250,17 +250,6 @@ def test_rows_that_one_set_lacks_are_named(run: Any, tmp_path: Path) -> None:
     assert sentence in shown.splitlines()
 
 
-def test_a_whole_file(run: Any, tmp_path: Path, asked: list[tuple[str, int]]) -> None:
-    path = tmp_path / "three.jsonl"
-    lines = [{"question": f"{n} + {n} =", "answer": str(2 * n)} for n in (1, 2, 3)]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    flags = ("--policies", f"gold={GOLD}", "--suite", "math", "--problems", str(path))
-    run(*flags, "--questions", "2", "--samples", "1")
-    results, _ = run(*flags, "--questions", "99", "--samples", "1")
-    assert asked == [("gold", 2), ("gold", 1)]
-    assert results["suites"]["math"]["sets"][str(path)]["questions"] == 3
-
-
 def test_tiny_models_with_tokenizers_of_their_own(
     run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -340,16 +329,3 @@ def test_a_judge_grades_free_text(run: Any, graded_files: dict[str, str], drawn:
     flags = ("--policies", "a=scripted:oracle", "--suite", "math", *judge)
     results, _ = run(*flags, "--problems", graded_files["judged"])
     assert results["suites"]["math"]["rows"]["a"]["avg"]["value"] == 1.0
-
-
-def test_a_generator_has_its_own_number_of_questions(
-    run: Any, tmp_path: Path, asked: list[tuple[str, int]]
-) -> None:
-    """Of a file all is asked; a generator has no end."""
-    file = tmp_path / "sums.jsonl"
-    rows = [{"question": f"{n} + 1 =", "answer": str(n + 1)} for n in range(5)]
-    file.write_text("\n".join(map(json.dumps, rows)))
-    sets = ("--problems", CHAINS, str(file), "--questions", "0", "--held-out", "3")
-    run("--policies", f"gold={GOLD}", *sets, "--samples", "2")
-    # Three and five questions, two answers each.
-    assert asked == [("gold", 6), ("gold", 10)]

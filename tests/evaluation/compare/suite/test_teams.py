@@ -92,9 +92,6 @@ def wires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "wires.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "coterie.evaluation.compare.pictures.draw_matrix", lambda cells, seats, path, _: path
-    )
 
 
 def test_models_of_one_team_are_gone_before_those_of_the_next_are_loaded(
@@ -360,38 +357,12 @@ def test_a_run_is_a_team_with_its_frozen_roles(tmp_path: Path) -> None:
         read_prices(["ours=1,2"], ["ours.alice", "ours.5.alice"])
 
 
-def test_roles_of_a_run_keep_their_system_messages(
-    tmp_path: Path, checkpoint: Callable[[str], Path]
-) -> None:
-    run, model = tmp_path / "run", str(checkpoint("qwen3"))
-    shutil.copytree(model, run / "final" / "alice")
-    agents = {
-        "alice": {"model": model, "trained": True, "system": "Be brief."},
-        "judge": {"model": model, "trained": False, "system": "Be fair."},
-        "bob": {"model": model, "trained": False},
-    }
-    (run / "config.json").write_text(json.dumps({"agents": agents}))
-    (team,) = read_teams("--teams", [f"ours={run}"])
-    players = {role: team.lineup([role])[role][0].settings for role in agents}
-    assert {role: player.system for role, player in players.items()} == {
-        "alice": "Be brief.", "judge": "Be fair.", "bob": ""
-    }  # fmt: skip
-    before, after = find_policy("x", f"untrained:{run}", "alice"), find_policy("x", str(run))
-    assert (before.settings.system, after.settings.system) == ("Be brief.", "Be brief.")
-    # Stored answers of the model without a system message are others.
-    plain = find_policy("x", str(run / "final" / "alice"))
-    assert plain.settings.system == ""
-    assert plain.identity != after.identity
-    with pytest.raises(UserError, match="was trained with a system message, which other members"):
-        find_policy("x", f"pool:{run}|tiny:bob")
-
-
 def test_roles_of_a_run_are_read_as_the_run_reads_them(
     tmp_path: Path, checkpoint: Callable[[str], Path]
 ) -> None:
     run, model = tmp_path / "run", str(checkpoint("qwen3"))
     shutil.copytree(model, run / "final" / "alice")
-    how = {"chat": "plain", "dtype": "bfloat16", "context": 64}
+    how = {"system": "Be brief.", "chat": "template", "dtype": "bfloat16", "context": 64}
     where = {"device": "cpu", "trust_remote_code": True}
     agents = {
         "alice": {"model": model, "trained": True, **how, **where},
@@ -418,7 +389,8 @@ def test_roles_of_a_run_are_read_as_the_run_reads_them(
     assert players["carol"].settings.device == "cpu"
     assert players["carol"].identity == find_policy("x", model).identity
     assert len(players["carol"].identity) == 1
-    with pytest.raises(UserError, match="with a chat of its own, a context of its own, a dtype"):
+    own = "a chat of its own, a context of its own, a dtype of its own, a system message, which"
+    with pytest.raises(UserError, match=f"was trained with {own} other members do not have"):
         find_policy("x", f"pool:{run}|tiny:bob")
     agents["alice"]["context"] = 1 << 20
     (run / "config.json").write_text(json.dumps({"agents": agents}))
