@@ -138,7 +138,6 @@ def load_hub(
     split: str | None = None,
     columns: Columns | None = None,
     order: Literal["shuffled", "given"] = "shuffled",
-    choice_seed: int = 0,
 ) -> ProblemSet:
     """Load the training or the evaluation part of a data set.
 
@@ -149,7 +148,6 @@ def load_hub(
         split: another split, taken whole.
         columns: settings of columns; named columns replace the known format.
         order: order in which an undivided set is divided: seeded, or its own.
-        choice_seed: seed of the order of options, if the set lists the right one first.
 
     Raises:
         UserError: the set cannot be reached, is gated, lacks the configuration or split, or has an
@@ -165,7 +163,6 @@ def load_hub(
         _rows(hub_set, name, chosen, form, columns),
         columns,
         form=form,
-        choice_seed=choice_seed,
     )
     shared = hub_set.train == hub_set.eval and hub_set.train_percent is not None
     if shared and split is None:

@@ -31,7 +31,8 @@ from coterie.datatypes import (
     user_path,
 )
 from coterie.problems.chains import ChainSettings, ChainSource
-from coterie.problems.files import SUFFIXES, Columns, load_file
+from coterie.problems.columns import Columns
+from coterie.problems.files import SUFFIXES, load_file
 from coterie.problems.gym import GymSource
 from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, split_of
 from coterie.problems.local_copies import find_copy, load_known
@@ -54,7 +55,6 @@ def open_source(
     *,
     purpose: Purpose = "train",
     seed: int = 0,
-    choice_seed: int = 0,
 ) -> ProblemSource:
     """Open the source that ``text`` names (grammar above), with its data.
 
@@ -64,7 +64,6 @@ def open_source(
         purpose: selects the split of a known data set, and different random streams of a generator
             for training and evaluation.
         seed: seed of a generator, unless ``text`` has one.
-        choice_seed: seed of the order of options, if a data set lists the right one first.
 
     Raises:
         UserError: the source is unknown or unreadable.
@@ -73,7 +72,7 @@ def open_source(
     if not text.strip():
         raise UserError("no problems are named; try chains, gsm8k or a file")
     if is_file(text):
-        return load_file(text, columns, choice_seed=choice_seed)
+        return load_file(text, columns)
     head, options = read_options(text)
     stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
     if head == "chains":
@@ -89,16 +88,16 @@ def open_source(
     if head in ELSEWHERE:
         raise UserError(ELSEWHERE[head])
     if head in HUB_SETS:
-        return _open_hub(HUB_SETS[head], head, options, columns, purpose, choice_seed)
+        return _open_hub(HUB_SETS[head], head, options, columns, purpose)
     if head.startswith(_HUB):
         repo = head[len(_HUB) :]
         if not _REPO.fullmatch(repo) and not _is_folder(repo):
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
         hub_set = HubSet(os.path.expanduser(repo))
-        return _open_hub(hub_set, head, options, columns, purpose, choice_seed)
+        return _open_hub(hub_set, head, options, columns, purpose)
     if is_path(head):
         _known(text, options, _FILE_OPTIONS)
-        return load_file(head, _columns(options, columns), choice_seed=choice_seed)
+        return load_file(head, _columns(options, columns))
     names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
     raise UserError(
         f"unknown problems {text!r}; {suggest(head, names)}; or reasoning-gym:TASK, a file that "
@@ -194,7 +193,6 @@ def _open_hub(
     options: Mapping[str, str],
     columns: Columns,
     purpose: Purpose,
-    choice_seed: int,
 ) -> ProblemSource:
     _known(name, options, _HUB_OPTIONS)
     order: Literal["shuffled", "given"] = "shuffled"
@@ -216,7 +214,6 @@ def _open_hub(
         split=options.get("split"),
         columns=_columns(options, columns),
         order=order,
-        choice_seed=choice_seed,
     )
 
 
@@ -285,7 +282,7 @@ def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
 
 
 def _refuse_columns(text: str, columns: Columns) -> None:
-    if dataclasses.replace(columns, worked=False) != Columns():
+    if dataclasses.replace(columns, worked=False, choice_seed=0) != Columns():
         raise UserError(f"{text} generates its problems; leave out the options about columns")
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from coterie.problems.files import Columns, load_file
+from coterie.problems.columns import Columns
+from coterie.problems.files import load_file
 from coterie.problems.source import ProblemSet
 
 Tables = dict[str, dict[str, list[dict[str, Any]]]]

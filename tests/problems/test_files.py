@@ -7,7 +7,8 @@ import pyarrow.parquet
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.problems.files import Columns, load_file
+from coterie.problems.columns import Columns
+from coterie.problems.files import load_file
 
 GOOD = [{"question": f"What is {n} + 1?", "answer": f"#### {n + 1}"} for n in range(3)]
 

@@ -6,7 +6,7 @@ import pytest
 
 from coterie.datatypes import UserError
 from coterie.problems.chains import ChainSource
-from coterie.problems.files import Columns
+from coterie.problems.columns import Columns
 from coterie.problems.gym import GymSource
 from coterie.problems.opening import open_source
 
