@@ -6,7 +6,6 @@ Which columns are question and answer is decided in :mod:`coterie.problems.colum
 
 import csv
 import io
-import itertools
 import json
 import re
 from collections import Counter
@@ -225,11 +224,7 @@ def _parse(path: Path, place: str | None, text: str) -> Any:
         raise UserError(
             f"{path} {where}: not valid JSON ({error.msg} at column {error.colno})"
         ) from None
-    except RecursionError:
-        raise UserError(
-            f"{path} {place or ''}: JSON nested too deeply".replace(" :", ":")
-        ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} {place or ''}: {error}".replace(" :", ":")) from None
 
 
@@ -305,9 +300,12 @@ def read_problems(
     columns = columns or Columns()
     values: dict[str, None] = {}
     beside = Met()
-    kept = _kept(name, rows, columns, values)
-    if form is None:
-        form, kept = _detected(name, kept, columns)
+    kept: Iterable[_Row] = _kept(name, rows, columns, values)
+    if form is None and (kept := list(kept)):
+        form = choose_format(name, kept[0][2], columns)
+        if form.settle is not None:
+            # Only all rows together decide what an answer means.
+            form = form.settle([columns.kept(row) for _, _, row in kept])
     problems: list[Problem] = []
     seen: set[str] = set()
     for position, place, row in kept:
@@ -322,22 +320,6 @@ def read_problems(
             raise columns.where.refusal(name, values)
         raise UserError(f"{name} holds no problems; it needs at least one")
     return ProblemSet(name, problems, (*(form.notes if form else ()), *beside.notes))
-
-
-def _detected(
-    name: str, rows: Iterator[_Row], columns: Columns
-) -> tuple[Format | None, Iterator[_Row]]:
-    """The format of the rows, and the rows; None without rows."""
-    first = next(rows, None)
-    if first is None:
-        return None, rows
-    form = choose_format(name, first[2], columns)
-    rows = itertools.chain([first], rows)
-    if form.settle is None:
-        return form, rows
-    # Only all rows together decide what an answer means.
-    listed = list(rows)
-    return form.settle([columns.kept(row) for _, _, row in listed]), iter(listed)
 
 
 def _read(
