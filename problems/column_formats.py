@@ -39,8 +39,6 @@ class Format:
     """Whether the values of a row fit, if the names of columns are not enough."""
     optional: tuple[str, ...] = ()
     """Columns that are read if they exist."""
-    passages: tuple[str, ...] = ()
-    """Columns with passages, which go in front of the question."""
     permute: bool = False
     """Whether options are listed in an order that reveals the answer."""
     deduplicate: bool = False
@@ -296,8 +294,7 @@ PUBLISHED: tuple[Format, ...] = (
            closed=True),
     Format("mbppplus", ("prompt", "code", "test", "test_list"), readers.mbppplus, closed=True),
     Format("hle", ("question", "answer", "answer_type", "image"), readers.hle, closed=True),
-    Format("hotpotqa", ("question", "answer", "supporting_facts"), readers.short("question", "qa"),
-           passages=("context",)),
+    Format("hotpotqa", ("question", "answer", "supporting_facts"), readers.short("question", "qa")),
     Format("simpleqa", ("problem", "answer", "metadata"), readers.short("problem", "judged")),
     Format("svamp", ("Body", "Question", "Answer"), readers.svamp),
     Format("asdiv", ("body", "question", "answer"), readers.asdiv),

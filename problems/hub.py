@@ -8,14 +8,8 @@ from typing import Any, Literal
 
 from coterie.datatypes import UserError, user_path
 from coterie.problems.column_formats import BY_NAME, Format
-from coterie.problems.columns import META_COLUMNS, is_about
-from coterie.problems.files import (
-    Columns,
-    choose_format,
-    label_names,
-    read_problems,
-    with_labels,
-)
+from coterie.problems.columns import META_COLUMNS, PASSAGES, Columns, is_about
+from coterie.problems.files import choose_format, label_names, read_problems, with_labels
 from coterie.problems.solutions import COLUMNS as SOLUTION_COLUMNS
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
@@ -193,7 +187,7 @@ def _rows(
             form = choose_format(name, with_labels(table[0], names), columns)
         if form is not None and set(form.columns) <= set(table.column_names):
             # Reading unused columns (solutions, images) would take most of the time.
-            used = {*form.used, *form.passages, *META_COLUMNS, *columns.ignore}
+            used = {*form.used, *PASSAGES, *META_COLUMNS, *columns.ignore}
             if not declared:
                 # Other columns may belong to the question and are then refused by name.
                 used |= {column for column in table.column_names if not is_about(column)}

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from coterie.datatypes import UserError, user_path
-from coterie.problems.files import SUFFIXES, Columns, read_problems, read_rows
+from coterie.problems.columns import Columns
+from coterie.problems.files import SUFFIXES, read_problems, read_rows
 from coterie.problems.hub import HubSet, Purpose, load_hub, split_of
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
