@@ -84,7 +84,8 @@ def open_source(
     if head.startswith(_GYM):
         _refuse_columns(text, columns)
         own = {name: _value(value) for name, value in options.items() if name != "seed"}
-        return GymSource(head[len(_GYM) :], own, seed=_integer("seed", options, stream))
+        own_seed = _parsed(head, "seed", options.get("seed", str(stream)), int)
+        return GymSource(head[len(_GYM) :], own, seed=own_seed)
     if head in ELSEWHERE:
         raise UserError(ELSEWHERE[head])
     if head in HUB_SETS:
@@ -225,35 +226,22 @@ def _may_be_copy(options: Mapping[str, str]) -> bool:
 def _generator_settings(
     kind: type[Settings], source: str, options: Mapping[str, str], seed: int
 ) -> Settings:
-    """Parse a generator's settings: integers, numbers, or comma-separated numbers."""
+    """Parse a generator's settings by the types of their defaults."""
     defaults = vars(kind())
     _known(source, options, list(defaults))
     values: dict[str, Any] = {"seed": seed}
-    for name, value in options.items():
-        if isinstance(defaults[name], str):
-            values[name] = value
-            continue
-        if isinstance(defaults[name], int):
-            values[name] = _integer(name, options, 0)
-            continue
-        try:
-            numbers = tuple(float(part) for part in value.split(","))
-        except ValueError:
-            raise UserError(f"{source}: {name}={value} must be numbers with commas") from None
-        if isinstance(defaults[name], float) and len(numbers) != 1:
-            raise UserError(f"{source}: {name}={value} must be one number")
-        values[name] = numbers if isinstance(defaults[name], tuple) else numbers[0]
+    for name, text in options.items():
+        values[name] = _parsed(source, name, text, type(defaults[name]))
     check_fields(kind, values, at=f"{source}: ")
     return kind(**values)
 
 
-def _integer(name: str, options: Mapping[str, str], default: int) -> int:
-    if name not in options:
-        return default
+def _parsed(source: str, name: str, text: str, kind: type) -> Any:
     try:
-        return int(options[name][:40])
+        return tuple(map(float, text.split(","))) if kind is tuple else kind(text)
     except ValueError:
-        raise UserError(f"{name}={options[name]} must be a whole number") from None
+        wanted = {int: "a whole number", float: "a number", tuple: "numbers with commas"}[kind]
+        raise UserError(f"{source}: {name}={text} must be {wanted}") from None
 
 
 def _value(text: str) -> Any:
