@@ -202,10 +202,8 @@ def _hold_out(settings: ProblemSettings, trains: Sequence[ProblemSource], seed: 
         same = (train for train in trains if train.fingerprint == source.fingerprint)
         by_set[text], own = hold_out(source, next(same, None), settings.held_out, seed)
         forms |= own
-    merged = merge(names, [*by_set.values()])
     return HeldOut(
-        merged.problems,
-        merged.sets_of_problem,
+        *merge(names, [*by_set.values()]),
         _fingerprints("eval", evaluated, sets),
         tuple(_notes(sets)),
         by_set,
