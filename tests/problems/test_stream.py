@@ -97,15 +97,6 @@ def test_epochs_follow_the_cursor():
         endless.cursor = -1
 
 
-def test_what_does_not_fit_is_left_out_and_counted():
-    stream = ProblemStream(numbered(5))
-    assert stream.leave_out(lambda problem: problem.gold in "13", "why") == 2
-    assert (stream.available, stream.epoch_size) == (3, 3)
-    assert set(ids(stream.take(9))) == {"s:0", "s:2", "s:4"}
-    with pytest.raises(UserError, match="set: all are too long"):
-        stream.leave_out(lambda problem: True, "all are too long")
-
-
 def test_a_generator_replaces_what_does_not_fit():
     stream = ProblemStream(ChainSource(), epoch_size=4)
     assert stream.leave_out(lambda problem: len(problem.question) > 20, "why") == 0
