@@ -17,9 +17,9 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from coterie.datatypes import (
     UserError,
@@ -40,8 +40,10 @@ from coterie.problems.recall import RecallSettings, RecallSource
 from coterie.problems.source import ProblemSource
 from coterie.problems.where import read_where
 
-Settings = TypeVar("Settings")
-
+_GENERATORS: Mapping[str, tuple[Callable[[Any], ProblemSource], type]] = {
+    "chains": (ChainSource, ChainSettings),
+    "recall": (RecallSource, RecallSettings),
+}
 _GYM = "reasoning-gym:"
 _HUB = "hub:"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -74,15 +76,13 @@ def open_source(
     if is_file(text):
         return load_file(text, columns)
     head, options = read_options(text)
-    stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
-    if head == "chains":
-        _refuse_columns(text, columns)
-        return ChainSource(_generator_settings(ChainSettings, head, options, stream))
-    if head == "recall":
-        _refuse_columns(text, columns)
-        return RecallSource(_generator_settings(RecallSettings, head, options, stream))
-    if head.startswith(_GYM):
-        _refuse_columns(text, columns)
+    if is_generator(head):
+        if dataclasses.replace(columns, worked=False, choice_seed=0) != Columns():
+            raise UserError(f"{text} generates its problems; leave out the options about columns")
+        stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
+        if head in _GENERATORS:
+            source, kind = _GENERATORS[head]
+            return source(_generator_settings(kind, head, options, stream))
         own = {name: _value(value) for name, value in options.items() if name != "seed"}
         own_seed = _parsed(head, "seed", options.get("seed", str(stream)), int)
         return GymSource(head[len(_GYM) :], own, seed=own_seed)
@@ -99,7 +99,7 @@ def open_source(
     if is_path(head):
         _known(text, options, _FILE_OPTIONS)
         return load_file(head, _columns(options, columns))
-    names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
+    names = [*_GENERATORS, *HUB_SETS, *ELSEWHERE]
     raise UserError(
         f"unknown problems {text!r}; {suggest(head, names)}; or reasoning-gym:TASK, a file that "
         f"ends in {list_names(SUFFIXES)}, hub:OWNER/NAME"
@@ -137,7 +137,7 @@ def is_path(head: str) -> bool:
 
 def is_generator(head: str) -> bool:
     """Whether a source without its options is a generator."""
-    return head in ("chains", "recall") or head.startswith(_GYM)
+    return head in _GENERATORS or head.startswith(_GYM)
 
 
 def is_known(head: str) -> bool:
@@ -223,9 +223,7 @@ def _may_be_copy(options: Mapping[str, str]) -> bool:
     return not options.get("config") and not options.get("revision")
 
 
-def _generator_settings(
-    kind: type[Settings], source: str, options: Mapping[str, str], seed: int
-) -> Settings:
+def _generator_settings(kind: type, source: str, options: Mapping[str, str], seed: int) -> Any:
     """Parse a generator's settings by the types of their defaults."""
     defaults = vars(kind())
     _known(source, options, list(defaults))
@@ -267,11 +265,6 @@ def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
         ignore=tuple(options["ignore"].split("+")) if "ignore" in options else columns.ignore,
         where=read_where(options["where"]) if "where" in options else None,
     )
-
-
-def _refuse_columns(text: str, columns: Columns) -> None:
-    if dataclasses.replace(columns, worked=False, choice_seed=0) != Columns():
-        raise UserError(f"{text} generates its problems; leave out the options about columns")
 
 
 def _is_folder(text: str) -> bool:
