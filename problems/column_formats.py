@@ -305,8 +305,8 @@ PUBLISHED: tuple[Format, ...] = (
     Format("ambigqa", ("question", "annotations"),
            readers.any_of("question", readers.ambigqa, "qa")),
     Format("drop", ("question", "answers_spans"), readers.drop),
-    Format("pubmedqa", ("question", "final_decision"), readers.pubmedqa,
-           fits=_is_yes_or_no),
+    Format("pubmedqa", ("question", "final_decision"),  # arXiv:1909.06146
+           readers.short("question", "text", "final_decision"), fits=_is_yes_or_no),
 )  # fmt: skip
 """Published sets, which their columns identify."""
 

@@ -105,11 +105,6 @@ def test_mistakes_are_one_sentence(text, sentence):
     assert "\n" not in str(caught.value)
 
 
-def test_columns_are_refused_where_there_are_none():
-    with pytest.raises(UserError, match="chains generates its problems"):
-        open_source("chains", Columns(kind="math"))
-
-
 def test_importing_and_opening_chains_loads_nothing_heavy():
     program = (
         "import sys; from coterie.problems.prepare import prepare; "
