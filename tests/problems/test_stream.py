@@ -5,10 +5,7 @@ from coterie.problems.canonical import problem_key
 from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.source import ProblemSet
 from coterie.problems.stream import ProblemStream
-
-
-def numbered(n):
-    return ProblemSet("set", [Problem(f"s:{i}", f"What is {i}?", str(i)) for i in range(n)])
+from tests.problems.conftest import numbered
 
 
 def ids(problems):
