@@ -68,8 +68,6 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     text = _decode(path, content)
-    if not text.strip():
-        raise UserError(f"{path} is empty; it needs one problem a line")
     if path.suffix.lower() in TABLES:
         yield from _table_rows(path, text)
     elif path.suffix.lower() in LINES or _is_lines(text):
@@ -160,8 +158,6 @@ def _document_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]
         (document,) = lists.values()
     if not isinstance(document, list):
         raise UserError(f"{path} must hold a list of objects, one a problem")
-    if not document:
-        raise UserError(f"{path} holds an empty list; it needs at least one problem")
     for number, row in enumerate(document, start=1):
         yield f"entry {number}", _object(path, f"entry {number}", row)
 
@@ -190,8 +186,6 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UserError(
             f"{path} is not a readable Parquet file after row {number}: {reason}"
         ) from None
-    if number == 0:
-        raise UserError(f"{path} holds no rows; it needs at least one problem")
 
 
 def label_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
