@@ -24,7 +24,22 @@ from miniatures.recipes import RECIPES
 
 # 7 + 8 = 15, 15 - 3 = 12, 2 * 2 + 3 * 4 + 1 = 17: values 5, 2, 7.
 CHAIN = Chain((7, 8, 3, 4), "+-@")
-DIGESTS = {}
+DIGESTS = {
+    "alice": "0f090f2e836cd480",
+    "bob": "72bd2bd5102cc2ae",
+    "carol": "7fc1e3ab3d8a9eba",
+    "dora": "d59ae00cc02f332f",
+    "gina": "bc0db17a05dcb737",
+    "hugo": "3ea3f5155d25bc66",
+    "small": "e3e6f5df54188a44",
+    "smaller": "c7e730d07b263f02",
+    "large": "01da7364d609fa99",
+    "policy": "5a00654f9893a0c6",
+    "pupil": "2ef4a70e8ce28c78",
+    "expert": "01ef948b9c68b525",
+    "erin": "bd04e7df52576050",
+    "frank": "07c6735802c4adb9",
+}
 
 
 @pytest.mark.parametrize("role", RECIPES)
