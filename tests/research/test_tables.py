@@ -119,3 +119,13 @@ def row(alice: list[int], bob: list[int], **changes: Any) -> dict[str, Any]:
 )
 def test_what_has_fallen_apart(changes: dict[str, Any], fallen: list[str]) -> None:
     assert fell(row([3, 3, 3, 3], [3, 3, 3, 3], **changes)) == fallen
+
+
+def test_no_condition_holds_where_a_role_falls_apart() -> None:
+    plain, ours = row([3, 3, 0, 0], [3, 3, 3, 3]), row([3, 3, 2, 0], [3, 3, 3, 3])
+    of_arms = {"plain": dict.fromkeys((1, 2, 3), plain), "expected": dict.fromkeys((1, 2, 3), ours)}
+    assert peer_hints.verdict("default", 330, of_arms)[1] == "**holds**"
+    assert not controls.fails(of_arms["expected"], of_arms["plain"], -0.02)
+    of_arms["expected"][3] = {**ours, "curve": {"alice": [0.8, 0.6], "bob": [1.0, 1.0]}}
+    assert peer_hints.verdict("default", 330, of_arms)[1] == "**fails**"
+    assert controls.fails(of_arms["expected"], of_arms["plain"], -0.02)
