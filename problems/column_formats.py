@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coterie.datatypes import AnswerKind, Problem
+from coterie.datatypes import Problem
 from coterie.problems import options
 from coterie.problems import row_readers as readers
 from coterie.problems.canonical import canonical
-from coterie.problems.columns import META_COLUMNS, QUESTIONS, Met, with_passages
+from coterie.problems.columns import META_COLUMNS, QUESTIONS, Columns, Met, with_passages
 from coterie.problems.gold import Answers, UnusableRowError, in_words, listed
 from coterie.problems.options import FROM_0, FROM_1, LETTERS, Reading, Source
 from coterie.problems.row_readers import Row, RowReader
@@ -39,8 +39,6 @@ class Format:
     """Whether the values of a row fit, if the names of columns are not enough."""
     optional: tuple[str, ...] = ()
     """Columns that are read if they exist."""
-    passages: tuple[str, ...] = ()
-    """Columns with passages, which go in front of the question."""
     permute: bool = False
     """Whether options are listed in an order that reveals the answer."""
     deduplicate: bool = False
@@ -64,9 +62,7 @@ def read_row(
     row: Row,
     *,
     id: str,
-    choice_seed: int = 0,
-    kind: AnswerKind | None = None,
-    answers: Answers | None = None,
+    columns: Columns | None = None,
     met: Met | None = None,
 ) -> Problem | None:
     """Return the checked problem of a row, with passages before its question and options after it.
@@ -75,15 +71,15 @@ def read_row(
         form: the format.
         row: values by column.
         id: id of the problem.
-        choice_seed: seed of the order of options.
-        kind: overrides how answers are compared.
-        answers: overrides the meaning of a list of answers.
+        columns: settings of columns; None: none are overridden.
         met: collects the names of columns that are added to the question or left out.
 
     Raises:
         UnusableRowError: the row cannot become a problem.
     """
-    problem = form.read(row, answers or _ANSWERS_OF.get(kind))
+    columns = columns or Columns()
+    kind = columns.kind
+    problem = form.read(row, columns.answers or _ANSWERS_OF.get(kind))
     if problem is None:
         return None
     question = with_passages(
@@ -105,7 +101,7 @@ def read_row(
         if not all(_is_encodable(choice) for choice in problem.choices):
             raise UnusableRowError("an option holds half a surrogate pair, which is not text")
         if form.permute:
-            problem = permute_choices(problem, choice_seed)
+            problem = permute_choices(problem, columns.choice_seed)
         problem = replace(problem, question=problem.question + render_choices(problem.choices))
     kept = {name: row[name] for name in META_COLUMNS if _is_scalar(row.get(name))}
     return replace(problem, id=id, kind=kind or problem.kind, meta={**kept, **problem.meta})
@@ -298,8 +294,7 @@ PUBLISHED: tuple[Format, ...] = (
            closed=True),
     Format("mbppplus", ("prompt", "code", "test", "test_list"), readers.mbppplus, closed=True),
     Format("hle", ("question", "answer", "answer_type", "image"), readers.hle, closed=True),
-    Format("hotpotqa", ("question", "answer", "supporting_facts"), readers.short("question", "qa"),
-           passages=("context",)),
+    Format("hotpotqa", ("question", "answer", "supporting_facts"), readers.short("question", "qa")),
     Format("simpleqa", ("problem", "answer", "metadata"), readers.short("problem", "judged")),
     Format("svamp", ("Body", "Question", "Answer"), readers.svamp),
     Format("asdiv", ("body", "question", "answer"), readers.asdiv),
@@ -310,8 +305,8 @@ PUBLISHED: tuple[Format, ...] = (
     Format("ambigqa", ("question", "annotations"),
            readers.any_of("question", readers.ambigqa, "qa")),
     Format("drop", ("question", "answers_spans"), readers.drop),
-    Format("pubmedqa", ("question", "final_decision"), readers.pubmedqa,
-           fits=_is_yes_or_no),
+    Format("pubmedqa", ("question", "final_decision"),  # arXiv:1909.06146
+           readers.short("question", "text", "final_decision"), fits=_is_yes_or_no),
 )  # fmt: skip
 """Published sets, which their columns identify."""
 

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from coterie.datatypes import AnswerKind, UserError
 from coterie.problems.canonical import canonical
 from coterie.problems.chats import is_chat, messages
-from coterie.problems.gold import UnusableRowError
+from coterie.problems.gold import Answers, UnusableRowError
+from coterie.problems.where import Where
 
 Row = Mapping[str, Any]
 
@@ -124,6 +126,47 @@ def flat(row: Row) -> Row:
     if not isinstance(question, Mapping) or "stem" not in question:
         return row
     return {**row, **question, "question": question["stem"]}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The user's settings for the columns of a data set."""
+
+    question: str | None = None
+    """Column of the question; None: detected."""
+    answer: str | None = None
+    """Column of the answer; None: detected."""
+    kind: AnswerKind | None = None
+    """How answers are compared; None: detected."""
+    where: Where | None = None
+    """The rows to take; None: all."""
+    answers: Answers | None = None
+    """The meaning of a list of answers; None: that of the data set."""
+    ignore: tuple[str, ...] = ()
+    """Columns to leave out."""
+    worked: bool = False
+    """Whether to read worked solutions (``meta["solution"]``)."""
+    choice_seed: int = 0
+    """Seed of the order of options, if the data set lists the right one first."""
+
+    def __post_init__(self) -> None:
+        if self.kind not in {None, "math", "number", "list", "text", "qa", "judged"}:
+            raise UserError(
+                f"answer kind {self.kind!r} cannot be chosen; use math, number, list, text, qa or "
+                "judged"
+            )
+
+    @property
+    def named(self) -> bool:
+        """Whether the user named a column."""
+        return self.question is not None or self.answer is not None
+
+    def kept(self, row: Row) -> Row:
+        """Return ``row`` without ignored columns."""
+        row = flat(row)
+        if not self.ignore:
+            return row
+        return {column: value for column, value in row.items() if column not in self.ignore}
 
 
 def with_passages(

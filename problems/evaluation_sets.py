@@ -1,22 +1,15 @@
 """Several evaluation sets as one list of problems, each with the sets that it belongs to."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from coterie.datatypes import Problem
 
 
-@dataclass(frozen=True)
-class Merged:
-    """The problems of all sets. A problem that several sets have is there once."""
-
-    problems: tuple[Problem, ...]
-    sets_of_problem: tuple[tuple[str, ...], ...]
-    """The names of the sets of each problem; empty for a single set."""
-
-
-def merge(names: Sequence[str], sets: Sequence[Sequence[Problem]]) -> Merged:
-    """Join evaluation sets.
+def merge(
+    names: Sequence[str], sets: Sequence[Sequence[Problem]]
+) -> tuple[tuple[Problem, ...], tuple[tuple[str, ...], ...]]:
+    """Join evaluation sets; a problem that several sets have is there once.
 
     Equal ids name one problem that belongs to several sets, such as two views of one file. Where
     sets call different problems alike (``test:0`` of two files ``test.jsonl``), the name of the set
@@ -25,6 +18,9 @@ def merge(names: Sequence[str], sets: Sequence[Sequence[Problem]]) -> Merged:
     Args:
         names: of the sets, all different.
         sets: the problems of each, without equal ids in a set.
+
+    Returns:
+        The problems, and the names of the sets of each; these are empty for a single set.
     """
     ambiguous = set(_ambiguous(sets))
     problems: dict[str, Problem] = {}
@@ -34,8 +30,7 @@ def merge(names: Sequence[str], sets: Sequence[Sequence[Problem]]) -> Merged:
             id = f"{name}/{problem.id}" if _stem(problem) in ambiguous else problem.id
             problems.setdefault(id, replace(problem, id=id))
             sets_of[id] = (*sets_of.get(id, ()), name)
-    several = tuple(sets_of.values()) if len(sets) > 1 else ()
-    return Merged(tuple(problems.values()), several)
+    return tuple(problems.values()), tuple(sets_of.values()) if len(sets) > 1 else ()
 
 
 def _ambiguous(sets: Sequence[Sequence[Problem]]) -> Iterator[str]:

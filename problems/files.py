@@ -6,16 +6,15 @@ Which columns are question and answer is decided in :mod:`coterie.problems.colum
 
 import csv
 import io
-import itertools
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coterie.datatypes import AnswerKind, Problem, UserError, join_or, user_path
+from coterie.datatypes import Problem, UserError, join_or, user_path
 from coterie.problems import options
 from coterie.problems.column_formats import (
     Format,
@@ -25,11 +24,11 @@ from coterie.problems.column_formats import (
     recognise,
     with_columns,
 )
-from coterie.problems.columns import QUESTIONS, Met, flat, joined
-from coterie.problems.gold import Answers, UnusableRowError
+from coterie.problems.columns import QUESTIONS, Columns, Met, joined
+from coterie.problems.gold import UnusableRowError
 from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
-from coterie.problems.where import Where, column_names
+from coterie.problems.where import column_names
 
 LINES = (".jsonl", ".ndjson")
 DOCUMENT = ".json"
@@ -69,8 +68,6 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     text = _decode(path, content)
-    if not text.strip():
-        raise UserError(f"{path} is empty; it needs one problem a line")
     if path.suffix.lower() in TABLES:
         yield from _table_rows(path, text)
     elif path.suffix.lower() in LINES or _is_lines(text):
@@ -161,8 +158,6 @@ def _document_rows(path: Path, text: str) -> Iterator[tuple[str, dict[str, Any]]
         (document,) = lists.values()
     if not isinstance(document, list):
         raise UserError(f"{path} must hold a list of objects, one a problem")
-    if not document:
-        raise UserError(f"{path} holds an empty list; it needs at least one problem")
     for number, row in enumerate(document, start=1):
         yield f"entry {number}", _object(path, f"entry {number}", row)
 
@@ -191,8 +186,6 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise UserError(
             f"{path} is not a readable Parquet file after row {number}: {reason}"
         ) from None
-    if number == 0:
-        raise UserError(f"{path} holds no rows; it needs at least one problem")
 
 
 def label_names(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
@@ -225,11 +218,7 @@ def _parse(path: Path, place: str | None, text: str) -> Any:
         raise UserError(
             f"{path} {where}: not valid JSON ({error.msg} at column {error.colno})"
         ) from None
-    except RecursionError:
-        raise UserError(
-            f"{path} {place or ''}: JSON nested too deeply".replace(" :", ":")
-        ) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} {place or ''}: {error}".replace(" :", ":")) from None
 
 
@@ -265,63 +254,21 @@ _Row = tuple[int, str, Mapping[str, Any]]
 """Position and place in the data set, and the values by column."""
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The user's settings for the columns of a data set."""
-
-    question: str | None = None
-    """Column of the question; None: detected."""
-    answer: str | None = None
-    """Column of the answer; None: detected."""
-    kind: AnswerKind | None = None
-    """How answers are compared; None: detected."""
-    where: Where | None = None
-    """The rows to take; None: all."""
-    answers: Answers | None = None
-    """The meaning of a list of answers; None: that of the data set."""
-    ignore: tuple[str, ...] = ()
-    """Columns to leave out."""
-    worked: bool = False
-    """Whether to read worked solutions (``meta["solution"]``)."""
-
-    def __post_init__(self) -> None:
-        if self.kind not in {None, "math", "number", "list", "text", "qa", "judged"}:
-            raise UserError(
-                f"answer kind {self.kind!r} cannot be chosen; use math, number, list, text, qa or "
-                "judged"
-            )
-
-    @property
-    def named(self) -> bool:
-        """Whether the user named a column."""
-        return self.question is not None or self.answer is not None
-
-    def kept(self, row: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return ``row`` without ignored columns."""
-        row = flat(row)
-        if not self.ignore:
-            return row
-        return {column: value for column, value in row.items() if column not in self.ignore}
-
-
 def load_file(
     path: str | Path,
     columns: Columns | None = None,
-    *,
-    choice_seed: int = 0,
 ) -> ProblemSet:
     """Read all problems of a file in order; ids are ``stem:position``.
 
     Args:
         path: the file.
         columns: settings of columns; None: all are detected.
-        choice_seed: seed of the order of options, if the file lists the right one first.
 
     Raises:
         UserError: names the file and the line of the first unreadable row.
     """
     path = user_path(path)
-    return read_problems(str(path), path.stem, read_rows(path), columns, choice_seed=choice_seed)
+    return read_problems(str(path), path.stem, read_rows(path), columns)
 
 
 def read_problems(
@@ -331,7 +278,6 @@ def read_problems(
     columns: Columns | None = None,
     *,
     form: Format | None = None,
-    choice_seed: int = 0,
 ) -> ProblemSet:
     """Read problems from rows.
 
@@ -341,7 +287,6 @@ def read_problems(
         rows: (place, row); the place is for error messages.
         columns: settings of columns.
         form: the format of rows; None: the first row decides.
-        choice_seed: seed of the order of options, if the set lists the right one first.
 
     Raises:
         UserError: a row cannot be read, or no problem is left.
@@ -349,22 +294,17 @@ def read_problems(
     columns = columns or Columns()
     values: dict[str, None] = {}
     beside = Met()
-    kept = _kept(name, rows, columns, values)
-    if form is None:
-        form, kept = _detected(name, kept, columns)
+    kept: Iterable[_Row] = _kept(name, rows, columns, values)
+    if form is None and (kept := list(kept)):
+        form = choose_format(name, kept[0][2], columns)
+        if form.settle is not None:
+            # Only all rows together decide what an answer means.
+            form = form.settle([columns.kept(row) for _, _, row in kept])
     problems: list[Problem] = []
     seen: set[str] = set()
     for position, place, row in kept:
         assert form is not None
-        problem = _read(
-            f"{name} {place}",
-            row,
-            form,
-            columns,
-            id=f"{stem}:{position}",
-            choice_seed=choice_seed,
-            met=beside,
-        )
+        problem = _read(f"{name} {place}", row, form, columns, f"{stem}:{position}", beside)
         if problem is None or (form.deduplicate and problem.question in seen):
             continue
         seen.add(problem.question)
@@ -376,31 +316,8 @@ def read_problems(
     return ProblemSet(name, problems, (*(form.notes if form else ()), *beside.notes))
 
 
-def _detected(
-    name: str, rows: Iterator[_Row], columns: Columns
-) -> tuple[Format | None, Iterator[_Row]]:
-    """The format of the rows, and the rows; None without rows."""
-    first = next(rows, None)
-    if first is None:
-        return None, rows
-    form = choose_format(name, first[2], columns)
-    rows = itertools.chain([first], rows)
-    if form.settle is None:
-        return form, rows
-    # Only all rows together decide what an answer means.
-    listed = list(rows)
-    return form.settle([columns.kept(row) for _, _, row in listed]), iter(listed)
-
-
 def _read(
-    place: str,
-    whole: Mapping[str, Any],
-    form: Format,
-    columns: Columns,
-    *,
-    id: str,
-    choice_seed: int,
-    met: Met,
+    place: str, whole: Mapping[str, Any], form: Format, columns: Columns, id: str, met: Met
 ) -> Problem | None:
     """The problem of a row, with its worked solution; None for a skipped row."""
     row = columns.kept(whole)
@@ -408,15 +325,7 @@ def _read(
     if missing:
         raise UserError(f"{place}: no column {missing[0]!r}; found {column_names(row)}")
     try:
-        problem = read_row(
-            form,
-            row,
-            id=id,
-            choice_seed=choice_seed,
-            kind=columns.kind,
-            answers=columns.answers,
-            met=met,
-        )
+        problem = read_row(form, row, id=id, columns=columns, met=met)
     except UnusableRowError as error:
         raise UserError(f"{place}: {error}") from None
     except RecursionError:

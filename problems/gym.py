@@ -25,6 +25,8 @@ class GymSource:
     The global random states do not change.
     """
 
+    size = None
+
     def __init__(
         self, task: str, options: Mapping[str, Any] | None = None, *, seed: int = 0
     ) -> None:
@@ -44,11 +46,6 @@ class GymSource:
         """The user's name of the task, with its options."""
         settings = "&".join(f"{name}={value}" for name, value in sorted(self.options.items()))
         return f"reasoning-gym:{self.task}" + (f"?{settings}" if settings else "")
-
-    @property
-    def size(self) -> None:
-        """None: the source is endless."""
-        return None
 
     @property
     def fingerprint(self) -> str:

@@ -8,14 +8,8 @@ from typing import Any, Literal
 
 from coterie.datatypes import UserError, user_path
 from coterie.problems.column_formats import BY_NAME, Format
-from coterie.problems.columns import META_COLUMNS, is_about
-from coterie.problems.files import (
-    Columns,
-    choose_format,
-    label_names,
-    read_problems,
-    with_labels,
-)
+from coterie.problems.columns import META_COLUMNS, PASSAGES, Columns, is_about
+from coterie.problems.files import choose_format, label_names, read_problems, with_labels
 from coterie.problems.solutions import COLUMNS as SOLUTION_COLUMNS
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
@@ -41,6 +35,8 @@ class HubSet:
     """Whether users must accept terms on the hub."""
     revision: str | None = None
     """Commit; None: the newest."""
+    rows: int | None = None
+    """Published number of rows of the split for evaluation; None: not known before it is read."""
 
 
 _MATH_SUBJECTS = (
@@ -49,52 +45,44 @@ _MATH_SUBJECTS = (
 )  # fmt: skip
 
 HUB_SETS: Mapping[str, HubSet] = {
-    "gsm8k": HubSet("openai/gsm8k", "gsm8k", ("main",)),
-    "svamp": HubSet("ChilleD/SVAMP", "svamp"),
-    "asdiv": HubSet(
-        "EleutherAI/asdiv", "asdiv", train="validation", eval="validation", train_percent=80
-    ),
-    "math": HubSet("EleutherAI/hendrycks_math", "problem+solution", _MATH_SUBJECTS),
+    "gsm8k": HubSet("openai/gsm8k", "gsm8k", ("main",), rows=1319),
+    "svamp": HubSet("ChilleD/SVAMP", "svamp", rows=300),
+    "asdiv": HubSet("EleutherAI/asdiv", "asdiv", train="validation", eval="validation",
+        train_percent=80, rows=2305),
+    "math": HubSet("EleutherAI/hendrycks_math", "problem+solution", _MATH_SUBJECTS, rows=5000),
     # CoRe's MATH: 80:20 of all 12,500 problems, not the official split (arXiv:2601.21600).
-    "math-8020": HubSet(
-        "qwedsacf/competition_math", "problem+solution", eval="train", train_percent=80
-    ),
-    "math500": HubSet("HuggingFaceH4/MATH-500", "problem+answer", train=None),
-    "aime-1983-2025": HubSet(
-        "TianHongZXY/aime-1983-2025", "problem+answer", train="test", train_percent=80
-    ),
-    "aime-1983-2024": HubSet(
-        "gneubig/aime-1983-2024", "Question+Answer", eval="train", train_percent=80
-    ),
-    "aime24": HubSet("math-ai/aime24", "problem+solution", train=None),
-    "aime25": HubSet("math-ai/aime25", "problem+answer", train=None),
-    "gpqa-main": HubSet(
-        "Idavidrein/gpqa", "gpqa", ("gpqa_main",), eval="train", train_percent=80, gated=True
-    ),
-    "gpqa-diamond": HubSet(
-        "Idavidrein/gpqa", "gpqa", ("gpqa_diamond",), train=None, eval="train", gated=True
-    ),
-    "gpqa-extended": HubSet(
-        "Idavidrein/gpqa", "gpqa", ("gpqa_extended",), eval="train", train_percent=80, gated=True
-    ),
+    "math-8020": HubSet("qwedsacf/competition_math", "problem+solution", eval="train",
+        train_percent=80, rows=12_500),
+    "math500": HubSet("HuggingFaceH4/MATH-500", "problem+answer", train=None, rows=500),
+    "aime-1983-2025": HubSet("TianHongZXY/aime-1983-2025", "problem+answer", train="test",
+        train_percent=80, rows=963),
+    "aime-1983-2024": HubSet("gneubig/aime-1983-2024", "Question+Answer", eval="train",
+        train_percent=80, rows=933),
+    "aime24": HubSet("math-ai/aime24", "problem+solution", train=None, rows=30),
+    "aime25": HubSet("math-ai/aime25", "problem+answer", train=None, rows=30),
+    "gpqa-main": HubSet("Idavidrein/gpqa", "gpqa", ("gpqa_main",), eval="train",
+        train_percent=80, gated=True, rows=448),
+    "gpqa-diamond": HubSet("Idavidrein/gpqa", "gpqa", ("gpqa_diamond",), train=None,
+        eval="train", gated=True, rows=198),
+    "gpqa-extended": HubSet("Idavidrein/gpqa", "gpqa", ("gpqa_extended",), eval="train",
+        train_percent=80, gated=True, rows=546),
     "deepmath": HubSet("zwhe99/DeepMath-103K", "final_answer", eval="train"),
-    "olympiadbench": HubSet(
-        "Hothan/OlympiadBench", "final_answer", ("OE_TO_maths_en_COMP",), train=None, eval="train"
-    ),
-    "commonsenseqa": HubSet("tau/commonsense_qa", "commonsenseqa", eval="validation"),
-    "medmcqa": HubSet("openlifescienceai/medmcqa", "medmcqa", eval="validation"),
+    "olympiadbench": HubSet("Hothan/OlympiadBench", "final_answer", ("OE_TO_maths_en_COMP",),
+        train=None, eval="train", rows=674),
+    "commonsenseqa": HubSet("tau/commonsense_qa", "commonsenseqa", eval="validation", rows=1221),
+    "medmcqa": HubSet("openlifescienceai/medmcqa", "medmcqa", eval="validation", rows=4183),
     "dapo-17k": HubSet("BytedTsinghua-SIA/DAPO-Math-17k", "dapo", eval="train"),
-    "dapo-17k-processed": HubSet(
-        "open-r1/DAPO-Math-17k-Processed", "prompt+solution", ("en",), eval="train"
-    ),
-    "mmlu": HubSet("cais/mmlu", "mmlu", ("all",), train=None),
-    "hotpotqa": HubSet("hotpotqa/hotpot_qa", "hotpotqa", ("distractor",), eval="validation"),
-    "simpleqa": HubSet("basicv8vc/SimpleQA", "simpleqa", train=None),
-    "humaneval": HubSet("openai/openai_humaneval", "humaneval", train=None),
-    "humanevalplus": HubSet("evalplus/humanevalplus", "humaneval", train=None),
-    "mbppplus": HubSet("evalplus/mbppplus", "mbppplus", train=None),
-    "hle": HubSet("cais/hle", "hle", train=None, gated=True),
-}
+    "dapo-17k-processed": HubSet("open-r1/DAPO-Math-17k-Processed", "prompt+solution", ("en",),
+        eval="train"),
+    "mmlu": HubSet("cais/mmlu", "mmlu", ("all",), train=None, rows=14_042),
+    "hotpotqa": HubSet("hotpotqa/hotpot_qa", "hotpotqa", ("distractor",), eval="validation",
+        rows=7405),
+    "simpleqa": HubSet("basicv8vc/SimpleQA", "simpleqa", train=None, rows=4326),
+    "humaneval": HubSet("openai/openai_humaneval", "humaneval", train=None, rows=164),
+    "humanevalplus": HubSet("evalplus/humanevalplus", "humaneval", train=None, rows=164),
+    "mbppplus": HubSet("evalplus/mbppplus", "mbppplus", train=None, rows=378),
+    "hle": HubSet("cais/hle", "hle", train=None, gated=True, rows=2500),
+}  # fmt: skip
 
 ELSEWHERE: Mapping[str, str] = {
     "aimo2": (
@@ -138,7 +126,6 @@ def load_hub(
     split: str | None = None,
     columns: Columns | None = None,
     order: Literal["shuffled", "given"] = "shuffled",
-    choice_seed: int = 0,
 ) -> ProblemSet:
     """Load the training or the evaluation part of a data set.
 
@@ -149,7 +136,6 @@ def load_hub(
         split: another split, taken whole.
         columns: settings of columns; named columns replace the known format.
         order: order in which an undivided set is divided: seeded, or its own.
-        choice_seed: seed of the order of options, if the set lists the right one first.
 
     Raises:
         UserError: the set cannot be reached, is gated, lacks the configuration or split, or has an
@@ -165,7 +151,6 @@ def load_hub(
         _rows(hub_set, name, chosen, form, columns),
         columns,
         form=form,
-        choice_seed=choice_seed,
     )
     shared = hub_set.train == hub_set.eval and hub_set.train_percent is not None
     if shared and split is None:
@@ -202,7 +187,7 @@ def _rows(
             form = choose_format(name, with_labels(table[0], names), columns)
         if form is not None and set(form.columns) <= set(table.column_names):
             # Reading unused columns (solutions, images) would take most of the time.
-            used = {*form.used, *form.passages, *META_COLUMNS, *columns.ignore}
+            used = {*form.used, *PASSAGES, *META_COLUMNS, *columns.ignore}
             if not declared:
                 # Other columns may belong to the question and are then refused by name.
                 used |= {column for column in table.column_names if not is_about(column)}

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from coterie.datatypes import UserError, user_path
-from coterie.problems.files import SUFFIXES, Columns, read_problems, read_rows
+from coterie.problems.columns import Columns
+from coterie.problems.files import SUFFIXES, read_problems, read_rows
 from coterie.problems.hub import HubSet, Purpose, load_hub, split_of
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import part
@@ -67,7 +68,6 @@ def load_known(
     split: str | None = None,
     columns: Columns | None = None,
     order: Literal["shuffled", "given"] = "shuffled",
-    choice_seed: int = 0,
 ) -> ProblemSet:
     """Load the training or the evaluation part of a known data set, from a local copy or the hub.
 
@@ -78,15 +78,7 @@ def load_known(
     copy = find_copy(hub_set, name, chosen)
     if copy is None or copy.path.is_dir():
         source = hub_set if copy is None else replace(hub_set, repo=str(copy.path))
-        problems = load_hub(
-            source,
-            name,
-            purpose,
-            split=split,
-            columns=columns,
-            order=order,
-            choice_seed=choice_seed,
-        )
+        problems = load_hub(source, name, purpose, split=split, columns=columns, order=order)
     else:
         if copy.whole and split is not None and {hub_set.train, hub_set.eval} - {None} != {split}:
             raise UserError(
@@ -94,8 +86,7 @@ def load_known(
                 f"that split {name}_{split}{copy.path.suffix}"
             )
         stem = name if copy.whole else f"{name}-{chosen}"
-        rows = read_rows(copy.path)
-        problems = read_problems(str(copy.path), stem, rows, columns, choice_seed=choice_seed)
+        problems = read_problems(str(copy.path), stem, read_rows(copy.path), columns)
         problems.name = name if copy.whole else f"{name} ({chosen})"
         if split is None and _is_divided(hub_set, copy):
             percent = hub_set.train_percent or _TRAIN_PERCENT

@@ -17,9 +17,9 @@ import dataclasses
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from coterie.datatypes import (
     UserError,
@@ -31,7 +31,8 @@ from coterie.datatypes import (
     user_path,
 )
 from coterie.problems.chains import ChainSettings, ChainSource
-from coterie.problems.files import SUFFIXES, Columns, load_file
+from coterie.problems.columns import Columns
+from coterie.problems.files import SUFFIXES, load_file
 from coterie.problems.gym import GymSource
 from coterie.problems.hub import ELSEWHERE, HUB_SETS, HubSet, Purpose, load_hub, split_of
 from coterie.problems.local_copies import find_copy, load_known
@@ -39,8 +40,10 @@ from coterie.problems.recall import RecallSettings, RecallSource
 from coterie.problems.source import ProblemSource
 from coterie.problems.where import read_where
 
-Settings = TypeVar("Settings")
-
+_GENERATORS: Mapping[str, tuple[Callable[[Any], ProblemSource], type]] = {
+    "chains": (ChainSource, ChainSettings),
+    "recall": (RecallSource, RecallSettings),
+}
 _GYM = "reasoning-gym:"
 _HUB = "hub:"
 _REPO = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -54,7 +57,6 @@ def open_source(
     *,
     purpose: Purpose = "train",
     seed: int = 0,
-    choice_seed: int = 0,
 ) -> ProblemSource:
     """Open the source that ``text`` names (grammar above), with its data.
 
@@ -64,7 +66,6 @@ def open_source(
         purpose: selects the split of a known data set, and different random streams of a generator
             for training and evaluation.
         seed: seed of a generator, unless ``text`` has one.
-        choice_seed: seed of the order of options, if a data set lists the right one first.
 
     Raises:
         UserError: the source is unknown or unreadable.
@@ -73,33 +74,32 @@ def open_source(
     if not text.strip():
         raise UserError("no problems are named; try chains, gsm8k or a file")
     if is_file(text):
-        return load_file(text, columns, choice_seed=choice_seed)
+        return load_file(text, columns)
     head, options = read_options(text)
-    stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
-    if head == "chains":
-        _refuse_columns(text, columns)
-        return ChainSource(_generator_settings(ChainSettings, head, options, stream))
-    if head == "recall":
-        _refuse_columns(text, columns)
-        return RecallSource(_generator_settings(RecallSettings, head, options, stream))
-    if head.startswith(_GYM):
-        _refuse_columns(text, columns)
+    if is_generator(head):
+        if dataclasses.replace(columns, worked=False, choice_seed=0) != Columns():
+            raise UserError(f"{text} generates its problems; leave out the options about columns")
+        stream = seed if purpose == "train" else derive_seed(seed, "evaluation problems")
+        if head in _GENERATORS:
+            source, kind = _GENERATORS[head]
+            return source(_generator_settings(kind, head, options, stream))
         own = {name: _value(value) for name, value in options.items() if name != "seed"}
-        return GymSource(head[len(_GYM) :], own, seed=_integer("seed", options, stream))
+        own_seed = _parsed(head, "seed", options.get("seed", str(stream)), int)
+        return GymSource(head[len(_GYM) :], own, seed=own_seed)
     if head in ELSEWHERE:
         raise UserError(ELSEWHERE[head])
     if head in HUB_SETS:
-        return _open_hub(HUB_SETS[head], head, options, columns, purpose, choice_seed)
+        return _open_hub(HUB_SETS[head], head, options, columns, purpose)
     if head.startswith(_HUB):
         repo = head[len(_HUB) :]
         if not _REPO.fullmatch(repo) and not _is_folder(repo):
             raise UserError(f"{text!r}: write hub:OWNER/NAME, such as hub:openai/gsm8k")
         hub_set = HubSet(os.path.expanduser(repo))
-        return _open_hub(hub_set, head, options, columns, purpose, choice_seed)
+        return _open_hub(hub_set, head, options, columns, purpose)
     if is_path(head):
         _known(text, options, _FILE_OPTIONS)
-        return load_file(head, _columns(options, columns), choice_seed=choice_seed)
-    names = ["chains", "recall", *HUB_SETS, *ELSEWHERE]
+        return load_file(head, _columns(options, columns))
+    names = [*_GENERATORS, *HUB_SETS, *ELSEWHERE]
     raise UserError(
         f"unknown problems {text!r}; {suggest(head, names)}; or reasoning-gym:TASK, a file that "
         f"ends in {list_names(SUFFIXES)}, hub:OWNER/NAME"
@@ -137,7 +137,7 @@ def is_path(head: str) -> bool:
 
 def is_generator(head: str) -> bool:
     """Whether a source without its options is a generator."""
-    return head in ("chains", "recall") or head.startswith(_GYM)
+    return head in _GENERATORS or head.startswith(_GYM)
 
 
 def is_known(head: str) -> bool:
@@ -194,7 +194,6 @@ def _open_hub(
     options: Mapping[str, str],
     columns: Columns,
     purpose: Purpose,
-    choice_seed: int,
 ) -> ProblemSource:
     _known(name, options, _HUB_OPTIONS)
     order: Literal["shuffled", "given"] = "shuffled"
@@ -216,7 +215,6 @@ def _open_hub(
         split=options.get("split"),
         columns=_columns(options, columns),
         order=order,
-        choice_seed=choice_seed,
     )
 
 
@@ -225,38 +223,23 @@ def _may_be_copy(options: Mapping[str, str]) -> bool:
     return not options.get("config") and not options.get("revision")
 
 
-def _generator_settings(
-    kind: type[Settings], source: str, options: Mapping[str, str], seed: int
-) -> Settings:
-    """Parse a generator's settings: integers, numbers, or comma-separated numbers."""
+def _generator_settings(kind: type, source: str, options: Mapping[str, str], seed: int) -> Any:
+    """Parse a generator's settings by the types of their defaults."""
     defaults = vars(kind())
     _known(source, options, list(defaults))
     values: dict[str, Any] = {"seed": seed}
-    for name, value in options.items():
-        if isinstance(defaults[name], str):
-            values[name] = value
-            continue
-        if isinstance(defaults[name], int):
-            values[name] = _integer(name, options, 0)
-            continue
-        try:
-            numbers = tuple(float(part) for part in value.split(","))
-        except ValueError:
-            raise UserError(f"{source}: {name}={value} must be numbers with commas") from None
-        if isinstance(defaults[name], float) and len(numbers) != 1:
-            raise UserError(f"{source}: {name}={value} must be one number")
-        values[name] = numbers if isinstance(defaults[name], tuple) else numbers[0]
+    for name, text in options.items():
+        values[name] = _parsed(source, name, text, type(defaults[name]))
     check_fields(kind, values, at=f"{source}: ")
     return kind(**values)
 
 
-def _integer(name: str, options: Mapping[str, str], default: int) -> int:
-    if name not in options:
-        return default
+def _parsed(source: str, name: str, text: str, kind: type) -> Any:
     try:
-        return int(options[name][:40])
+        return tuple(map(float, text.split(","))) if kind is tuple else kind(text)
     except ValueError:
-        raise UserError(f"{name}={options[name]} must be a whole number") from None
+        wanted = {int: "a whole number", float: "a number", tuple: "numbers with commas"}[kind]
+        raise UserError(f"{source}: {name}={text} must be {wanted}") from None
 
 
 def _value(text: str) -> Any:
@@ -282,11 +265,6 @@ def _columns(options: Mapping[str, str], columns: Columns) -> Columns:
         ignore=tuple(options["ignore"].split("+")) if "ignore" in options else columns.ignore,
         where=read_where(options["where"]) if "where" in options else None,
     )
-
-
-def _refuse_columns(text: str, columns: Columns) -> None:
-    if dataclasses.replace(columns, worked=False) != Columns():
-        raise UserError(f"{text} generates its problems; leave out the options about columns")
 
 
 def _is_folder(text: str) -> bool:

@@ -6,6 +6,7 @@ for the whole data set: an interpretation must be valid in every row.
 """
 
 import ast
+import itertools
 import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +19,8 @@ from coterie.problems.gold import UnusableRowError, number_text, plain_number
 Row = Mapping[str, Any]
 Reading = str
 LETTERS = string.ascii_uppercase
+_NUMBERS = [[str(start + place) for place in range(len(LETTERS))] for start in (0, 1)]
+"""Labels that count from 0, and from 1."""
 
 COLUMNS = ("options", "choices", "choice", "endings", "answer_choices", "candidates")
 _DISTRACTORS = ("incorrect_answers", "distractors", "wrong_answers")
@@ -348,11 +351,10 @@ def _without_labels(texts: Sequence[str]) -> tuple[list[str], list[str]] | None:
     if len(texts) < 2 or not all(match and match["text"].strip() for match in matches):
         return None
     labels = [match["label"].casefold() for match in matches if match]
-    letters = LETTERS[: len(texts)]
-    numbers = [str(number) for number in range(1, len(texts) + 1)]
-    if "".join(labels) != letters.casefold() and labels != numbers:
+    numbers = labels == _NUMBERS[1][: len(texts)]
+    if "".join(labels) != LETTERS[: len(texts)].casefold() and not numbers:
         return None
-    if labels == numbers and any(re.match(r"\d+[.:]\d", text) for text in texts):
+    if numbers and any(re.match(r"\d+[.:]\d", text) for text in texts):
         return None  # 1.5 and 2.5 are no labels
     return labels, [match["text"].strip() for match in matches if match]
 
@@ -394,17 +396,13 @@ def _of_object(column: str, value: Mapping[str, Any]) -> Options:
             return _options(texts, [str(label) for label in labels])
     filled = {str(key): text for key, text in value.items() if text is not None}
     keys = "".join(filled).upper()
-    numbers = list(filled) in (_count(filled, 0), _count(filled, 1))
+    numbers = any(list(filled) == numbers[: len(filled)] for numbers in _NUMBERS)
     if not filled or (keys != LETTERS[: len(filled)] and not numbers):
         raise UnusableRowError(
             f"{column!r} is {type(value).__name__}, not an object with 'label' and 'text', nor one "
             "with a text for each letter"
         )
     return _options(list(filled.values()), list(filled))
-
-
-def _count(entries: Mapping[str, Any], start: int) -> list[str]:
-    return [str(number) for number in range(start, start + len(entries))]
 
 
 def _entry(column: str, entry: Mapping[str, Any]) -> tuple[str, Any]:
@@ -442,21 +440,13 @@ def _family(row: Row) -> Source | None:
         match = _FAMILY.fullmatch(column)
         if match and not (match["stem"] == "" and match["label"].isdecimal()):
             stems.setdefault(match["stem"].casefold(), {})[match["label"]] = column
-    for stem, labels in stems.items():
-        for start in ("A", "a", "0", "1"):
-            family: dict[str, str] = {}
-            following = (
-                map(chr, range(ord(start), ord(start) + 26))
-                if start.isalpha()
-                else map(str, range(int(start), int(start) + 26))
-            )
-            for label in following:
-                if label not in labels:
-                    break
-                family[label] = labels[label]
+    for stem, columns_of in stems.items():
+        for order in (LETTERS, LETTERS.lower(), *_NUMBERS):
+            labels = itertools.takewhile(columns_of.__contains__, order)
+            family = {label: columns_of[label] for label in labels}
             columns = tuple(family.values())
             # Columns a and b are more likely two numbers than options.
-            least = 3 if stem == "" and start == "a" else 2
+            least = 3 if stem == "" and "a" in family else 2
             if len(columns) >= least and any(golds(row, columns)):
                 return _columns_source(family, set(row))
     return None

@@ -8,9 +8,9 @@ import tyro
 from annotated_types import Interval
 
 from coterie.datatypes import Problem, UserError, Validated
+from coterie.problems.columns import Columns
 from coterie.problems.curriculum import Order
 from coterie.problems.evaluation_sets import merge
-from coterie.problems.files import Columns
 from coterie.problems.hub import ELSEWHERE, Purpose, known_overlap
 from coterie.problems.mixture import check_evaluation_sets, read_mixture, short_names
 from coterie.problems.opening import open_source
@@ -202,10 +202,8 @@ def _hold_out(settings: ProblemSettings, trains: Sequence[ProblemSource], seed: 
         same = (train for train in trains if train.fingerprint == source.fingerprint)
         by_set[text], own = hold_out(source, next(same, None), settings.held_out, seed)
         forms |= own
-    merged = merge(names, [*by_set.values()])
     return HeldOut(
-        merged.problems,
-        merged.sets_of_problem,
+        *merge(names, [*by_set.values()]),
         _fingerprints("eval", evaluated, sets),
         tuple(_notes(sets)),
         by_set,
@@ -254,6 +252,7 @@ def columns_of(settings: ProblemSettings, *, worked: bool = False) -> Columns:
         answers=settings.answers,
         ignore=settings.ignore_columns,
         worked=worked,
+        choice_seed=settings.choice_seed,
     )
 
 
@@ -266,8 +265,7 @@ def _notes(sources: Sequence[ProblemSource]) -> Iterator[str]:
 def _open(
     text: str, settings: ProblemSettings, purpose: Purpose, seed: int, *, worked: bool = False
 ) -> ProblemSource:
-    columns = columns_of(settings, worked=worked)
-    return open_source(text, columns, purpose=purpose, seed=seed, choice_seed=settings.choice_seed)
+    return open_source(text, columns_of(settings, worked=worked), purpose=purpose, seed=seed)
 
 
 def _fingerprints(

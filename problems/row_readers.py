@@ -85,7 +85,7 @@ def _joined(row: Row, columns: Sequence[str]) -> str:
 def gsm8k(row: Row, answers: Answers | None = None) -> Problem:
     """GSM8K (arXiv:2110.14168): the answer follows ``####``."""
     question, answer = _text(row, "question"), _text(row, "answer")
-    if question.strip() and answer.strip() and "####" not in answer:
+    if question and answer and "####" not in answer:
         raise UnusableRowError("'answer' has no '####' before its result")
     gold = after_hashes(answer)
     return Problem("", question, gold, "number" if plain_number(gold) else "math")
@@ -235,9 +235,9 @@ def hle(row: Row, answers: Answers | None = None) -> Problem | None:
     return Problem("", _text(row, "question"), _text(row, "answer"), "judged")
 
 
-def short(question: str, kind: AnswerKind) -> RowReader:
+def short(question: str, kind: AnswerKind, answer: str = "answer") -> RowReader:
     """Return a reader of plain columns ``question`` and ``answer`` with answers of ``kind``."""
-    return lambda row, answers=None: Problem("", _text(row, question), _text(row, "answer"), kind)
+    return lambda row, answers=None: Problem("", _text(row, question), _text(row, answer), kind)
 
 
 def pair(question: Sequence[str], answer: str, default: Answers = "all") -> RowReader:
@@ -314,11 +314,6 @@ def drop(row: Row, answers: Answers | None = None) -> Problem:
     if read.kind == "math":
         read = Gold(read.text, "qa", read.alternatives)
     return _problem(_text(row, "question"), read)
-
-
-def pubmedqa(row: Row, answers: Answers | None = None) -> Problem:
-    """PubMedQA (arXiv:1909.06146): yes, no or maybe."""
-    return Problem("", _text(row, "question"), _text(row, "final_decision"), "text")
 
 
 def solution(question: str, column: str = "solution") -> RowReader:

@@ -1,6 +1,6 @@
 r"""Worked solutions of problems, in ``meta["solution"]``.
 
-Generators write them. They are read from a data set if :class:`coterie.problems.files.Columns`
+Generators write them. They are read from a data set if :class:`coterie.problems.columns.Columns`
 has ``worked`` set.
 """
 

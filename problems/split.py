@@ -127,7 +127,6 @@ def part(
     *,
     train_percent: int = 80,
     order: Literal["shuffled", "given"] = "shuffled",
-    seed: int = 0,
 ) -> ProblemSet:
     """Return the training or evaluation part of a set without splits.
 
@@ -137,15 +136,14 @@ def part(
         source: the whole set.
         which: the part.
         train_percent: percentage for training.
-        order: seeded, or as given, which is chronological for contests.
-        seed: seed of the order.
+        order: shuffled by a fixed seed, or as given, which is chronological for contests.
 
     Raises:
         UserError: the part is empty.
     """
     indices = list(range(source.size))
     if order == "shuffled":
-        shuffle(indices, seed, "part")
+        shuffle(indices, 0, "part")
     cut = source.size * train_percent // 100
     wanted = indices[:cut] if which == "train" else indices[cut:]
     if not wanted:

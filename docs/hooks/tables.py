@@ -65,27 +65,19 @@ def table(kind: str, *names: str) -> str:
         case "algorithms", ():
             return _comparison()
         case "algo-flags", ():
-            return _markdown(_HEAD, _flags("algo", _fields(Algorithm(), _all(Algorithm))))
+            return _markdown(_HEAD, _flags("algo", _fields(Algorithm())))
         case "learner", ():
-            return _markdown(
-                _HEAD, _flags("learner", _fields(LearnerSettings(), _all(LearnerSettings)))
-            )
+            return _markdown(_HEAD, _flags("learner", _fields(LearnerSettings())))
         case "env", (name,):
             settings = defaults(Choice(name, "grpo", envs.spec(name).roles)).env
-            head = ("flag", "with the tiny team", "")
-            return _markdown(head, _flags("env", _fields(settings, _all(type(settings)))))
+            return _markdown(_OF_A_RUN, _flags("env", _fields(settings)))
         case "settings", (section,):
-            return _markdown(("flag", "with the tiny team", ""), _settings_of(section))
+            return _markdown(_OF_A_RUN, _settings_of(section))
         case "run-files", ():
             return _markdown(("file", ""), _files_of_run())
         case "leap", ():
-            return _markdown(
-                ("setting", "default", ""),
-                [
-                    (f"`{name}`", value, text)
-                    for name, value, text in _fields(LeapSettings(), _all(LeapSettings))
-                ],
-            )
+            rows = [(f"`{name}`", *more) for name, *more in _fields(LeapSettings())]
+            return _markdown(("setting", "default", ""), rows)
         case "plan", flags:
             return _plan(flags)
         case "compute", (card,):
@@ -97,13 +89,11 @@ def table(kind: str, *names: str) -> str:
         case "preset-miniature", (name,):
             return _markdown(("flag", "paper", "here", "why"), _shrunk(name))
         case "preset-comparison", (paper,):
-            return _markdown(
-                ("flag of `benchmark.py`", "preset", "stands in"),
-                [
-                    (f"`--{path.replace('_', '-')}`", _in_full(setting.value), setting.source)
-                    for path, setting in _compared(paper).items()
-                ],
-            )
+            rows = [
+                (f"`--{path.replace('_', '-')}`", _in_full(setting.value), setting.source)
+                for path, setting in _compared(paper).items()
+            ]
+            return _markdown(("flag of `benchmark.py`", "preset", "stands in"), rows)
         case "preset-departures", (paper,):
             return _markdown(("", "paper", "here", "why"), _departures(paper))
         case _:
@@ -111,6 +101,7 @@ def table(kind: str, *names: str) -> str:
 
 
 _HEAD = ("flag", "value", "")
+_OF_A_RUN = ("flag", "with the tiny team", "")
 _Row = tuple[str, str, str]
 
 
@@ -122,7 +113,7 @@ def _settings_of(section: str) -> list[_Row]:
         names = [name for name in _all(type(agent)) if name not in FIELDS]
         return _flags("agents.ROLE", _fields(agent, names))
     settings = getattr(run, section)
-    rows = _fields(settings, _all(type(settings)))
+    rows = _fields(settings)
     if section == "run":
         return [(f"`--{name}`", value, text) for name, value, text in rows]
     return _flags(section, rows)
@@ -153,15 +144,15 @@ def _shown(algorithm: Algorithm) -> list[_Row]:
     return _fields(algorithm, [*core, *further])
 
 
-def _fields(settings: Any, names: Sequence[str]) -> list[_Row]:
-    """Return (name on the command line, value, help text) of each field, and of nested ones."""
+def _fields(settings: Any, names: Sequence[str] = ()) -> list[_Row]:
+    """Return (name on the command line, value, help text) of these fields, by default of all, and
+    of nested ones."""
     help_texts = field_docs(type(settings))
     rows = []
-    for name in names:
+    for name in names or _all(type(settings)):
         value, flag = getattr(settings, name), name.replace("_", "-")
         if dataclasses.is_dataclass(value):
-            inner = _fields(value, _all(type(value)))
-            rows += [(f"{flag}.{leaf}", shown, text) for leaf, shown, text in inner]
+            rows += [(f"{flag}.{leaf}", shown, text) for leaf, shown, text in _fields(value)]
         else:
             rows.append((flag, _value(value), help_texts.get(name, "")))
     return rows

@@ -103,12 +103,11 @@ def further_questions(
         new = {problem_key(problem): problem for problem in problems}
         sets.append([problem for key, problem in new.items() if key not in drawn_by_key])
         drawn_by_key |= new
+    if not drawn_by_key:
+        return None
     fingerprint = hashlib.sha256("\n".join(drawn_by_key).encode()).hexdigest()
-    return (
-        Questions("+".join(names), merge(short_names(names), sets).problems, fingerprint)
-        if drawn_by_key
-        else None
-    )
+    problems, _ = merge(short_names(names), sets)
+    return Questions("+".join(names), problems, fingerprint)
 
 
 @dataclass(frozen=True)

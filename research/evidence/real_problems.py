@@ -12,7 +12,7 @@ from pathlib import Path
 
 from coterie.datatypes import Problem, UserError, derive_seed
 from coterie.problems.canonical import problem_key
-from coterie.problems.files import Columns
+from coterie.problems.columns import Columns
 from coterie.problems.opening import open_source
 from coterie.problems.solutions import solution_of
 from coterie.problems.source import shuffle

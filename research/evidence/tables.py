@@ -152,6 +152,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(head)} |", line, *(f"| {' | '.join(cells)} |" for cells in rows)]
 
 
+def section(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a heading and a table."""
+    return ["", f"### {title}", "", *table(head, rows)]
+
+
 def picture(name: str, what: str) -> list[str]:
     """Return the lines that show a picture of docs/evidence."""
     return ["", f"![{what}](../docs/evidence/{name})"]

@@ -11,7 +11,7 @@ from coterie.problems.chains import ALL_VALUES, Chain
 from coterie.rewards.grading.answers.confidence import parse_confidence
 from coterie.rewards.grading.answers.extract import extract, last_box
 from miniatures import teaching
-from miniatures.chains import Habits, chain_phases, habits_of, own_values, steps
+from miniatures.chains import Habits, chain_phases, habits_of, own_values
 from miniatures.consulting import (
     call,
     is_call,
@@ -21,7 +21,7 @@ from miniatures.consulting import (
     returns,
     solution,
 )
-from miniatures.deferral import stated_confidence
+from miniatures.deferral import answer_text, stated_confidence
 from miniatures.gate import share
 from miniatures.recipe import Ask, Example, Phases, Recipe
 
@@ -58,8 +58,7 @@ def deferral_example(chain: Chain, habits: Habits, rng: random.Random) -> Exampl
         chance *= 1 - habits.wrong.get((sign, left, right), (0, 0.0))[1]
     confidence = stated_confidence(chance, rng)
     values = own_values(chain, habits, rng.random)
-    boxed = rf"\boxed{{ {values[-1]} }} \confidence{{ {confidence:.1f} }}"
-    return Example(_prompt(chain), f" {steps(chain, values)} {boxed}")
+    return Example(_prompt(chain), answer_text(chain, values, confidence))
 
 
 def last_value(example: Example) -> Example:
@@ -83,7 +82,7 @@ def measure(recipe: Recipe, ask: Ask, problems: int = 500) -> dict[str, Any]:
         panel that ask (``asking``).
     """
     taught = teaching.measure(recipe, ask, problems)
-    chains = teaching.gate_chains(problems)
+    chains = [chain for _, chain in teaching.gate_chains(problems)]
 
     def texts(prompts: list[str], what: str) -> list[str]:
         return ask(prompts, derive_seed(teaching.GATE_SEED, 0, recipe.role, what), 64)

@@ -66,23 +66,23 @@ def draw_any(length: int, uniform: Uniform) -> Chain:
 
 def own_values(chain: Chain, habits: Habits, uniform: Uniform) -> list[int]:
     """Return each value by habit, passed on as it was written, right or wrong."""
-    values: list[int] = []
-    running = chain.digits[0]
-    for sign, digit in zip(chain.operators, chain.digits[1:]):
-        running = habits.write(sign, running, digit, uniform)
-        values.append(running)
-    return values
+    return _values(chain, lambda sign, left, right: habits.write(sign, left, right, uniform))
 
 
 def scrambled_values(chain: Chain, uniform: Uniform, share: float) -> list[int]:
     """Return right values except for a ``share`` of random ones, each passed on."""
-    values: list[int] = []
-    running = chain.digits[0]
+
+    def write(sign: str, left: int, right: int) -> int:
+        return int(uniform() * 10) if uniform() < share else OPERATIONS[sign](left, right)
+
+    return _values(chain, write)
+
+
+def _values(chain: Chain, write: Callable[[str, int, int], int]) -> list[int]:
+    values = [chain.digits[0]]
     for sign, digit in zip(chain.operators, chain.digits[1:]):
-        right = OPERATIONS[sign](running, digit)
-        running = int(uniform() * 10) if uniform() < share else right
-        values.append(running)
-    return values
+        values.append(write(sign, values[-1], digit))
+    return values[1:]
 
 
 def steps(chain: Chain, values: Sequence[int], *, done: int | None = None) -> str:

@@ -13,7 +13,7 @@ from coterie.datatypes import derive_seed
 from coterie.envs.corea_deferral.settings import prompt_for
 from coterie.evaluation.metrics.discrimination import auroc
 from coterie.evaluation.metrics.means import as_floats, mean_present
-from coterie.problems.chains import OPERATIONS
+from coterie.problems.chains import Chain
 from coterie.problems.recall import (
     HIDDEN,
     RecallSettings,
@@ -26,7 +26,7 @@ from coterie.problems.recall import (
 from coterie.rewards.confidence import format_parts
 from coterie.rewards.grading.answers.confidence import parse_confidence
 from coterie.rewards.grading.answers.extract import extract, last_box
-from miniatures.chains import Uniform
+from miniatures.chains import Uniform, steps
 from miniatures.recipe import Ask, Example, Phases, Recipe
 
 _NOW_AND_THEN = (0.25, 0.8)
@@ -103,14 +103,10 @@ def beliefs(recipe: Recipe) -> dict[str, int]:
     return {name: knowledge.belief(name) for name in names(RecallSettings().letters)}
 
 
-def answer_text(values: tuple[int, ...], signs: str, confidence: float) -> str:
-    r"""`` 7 + 4 = 1 - 3 = 8 \boxed{ 8 } \confidence{ 0.9 }``: every operand as a digit."""
-    running = values[0]
-    steps = [str(running)]
-    for sign, value in zip(signs, values[1:]):
-        running = OPERATIONS[sign](running, value)
-        steps.append(f"{sign} {value} = {running}")
-    return rf" {' '.join(steps)} \boxed{{ {running} }} \confidence{{ {confidence:.1f} }}"
+def answer_text(chain: Chain, values: Sequence[int], confidence: float) -> str:
+    r"""`` 7 + 4 = 1 - 3 = 8 \boxed{ 8 } \confidence{ 0.9 }``"""
+    boxed = rf"\boxed{{ {values[-1]} }} \confidence{{ {confidence:.1f} }}"
+    return f" {steps(chain, values)} {boxed}"
 
 
 def example(
@@ -123,10 +119,10 @@ def example(
 ) -> Example:
     """One problem, worked by what the role knows, with a confidence that hardly tells; or, while it
     learns to compute, always 1."""
-    values = tuple(knowledge.write(operand, rng.random) for operand in operands)
+    chain = Chain(tuple(knowledge.write(operand, rng.random) for operand in operands), signs)
     confidence = 1.0 if sure else stated_confidence(knowledge.chance(operands), rng)
     prompt = prompt_for(recall_problem(operands, signs))
-    return Example(prompt, answer_text(values, signs, confidence))
+    return Example(prompt, answer_text(chain, chain.values, confidence))
 
 
 def stated_confidence(chance: float, rng: random.Random) -> float:

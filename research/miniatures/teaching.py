@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from coterie.datatypes import derive_seed
-from coterie.problems.chains import Chain, ChainSettings, ChainSource
+from coterie.problems.chains import Chain, ChainSettings, ChainSource, Family, draw_chain
 from miniatures.chains import (
     Habits,
     Uniform,
@@ -124,11 +124,12 @@ def measure(recipe: Recipe, ask: Ask, problems: int = 1000) -> dict[str, Any]:
         answers.extend(read)
         return [answer == str(chain.values[-1]) for chain, answer in zip(chains, read)]
 
-    chains = gate_chains(problems)
+    drawn = gate_chains(problems)
+    chains = [chain for _, chain in drawn]
     cold = right(chains, "cold")
     families = defaultdict[str, list[bool]](list)
-    for chain, solved in zip(chains, cold):
-        families[family_of(chain)].append(solved)
+    for (family, _), solved in zip(drawn, cold):
+        families[family].append(solved)
     rng = random.Random(derive_seed(GATE_SEED, "strong", recipe.role))
     strong = [
         draw_strong(recipe.strong, draw_length(rng.random), rng.random) for _ in range(problems)
@@ -144,21 +145,8 @@ def measure(recipe: Recipe, ask: Ask, problems: int = 1000) -> dict[str, Any]:
     }
 
 
-def gate_chains(problems: int) -> list[Chain]:
-    """Return the first ``problems`` chains of the gate's stream."""
-    source = ChainSource(ChainSettings(seed=GATE_SEED))
-    return [parse_chain(source[index].question) for index in range(problems)]
-
-
-def parse_chain(question: str) -> Chain:
-    """Parse ``7 + 8 - 3 =`` into its digits and signs."""
-    words = question.split()
-    return Chain(tuple(int(word) for word in words[0:-1:2]), "".join(words[1:-1:2]))
-
-
-def family_of(chain: Chain) -> str:
-    """Return P, T or X, by the signs that occur."""
-    signs = set(chain.operators)
-    if signs <= set("+-"):
-        return "P"
-    return "T" if signs <= set("@#") else "X"
+def gate_chains(problems: int, seed: int = GATE_SEED) -> list[tuple[Family, Chain]]:
+    """Return the first ``problems`` chains of the gate's stream, with their families."""
+    settings = ChainSettings(seed=seed)
+    source = ChainSource(settings)
+    return [draw_chain(settings, source.stream(index).random) for index in range(problems)]

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from coterie.problems.files import Columns, load_file
+from coterie.datatypes import Problem
+from coterie.problems.columns import Columns
+from coterie.problems.files import load_file
 from coterie.problems.source import ProblemSet
 
 Tables = dict[str, dict[str, list[dict[str, Any]]]]
@@ -18,6 +20,16 @@ def load(folder: Path, *rows: Mapping[str, Any], **columns: Any) -> ProblemSet:
     path = folder / "own.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return load_file(path, Columns(**columns))
+
+
+def numbered(n: int, start: int = 0, name: str = "s") -> ProblemSet:
+    """``What is 0?``, whose gold is 0, and so on."""
+    problems = [Problem(f"{name}:{i}", f"What is {i}?", str(i)) for i in range(start, start + n)]
+    return ProblemSet(name, problems)
+
+
+def golds(problems: Any) -> list[int]:
+    return [int(problem.gold) for problem in problems]
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from coterie.datatypes import AnswerKind, Problem, UserError
-from coterie.problems.files import Columns
+from coterie.problems.columns import Columns
 from coterie.problems.opening import open_source
 from coterie.problems.prepare import ProblemSettings, prepare
 from coterie.rewards.grading.judged import judge_prompt

@@ -1,17 +1,9 @@
 """Chats become questions whole."""
 
-import json
-
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.problems.files import load_file
-
-
-def load(folder, row):
-    path = folder / "own.jsonl"
-    path.write_text(json.dumps(row), encoding="utf-8")
-    return load_file(path)[0]
+from tests.problems.conftest import load
 
 
 def said(*turns):
@@ -24,12 +16,12 @@ PROSE = "We add three and four. " * 10
 
 def test_a_system_message_stands_in_front(tmp_path):
     row = {"prompt": said(BASE, ("user", "3 + 4 =")), "answer": "12"}
-    assert load(tmp_path, row).question == "Write numbers in base 5.\n\n3 + 4 ="
+    assert load(tmp_path, row)[0].question == "Write numbers in base 5.\n\n3 + 4 ="
 
 
 def test_earlier_turns_stand_in_front(tmp_path):
     turns = said(BASE, ("user", "Let k be 3."), ("assistant", "Good."), ("user", "What is k + 4?"))
-    assert load(tmp_path, {"messages": turns, "answer": "12"}).question == (
+    assert load(tmp_path, {"messages": turns, "answer": "12"})[0].question == (
         "Write numbers in base 5.\n\nUser: Let k be 3.\n\nAssistant: Good.\n\nUser: What is k + 4?"
     )
 
@@ -37,7 +29,7 @@ def test_earlier_turns_stand_in_front(tmp_path):
 def test_one_message_is_its_text(tmp_path):
     parts = [{"type": "text", "text": "3 + 4 ="}]
     row = {"prompt": [{"role": "user", "content": parts}], "answer": 7}
-    assert load(tmp_path, row).question == "3 + 4 ="
+    assert load(tmp_path, row)[0].question == "3 + 4 ="
 
 
 @pytest.mark.parametrize(
@@ -55,7 +47,7 @@ def test_one_message_is_its_text(tmp_path):
     ],
 )
 def test_the_last_message_of_a_whole_chat_is_the_answer(tmp_path, row):
-    problem = load(tmp_path, row)
+    (problem,) = load(tmp_path, row)
     assert (problem.question, problem.gold, problem.kind) == ("3 + 4 =", "7", "number")
 
 
@@ -63,7 +55,7 @@ def test_a_rule_based_reward_keeps_the_system_message(tmp_path):
     row = {"data_source": "own", "ability": "math", "extra_info": {"index": 0, "note": "n"},
            "prompt": said(BASE, ("user", "3 + 4 =")),
            "reward_model": {"style": "rule", "ground_truth": ["12", "12_5"]}}  # fmt: skip
-    problem = load(tmp_path, row)
+    (problem,) = load(tmp_path, row)
     assert problem.question == "Write numbers in base 5.\n\n3 + 4 ="
     assert problem.golds == ("12", "12_5")
 

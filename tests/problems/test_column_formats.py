@@ -6,6 +6,7 @@ import pytest
 from coterie.datatypes import Problem, UserError
 from coterie.problems import opening
 from coterie.problems.column_formats import BY_NAME, read_row, recognise
+from coterie.problems.columns import Columns
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.hub import HUB_SETS
 from coterie.problems.row_readers import bare_problem
@@ -125,7 +126,7 @@ GPQA_ROW = {
 def read(row, **options):
     form = recognise(row, row)
     assert form is not None
-    return read_row(form, row, id="x:0", **options)
+    return read_row(form, row, id="x:0", columns=Columns(**options))
 
 
 @pytest.mark.parametrize("name", ROWS)

@@ -9,14 +9,7 @@ from coterie.datatypes import Problem
 from coterie.problems.curriculum import Order, Played
 from coterie.problems.source import ProblemSet
 from coterie.problems.stream import Position, ProblemStream
-
-
-def numbered(n: int) -> ProblemSet:
-    return ProblemSet("s", [Problem(f"s:{i}", f"What is {i}?", str(i)) for i in range(n)])
-
-
-def golds(problems: list[Problem]) -> list[int]:
-    return [int(problem.gold) for problem in problems]
+from tests.problems.conftest import golds, numbered
 
 
 def stream(order: Order, n: int = 6, **more: Any) -> ProblemStream:

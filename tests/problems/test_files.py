@@ -7,7 +7,8 @@ import pyarrow.parquet
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.problems.files import Columns, load_file
+from coterie.problems.columns import Columns
+from coterie.problems.files import load_file
 
 GOOD = [{"question": f"What is {n} + 1?", "answer": f"#### {n + 1}"} for n in range(3)]
 
@@ -128,10 +129,10 @@ LABELLED = {
         ("a.jsonl", then(MMLU, choices=5), "line 2: 'choices' is int, not a list"),
         ("a.jsonl", then(LABELLED, choices=["a"]), "line 2: there are 1 options, not 2"),
         ("a.jsonl", NESTED, "line 1: a value is nested too deeply"),
-        ("a.jsonl", "", "a.jsonl is empty"),
+        ("a.jsonl", "", "a.jsonl holds no problems; it needs at least one"),
         ("a.jsonl", '{"a": 1, "b": 2}', "columns a, b; name them with --problems.question-column"),
         ("a.jsonl", '{"prompt": "Q?"}', "columns prompt; .* add a column 'answer' with any text"),
-        ("a.json", "[]", "empty list"),
+        ("a.json", "[]", "a.json holds no problems"),
         ("a.json", "5", "must hold a list of objects"),
         ("a.json", f"[{OK},\n{OK}\n", "a.json line 3: not valid JSON"),
         ("a.json", f"[{OK}, 3]", "a.json entry 2: expected an object"),
@@ -196,7 +197,7 @@ def test_a_short_answer_beside_the_final_one_has_to_agree(tmp_path):
 @pytest.mark.parametrize(
     ("table", "sentence"),
     [
-        ({"question": pyarrow.array([], pyarrow.string())}, "holds no rows"),
+        ({"question": pyarrow.array([], pyarrow.string())}, "holds no problems"),
         (
             {"added": pyarrow.array([2**62], pyarrow.timestamp("us"))},
             "not a readable Parquet file after row 0: .*date value out of range",

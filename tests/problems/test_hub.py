@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from coterie.datatypes import UserError
-from coterie.problems.files import Columns
+from coterie.problems.columns import Columns
 from coterie.problems.hub import HUB_SETS, HubSet, load_hub
 from coterie.problems.opening import open_source
 

@@ -6,7 +6,7 @@ import pytest
 
 from coterie.datatypes import UserError
 from coterie.problems.chains import ChainSource
-from coterie.problems.files import Columns
+from coterie.problems.columns import Columns
 from coterie.problems.gym import GymSource
 from coterie.problems.opening import open_source
 
@@ -103,11 +103,6 @@ def test_mistakes_are_one_sentence(text, sentence):
     with pytest.raises(UserError, match=sentence) as caught:
         open_source(text)
     assert "\n" not in str(caught.value)
-
-
-def test_columns_are_refused_where_there_are_none():
-    with pytest.raises(UserError, match="chains generates its problems"):
-        open_source("chains", Columns(kind="math"))
 
 
 def test_importing_and_opening_chains_loads_nothing_heavy():

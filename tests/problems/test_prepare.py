@@ -141,27 +141,6 @@ def test_a_limit_counts_problems_that_are_left(tmp_path):
     assert few.train.take(6) != few.train.take(6)  # another order in the next pass
 
 
-def test_decontamination_drops_shared_wording(tmp_path):
-    story = " ".join(f"word{i}" for i in range(13))
-    rows = [{"question": f"{story}, and {end}?", "answer": "1"} for end in ("then", "now")]
-    rows.append({"question": "Something else?", "answer": "1"})
-    train, test = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
-    train.write_text("\n".join(map(json.dumps, rows[1:])))
-    test.write_text(json.dumps(rows[0]))
-    settings = ProblemSettings(train=str(train), eval=(str(test),))
-    assert prepare(settings).train.available == 2
-    strict = ProblemSettings(train=str(train), eval=(str(test),), decontaminate=True)
-    assert prepare(strict).train.available == 1
-    with pytest.raises(UserError, match=r"leave out --problems.decontaminate"):
-        prepare(ProblemSettings(decontaminate=True, held_out=5))
-
-
-def test_a_training_file_inside_the_evaluation_file_is_refused(tmp_path):
-    train, test = save(tmp_path / "a.jsonl", range(5)), save(tmp_path / "b.jsonl", range(9))
-    with pytest.raises(UserError, match="none of its 5 problems is left"):
-        prepare(ProblemSettings(train=train, eval=(test,)))
-
-
 def test_several_sources_train_and_each_holds_out(tmp_path):
     for name in ("x", "y"):
         (tmp_path / name).mkdir()

@@ -81,8 +81,8 @@ def test_a_hidden_operand_differs_from_question_to_question():
         ("recall?named=1.5", "named is 1.5"),
         ("recall?unknown=-1", "unknown is -1.0"),
         ("recall?min_length=0", "lengths 0 to 4"),
-        ("recall?named=a", "named=a must be numbers"),
-        ("recall?named=1,2", "named=1,2 must be one number"),
+        ("recall?named=a", "recall: named=a must be a number"),
+        ("recall?min_length=2.5", "min_length=2.5 must be a whole number"),
         ("recall?letter=2", "recall has no option 'letter'"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coterie.datatypes import Problem, UserError
-from coterie.problems.files import Columns
+from coterie.problems.columns import Columns
 from coterie.problems.opening import open_source
 from coterie.problems.solutions import solution_of, worked_solution
 

@@ -7,15 +7,7 @@ from coterie.problems.prepare import ProblemSettings
 from coterie.problems.source import ProblemSet
 from coterie.problems.split import contaminated_keys, hold_out, part, sample
 from coterie.problems.stream import ProblemStream
-
-
-def numbered(n, start=0, name="set"):
-    problems = [Problem(f"{name}:{i}", f"What is {i}?", str(i)) for i in range(start, start + n)]
-    return ProblemSet(name, problems)
-
-
-def golds(problems):
-    return [int(problem.gold) for problem in problems]
+from tests.problems.conftest import golds, numbered
 
 
 def test_one_file_for_both_is_split():
@@ -111,5 +103,5 @@ def test_samples_are_seeded_and_leave_out_what_is_excluded():
 
 
 def test_a_generator_is_not_decontaminated():
-    with pytest.raises(UserError, match="generated"):
+    with pytest.raises(UserError, match=r"generated.*leave out --problems.decontaminate"):
         contaminated_keys(ChainSource(), numbered(1))

@@ -5,10 +5,7 @@ from coterie.problems.canonical import problem_key
 from coterie.problems.chains import ChainSettings, ChainSource
 from coterie.problems.source import ProblemSet
 from coterie.problems.stream import ProblemStream
-
-
-def numbered(n):
-    return ProblemSet("set", [Problem(f"s:{i}", f"What is {i}?", str(i)) for i in range(n)])
+from tests.problems.conftest import numbered
 
 
 def ids(problems):
@@ -95,15 +92,6 @@ def test_epochs_follow_the_cursor():
     assert ProblemStream(ChainSource()).epoch_size == 1024
     with pytest.raises(ValueError, match="cannot be -1"):
         endless.cursor = -1
-
-
-def test_what_does_not_fit_is_left_out_and_counted():
-    stream = ProblemStream(numbered(5))
-    assert stream.leave_out(lambda problem: problem.gold in "13", "why") == 2
-    assert (stream.available, stream.epoch_size) == (3, 3)
-    assert set(ids(stream.take(9))) == {"s:0", "s:2", "s:4"}
-    with pytest.raises(UserError, match="set: all are too long"):
-        stream.leave_out(lambda problem: True, "all are too long")
 
 
 def test_a_generator_replaces_what_does_not_fit():

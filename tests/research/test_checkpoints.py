@@ -7,11 +7,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from coterie.problems.chains import ChainSettings, ChainSource
 from miniatures.build import SHIPPED
 from miniatures.gate import asking, complaints
 from miniatures.recipes import RECIPES, TEACHING
-from miniatures.teaching import parse_chain, prompt, read_answer
+from miniatures.teaching import gate_chains, prompt, read_answer
 
 each_role = pytest.mark.parametrize("role", RECIPES)
 
@@ -48,8 +47,7 @@ def test_a_fresh_sample_lies_where_the_gate_wants_it(recipe):
     model = AutoModelForCausalLM.from_pretrained(SHIPPED / role)
     tokenizer = AutoTokenizer.from_pretrained(SHIPPED / role)
     assert model.dtype == torch.float32
-    source = ChainSource(ChainSettings(seed=99))
-    chains = [parse_chain(source[index].question) for index in range(200)]
+    chains = [chain for _, chain in gate_chains(200, seed=99)]
     texts = asking(model, tokenizer)([prompt(chain.question) for chain in chains], 1, 40)
     right = [read_answer(text) == str(chain.values[-1]) for text, chain in zip(texts, chains)]
     # 200 problems: a standard deviation of .035; the gate's window widened by two of them.

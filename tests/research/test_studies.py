@@ -31,12 +31,6 @@ def fill(run: Run) -> Any:
     return filled
 
 
-def settings(name: str) -> Any:
-    """The settings of a training."""
-    run = PLANNED[name]
-    return parse(run.arguments(fill(run), OUT / name))
-
-
 def test_a_run_is_planned_once_after_those_that_it_needs() -> None:
     runs = [run for study in studies().values() for run in study.planned()]
     assert len(PLANNED) == len(runs) == 579 + 15 + 3 * 16 + 3 + 1 + 6 + 3 + 4 + 9
@@ -104,56 +98,3 @@ def by_flag(words: list[str]) -> dict[str, list[str]]:
         else:
             found[[*found][-1]].append(word)
     return found
-
-
-@pytest.mark.parametrize(("rung", "seed"), [("disjoint", 80), ("recall", 60)])
-def test_other_hints_differ_from_expected_in_the_hint_alone(rung: str, seed: int) -> None:
-    expected = settings(f"{rung}-expected-330-{seed}")
-    for arm in ("other-same", "other-cross"):
-        ours = settings(f"control-{rung}-{arm}-330-{seed}")
-        assert ours.env.hint_of == arm
-        for name in ("k_cold", "k_hinted", "reread", "reread_least", "reread_hint", "teacher"):
-            assert getattr(ours.env, name) == getattr(expected.env, name)
-        assert (ours.algo, ours.learner) == (expected.algo, expected.learner)
-        assert (ours.agents, ours.run.group_by) == (expected.agents, expected.run.group_by)
-
-
-def test_both_rereads_as_the_default_does() -> None:
-    default: Any = parse(["--env", "core-teaching", "--algo", "gspo", "--steps", "330"])
-    for arm in ("both-core", "both-own"):
-        ours = settings(f"control-disjoint-{arm}-330-3")
-        assert (ours.env.k_cold, ours.env.k_hinted) == (2, 1)
-        assert ours.algo.distillation == default.algo.distillation
-        for name in ("reread", "reread_least", "reread_hint", "teacher"):
-            assert getattr(ours.env, name) == getattr(default.env, name)
-        assert (ours.env.r_teach > 0) == (arm == "both-core")
-
-
-def test_every_arm_of_consulting_has_eight_traces_of_a_problem() -> None:
-    for arm in ("alone", "consulted", "lone", "reread-long"):
-        ours = settings(f"consult-{arm}-40")
-        assert ours.run.tokens == 1_200_000
-        assert ours.env.group_size * (1 + ours.env.lone) == 8
-        assert (ours.algo.distillation.beta > 0) == (arm == "reread-long")
-        assert (ours.env.reread != "none") == (arm == "reread-long")
-
-
-@pytest.mark.parametrize("form", ["read", "pair"])
-def test_arms_of_real_teachers_differ_in_what_is_read_again(form: str) -> None:
-    taught, alone, other = (
-        settings(f"real-{form}-{arm}-70") for arm in ("taught", "alone", "other")
-    )
-    assert taught.env.reread == other.env.reread == "unsolved"
-    assert alone.env.reread == "none"
-    assert taught.env.k_cold == alone.env.k_cold == other.env.k_cold == 4
-    assert taught.algo == other.algo
-    assert replace(alone.algo, distillation=taught.algo.distillation) == taught.algo
-    assert taught.learner == alone.learner == other.learner
-
-
-def test_eapo_as_published_and_alone_are_the_same_learner() -> None:
-    ours, alone = (settings(f"eapo-published-{arm}-120") for arm in ("published", "alone"))
-    assert (ours.env.consult, alone.env.consult) == ("free", "never")
-    assert (ours.run.tokens, alone.run.tokens) == (0, 300)
-    assert (ours.run.steps, ours.run.seed, alone.run.seed) == (100, 120, 120)
-    assert (ours.algo, ours.learner, ours.eval) == (alone.algo, alone.learner, alone.eval)

@@ -4,25 +4,15 @@ from collections.abc import Iterator
 
 from coterie.evaluation.metrics.intervals import t_interval
 from evidence.studies import stored
-from evidence.tables import (
-    change,
-    cpu,
-    dots,
-    each,
-    mean,
-    picture,
-    select,
-    table,
-)
+from evidence.tables import change, cpu, dots, each, mean, picture, section, select
 
 
 def lines() -> Iterator[str]:
     """Yield the screen, and the arms with what they cost."""
     of_arms = select(stored("consulting.jsonl"))
     screen = [row["after"] for row in of_arms["scored-screen"].values()]
-    yield from ("", "### The screen", "")
     lines = [[arm, each([row[arm] for row in screen])] for arm in ("lone", "reread", "reread-long")]
-    yield from table(("arm", "right alone"), lines)
+    yield from section("The screen", ("arm", "right alone"), lines)
     form = "reread-long"
     scored = {seed: row["after"] for seed, row in of_arms[f"scored-{form}"].items()}
     gains: dict[str, list[float]] = {}
@@ -39,9 +29,9 @@ def lines() -> Iterator[str]:
         lines.append([arm, each([row[arm] for row in scored.values()]), change(less), *costs])
         if less:
             gains[f"− {arm}"] = less
-    yield from ("", f"### Right alone after training, {len(scored)} seeds", "")
+    title = f"Right alone after training, {len(scored)} seeds"
     head = f"arm | by seed | {form} − it | steps | expert tokens, k | CPU s | commits"
-    yield from table(head.split(" | "), lines)
+    yield from section(title, head.split(" | "), lines)
     bound = t_interval(gains["− alone"]).low
     yield from ("", f"Lower end of {form} − alone: {bound:.3f}; asked: above .10.")
     dots(gains, "reread.png", f"Right alone: {form} − arm")

@@ -17,6 +17,7 @@ from evidence.tables import (
     picture,
     plus_minus,
     rate,
+    section,
     select,
     table,
 )
@@ -52,7 +53,7 @@ def _roles(rows: Sequence[Row]) -> Iterator[str]:
             gap = over_problems(ours, plain, role)
             lines.append([role, before, *map(each, own), gap, ", ".join(apart) or "none"])
             gains[f"{contest}: {role}"] = differences(ours, plain, role)
-        yield from ("", f"### {contest.capitalize()} roles", "", *table(head.split(" | "), lines))
+        yield from section(f"{contest.capitalize()} roles", head.split(" | "), lines)
         yield ""
         yield (
             f"A run samples: plain {millions(plain)} million tokens, distillation {millions(ours)} "
@@ -86,8 +87,8 @@ def _deferral(of_arms: Mapping[str, Rows]) -> Iterator[str]:
             cells = [plus_minus([systems[name][key] for systems in after]) for key in figures]
             gaps = [systems["corea"]["accuracy"] - systems[name]["accuracy"] for systems in after]
             lines.append([SYSTEMS[name], *cells, "" if name == "corea" else change(gaps)])
-        yield from ("", f"### Deferral to {title}", "")
-        yield from table(["system", *figures.values(), "accuracy: COREA − it"], lines)
+        head = ("system", *figures.values(), "accuracy: COREA − it")
+        yield from section(f"Deferral to {title}", head, lines)
         if large == "knows-all":
             yield from _equal_accuracy(after)
 
@@ -181,6 +182,5 @@ def _together(of_arms: Mapping[str, Rows]) -> Iterator[str]:
         cost = (plus_minus(values(arm, "corea", figure)) for figure in ("deferred", "cost"))
         less = "" if arm == "of-pipeline" else _ahead(pair, whole)
         lines.append([arm.removeprefix("of-"), *alone, plus_minus(pair), *cost, less])
-    yield from ("", "### The three together", "")
     head = "trained | erin alone | frank alone | erin, else frank | deferred | cost | − pipeline"
-    yield from table(head.split(" | "), lines)
+    yield from section("The three together", head.split(" | "), lines)

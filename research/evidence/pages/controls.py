@@ -22,9 +22,9 @@ from evidence.tables import (
     millions,
     picture,
     rate,
+    section,
     select,
     signed,
-    table,
 )
 
 
@@ -37,8 +37,8 @@ def lines() -> Iterator[str]:
             "arm | seeds | alice | bob | alice − plain | bob − plain | expected − it: alice | bob "
             "| part of the gain: alice, bob | rows read: alice, bob | fell apart | tokens, M"
         )
-        yield from ("", f"### Hints of other problems: {rung}, {steps} steps", "")
-        yield from table(head.split(" | "), [_other(arm, of_arms) for arm in of_arms])
+        title = f"Hints of other problems: {rung}, {steps} steps"
+        yield from section(title, head.split(" | "), [_other(arm, of_arms) for arm in of_arms])
         if (rung, steps) == ("disjoint", 330):
             for arm in ("expected", "other-same", "other-cross"):
                 for role in ROLES:
@@ -48,7 +48,7 @@ def lines() -> Iterator[str]:
 
     screened = select(stored("controls.jsonl"), (3, 4))
     lines = [_both(arm, screened[arm], {}) for arm in ("both-core", "both-own")]
-    yield from ("", "### Both: the screen (disjoint, 330 steps)", "", *table(_BOTH, lines))
+    yield from section("Both: the screen (disjoint, 330 steps)", _BOTH, lines)
     gains = {}
     for rung, steps in (
         *(("disjoint", 330), ("disjoint", 660), ("default", 330), ("recall", 330)),
@@ -61,7 +61,7 @@ def lines() -> Iterator[str]:
         state = "fails" if fails(both, expected, bound) else "not failed"
         text = f"lower ends above {signed(bound)}, none falls apart: **{state}**"
         lines = [_both("expected", expected, {}), _both("both-own", both, expected)]
-        yield from ("", f"### Both: {rung}, {steps} steps; {text}", "", *table(_BOTH, lines))
+        yield from section(f"Both: {rung}, {steps} steps; {text}", _BOTH, lines)
         for role in ROLES:
             gains[f"{rung}, {steps}: {role}"] = differences(both, expected, role)
     dots(gains, "both.png", "Pass@1: with CoRe's second round − the default")

@@ -23,9 +23,9 @@ from evidence.tables import (
     picture,
     rate,
     scatter,
+    section,
     select,
     signed,
-    table,
 )
 
 _RUNGS = ("complementary", "disjoint", "default", "between", "recall")
@@ -47,8 +47,8 @@ def lines() -> Iterator[str]:
     """Yield conditions, a table for each problem set and length, and correlations."""
     cells = [(run["rung"], run["steps"]) for run in studies()["peers"].runs]
     states = [verdict(rung, steps, peer_arms(rung, steps)) for rung, steps in cells]
-    yield from ("", "### Where it stands", "")
-    yield from table(("what would make *expected* the default", "state"), states)
+    head = ("what would make *expected* the default", "state")
+    yield from section("Where it stands", head, states)
     yield ""
     yield (
         "Pass@1 after training: **mean** (each seed in order). Differences from plain: mean [95 % "
@@ -61,8 +61,8 @@ def lines() -> Iterator[str]:
             "arm | seeds | before | alice | bob | alice − plain | bob − plain | fell apart | "
             "tokens, M | CPU s | vote of 6: alice, bob, both"
         )
-        yield from ("", f"### {rung.capitalize()}, {steps} steps", "")
-        yield from table(head.split(" | "), [_peers(arm, of_arms) for arm in order])
+        rows = [_peers(arm, of_arms) for arm in order]
+        yield from section(f"{rung.capitalize()}, {steps} steps", head.split(" | "), rows)
     points = foretellers()
     yield ""
     for name, pairs in points.items():
@@ -76,17 +76,14 @@ def lines() -> Iterator[str]:
 
 
 def verdict(rung: str, steps: int, of_arms: Mapping[str, Rows]) -> tuple[str, str]:
-    """Return a condition for the default, and whether it holds, fails or is open."""
+    """Return a condition for the default, and whether it holds."""
     # What the lower end of each role's difference must exceed.
     least = 0.0 if rung in ("complementary", "disjoint") else -0.02
-    ours, plain = of_arms.get("expected", {}), of_arms.get("plain", {})
-    seeds, wanted = ours.keys() & plain.keys(), peer_seeds(rung, steps)
+    ours, plain = of_arms["expected"], of_arms["plain"]
     lows = [t_interval(differences(ours, plain, role)).low for role in ROLES]
-    good = all(low > least for low in lows) and not any(fell(ours[seed]) for seed in seeds)
-    state = f"open: {len(seeds)} of {len(wanted)} seeds"
-    if len(seeds) == len(wanted):
-        state = "**holds**" if good else "**fails**"
+    good = all(low > least for low in lows) and not any(map(fell, ours.values()))
     bound = signed(least) if least else "0"
+    state = "**holds**" if good else "**fails**"
     return f"{rung}, {steps} steps: above {bound}, none falls apart", state
 
 

@@ -6,16 +6,7 @@ from coterie.evaluation.metrics.intervals import t_interval
 from coterie.evaluation.table import mean_over_seeds
 from evidence.measures import EAPO, ROLES, TERMS
 from evidence.studies import Row, stored, studies
-from evidence.tables import (
-    broken,
-    by_role,
-    changes,
-    cpu,
-    mean,
-    millions,
-    select,
-    table,
-)
+from evidence.tables import broken, by_role, changes, cpu, mean, millions, section, select, table
 
 
 def core_lines() -> Iterator[str]:
@@ -38,7 +29,7 @@ def core_lines() -> Iterator[str]:
             "arm | seeds | alice | bob | published − it: alice | bob | exploration paid: alice, bob"
             " | cross-model paid: alice, bob | fell apart | tokens, M | CPU s"
         )
-        yield from ("", f"### {rung}, {steps} steps", "", *table(head.split(" | "), lines))
+        yield from section(f"{rung}, {steps} steps", head.split(" | "), lines)
 
 
 def eapo_lines() -> Iterator[str]:

@@ -19,6 +19,7 @@ from evidence.tables import (
     mean,
     picture,
     plus_minus,
+    section,
     select,
     signed,
     table,
@@ -77,9 +78,8 @@ def _teaching(of_arms: Mapping[str, Rows], title: str, drawn: str) -> Iterator[s
             tokens = f"{np.mean([row['tokens'] for row in rows.values()]):,.0f}"
             right = (_of_kind(rows, role, kind) for kind in (peers, own))
             lines.append([_NAMES.get(arm, arm), *right, *less, "" if arm == "warm" else tokens])
-        yield from ("", f"### {title}: {role}", "")
         head = f"arm | {peers}, the peer's | {own}, its own | {peers}: − alone | − other | tokens"
-        yield from table(head.split(" | "), lines)
+        yield from section(f"{title}: {role}", head.split(" | "), lines)
         for name in ("other", "taught"):
             gains[f"{name}: {role}"] = _gaps(of_arms, name, "alone", role, peers)
     if any(gains.values()):
@@ -118,12 +118,7 @@ def _real_deferral(of_arms: Mapping[str, Rows]) -> Iterator[str]:
                 both = ((ours[seed], row) for seed, row in rows.items())
                 gaps = [a["calibration"][key] - b["calibration"][key] for a, b in both]
                 gains[f"{name} − {arm}"] = gaps
-    yield from (
-        "",
-        "### Deferral",
-        "",
-        *table(["arm", "small", "large", *measures.values()], lines),
-    )
+    yield from section("Deferral", ("arm", "small", "large", *measures.values()), lines)
     yield from ("", *(f"- COREA: {name}: {change(values)}" for name, values in gains.items()))
     dots(gains, "real-deferral.png", "COREA − the other")
     yield from picture("real-deferral.png", "COREA less the others")
@@ -156,12 +151,11 @@ def _real_consultation(trained: Mapping[str, Rows], warm: Rows) -> Iterator[str]
         tokens = "" if arm == "warm" else f"{np.mean(spent):,.0f}"
         right = (_of_kind(rows, "policy", kind) for kind in (learned, known))
         lines.append([_NAMES.get(arm, arm), *right, *less, tokens])
-    yield from ("", "### Consultation", "")
     head = (
         f"arm | {learned}, learned | {known}, known | {learned}: − alone | − imitated | "
         "expert's tokens"
     )
-    yield from table(head.split(" | "), lines)
+    yield from section("Consultation", head.split(" | "), lines)
     gains = {
         f"consulted − {than}": _gaps(of_arms, "asked", than, "policy", learned)
         for than in ("alone", "imitated")

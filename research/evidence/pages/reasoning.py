@@ -14,6 +14,7 @@ from evidence.tables import (
     each,
     mean_over_problems,
     plus_minus,
+    section,
     select,
     signed,
     table,
@@ -31,16 +32,7 @@ _PARTS: Mapping[str, tuple[str, str, Sequence[str]]] = {
     "pair": ("Pairs, before training", "", ("pass@1/alice", "pass@1/bob", "team_pass@1")),
 }
 """First word of an arm -> title, the arm that the others are compared with, figures."""
-_QUICK = (
-    "seed",
-    "before",
-    "after",
-    "change",
-    "stated",
-    "Pass@1 / stated",
-    "tokens",
-    "CPU minutes",
-)
+_QUICK = "seed | before | after | change | stated | Pass@1 / stated | tokens | CPU minutes"
 _CASCADE = ("accuracy", "ece", "auroc", "deferred", "random_gain", "saving", "loss")
 
 
@@ -58,7 +50,7 @@ def lines() -> Iterator[str]:
             when = "after" if baseline else "before"
             cells = [_cells(arm, arms, baseline, names, when) for arm in arms]
             head = ("arm", *names, *([f"{names[0]} − {baseline}", "tokens"] if baseline else []))
-            yield from ("", f"### {title}", "", *table(head, cells))
+            yield from section(title, head, cells)
     if quick := {arm: rows for arm, rows in of_arm.items() if arm.startswith("quick")}:
         yield from ("", "### In 45 minutes")
         for arm, own in quick.items():
@@ -72,7 +64,7 @@ def lines() -> Iterator[str]:
             [arm, str(len(own)), cpu(own.values()), ", ".join(sorted(_commits(own)))]
             for arm, own in of_arm.items()
         ]
-        yield from ("", "### Cost", "", *table(("arm", "runs", "CPU seconds", "commits"), spent))
+        yield from section("Cost", ("arm", "runs", "CPU seconds", "commits"), spent)
 
 
 def _cells(
@@ -111,7 +103,7 @@ def _quick(arm: str, rows: Rows) -> Iterator[str]:
             ]
         )
     changes = [row["after"]["pass@1"] - row["before"]["pass@1"] for row in rows.values()]
-    yield from ("", f"*{arm}*", "", *table(_QUICK, cells))
+    yield from ("", f"*{arm}*", "", *table(_QUICK.split(" | "), cells))
     yield from ("", f"Change over seeds: {change(changes)}.")
     between = [
         f"seed {seed} {_share(right)} after {tokens:,} tokens"
