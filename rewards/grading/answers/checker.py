@@ -90,18 +90,13 @@ class Checker:
     r"""Checks responses against gold answers; never raises for what a model wrote.
 
     Args:
-        shortcuts: decide by string and exact value where that is conclusive. Without them every
-            comparison of kinds ``math``, ``number`` and ``list`` goes to algebra.
         workers: processes for algebra, started when one is needed.
         deadline_s: seconds for one comparison; then its process is killed and it counts as wrong.
 
     Example: ``Checker().check(r"... \boxed{0.5}", problem).correct``
     """
 
-    def __init__(
-        self, *, shortcuts: bool = True, workers: int = 1, deadline_s: float = 5.0
-    ) -> None:
-        self.shortcuts = shortcuts
+    def __init__(self, *, workers: int = 1, deadline_s: float = 5.0) -> None:
         self.pool = WorkerPool(workers, deadline_s)
         self.methods: Counter[str] = Counter()
         """Verdicts by the rule that decided."""
@@ -201,7 +196,7 @@ class Checker:
         named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
-        if self.shortcuts and same_text(problem.gold, answer):
+        if same_text(problem.gold, answer):
             return Verdict(True, answer, "string")
         return answer
 
@@ -226,7 +221,7 @@ class Checker:
 
         def atom(gold: Shape, part: Shape) -> bool | None:
             nonlocal refused
-            verdict = compare(gold, part, problem, exact=self.shortcuts)
+            verdict = compare(gold, part, problem)
             if isinstance(verdict, bool):
                 refused |= not verdict and refuses(part.text)
                 return verdict
@@ -253,7 +248,7 @@ class Checker:
 
     def _outcome(self, pair: Pair) -> Outcome:
         if pair not in self._known:
-            # Verdicts of algebra may pair the parts off in another way than the shortcuts did.
+            # Verdicts of algebra may pair the parts off in another way.
             self._resolve([pair])
         return self._known[pair]
 
@@ -262,7 +257,7 @@ class Checker:
         seen: set[Outcome] = set()
 
         def atom(gold: Shape, written: Shape) -> bool:
-            verdict = compare(gold, written, draft.problem, exact=self.shortcuts)
+            verdict = compare(gold, written, draft.problem)
             if isinstance(verdict, bool):
                 return verdict
             outcome = self._outcome(verdict)

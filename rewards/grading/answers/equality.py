@@ -211,13 +211,10 @@ def _base_of(gold: str, question: str) -> int:
     return 0 if any(largest < base for base in bases) else 10
 
 
-def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True) -> bool | Pair:
+def compare(gold: Shape, answer: Shape, problem: Problem) -> bool | Pair:
     """One value against another: equal, different, or what algebra has to compare.
 
     A text that is not read whole equals nothing but itself.
-
-    Args:
-        exact: decide literals here; they are left to algebra otherwise.
     """
     if differ(gold.name, answer.name):
         if names_variable(problem.question):
@@ -225,8 +222,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
         gold, answer = _with_name(gold), _with_name(answer)
     if _names_another(gold.name, answer.name, problem.question):
         return False
-    alike = same_text(gold.text, answer.text)
-    if alike and exact:
+    if same_text(gold.text, answer.text):
         return True
     if (
         not gold.name
@@ -236,28 +232,26 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     if (verdict := same_numeral(gold.text, answer.text, problem.question)) is not None:
         return verdict
     if equation(answer.text) or equation(gold.text):
-        return alike or _equations(gold, answer, problem.question) or False
+        return _equations(gold, answer, problem.question) or False
     left = value_of(gold.text)
     if left is None:
-        return alike
+        return False
     right = value_of(answer.text, problem.question if left.is_number else None)
     if right is None or not _same_unit(left, right, problem):
         return False
     if left.literal is not None and right.literal is not None and says_a_value(left, right):
-        if not alike and (
-            repeats_form(gold.text, answer.text, problem.question)
-            or misses_form(left.formula, right.formula, answer.text, problem.question)
+        if repeats_form(gold.text, answer.text, problem.question) or misses_form(
+            left.formula, right.formula, answer.text, problem.question
         ):
             return False
-        if exact or problem.tolerance or problem.percent:
-            return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
-    elif same_factorization(left.formula, right.formula, problem.question):
+        return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
+    if same_factorization(left.formula, right.formula, problem.question):
         return True
-    elif left.is_number != right.is_number or not says_a_value(left, right):
+    if left.is_number != right.is_number or not says_a_value(left, right):
         return False
-    elif ordered(left.formula) == ordered(right.formula):
+    if ordered(left.formula) == ordered(right.formula):
         return True
-    elif restates(left.formula, right.formula, answer.text, problem.question) or falls_short(
+    if restates(left.formula, right.formula, answer.text, problem.question) or falls_short(
         left.formula, right.formula, problem.question
     ):
         return False

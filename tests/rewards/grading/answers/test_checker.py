@@ -1,4 +1,4 @@
-"""The chain of rules from a response to a verdict, with the short-cuts and without."""
+"""The chain of rules from a response to a verdict."""
 
 import itertools
 import re
@@ -190,19 +190,19 @@ def rows(table: str) -> list[tuple[str, str, AnswerKind]]:
 
 @pytest.mark.parametrize(("answer", "gold", "kind"), rows(RIGHT))
 def test_equal_answers_are_right(
-    answer: str, gold: str, kind: AnswerKind, either_checker: Checker
+    answer: str, gold: str, kind: AnswerKind, checker: Checker
 ) -> None:
     for response in (rf"So \boxed{{{answer}}}.", f"Final answer: {answer}"):
-        verdict = either_checker.check(response, problem(gold, kind))
+        verdict = checker.check(response, problem(gold, kind))
         assert verdict.correct, verdict
         assert verdict.answer == answer
 
 
 @pytest.mark.parametrize(("answer", "gold", "kind"), [*rows(WRONG), ("x" * 10**6, "4", "math")])
 def test_different_answers_are_wrong(
-    answer: str, gold: str, kind: AnswerKind, either_checker: Checker
+    answer: str, gold: str, kind: AnswerKind, checker: Checker
 ) -> None:
-    verdict = either_checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
+    verdict = checker.check(f"<answer>{answer}</answer>", problem(gold, kind))
     assert not verdict.correct, verdict
 
 
@@ -229,9 +229,9 @@ def test_different_answers_are_wrong(
     ],
 )
 def test_what_touches_a_box_belongs_to_it(
-    response: str, gold: str, right: bool, either_checker: Checker
+    response: str, gold: str, right: bool, checker: Checker
 ) -> None:
-    assert either_checker.check(response, problem(gold)).correct == right
+    assert checker.check(response, problem(gold)).correct == right
 
 
 @pytest.mark.parametrize(
@@ -248,17 +248,17 @@ def test_what_touches_a_box_belongs_to_it(
     ],
 )  # fmt: skip
 def test_a_percentage_answers_a_question_for_one(
-    question: str, gold: str, right: bool, either_checker: Checker
+    question: str, gold: str, right: bool, checker: Checker
 ) -> None:
     asked = replace(problem(gold), question=question)
-    assert either_checker.check(rf"\boxed{{{gold}\%}}", asked).correct == right
+    assert checker.check(rf"\boxed{{{gold}\%}}", asked).correct == right
 
 
-def test_percent_is_a_hundredth_only_where_the_data_set_says_so(either_checker: Checker) -> None:
+def test_percent_is_a_hundredth_only_where_the_data_set_says_so(checker: Checker) -> None:
     for answer, gold in ((r"50\%", "0.5"), ("0.5", r"50\%"), (r"50\%", "50"), ("50", r"50\%")):
         response = rf"\boxed{{{answer}}}"
-        assert either_checker.check(response, problem(gold, percent=True)).correct
-        assert either_checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
+        assert checker.check(response, problem(gold, percent=True)).correct
+        assert checker.check(response, problem(gold)).correct == ("50" in (answer, gold))
 
 
 @pytest.mark.parametrize(
@@ -285,16 +285,16 @@ def test_percent_is_a_hundredth_only_where_the_data_set_says_so(either_checker: 
     ],
 )
 def test_a_tolerance_is_a_distance_from_the_gold_value(
-    answer: str, gold: str, kind: AnswerKind, tolerance: float, right: bool, either_checker: Checker
+    answer: str, gold: str, kind: AnswerKind, tolerance: float, right: bool, checker: Checker
 ) -> None:
     asked = replace(problem(gold, kind), tolerance=tolerance)
-    assert either_checker.check(rf"\boxed{{{answer}}}", asked).correct == right
+    assert checker.check(rf"\boxed{{{answer}}}", asked).correct == right
 
 
-def test_two_missing_answers_are_not_equal(either_checker: Checker) -> None:
-    assert not either_checker.check("", problem("")).correct
-    assert not either_checker.check(r"\boxed{ }", problem("")).correct
-    assert not either_checker.check(r"\boxed{\text{ }}", problem(r"\text{ }")).correct
+def test_two_missing_answers_are_not_equal(checker: Checker) -> None:
+    assert not checker.check("", problem("")).correct
+    assert not checker.check(r"\boxed{ }", problem("")).correct
+    assert not checker.check(r"\boxed{\text{ }}", problem(r"\text{ }")).correct
 
 
 def test_the_rule_that_decided_is_named() -> None:

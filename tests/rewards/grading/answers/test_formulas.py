@@ -64,13 +64,13 @@ def states(checker: Checker, answer: str, gold: str) -> bool:
 
 
 @pytest.mark.parametrize(("gold", "answer"), [*APPLIED, *ROUNDED, *ORDERED])
-def test_different_formulas(either_checker: Checker, gold: str, answer: str) -> None:
-    assert not states(either_checker, answer, gold)
-    assert not states(either_checker, gold, answer)
-    assert states(either_checker, gold, gold)
+def test_different_formulas(checker: Checker, gold: str, answer: str) -> None:
+    assert not states(checker, answer, gold)
+    assert not states(checker, gold, answer)
+    assert states(checker, gold, gold)
 
 
 @pytest.mark.parametrize(("gold", "answer"), EQUAL)
-def test_equal_formulas(either_checker: Checker, gold: str, answer: str) -> None:
-    assert states(either_checker, answer, gold)
-    assert states(either_checker, gold, answer)
+def test_equal_formulas(checker: Checker, gold: str, answer: str) -> None:
+    assert states(checker, answer, gold)
+    assert states(checker, gold, answer)

@@ -138,7 +138,7 @@ WRAPPERS = (
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_each_gold_equals_itself_in_every_spelling(name: str, either_checker: Checker) -> None:
+def test_each_gold_equals_itself_in_every_spelling(name: str, checker: Checker) -> None:
     problems = problems_of(name)
     requests = [
         (wrapper.replace("%s", spelling), problem)
@@ -146,7 +146,7 @@ def test_each_gold_equals_itself_in_every_spelling(name: str, either_checker: Ch
         for spelling in dict.fromkeys(spellings(problem))
         for wrapper in WRAPPERS
     ]
-    verdicts = either_checker.check_many(requests)
+    verdicts = checker.check_many(requests)
     wrong = [
         (problem.id, response[-120:], verdict)
         for (response, problem), verdict in zip(requests, verdicts, strict=True)
@@ -154,7 +154,7 @@ def test_each_gold_equals_itself_in_every_spelling(name: str, either_checker: Ch
     ]
     assert len(requests) >= 4 * len(problems)
     assert wrong == []
-    assert either_checker.pool.timeouts == 0
+    assert checker.pool.timeouts == 0
 
 
 def alike(left: Problem, right: Problem) -> bool:
@@ -174,14 +174,14 @@ def alike(left: Problem, right: Problem) -> bool:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_no_gold_equals_another(name: str, either_checker: Checker) -> None:
+def test_no_gold_equals_another(name: str, checker: Checker) -> None:
     chosen = problems_of(name)
     pairs = [
         pair
         for seed in (1, 2)
         for pair in zip(chosen, random.Random(seed).sample(chosen, len(chosen)), strict=True)
     ]
-    verdicts = either_checker.check_many(
+    verdicts = checker.check_many(
         [(WRAPPERS[0].replace("%s", other.gold), problem) for problem, other in pairs]
     )
     equal = [alike(*pair) for pair in pairs]
