@@ -96,41 +96,6 @@ def _amount(formula: Formula) -> Fraction | None:
     return base / other if other else None
 
 
-_TWO_UNITS = re.compile(
-    r"(?P<many>[0-9]{1,9}) (?P<large>[a-z]{2,7})(?:,? and|,)?"
-    r" (?P<few>[0-9]{1,9}) (?P<small>[a-z]{2,7})",
-    re.IGNORECASE,
-)
-_RATIOS = {
-    ("hour", "minute"): 60,
-    ("minute", "second"): 60,
-    ("foot", "inch"): 12,
-    ("pound", "ounce"): 16,
-    ("dollar", "cent"): 100,
-}
-
-
-def in_one_unit(answer: str, question: str) -> str:
-    """``1 hour 30 minutes`` as ``90`` to "how many minutes" and as ``3/2`` to "how many hours"; any
-    other answer as it is.
-
-    >>> in_one_unit("1 hour and 30 minutes", "How many minutes is it?")
-    '90'
-    """
-    match = _TWO_UNITS.fullmatch(plain(answer)) if len(answer) <= 64 else None
-    if match is None:
-        return answer
-    large, small = unit_of(match["large"]) or "", unit_of(match["small"]) or ""
-    ratio = _RATIOS.get((large, small))
-    requested = question_units(question)
-    if ratio is None or len(requested) != 1:
-        return answer
-    total = int(match["many"]) * ratio + int(match["few"])
-    if requested == {small}:
-        return str(total)
-    return str(Fraction(total, ratio)) if requested == {large} else answer
-
-
 _CONVERTED = re.compile(
     r"(?P<value>[^()]{1,64}?)\s+\((?:(?:or|i\.e\.|that\s+is|equivalently|namely"
     r"|which\s+(?:is|equals)),?\s+|=\s*)?(?P<other>[^()]{1,64})\)"
@@ -148,6 +113,21 @@ _WORTHS = {
 """Units in the smallest of their kind."""
 
 
+def in_one_unit(answer: str, question: str) -> str:
+    """``1 hour 30 minutes`` as ``90`` to "how many minutes" and as ``3/2`` to "how many hours"; any
+    other answer as it is.
+
+    >>> in_one_unit("1 hour and 30 minutes", "How many minutes is it?")
+    '90'
+    """
+    measures = _measures(answer) if len(answer) <= 64 else []
+    total, requested = _total(measures), question_units(question)
+    if len(measures) < 2 or total is None or len(requested) != 1:
+        return answer
+    (unit,) = requested
+    return str(total[0] / _WORTHS[unit][0]) if unit in {u for _, u in measures} else answer
+
+
 def without_conversion(answer: str) -> str:
     """``90 minutes`` of ``90 minutes (that is, 1.5 hours)``; an answer as it is where the two are
     not the same.
@@ -158,23 +138,26 @@ def without_conversion(answer: str) -> str:
     match = _CONVERTED.fullmatch(plain(answer)) if len(answer) <= 256 else None
     if match is None:
         return answer
-    worth = _converted(match["value"])
-    same = worth is not None and worth == _converted(match["other"])
+    worth, other = (_total(_measures(match[side])) for side in ("value", "other"))
+    same = worth is not None and worth == other
     return match["value"] if same else answer
 
 
-def _converted(text: str) -> tuple[Fraction, str] | None:
-    """A measure, or two as ``2 hours 30 minutes``, in the smallest unit of its kind."""
-    parts = re.split(r",?\sand\s|,\s|(?<=[a-z])\s(?=[0-9])", text.strip())
-    total, kinds = Fraction(), []
-    for part in parts:
-        match = _MEASURE.fullmatch(part)
-        many, kind = _WORTHS.get((unit_of(match["unit"]) or "") if match else "", (0, ""))
-        if match is None or not kind:
-            return None
-        total += Fraction(match["many"]) * many
-        kinds.append(kind)
-    return (total, kinds[0]) if len({*kinds}) == 1 else None
+def _measures(text: str) -> list[tuple[Fraction, str]]:
+    """The numbers and units of ``2 hours 30 minutes``; none where a part is no such measure."""
+    parts = re.split(r",?\sand\s|,\s|(?<=[a-z])\s(?=[0-9])", plain(text))
+    found = [match for part in parts if (match := _MEASURE.fullmatch(part))]
+    measures = [(Fraction(match["many"]), unit_of(match["unit"]) or "") for match in found]
+    known = len(found) == len(parts) and all(unit in _WORTHS for _, unit in measures)
+    return measures if known else []
+
+
+def _total(measures: list[tuple[Fraction, str]]) -> tuple[Fraction, str] | None:
+    """Measures together, in the smallest unit of their kind, and that kind."""
+    kinds = {_WORTHS[unit][1] for _, unit in measures}
+    if len(kinds) != 1:
+        return None
+    return sum((many * _WORTHS[unit][0] for many, unit in measures), Fraction()), kinds.pop()
 
 
 _BELOW_100 = (
