@@ -23,6 +23,7 @@ from coterie.rewards.grading.answers.verbs import (
     says_another_deed,
     shares_verb,
     stands_in,
+    words_of,
 )
 
 _LONGEST = 256
@@ -109,7 +110,6 @@ _COMPARES = {
     "slower": "slower", "extra": "more",
 }  # fmt: skip
 """Words that compare, and the kind of each."""
-_WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _NAME = re.compile(r"(?<![A-Za-z])[A-Z][a-z]{2,}")
 _SMALL = """
 a an the of in on at to for from with by he she it they we his her its their there this that each
@@ -160,7 +160,7 @@ def value_in_sentence(text: str, question: str) -> str:
     question = question[:MAX_QUESTION]
     text = text.strip().rstrip("!. ")
     # "50 loss" is no 50 to "a profit or a loss?"
-    if opposed(question) & (things_in(text) | {*map(str.casefold, _WORD.findall(text))}):
+    if opposed(question) & (things_in(text) | {*words_of(text)}):
         return ""
     if (match := _REMARK.fullmatch(text)) is not None and question:
         value = match["value"].strip("* ")
@@ -183,7 +183,7 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
     if (short := _OTHER_FALLS_SHORT.fullmatch(remark.casefold())) is not None:
         other = _literal(short["number"], "")
         return other is not None and other.literal != number.literal
-    words = {word.casefold() for word in _WORD.findall(remark)}
+    words = {*words_of(remark)}
     if words & _DENIALS or re.search(r"[?!;:=~≈]", remark):
         return False
     parts = [
@@ -195,7 +195,7 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
     asking = asking_sentence(question)
     if more := _AND_MORE.fullmatch(remark):
         others = {*more["words"].split()} - _FREE
-        counted = {word.casefold() for word in _WORD.findall(value)}
+        counted = {*words_of(value)}
         whole = re.search(r"\b(?:total|altogether|both|all|combined|together|and)\b", asking)
         return bool(counted and others) and not others & counted and not whole
     return _CLARIFIES.fullmatch(remark) is not None and _speaks_of(words - _FREE, asking)
@@ -247,10 +247,10 @@ def _is_in_question(value: re.Match[str], asking: str) -> bool:
 def _without_contents(inside: str, behind: str, question: str) -> str:
     """Drop ``of soup`` behind ``cans`` if the question has cans of nothing else."""
     match = _CONTENTS.match(behind)
-    words = _WORD.findall(match["holder"] if match and match["holder"] else inside)
+    words = words_of(match["holder"] if match and match["holder"] else inside)
     if match is None or not words:
         return behind
-    holder = re.escape(re.sub(r"e?s\Z", "", words[-1].casefold()))
+    holder = re.escape(re.sub(r"e?s\Z", "", words[-1]))
     named = re.findall(rf"\b{holder}(?:e?s)?\s+of\s+([a-z]+)", question.casefold())
     if {*named} != {match["contents"].casefold()}:
         return behind
@@ -271,11 +271,11 @@ def _with_unit(value: str, behind: str, question: str) -> str:
 def _answers(before: str, behind: str, question: str) -> bool:
     """Whether the words around a value say what the question asks for, and nothing else."""
     asking, clause = asking_sentence(question), asking_clause(question)
-    left, right = (_words(_without_selector(side, asking)) for side in (before, behind))
+    left, right = (words_of(_without_selector(side, asking)) for side in (before, behind))
     compared = _matching_comparison(left, right, clause)
     if compared is None:
         return False
-    clause_words = {*_WORD.findall(clause)}
+    clause_words = {*words_of(clause)}
     # Words that change a value, or are not the question's, and are right here all the same.
     allowed = (clause_words & _ONLY_IF_IN_QUESTION) | compared
     if "up" not in left:
@@ -292,7 +292,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
         return False
     if (purpose := _PURPOSE.search(behind)) and _is_purpose(purpose[0], question):
         behind = behind[: purpose.start()]
-        right = _words(behind)
+        right = words_of(behind)
     if says_another_deed(behind, question) or not _names_no_other(before, behind, question, clause):
         return False
     if re.search(r"\bnot\b|n['’]t\b", clause) and not {*left} <= _FREE - VERBS | _IS | _GENERAL:
@@ -304,10 +304,6 @@ def _answers(before: str, behind: str, question: str) -> bool:
         noun for word, nouns in _EXTENTS.items() if f"how {word}" in clause for noun in nouns
     }
     return _begins_as_asked(before, question, allowed) and _ends_as_asked(right, question, allowed)
-
-
-def _words(side: str) -> list[str]:
-    return [*map(str.casefold, _WORD.findall(side))]
 
 
 def _has_other_number(around: str, asking: str) -> bool:
@@ -354,8 +350,8 @@ def _begins_as_asked(before: str, question: str, allowed: set[str]) -> bool:
         names = f"{names} {_person(question)}"
     condition, _, rest = _without_selector(before, asking).rpartition(",")
     known = _FREE | _GENERAL | allowed
-    return _speaks_of({*_WORD.findall(rest)} - known, f"{clause} {names}") and _speaks_of(
-        {*_WORD.findall(condition)} - known, asking
+    return _speaks_of({*words_of(rest)} - known, f"{clause} {names}") and _speaks_of(
+        {*words_of(condition)} - known, asking
     )
 
 
@@ -431,7 +427,7 @@ def _speaks_of_part(behind: list[str], asking: str) -> bool:
         return True
     part, requested = (
         [*takewhile(lambda word: word not in VERBS, words)]
-        for words in (behind[1:], _WORD.findall(asking.partition(" of ")[2]))
+        for words in (behind[1:], words_of(asking.partition(" of ")[2]))
     )
     return _speaks_of({*part} - _FREE, " ".join(requested))
 
@@ -444,7 +440,7 @@ def _speaks_of(words: set[str], text: str) -> bool:
 def _matching_comparison(left: list[str], right: list[str], asking: str) -> set[str] | None:
     """The words that compare, if the question compares in the same direction; None otherwise."""
     used = {word for word in (*left, *right) if word in _COMPARES}
-    words = _WORD.findall(asking)
+    words = words_of(asking)
     than = words.index("than") if "than" in words else len(words)
     first, second = {*words[:than]} - _FREE, {*words[than + 1 :]} - _FREE
     compares = bool({*words} & {*_COMPARES, "difference"})
@@ -479,7 +475,7 @@ def _names_no_other(before: str, behind: str, question: str, asking: str) -> boo
     names = _names_in(question)
     spoken = [name for name in names if re.search(rf"\b{name}\b", f"{before} {behind}")]
     requested = [name for name in names if re.search(rf"\b{name.casefold()}\b", asking)]
-    if len(requested) > 1 and _WHOLE & {*_WORD.findall(asking)}:
+    if len(requested) > 1 and _WHOLE & {*words_of(asking)}:
         # What one of them has is not what they have together.
         return not spoken or {*requested} == {*spoken}
     if requested or not spoken or len(names) == 1:

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from coterie.rewards.grading.answers.caps import MAX_LENGTH
 from coterie.rewards.grading.answers.formula import Formula
@@ -13,7 +14,7 @@ from coterie.rewards.grading.answers.units import unit_of
 from coterie.rewards.grading.answers.values import CARDINALS, NUMBER_WORDS, TENS, Value, value_of
 
 MOST_SIDES = 8
-LARGEST_EXPONENT = 12
+LARGEST_EXPONENT = 64
 LARGEST_FACTORIAL = 20
 _TIMES = re.compile(r"(?<=[0-9)]) ?x ?(?=[0-9(])")
 _NAME = re.compile(r"[A-Za-z](?:\([A-Za-z0-9, ]{1,16}\))?")
@@ -35,8 +36,7 @@ def without_working(answer: str, question: str | None = None) -> str:
     result = value_of(last, question)
     if not working or result is None or result.literal is None:
         return answer
-    sides = [value_of(_TIMES.sub("*", side.replace(DOLLAR, ""))) for side in working]
-    if not all(side and _amount(side.formula) in _amounts(result) for side in sides):
+    if not all(_comes_to(side, result) for side in working):
         return answer
     return f"{name}={last}" if name else last
 
@@ -53,47 +53,65 @@ def sums_to(working: str, result: str, question: str | None = None) -> bool:
     last = value_of(plain(result), question) or value_of(plain(_COUNTED.sub("", result)))
     if len(working) > MAX_LENGTH or last is None or last.literal is None:
         return False
-    for side in working.split("="):
-        text = _TIMES.sub("*", plain(_COUNTED.sub("", side)).replace(DOLLAR, ""))
-        value = value_of(text)
-        amount = _amount(value.formula) if value else None
-        worth = _worth(value.formula) if value and amount is None else None
-        exact = amount is not None and amount in _amounts(last)
-        if not exact and (worth is None or not math.isclose(worth, last.literal, rel_tol=1e-9)):
-            return False
-    return True
+    return all(_comes_to(_COUNTED.sub("", side), last) for side in working.split("="))
 
 
-def _amounts(value: Value) -> tuple[Fraction | None, ...]:
-    """The number, and of a percentage the share too."""
-    number = value.literal
-    return (number, number / 100) if value.percent and number is not None else (number,)
+def _comes_to(working: str, result: Value) -> bool:
+    """Whether a sum comes to a literal, or to the share that a percentage is."""
+    value = value_of(_TIMES.sub("*", plain(working).replace(DOLLAR, "")))
+    worth, wanted = _worth(value.formula) if value else None, result.literal
+    if worth is None or wanted is None:
+        return False
+    if isinstance(worth, float):
+        return abs(Fraction(worth) - wanted) <= abs(wanted) / 10**9
+    return worth == wanted or (result.percent and worth == wanted / 100)
 
 
-def _amount(formula: Formula) -> Fraction | None:
-    """What arithmetic on literals comes to; None for any other formula."""
+def _worth(formula: Formula) -> Fraction | float | None:
+    """A number, exactly where arithmetic comes to one; None for what holds a letter or a function
+    that is not known here."""
     kind, *inside = formula
     if kind == "number":
         return inside[0]
-    if kind not in ("sum", "product", "quotient", "negative", "power", "factorial"):
+    if kind == "constant":
+        return {"pi": math.pi, "e": math.e}.get(inside[0])
+    parts = [_worth(part) for part in inside] if kind in _OPERATIONS else [None]
+    if None in parts:
         return None
-    amounts = [_amount(part) for part in inside]
-    if any(amount is None for amount in amounts):
+    try:
+        result = _OPERATIONS[kind](*parts)
+    except (ArithmeticError, ValueError):
         return None
-    numbers = [amount for amount in amounts if amount is not None]
-    if kind == "sum":
-        return sum(numbers, Fraction())
-    if kind == "product":
-        return math.prod(numbers, start=Fraction(1))
-    if kind == "negative":
-        return -numbers[0]
-    if kind == "factorial":
-        whole = numbers[0] in range(LARGEST_FACTORIAL + 1)
-        return Fraction(math.factorial(int(numbers[0]))) if whole else None
-    base, other = numbers
-    if kind == "power":
-        return base ** int(other) if other in range(LARGEST_EXPONENT + 1) else None
-    return base / other if other else None
+    finite = isinstance(result, float) and math.isfinite(result)
+    return result if finite or isinstance(result, Fraction) else None
+
+
+def _power(base: Fraction | float, exponent: Fraction | float) -> Any:
+    small = isinstance(base, Fraction) and abs(base.numerator * base.denominator) < 1 << 64
+    exact = small and exponent in range(LARGEST_EXPONENT + 1)
+    return base ** int(exponent) if exact else float(base) ** float(exponent)
+
+
+def _factorial(number: Fraction | float) -> Fraction:
+    if number not in range(LARGEST_FACTORIAL + 1):
+        raise ValueError("no factorial of a small whole number")
+    return Fraction(math.factorial(int(number)))
+
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "sum": lambda *terms: sum(terms),
+    "product": lambda *factors: math.prod(factors),
+    "quotient": lambda a, b: a / b,
+    "negative": lambda a: -a,
+    "power": _power,
+    "factorial": _factorial,
+    "root": lambda a, degree: float(a) ** float(1 / degree),
+    "log": lambda a, base: math.log(a) / math.log(base),
+    "degrees": math.radians,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+}
 
 
 _CONVERTED = re.compile(
@@ -259,19 +277,6 @@ _IN_BRACKETS = re.compile(
     re.DOTALL,
 )
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.(?P<places>[0-9]{1,15}))?")
-_OPERATIONS: Mapping[str, Callable[..., float]] = {
-    "sum": lambda *terms: sum(terms),
-    "product": lambda *factors: math.prod(factors),
-    "quotient": lambda a, b: a / b,
-    "negative": lambda a: -a,
-    "power": lambda a, b: a**b,
-    "root": lambda a, degree: a ** (1 / degree),
-    "log": lambda a, base: math.log(a) / math.log(base),
-    "degrees": math.radians,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-}
 
 
 def without_rounding(answer: str, gold: str) -> str:
@@ -291,8 +296,8 @@ def without_rounding(answer: str, gold: str) -> str:
     if value is None or decimal is None or _is_decimal(value):
         return answer
     worth = _worth(value.formula)
-    half = 0.5 * 10.0 ** -len(decimal["places"] or "")
-    if worth is None or abs(worth - float(rounded)) > half * 1.000001:
+    half = Fraction(1, 2 * 10 ** len(decimal["places"] or ""))
+    if worth is None or abs(Fraction(worth) - Fraction(rounded)) > half:
         return answer
     target = value_of(plain(gold).rpartition("=")[2].strip())
     shows_decimal = target is not None and _is_decimal(target)
@@ -334,21 +339,3 @@ def _without_shares(forms: list[str], question: str) -> list[str]:
     if share is None or any(value.literal != 100 * share for value in percentages):
         return []
     return [form for form, value in zip(forms, values, strict=True) if value not in percentages]
-
-
-def _worth(formula: Formula) -> float | None:
-    """A number as a float; None for what holds a letter or a function that is not known here."""
-    kind, *inside = formula
-    if kind == "number":
-        return float(inside[0])
-    if kind == "constant":
-        return {"pi": math.pi, "e": math.e}.get(inside[0])
-    if kind not in _OPERATIONS:
-        return None
-    parts = [_worth(part) for part in inside]
-    try:
-        result = _OPERATIONS[kind](*(part for part in parts if part is not None))
-    except (ArithmeticError, ValueError, TypeError):
-        return None
-    known = None not in parts and isinstance(result, float | int)
-    return float(result) if known else None
