@@ -48,7 +48,13 @@ from coterie.rewards.grading.answers.tasks import (
     same_factorization,
 )
 from coterie.rewards.grading.answers.units import THING
-from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
+from coterie.rewards.grading.answers.values import (
+    NUMBER_WORDS,
+    Value,
+    same_value,
+    says_a_value,
+    value_of,
+)
 from coterie.rewards.grading.answers.verbs import (
     asking_sentence,
     says_another_deed,
@@ -61,24 +67,13 @@ AtomRule = Callable[[Shape, Shape], bool | None]
 """(gold, answer) -> equal, different, or not known yet."""
 
 _BASE = re.compile(r"\(?([0-9A-Fa-f]+)\)? ?_ ?(?:\{ ?([0-9]{1,3}|[a-z]{3,8}) ?\}|([0-9]))")
-_BASES = {
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-}
 _REQUESTED_BASE = re.compile(
     r"\b(?:in|to|into|as)\s+(?:(?:a|an|its|the)\s+)?(?:base[\s-]+\$?(?P<base>[0-9]{1,2}|[a-z]{3,5})\b"
     r"|(?P<name>binary|octal|decimal|hexadecimal)\b(?!\s+(?:places?|digits?|points?)))"
     r"|\bbase[\s-]+\$?(?P<adjective>[0-9]{1,2}|[a-z]{3,5})\$?\s+(?:numeral|number|value|representation|expansion)\b",
     re.IGNORECASE,
 )
-_NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
+_BASES = NUMBER_WORDS | {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
 _LOWERED = re.compile("[₀-₉]{1,3}")
 _DIGITS_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _PARENTHESES = "()[]"
@@ -169,8 +164,12 @@ def in_base(text: str) -> tuple[str, int] | None:
     match = _BASE.fullmatch(_with_subscript(text))
     if match is None:
         return None
-    base = match[2] or match[3]
-    return match[1].upper().lstrip("0"), int(base) if base.isdigit() else _BASES.get(base, 0)
+    return match[1].upper().lstrip("0"), _base(match[2] or match[3])
+
+
+def _base(name: str) -> int:
+    """The number that a base is called by; 0 for any other word."""
+    return int(name) if name.isdigit() else _BASES.get(name.casefold(), 0)
 
 
 def _with_subscript(text: str) -> str:
@@ -198,14 +197,13 @@ def same_numeral(gold: str, answer: str, question: str = "") -> bool | None:
 def _base_of(gold: str, question: str) -> int:
     """The base of a gold answer that names none; 0 if it is not clear."""
     requested = {
-        _NAMED_BASES.get(name.casefold()) or (int(name) if name.isdigit() else _BASES.get(name, 0))
+        _base(match["base"] or match["name"] or match["adjective"])
         for match in _REQUESTED_BASE.finditer(question[:MAX_QUESTION])
-        if (name := match["base"] or match["name"] or match["adjective"])
     }
     if requested:
         return requested.pop() if len(requested) == 1 else 0
-    named = (match[2] or match[3] for match in _BASE.finditer(plain(question[:MAX_QUESTION])))
-    bases = [int(base) if base.isdigit() else _BASES.get(base, 0) for base in named]
+    named = _BASE.finditer(plain(question[:MAX_QUESTION]))
+    bases = [_base(match[2] or match[3]) for match in named]
     # In a question about 101_2, 11 may be three.
     largest = max(int(digit, 16) for digit in gold)
     return 0 if any(largest < base for base in bases) else 10

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from unicodedata import normalize
 
+from coterie.rewards.grading.answers.units import CAPITALS, LETTERS
+
 _SPELLINGS = {
     "-": "−–－‐‑",
     " ": "\u00a0\u2009\u202f\u3000",
@@ -205,18 +207,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
 )
 
 _SET_UPRIGHT = re.compile(r"(?<=[0-9}])\s*\\(?:text|textrm|mathrm|mbox)\s?\{[\s~]*([mgshlLJNWV])\}")
-_SPELLED = {
-    "m": "meter",
-    "g": "gram",
-    "s": "second",
-    "h": "hour",
-    "l": "liter",
-    "L": "liter",
-    "J": "joule",
-    "N": "newton",
-    "W": "watt",
-    "V": "volt",
-}
+_SPELLED = LETTERS | CAPITALS
 """An upright letter after a number is a unit: m is a variable in ``5m`` only."""
 _WRAPPERS = re.compile(
     r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|underline"

@@ -6,6 +6,7 @@ say what the question asks: its words stand in the question, its verb is the que
 in it denies, hedges or compares what the question does not.
 """
 
+import calendar
 import re
 from functools import lru_cache
 from itertools import dropwhile, takewhile
@@ -85,11 +86,7 @@ _EXTENTS = {
     "heavy": ("weight",), "much": ("cost", "price", "money"),
 }  # fmt: skip
 """Words that ask how far something extends, and the nouns for it."""
-_CALENDAR = frozenset({
-    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-})  # fmt: skip
+_CALENDAR = frozenset([*calendar.day_name, *calendar.month_name])
 _REMARK = re.compile(r"(?P<value>.{1,200}?)\s+\((?P<remark>[^()]{2,120})\)[\s.*]*", re.DOTALL)
 _CONTENTS = re.compile(r"(?P<holder>\s*[a-z]+)?\s+of\s+(?P<contents>[a-z]+)\b")
 _COUNT = re.compile(r"[$＄]?(?P<number>[0-9]+(?:\.[0-9]+)?)\s+[a-z]{3,20}(?:\s[a-z]{3,20}){0,2}")

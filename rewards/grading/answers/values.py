@@ -17,7 +17,7 @@ from coterie.rewards.grading.answers.caps import refuses
 from coterie.rewards.grading.answers.formula import FUNCTIONS, LEAVES, OF, Formula, parts
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.normalise import DOLLAR
-from coterie.rewards.grading.answers.units import counts, split_unit
+from coterie.rewards.grading.answers.units import CARDINALS, ORDINALS, TENS, counts, split_unit
 
 EXTRA_OPERATIONS = 2
 """Operations by which a closed form may exceed the gold answer's."""
@@ -26,47 +26,25 @@ _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[0-
 _SPACED = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?: [0-9]{3})+(?![0-9,]| ?/)")
 _PLAIN = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})")
 _CURRENCIES = {
-    DOLLAR: "dollar",
-    "U": "dollar",
-    "€": "euro",
-    "£": "sterling",
-    "¥": "yen",
-    "¢": "cent",
-}
+    DOLLAR: "dollar", "U": "dollar", "€": "euro", "£": "sterling", "¥": "yen", "¢": "cent",
+}  # fmt: skip
 _MONEY = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>USD?(?=[ {DOLLAR}]?[0-9.]))?\s?(?P<mark>[{DOLLAR}€£¥¢])?"
     rf"\s?(?P<amount>.*[^\s{DOLLAR}€£¥¢])\s?(?P<after>[{DOLLAR}€£¥¢])?"
 )
-CODES = {
-    "RS": "rupee",
-    "INR": "rupee",
-    "₹": "rupee",
-    "CHF": "franc",
-    "EUR": "euro",
-    "GBP": "sterling",
-    "JPY": "yen",
-    "CNY": "yuan",
-    "RMB": "yuan",
-    "₩": "won",
-    "KRW": "won",
-    "₱": "peso",
-    "₽": "ruble",
-    "AUD": "dollar of Australia",
-    "CAD": "dollar of Canada",
-    "NZD": "dollar of New Zealand",
-    "SGD": "dollar of Singapore",
-    "HKD": "dollar of Hong Kong",
-    f"A{DOLLAR}": "dollar of Australia",
-    f"AU{DOLLAR}": "dollar of Australia",
-    f"C{DOLLAR}": "dollar of Canada",
-    f"CA{DOLLAR}": "dollar of Canada",
-    f"NZ{DOLLAR}": "dollar of New Zealand",
-    f"S{DOLLAR}": "dollar of Singapore",
-    f"HK{DOLLAR}": "dollar of Hong Kong",
-    f"R{DOLLAR}": "real",
-}
+_CODES = {
+    code: name
+    for name, codes in {
+        "rupee": "RS INR ₹", "franc": "CHF", "euro": "EUR", "sterling": "GBP", "yen": "JPY",
+        "yuan": "CNY RMB", "won": "₩ KRW", "peso": "₱", "ruble": "₽", "real": "R＄",
+        "dollar of Australia": "AUD A＄ AU＄", "dollar of Canada": "CAD C＄ CA＄",
+        "dollar of New Zealand": "NZD NZ＄", "dollar of Singapore": "SGD S＄",
+        "dollar of Hong Kong": "HKD HK＄",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip
 """Codes and signs of currencies that are no single well-known sign."""
-_CODE = "|".join(map(re.escape, sorted(CODES, key=len, reverse=True)))
+_CODE = "|".join(map(re.escape, sorted(_CODES, key=len, reverse=True)))
 _CURRENCY_FIRST = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<code>{_CODE}|Rs)\.?\s?(?=[0-9.])", re.IGNORECASE
 )
@@ -76,27 +54,13 @@ _ORDINAL = re.compile(
     r"(?:\s?\})?(?=\s|\Z)"
 )
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
-CARDINALS = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-sixteen seventeen eighteen nineteen
-"""
-_ORDINALS = """
-zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
-fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth
-"""
-TENS = {
-    name: 10 * place
-    for place, name in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
-}
-_WHOLE_WORD = {name: place for place, name in enumerate(_ORDINALS.split())}
-NUMBER_WORDS = TENS | _WHOLE_WORD | {name: place for place, name in enumerate(CARDINALS.split())}
-_ONE_TO_NINE = "|".join([*CARDINALS.split()[1:10], *_ORDINALS.split()[1:10]])
+_RANKS = {name: place for place, name in enumerate(ORDINALS)}
+NUMBER_WORDS = TENS | _RANKS | {name: place for place, name in enumerate(CARDINALS)}
+_ONE_TO_NINE = "|".join([*CARDINALS[1:10], *ORDINALS[1:10]])
 _NUMBER_WORD = re.compile(
     rf"(?:the )?(?:(?P<tens>{'|'.join(TENS)})[-\s](?P<digit>{_ONE_TO_NINE})"
-    rf"|(?P<word>{'|'.join([*CARDINALS.split(), *TENS])})"
-    rf"|(?P<rank>{'|'.join(_WHOLE_WORD)})(?=\Z))"
+    rf"|(?P<word>{'|'.join([*CARDINALS, *TENS])})"
+    rf"|(?P<rank>{'|'.join(ORDINALS)})(?=\Z))"
     r"(?=\s|\Z)",
     re.IGNORECASE,
 )
@@ -217,8 +181,8 @@ def _without_currency(text: str, question: str) -> tuple[str, str]:
     code = match["code"].replace(" ", "").rstrip(".").upper()
     if code in question.upper().replace(DOLLAR, "$") or code.replace(DOLLAR, "$") in question:
         # A$5 is five dollars where dollars are Australian.
-        return rest, "dollar" if "dollar" in CODES[code] else CODES[code]
-    return rest, CODES[code]
+        return rest, "dollar" if "dollar" in _CODES[code] else _CODES[code]
+    return rest, _CODES[code]
 
 
 def _scaled(match: re.Match[str]) -> str:

@@ -10,8 +10,8 @@ from coterie.rewards.grading.answers.caps import MAX_LENGTH
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
 from coterie.rewards.grading.answers.question_units import question_units
-from coterie.rewards.grading.answers.units import unit_of
-from coterie.rewards.grading.answers.values import CARDINALS, NUMBER_WORDS, TENS, Value, value_of
+from coterie.rewards.grading.answers.units import CARDINALS, TENS, unit_of
+from coterie.rewards.grading.answers.values import NUMBER_WORDS, Value, value_of
 
 MOST_SIDES = 8
 LARGEST_EXPONENT = 64
@@ -179,12 +179,10 @@ def _total(measures: list[tuple[Fraction, str]]) -> tuple[Fraction, str] | None:
 
 
 _BELOW_100 = (
-    rf"(?:(?:{'|'.join(TENS)})(?:[-\s](?:{'|'.join(CARDINALS.split()[1:10])}))?"
-    rf"|{'|'.join(CARDINALS.split()[:0:-1])})"
+    rf"(?:(?:{'|'.join(TENS)})(?:[-\s](?:{'|'.join(CARDINALS[1:10])}))?"
+    rf"|{'|'.join(CARDINALS[:0:-1])})"
 )
-_HUNDREDS = (
-    rf"(?:a|{'|'.join(CARDINALS.split()[:0:-1])})[-\s]hundred(?:[-\s](?:and[-\s])?{_BELOW_100})?"
-)
+_HUNDREDS = rf"(?:a|{'|'.join(CARDINALS[:0:-1])})[-\s]hundred(?:[-\s](?:and[-\s])?{_BELOW_100})?"
 _LARGE = re.compile(
     # "one hundred and twenty", "twelve thousand four hundred"
     rf"(?:(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand(?:,?[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"

@@ -57,24 +57,8 @@ FINEST = 6
 """Points at which values are computed to the most digits."""
 WHOLE = (
     *range(1, 21),
-    26,
-    27,
-    28,
-    31,
-    32,
-    33,
-    63,
-    64,
-    65,
-    80,
-    81,
-    82,
-    100,
-    127,
-    128,
-    243,
-    1000,
-    1024,
+    *(power + step for power in (27, 32, 64, 81) for step in (-1, 0, 1)),
+    *(100, 127, 128, 243, 1000, 1024),
 )
 """Whole numbers at which floors and ceilings are compared."""
 WHOLE_NAMES = frozenset("nmkij")
