@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.datatypes import UserError
 from coterie.rewards.exploitation import trace_accuracy
 from coterie.rewards.exploration import cross_model, exploration, greedy_set, strategy_ratio
 
@@ -77,13 +76,6 @@ def test_strategy_ratio():
     assert strategy_ratio(DISTANCE[:1, :1], margin=0.15, cap=10) == 0.0
 
 
-def test_mistakes_are_refused():
-    with pytest.raises(UserError, match="leave-one-out"):
-        pay(mode="loo")
-    with pytest.raises(UserError, match="at least 1"):
-        greedy_set(DISTANCE, SCORE, margin=0.15, cap=0)
-
-
 def test_no_traces():
     assert greedy_set(np.zeros((0, 0)), [], margin=0.15, cap=3) == ([], "exhausted")
     assert exploration(np.zeros((0, 0)), [], mode="literal", margin=0.1, cap=3).shape == (0,)
@@ -152,11 +144,6 @@ def test_quality_at_the_threshold_counts():
     distance = [[0, 0.5], [0.5, 0]]
     paid = cross_model(distance, [0.1, 0.0], ["a", "b"], [0, 0], threshold=0.1, margin=0.1)
     np.testing.assert_allclose(paid, [0, 0.4], rtol=0, atol=1e-12)
-
-
-def test_unknown_mode_of_trace_accuracy():
-    with pytest.raises(UserError, match="v1 or v2"):
-        trace_accuracy([1], [0], "v3")
 
 
 @settings(max_examples=60, deadline=None)
