@@ -7,12 +7,11 @@ from coterie.datatypes import AnswerKind
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.values import value_of
-from coterie.rewards.overlap import MAX_LENGTH, multiset_f1, squad_f1
+from coterie.rewards.overlap import MAX_LENGTH, THOUSANDS, multiset_f1, squad_f1
 
 _LONGEST_NUMBER = 512
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WRAPPER = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\(?:text|mathrm)\s*\{([^{}]*)\}")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def partial_credit(
@@ -43,7 +42,7 @@ def partial_credit(
 def _simplify(answer: str, kind: AnswerKind) -> str:
     answer = _WRAPPER.sub(r"\1", answer.replace("−", "-")).replace("\\$", "").replace("$", "")
     if kind in ("math", "number"):
-        answer = _THOUSANDS.sub("", answer)
+        answer = THOUSANDS.sub("", answer)
     # In a formula an exclamation mark is a factorial.
     ends = " \t\r\n*.。" + ("" if kind in ("math", "number", "list") else "!")
     return " ".join(answer.strip(ends).casefold().split())

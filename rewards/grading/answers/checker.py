@@ -13,7 +13,7 @@ from coterie.datatypes import Problem, UserError, Verdict
 from coterie.rewards.grading.answers.bold import name_in_statement
 from coterie.rewards.grading.answers.caps import MAX_LENGTH, MAX_QUESTION, refuses
 from coterie.rewards.grading.answers.choice import LETTERS, choose, letter_of, listed_options
-from coterie.rewards.grading.answers.dates import read_date, same_time
+from coterie.rewards.grading.answers.dates import same_date
 from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
@@ -182,9 +182,7 @@ class Checker:
             answer = whole
         if problem.kind == "qa":
             return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
-        if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):
-            return Verdict(True, answer, "date")
-        if same_time(plain(problem.gold), plain(answer), problem.question[:MAX_QUESTION]):
+        if same_date(plain(problem.gold), plain(answer), problem.question[:MAX_QUESTION]):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
             said = said_of_subject(whole, problem.question)

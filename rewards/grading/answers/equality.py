@@ -516,19 +516,17 @@ def _same_collection(
 ) -> bool | None:
     """Whether the parts can be paired off in any order."""
     # Equality is transitive, so the first equal partner is as good as any.
-    open_answers = list(answer)
+    rest = list(answer)
     waiting: list[Shape] = []
     for left in gold:
-        for index, right in enumerate(open_answers):
-            if same(left, right, atom, unordered=unordered) is True:
-                del open_answers[index]
-                break
+        equal = (right for right in rest if same(left, right, atom, unordered=unordered))
+        if (partner := next(equal, None)) is not None:
+            rest.remove(partner)
         else:
             waiting.append(left)
     if not waiting:
         return True
     for left in waiting:
-        verdicts = [same(left, right, atom, unordered=unordered) for right in open_answers]
-        if None not in verdicts:
+        if None not in [same(left, right, atom, unordered=unordered) for right in rest]:
             return False
     return None
