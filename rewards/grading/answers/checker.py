@@ -44,7 +44,6 @@ from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, va
 from coterie.rewards.grading.answers.values import exact, value_of
 from coterie.rewards.grading.answers.verbs import asking_sentence, words_of
 from coterie.rewards.grading.answers.worked import (
-    in_digits,
     in_one_unit,
     stated_forms,
     with_constant,
@@ -200,7 +199,7 @@ class Checker:
 
     def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
         """Compare both sides part by part; list the pairs that only algebra can decide."""
-        written = in_digits(without_letter(answer))
+        written = without_letter(answer)
         if problem.kind == "number":
             written = one_number(written)
         written = without_conversion(without_scope(written, problem.gold))

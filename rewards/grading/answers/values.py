@@ -57,11 +57,13 @@ _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 _RANKS = {name: place for place, name in enumerate(ORDINALS)}
 NUMBER_WORDS = TENS | _RANKS | {name: place for place, name in enumerate(CARDINALS)}
 _ONE_TO_NINE = "|".join([*CARDINALS[1:10], *ORDINALS[1:10]])
-_NUMBER_WORD = re.compile(
-    rf"(?:the )?(?:(?P<tens>{'|'.join(TENS)})[-\s](?P<digit>{_ONE_TO_NINE})"
-    rf"|(?P<word>{'|'.join([*CARDINALS, *TENS])})"
-    rf"|(?P<rank>{'|'.join(ORDINALS)})(?=\Z))"
-    r"(?=\s|\Z)",
+_BELOW_100 = rf"(?:(?:{'|'.join(TENS)})(?:[-\s](?:{_ONE_TO_NINE}))?|{'|'.join(CARDINALS)})"
+_HUNDREDS = rf"(?:a|{'|'.join(CARDINALS)})[-\s]hundred(?:[-\s](?:and[-\s])?{_BELOW_100})?"
+_NUMBER_WORDS = re.compile(
+    # "one hundred and twenty", "twelve thousand four hundred", "the twenty-third", "fifth"
+    rf"(?:the )?(?P<words>(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand"
+    rf"(?:[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
+    rf"|{_HUNDREDS}|{_BELOW_100}|(?:{'|'.join(ORDINALS)})(?=\Z))(?=\s|\Z)",
     re.IGNORECASE,
 )
 _ERA = re.compile(
@@ -155,17 +157,24 @@ def value_of(text: str, question: str | None = None) -> Value | None:
 
 
 def _in_digits(text: str, *, words: bool) -> str:
-    """``12th`` as ``12``; ``twelve`` and ``the fifth`` too if a number is expected."""
+    """``12th`` as ``12``; ``twelve hundred`` and ``the fifth`` too if a number is expected."""
     if ordinal := _ORDINAL.match(text):
         number = ordinal["number"]
         ending = "th" if number[-2:-1] == "1" else _ENDINGS.get(number[-1], "th")
         return number + text[ordinal.end() :] if ordinal["ending"] == ending else text
+    named = _NUMBER_WORDS.match(text) if words else None
     # "second" alone is a unit as well.
-    if words and (named := _NUMBER_WORD.match(text)) and named[0].casefold() != "second":
-        named_parts = (named[name] for name in ("tens", "digit", "word", "rank"))
-        number = sum(NUMBER_WORDS[part.casefold()] for part in named_parts if part)
-        return f"{number}{text[named.end() :]}"
-    return text
+    if named is None or named[0].casefold() == "second":
+        return text
+    total = part = 0
+    for word in re.split(r"[-\s]+", named["words"].casefold()):
+        if word == "thousand":
+            total, part = 1000 * part, 0
+        elif word == "hundred":
+            part *= 100
+        elif word != "and":
+            part += 1 if word == "a" else NUMBER_WORDS[word]
+    return f"{total + part}{text[named.end() :]}"
 
 
 def _without_currency(text: str, question: str) -> tuple[str, str]:

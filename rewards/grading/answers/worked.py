@@ -10,8 +10,8 @@ from coterie.rewards.grading.answers.caps import MAX_LENGTH
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
 from coterie.rewards.grading.answers.question_units import question_units
-from coterie.rewards.grading.answers.units import CARDINALS, TENS, unit_of
-from coterie.rewards.grading.answers.values import NUMBER_WORDS, Value, value_of
+from coterie.rewards.grading.answers.units import unit_of
+from coterie.rewards.grading.answers.values import Value, value_of
 
 MOST_SIDES = 8
 LARGEST_EXPONENT = 64
@@ -176,39 +176,6 @@ def _total(measures: list[tuple[Fraction, str]]) -> tuple[Fraction, str] | None:
     if len(kinds) != 1:
         return None
     return sum((many * _WORTHS[unit][0] for many, unit in measures), Fraction()), kinds.pop()
-
-
-_BELOW_100 = (
-    rf"(?:(?:{'|'.join(TENS)})(?:[-\s](?:{'|'.join(CARDINALS[1:10])}))?"
-    rf"|{'|'.join(CARDINALS[:0:-1])})"
-)
-_HUNDREDS = rf"(?:a|{'|'.join(CARDINALS[:0:-1])})[-\s]hundred(?:[-\s](?:and[-\s])?{_BELOW_100})?"
-_LARGE = re.compile(
-    # "one hundred and twenty", "twelve thousand four hundred"
-    rf"(?:(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand(?:,?[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
-    rf"|{_HUNDREDS})(?=\s|\Z)",
-    re.IGNORECASE,
-)
-
-
-def in_digits(answer: str) -> str:
-    """A number from a hundred on in digits where it stands in words; any other answer as it is.
-
-    >>> in_digits("One hundred and twenty ways"), in_digits("twelve")
-    ('120 ways', 'twelve')
-    """
-    match = _LARGE.match(answer.lstrip(" *$"))
-    if match is None:
-        return answer
-    total = part = 0
-    for word in re.split(r"[-,\s]+", match[0].casefold()):
-        if word == "thousand":
-            total, part = 1000 * part, 0
-        elif word == "hundred":
-            part *= 100
-        elif word != "and":
-            part += 1 if word == "a" else NUMBER_WORDS[word]
-    return f"{total + part}{match.string[match.end() :]}"
 
 
 _FOR_ALL = re.compile(
