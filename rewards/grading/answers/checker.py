@@ -47,7 +47,6 @@ from coterie.rewards.grading.answers.worked import (
     in_one_unit,
     stated_forms,
     with_constant,
-    without_conversion,
     without_rounding,
     without_scope,
     without_working,
@@ -202,7 +201,7 @@ class Checker:
         written = without_letter(answer)
         if problem.kind == "number":
             written = one_number(written)
-        written = without_conversion(without_scope(written, problem.gold))
+        written = without_scope(written, problem.gold)
         written = with_constant(written, problem.gold, problem.question)
         written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:

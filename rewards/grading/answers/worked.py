@@ -114,10 +114,6 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-_CONVERTED = re.compile(
-    r"(?P<value>[^()]{1,64}?)\s+\((?:(?:or|i\.e\.|that\s+is|equivalently|namely"
-    r"|which\s+(?:is|equals)),?\s+|=\s*)?(?P<other>[^()]{1,64})\)"
-)
 _MEASURE = re.compile(r"(?P<many>[0-9]{1,9}(?:\.[0-9]{1,9})?) (?P<unit>[a-z]{1,12})", re.IGNORECASE)
 _WORTHS = {
     "second": (1, "time"), "minute": (60, "time"), "hour": (3600, "time"), "day": (86400, "time"),
@@ -144,21 +140,6 @@ def in_one_unit(answer: str, question: str) -> str:
         return answer
     (unit,) = requested
     return str(total[0] / _WORTHS[unit][0]) if unit in {u for _, u in measures} else answer
-
-
-def without_conversion(answer: str) -> str:
-    """``90 minutes`` of ``90 minutes (that is, 1.5 hours)``; an answer as it is where the two are
-    not the same.
-
-    >>> without_conversion("90 minutes (1.5 hours)"), without_conversion("90 cm (1 m)")
-    ('90 minutes', '90 cm (1 m)')
-    """
-    match = _CONVERTED.fullmatch(plain(answer)) if len(answer) <= 256 else None
-    if match is None:
-        return answer
-    worth, other = (_total(_measures(match[side])) for side in ("value", "other"))
-    same = worth is not None and worth == other
-    return match["value"] if same else answer
 
 
 def _measures(text: str) -> list[tuple[Fraction, str]]:
@@ -275,8 +256,8 @@ def _is_decimal(value: Value) -> bool:
 
 def stated_forms(answer: str, question: str) -> list[list[str]]:
     r"""The ways to read an answer as several forms of one value, of which each has to be right:
-    ``fourteen (14)``, ``x > 4, i.e. (4, \infty)``, ``-0.75 = -\frac34``. Percentages that are the
-    share before them are left out: ``\frac12, or 50%``.
+    ``fourteen (14)``, ``x > 4, i.e. (4, \infty)``, ``-0.75 = -\frac34``. Percentages and measures
+    that are the value before them are left out: ``\frac12, or 50%``, ``90 minutes (1.5 hours)``.
 
     >>> stated_forms("fourteen (14)", ""), stated_forms("1/2, or 50%", ""), stated_forms("14", "")
     ([['fourteen', '14']], [['1/2']], [])
@@ -293,7 +274,11 @@ def stated_forms(answer: str, question: str) -> list[list[str]]:
 
 
 def _without_shares(forms: list[str], question: str) -> list[str]:
-    """Drop percentages equal to the first form; no forms if a value or a unit differs."""
+    """Drop percentages and measures equal to the first form; no forms if a value or a unit
+    differs."""
+    totals = {_total(_measures(form)) for form in forms}
+    if None not in totals:
+        return forms[:1] if len(totals) == 1 else []
     values = [value_of(plain(form), question) for form in forms]
     if len({value.unit for value in values if value and value.unit}) > 1:
         return []
