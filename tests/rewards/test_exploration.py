@@ -7,17 +7,8 @@ from hypothesis import strategies as st
 
 from coterie.rewards.exploitation import trace_accuracy
 from coterie.rewards.exploration import cross_model, exploration, greedy_set, strategy_ratio
+from tests.rewards.test_core_group import DISTANCE
 
-DISTANCE = np.array(
-    [
-        [0.00, 0.05, 0.40, 0.50, 0.30, 0.20],
-        [0.05, 0.00, 0.38, 0.47, 0.28, 0.18],
-        [0.40, 0.38, 0.00, 0.10, 0.45, 0.35],
-        [0.50, 0.47, 0.10, 0.00, 0.55, 0.42],
-        [0.30, 0.28, 0.45, 0.55, 0.00, 0.25],
-        [0.20, 0.18, 0.35, 0.42, 0.25, 0.00],
-    ]
-)
 SCORE = np.array([1.3, 1.3, 0.2, 0, 1.3, 0.1])
 
 

@@ -60,12 +60,8 @@ situated found
 """
 _PLACES = frozenset({"lie", "lies", "located", "situated", "found"})
 _DEED = re.compile(r"(?:ed|en|orn|own|ost|eld|uilt|ie)\Z")
-_OPPOSITE_ENDS = (
-    (
-        re.compile(r"\b(?:beg[aiu]n\w*|start\w*|born)\b"),
-        re.compile(r"\b(?:end\w*|finish\w*|die[sd]?)\b"),
-    ),
-)
+_BEGINS = re.compile(r"\b(?:beg[aiu]n\w*|start\w*|born)\b")
+_ENDS = re.compile(r"\b(?:end\w*|finish\w*|die[sd]?)\b")
 _FREE = frozenset(_PLACED.split())
 """Words that may lead to a name without being in the question."""
 _COUNTED = re.compile(
@@ -109,8 +105,7 @@ def says_opposite_end(said: str, question: str) -> bool:
     said, asking = said.casefold(), asking_sentence(question)
     return any(
         one.search(said) and not other.search(said) and other.search(asking)
-        for first, last in _OPPOSITE_ENDS
-        for one, other in ((first, last), (last, first))
+        for one, other in ((_BEGINS, _ENDS), (_ENDS, _BEGINS))
     )
 
 
