@@ -41,7 +41,7 @@ from coterie.rewards.grading.answers.sentences import (
 from coterie.rewards.grading.answers.statements import denies
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
-from coterie.rewards.grading.answers.values import exact, value_of
+from coterie.rewards.grading.answers.values import exact, in_digits, value_of
 from coterie.rewards.grading.answers.verbs import asking_sentence, words_of
 from coterie.rewards.grading.answers.worked import (
     in_one_unit,
@@ -198,7 +198,8 @@ class Checker:
 
     def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
         """Compare both sides part by part; list the pairs that only algebra can decide."""
-        written = without_letter(answer)
+        # Before lists are split: "one hundred and twenty" is none.
+        written = in_digits(without_letter(answer).strip(" *"))
         if problem.kind == "number":
             written = one_number(written)
         written = without_scope(written, problem.gold)

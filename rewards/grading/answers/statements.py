@@ -103,8 +103,8 @@ def value_stated(text: str, *, labelled: bool = False) -> str:
         labelled: it stands after a colon. ``B. I am sure`` is then a letter with the text of an
             option, and ``1. First, ...`` the first item of a list.
 
-    >>> value_stated("72 because 8 * 9 = 72"), value_stated("She has 72 eggs left.")
-    ('72', '72 eggs left.')
+    >>> value_stated("72 because 8 * 9 = 72"), value_stated("72 eggs in all")
+    ('72', '72 eggs')
     >>> value_stated("72 or 73"), value_stated("72. Wait, no.")
     ('72 or 73', '72. Wait, no.')
     """

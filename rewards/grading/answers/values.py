@@ -125,7 +125,7 @@ def value_of(text: str, question: str | None = None) -> Value | None:
         return Value(("number", Fraction(text), "plain"))
     if year := _ERA.fullmatch(text):
         return Value(("number", Fraction(year["year"]), "plain"))
-    text = _in_digits(text, words=question is not None)
+    text = in_digits(text, words=question is not None)
     text, currency = _without_currency(text, question or "")
     money = _MONEY.fullmatch(text)
     if money is None:
@@ -156,8 +156,8 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     return Value(formula, unit, percent=percent, counted=counted and not percent, behind=behind)
 
 
-def _in_digits(text: str, *, words: bool) -> str:
-    """``12th`` as ``12``; ``twelve hundred`` and ``the fifth`` too if a number is expected."""
+def in_digits(text: str, *, words: bool = True) -> str:
+    """``12th`` as ``12``; numbers in ``words`` (``twelve hundred``, ``the fifth``) too."""
     if ordinal := _ORDINAL.match(text):
         number = ordinal["number"]
         ending = "th" if number[-2:-1] == "1" else _ENDINGS.get(number[-1], "th")
