@@ -140,28 +140,19 @@ def bold_at_end(response: str, question: str = "") -> str | None:
     ``The share is **5/8**.``
 
     Args:
-        question: where it is given, words that say what it asks for lead there, too: ``It lies on
-            the continent of **Asia**.``
+        question: where it is given, words that say what it asks for lead there, too, and it may say
+            where a place lies: ``It is by Ann Lee, who was born in **Cork**, Ireland.``
     """
-    ending = _bold_ending(last_line(response))
+    line = last_line(response)
+    aside = _ASIDE.search(line) if question else None
+    if aside and _DOUBT.search(aside[0]):
+        return None
+    ending = _bold_ending(_PLACE.sub("", _ASIDE.sub("", line)) if question else line)
     if ending is None:
         return None
     before, inside = ending
     leads = not before or before.endswith((":", "=")) or _leads_to_name(before, question)
-    return inside if leads else None
-
-
-def name_in_bold(response: str, question: str) -> str | None:
-    """The one part in bold of a last line that ends with it, or with where it lies, where the last
-    clause leads to it: ``It is by Ann Lee, who was born in **Cork**, Ireland.``"""
-    line = last_line(response)
-    aside = _ASIDE.search(line)
-    if aside and _DOUBT.search(aside[0]):
-        return None
-    ending = _bold_ending(_PLACE.sub("", _ASIDE.sub("", line)))
-    if ending is None or TRUTH.fullmatch(ending[1]):
-        return None
-    return ending[1] if leads_to_words(_CLAUSE.split(ending[0])[-1], question) else None
+    return inside if leads or leads_to_words(_CLAUSE.split(before)[-1], question) else None
 
 
 def name_in_statement(text: str, question: str) -> str | None:
