@@ -7,7 +7,7 @@ Bold face alone proves nothing: what stands around it has to say what the questi
 import re
 
 from coterie.datatypes.thinking import after_thinking
-from coterie.rewards.grading.answers.leads import leads_to_words, value_led_to
+from coterie.rewards.grading.answers.leads import SENTENCE_END, leads_to_words, value_led_to
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.statements import doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
@@ -23,7 +23,6 @@ DECORATION = re.compile(
     r"[\U0001f300-\U0001faff☀-☄☑☔☕☘☝☺⚓⚡⚽⚾⛄⛅\u26f0-\u26ff\u2700-✔✨❤⭐\ufe0f\u200d \t])+\Z"
 )
 """Signs that decorate the end of a line and say nothing of it, as a cross or a doubting face do."""
-SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!]\s+")
 TRUTH = re.compile(r"\A(?:yes|no|true|false)[.!]?\Z", re.IGNORECASE)
 
 _BOLD = re.compile(r"\*\*(?P<inside>[^*\n]{1,256})\*\*")

@@ -13,6 +13,7 @@ from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.formula import Formula, ordered, parts
 from coterie.rewards.grading.answers.normalise import (
     DOLLAR,
+    LETTER_ALONE,
     asks_product,
     is_sequence,
     is_words,
@@ -123,7 +124,6 @@ _REQUESTED_INDEX = re.compile(
 _INDEX_OPEN = re.compile(rf"{_INDEXED.pattern} ?= ?(?:\?|\Z)")
 _LETTER = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?|\([0-9]{1,4}(?: ?/ ?[0-9]{1,4})?\))?")
 """``a``, ``a_1`` or ``d(10)``"""
-_LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 _SEPARATOR = re.compile(r"\s*(?:,\s*and\b|,|\band\b)\s*")
 _LISTED = re.compile(
     rf"(?<![A-Za-z\\]){_LETTER.pattern}(?:{_SEPARATOR.pattern}{_LETTER.pattern}(?![A-Za-z]))+"
@@ -470,9 +470,7 @@ def in_question_order(answer: Shape, question: str) -> Shape | None:
         # T(10) and T(13), where T(10) and T(11) are asked for
         return Shape(answer.text)
     if names:
-        first = [
-            *dict.fromkeys(letter for letter in _LETTER_ALONE.findall(text) if letter in names)
-        ]
+        first = [*dict.fromkeys(letter for letter in LETTER_ALONE.findall(text) if letter in names)]
         return _arranged(answer, names, first) if first == sorted(names) else None
     return Shape(answer.text, ",", answer.items) if _SYSTEM.search(question) and not bare else None
 

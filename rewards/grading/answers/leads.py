@@ -71,7 +71,7 @@ _COUNTED = re.compile(
 _THING = re.compile(
     r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)(?:\s(?P<next>[a-z]+))?"
 )
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!][*_]{0,2}\s+")
+SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!][*_]{0,2}\s+")
 _DIGITS = re.compile(r"[0-9]+")
 
 
@@ -159,7 +159,7 @@ def leads_to_words(before: str, question: str) -> bool:
     >>> leads_to_words("It was praised by", "Who wrote it?")
     False
     """
-    sentence = _SENTENCE_END.split(before)[-1]
+    sentence = SENTENCE_END.split(before)[-1]
     asking = asking_sentence(question[:MAX_QUESTION])
     words = _words(sentence)
     while words and words[-1] in ("the", "a", "an"):

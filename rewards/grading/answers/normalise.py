@@ -224,7 +224,7 @@ _ASKS_FORMULA = re.compile(
     r"\bin terms of\b|\b(?:expression|formula) (?:for|of|that)\b|\bas a (?:function|product) of\b",
     re.IGNORECASE,
 )
-_LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
+LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 _JOINTS = re.compile(r"[\s*,]+|\\cdot(?![A-Za-z])|\\times(?![A-Za-z])")
 _CLOCK = re.compile(r"(?<=:[0-9]{2})\s?([AaPp])\.?\s?[Mm]\b\.?")
 _SPACE = re.compile(r"\s+")
@@ -368,7 +368,7 @@ def asks_product(gold: str, question: str) -> bool:
     letters = plain(gold).replace(" ", "").replace("-", "")
     if _SINGLE_LETTERS.fullmatch(letters) is None or _ASKS_FORMULA.search(question) is None:
         return False
-    return set(letters) <= set(_LETTER_ALONE.findall(question))
+    return set(letters) <= set(LETTER_ALONE.findall(question))
 
 
 def sequence(text: str) -> str:

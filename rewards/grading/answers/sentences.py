@@ -13,7 +13,7 @@ from itertools import dropwhile, takewhile
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.normalise import DOLLAR, key, plain
-from coterie.rewards.grading.answers.statements import DOUBTS, doubted
+from coterie.rewards.grading.answers.statements import DOUBTS, NUMBER, doubted
 from coterie.rewards.grading.answers.structure import shape
 from coterie.rewards.grading.answers.units import NUMBERS, opposed, things_in, unit_of
 from coterie.rewards.grading.answers.values import Value, value_of
@@ -46,7 +46,6 @@ _NEXT = re.compile(
     r"|,?\s+(?:or|i\.e\.,?|that is,?)\s+"
 )
 """What stands between the values of a list, or the forms of one."""
-_DIGITS = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _SELECTOR = re.compile(
     r"\bthe (?:least|most|first|second|third|other|maximum|minimum|two|three|four) (?=[a-z])"
 )
@@ -306,7 +305,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
 def _has_other_number(around: str, asking: str) -> bool:
     """Whether a number that the question does not have stands around a value: it may be the
     answer."""
-    return not {*_DIGITS.findall(around)} <= {*_DIGITS.findall(asking)}
+    return not {*NUMBER.findall(around)} <= {*NUMBER.findall(asking)}
 
 
 def _denies(words: set[str]) -> bool:
@@ -415,7 +414,7 @@ def _is_purpose(phrase: str, question: str) -> bool:
     """Whether a question says what something is for, and no number of it: ``to fill the tank``."""
     sentences = re.split(r"(?<=[.?!])\s+", _ARTICLE.sub("", question.casefold()))
     phrase = _ARTICLE.sub("", phrase.casefold()).strip()
-    return any(phrase in each and not _DIGITS.search(each) for each in sentences)
+    return any(phrase in each and not NUMBER.search(each) for each in sentences)
 
 
 def _speaks_of_part(behind: list[str], asking: str) -> bool:

@@ -53,7 +53,7 @@ right|left
 """Words for one direction and for the other, in the singular."""
 _NEUTRAL = frozenset(["early", "earlier", "clockwise", "right"])
 """Directions that are no more positive than their opposites."""
-_ASKING = re.compile(r"(?<=[.?!])\s+")
+SENTENCE_START = re.compile(r"(?<=[.?!])\s+")
 _QUARTERS = re.compile(r"\bhow many\s+(?:\w+\s+){0,3}quarters\b", re.IGNORECASE)
 _DOZENS = re.compile(r"\bhow many\s+(?:\w+\s+){0,2}dozens?\b", re.IGNORECASE)
 _CONNECTORS = {"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"}
@@ -172,7 +172,7 @@ def opposed(question: str) -> frozenset[str]:
     Where the sentence that asks names one direction only ("how far down"), none of them.
     """
     words = {_singular(word) for word in _WORD.findall(question.casefold())}
-    asking = [part for part in _ASKING.split(question) if part.rstrip().endswith("?")]
+    asking = [part for part in SENTENCE_START.split(question) if part.rstrip().endswith("?")]
     asking_words = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
     turned: set[str] = set()
     for forward, backward in _DIRECTIONS:

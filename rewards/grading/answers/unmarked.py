@@ -10,13 +10,13 @@ import re
 from coterie.datatypes.thinking import after_thinking
 from coterie.rewards.grading.answers.bold import (
     DISAPPROVED,
-    SENTENCE_END,
     bold_at_end,
     last_line,
     value_around,
 )
 from coterie.rewards.grading.answers.leads import (
     SAYING_NOTHING,
+    SENTENCE_END,
     counts_requested,
     leads_to_words,
     says_opposite_end,
