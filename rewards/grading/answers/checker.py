@@ -192,11 +192,10 @@ class Checker:
         if "=" not in problem.gold:
             written = without_working(written, problem.question)
         written = without_rounding(written, problem.gold)
-        gold_shapes, answer_shapes = (
-            (readings(problem.gold)[:1], readings(written))
-            if problem.kind == "list"
-            else ((shape(problem.gold),), (shape(written),))
-        )
+        if problem.kind == "list":
+            gold_shape, answer_shapes = readings(problem.gold)[0], readings(written)
+        else:
+            gold_shape, answer_shapes = shape(problem.gold), (shape(written),)
         pairs: dict[Pair, Outcome | None] = {}
         refused = False
 
@@ -209,11 +208,11 @@ class Checker:
             outcome = pairs.setdefault(verdict)
             return None if outcome is None else outcome == "equal"
 
-        verdict = _any_equal(gold_shapes, answer_shapes, atom, problem)
+        verdict = _any_equal(gold_shape, answer_shapes, atom, problem)
         if len(pairs) > MAX_PAIRS:
             return Verdict(False, answer, "refused")
         if verdict is not None:
-            method = _settled(gold_shapes[0], answer_shapes[0], problem)
+            method = _settled(gold_shape, answer_shapes[0], problem)
             if refused and not verdict and problem.kind != "number":
                 method = "refused"
             return Verdict(verdict, answer, method)
@@ -222,7 +221,7 @@ class Checker:
             if None in pairs.values():
                 wanted.update((pair, None) for pair, outcome in pairs.items() if outcome is None)
                 return None
-            verdict = _any_equal(gold_shapes, answer_shapes, atom, problem)
+            verdict = _any_equal(gold_shape, answer_shapes, atom, problem)
         failed = next((each for each in ("timeout", "error") if each in pairs.values()), "algebra")
         return Verdict(verdict, answer, "algebra" if verdict else failed)
 
@@ -273,29 +272,22 @@ def _without_repeated_remark(answer: str, question: str) -> str:
 
 
 def _any_equal(
-    golds: Sequence[Shape],
-    answers: Sequence[Shape],
-    atom: AtomRule,
-    problem: Problem,
+    gold: Shape, answers: Sequence[Shape], atom: AtomRule, problem: Problem
 ) -> bool | None:
-    unordered = problem.kind == "list"
+    listed = gold.ends == "," and not any(part.name for part in (gold, *gold.items))
+    arranged = order_counts(gold, problem.question)
     verdicts: list[bool | None] = []
-    for gold in golds:
-        named = gold.name or any(item.name for item in gold.items)
-        arranged = order_counts(gold, problem.question)
-        for answer in answers:
-            ordered = None
-            if gold.ends == "," and not named:
-                ordered = in_question_order(answer, problem.question)
-            verdicts.append(
-                same(
-                    gold,
-                    ordered or answer,
-                    atom,
-                    unordered=unordered,
-                    arranged=arranged or ordered is not None,
-                )
+    for answer in answers:
+        ordered = in_question_order(answer, problem.question) if listed else None
+        verdicts.append(
+            same(
+                gold,
+                ordered or answer,
+                atom,
+                unordered=problem.kind == "list",
+                arranged=arranged or ordered is not None,
             )
+        )
     if True in verdicts:
         return True
     return None if None in verdicts else False
