@@ -263,21 +263,10 @@ def _bracketed(text: str, depth: int) -> Shape | None:
 def _outside_brackets(text: str) -> str:
     """Drop the commas of thousands where no bracket is open."""
     pieces: list[str] = []
-    depth = start = 0
-    for match in re.finditer(_BRACKET, text):
-        token = match.group()
-        if token in _OPEN:
-            if depth == 0:
-                pieces.append(drop_thousands(text[start : match.start()]))
-                start = match.start()
-            depth += 1
-        elif token in _CLOSE and depth:
-            depth -= 1
-            if depth == 0:
-                pieces.append(text[start : match.end()])
-                start = match.end()
-    rest = text[start:]
-    pieces.append(drop_thousands(rest) if depth == 0 else rest)
+    depth = 0
+    for piece in re.split(f"({_BRACKET})", text):
+        depth += (piece in _OPEN) - (piece in _CLOSE and depth > 0)
+        pieces.append(piece if depth else drop_thousands(piece))
     return "".join(pieces)
 
 
