@@ -110,16 +110,14 @@ def equation(text: str) -> tuple[str, str] | None:
     return (parts[0][0], parts[0][1]) if parts is not None and parts[1] == ["="] else None
 
 
-def shape(text: str, *, thousands: bool = True, depth: int = 5) -> Shape:
+def shape(text: str, *, thousands: bool = True) -> Shape:
     """Take an answer apart.
 
     ``thousands`` reads ``1,080`` as one number; brackets always separate (``(1,080)`` is a
-    pair). Brackets that do not balance, or stand deeper than ``depth``, stay one value.
+    pair). Brackets that do not balance, or stand deeper than five levels, stay one value.
     """
     text = plain(text)
-    if thousands and not text.startswith(("(", "[", "\\{", "\\langle")):
-        text = _outside_brackets(text)
-    return _shape(text, depth)
+    return _shape(_outside_brackets(text) if thousands else text, 5)
 
 
 def _shape(text: str, depth: int) -> Shape:
