@@ -143,12 +143,13 @@ def in_one_unit(answer: str, question: str) -> str:
 
 
 def _measures(text: str) -> list[tuple[Fraction, str]]:
-    """The numbers and units of ``2 hours 30 minutes``; none where a part is no such measure."""
+    """The numbers and units of ``2 hours 30 minutes``; none where a part is no such measure, or two
+    have the same unit."""
     parts = re.split(r",?\sand\s|,\s|(?<=[a-z])\s(?=[0-9])", plain(text))
     found = [match for part in parts if (match := _MEASURE.fullmatch(part))]
     measures = [(Fraction(match["many"]), unit_of(match["unit"]) or "") for match in found]
-    known = len(found) == len(parts) and all(unit in _WORTHS for _, unit in measures)
-    return measures if known else []
+    known = {unit for _, unit in measures if unit in _WORTHS}
+    return measures if len(known) == len(parts) else []
 
 
 def _total(measures: list[tuple[Fraction, str]]) -> tuple[Fraction, str] | None:
