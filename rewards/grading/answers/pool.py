@@ -197,12 +197,6 @@ class WorkerPool:
                 self._workers.remove(worker)
                 worker.kill()
 
-            for selected, _ in selector.select(0):
-                # What an idle worker says answers no question, and must not answer the next one.
-                worker = cast(_Worker, selected.data)
-                if worker.ready and ("" in worker.receive() or not self.program.numbered):
-                    replace(worker)
-
             while todo or any(worker.job is not None for worker in self._workers):
                 # A start costs as much as many comparisons: share the work only if there is enough.
                 wanted = min(self.size, 1 + (len(todo) - 1) // PAIRS_PER_WORKER)
