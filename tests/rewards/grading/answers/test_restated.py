@@ -1,10 +1,14 @@
 """The question's own content is no answer to it, whatever does nothing is done to it."""
 
+import re
 import time
 
 import pytest
 
 from coterie.datatypes import Problem
+from coterie.problems.chains import ChainSource
+from coterie.problems.recall import RecallSource
+from coterie.problems.source import ProblemSource
 from coterie.rewards.grading.answers import Checker
 from coterie.rewards.grading.answers.canonical import arrangement, canonical, difference
 from coterie.rewards.grading.answers.grammar import read
@@ -68,3 +72,29 @@ def test_a_hostile_question_or_answer_costs_little(checker: Checker) -> None:
             verdict = checker.check(rf"\boxed{{{answer}}}", Problem("p", question, "x(x+1)"))
             assert (verdict.correct, verdict.method == "timeout") == (False, False)
     assert time.process_time() - began < 4
+
+
+@pytest.mark.parametrize("source", [ChainSource(), RecallSource()], ids=["chains", "recall"])
+def test_a_generated_question_is_not_answered_by_itself(source: ProblemSource) -> None:
+    checker = Checker()
+    for index in range(200):
+        asked = source[index]
+        chain = asked.question.removesuffix("=").strip()
+        digits = re.findall(r"\d", chain)
+        for answer in (
+            chain,
+            chain.replace(" ", ""),
+            f"{chain} = {int(asked.gold) + 1}",
+            f"({chain})",
+            f"{chain} + 0",
+            f"0 + {chain}",
+            f"{asked.gold} + 0",
+            f"{asked.gold} * 1",
+            f"{asked.gold}/1",
+            " + ".join(reversed(digits)),
+            " - ".join(digits),
+        ):
+            verdict = checker.check(rf"\boxed{{{answer}}}", asked)
+            assert not verdict.correct, (asked, answer)
+        assert checker.check(rf"\boxed{{{asked.gold}}}", asked).correct
+    assert checker.pool.alive == 0

@@ -216,7 +216,18 @@ math: Write 3/8 as a decimal. => 0.375
 + 0.3750 | .375
 math: Half of 3/4 as a decimal? => 0.375
 + 0.375 | 3/8
+Simplify $\sqrt{12}$. => 2\sqrt{3}
+- \sqrt{12}
+How long is the side? => 2\sqrt{3}
++ \sqrt{12}
+Let $p(x) = (2x-3)(3x+1)$. Expand it. => 6x^2-7x-3
+- (2x-3)(3x+1) | (3x+1) \cdot (2x-3) | \left(-3+2x\right)(3x+1)
++ -3-7x+6x^2
 # Gold is of the question's form, and no other is asked for.
+Is it $2\sqrt3$? => 2\sqrt{3}
++ 2\sqrt3
+Is it 7? => 7
++ 7
 Simplify $x+1$ if you can. => x+1
 + 1+x
 Is $2\sqrt3$ more than 3? Simplify $2\sqrt3$. => 2\sqrt3
