@@ -43,9 +43,7 @@ class Program:
     arguments: tuple[str, ...]
     """What Python is started with; the deadline in seconds is added."""
     is_reply: Callable[[str, Any], bool]
-    """Whether a line is a reply to a question; a worker that writes another one is replaced."""
-    numbered: bool = False
-    """Whether replies say to which question they belong; other lines are then passed over."""
+    """Whether a line is a reply to a question; other lines are passed over."""
     shows_errors: bool = False
     """Whether its standard error is that of this process."""
     way_out: str = ""
@@ -231,8 +229,8 @@ class WorkerPool:
                         ):
                             outcomes[worker.job] = line
                             worker.job = None
-                        elif not line or not self.program.numbered:
-                            # It died, or wrote what is no reply: the question stays an error.
+                        elif not line:
+                            # It died: the question stays an error.
                             worker.job = None
                             replace(worker)
                             break
