@@ -6,13 +6,13 @@ front: ``list: QUESTION => GOLD``.
 """
 
 import re
-from collections.abc import Iterator
 
 from coterie.datatypes import Problem
 
 
-def cases(table: str) -> Iterator[tuple[Problem, str, bool]]:
+def cases(table: str) -> list[tuple[Problem, str, bool]]:
     """(problem, answer, whether it is right) for each answer."""
+    found: list[tuple[Problem, str, bool]] = []
     for entry in re.findall(r"(?m)^(?![-+#] ).*(?:\n(?![-+] ).*)*(?:\n[-+] .*)+", table):
         head, *answers = re.split(r"\n(?=[-+] )", entry.strip())
         match = re.fullmatch(r"(?:(math|number|list|text): )?(.*) => (.*)", head.replace("\n", " "))
@@ -20,5 +20,5 @@ def cases(table: str) -> Iterator[tuple[Problem, str, bool]]:
         kind = match[1] or ("number" if re.fullmatch(r"-?[0-9.]+", match[3]) else "math")
         problem = Problem("p", match[2], match[3], kind)  # type: ignore[arg-type]
         for line in answers:
-            for answer in line[2:].split(" | "):
-                yield problem, answer, line[0] == "+"
+            found += [(problem, answer, line[0] == "+") for answer in line[2:].split(" | ")]
+    return found
