@@ -62,7 +62,7 @@ _HUNDREDS = rf"(?:a|{'|'.join(CARDINALS)})[-\s]hundred(?:[-\s](?:and[-\s])?{_BEL
 _NUMBER_WORDS = re.compile(
     # "one hundred and twenty", "twelve thousand four hundred", "the twenty-third", "fifth"
     rf"(?:the )?(?P<words>(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand"
-    rf"(?:[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
+    rf"(?:,?[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
     rf"|{_HUNDREDS}|{_BELOW_100}|(?:{'|'.join(ORDINALS)})(?=\Z))(?=\s|\Z)",
     re.IGNORECASE,
 )
@@ -167,7 +167,7 @@ def in_digits(text: str, *, words: bool = True) -> str:
     if named is None or named[0].casefold() == "second":
         return text
     total = part = 0
-    for word in re.split(r"[-\s]+", named["words"].casefold()):
+    for word in re.split(r"[-,\s]+", named["words"].casefold()):
         if word == "thousand":
             total, part = 1000 * part, 0
         elif word == "hundred":

@@ -78,7 +78,7 @@ FORMS = (
         "120 (one hundred and twenty)",
         "One hundred and twenty (120) ways", "a hundred and twenty ways",
     ]),
-    ("2500", ["two thousand five hundred", "Two thousand five hundred ways"]),
+    ("2500", ["two thousand five hundred", "Two thousand, five hundred ways"]),
 )  # fmt: skip
 OTHER_FORMS = (
     (r"\frac{1}{2}", [
