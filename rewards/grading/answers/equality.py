@@ -401,11 +401,9 @@ def same(
     if ends == {"<>", "()"}:
         # A vector, in either notation.
         ends = {"()"}
-    if ends == {",", "[]"} and len(gold.items) > 2:
+    if ends == {",", "[]"} and (unordered or len(gold.items) > 2):
         # No interval has three ends; brackets in the gold answer say that order counts.
         ends = {"," if unordered else gold.ends}
-    elif unordered and ends == {",", "[]"}:
-        ends = {","}
     if len(ends) > 1 or len(gold.items) != len(answer.items):
         return False
     if ends & {",", r"\cup"} and not (arranged or _lists_letters(gold, answer)):
