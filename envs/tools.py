@@ -130,7 +130,6 @@ def _pool(paths: tuple[str, ...], characters: int, deadline_s: float) -> WorkerP
         f"the process of the tools {', '.join(paths)}",
         ("-P", "-W", "ignore", "-c", _START, *own),
         has_number,
-        numbered=True,
         shows_errors=True,
     )
     return WorkerPool(1, deadline_s, program)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 MAX_LENGTH = 2000
 """Characters. Longer answers earn nothing: no gold answer comes near."""
 
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -43,7 +43,7 @@ def _words(text: str) -> str:
 
 
 def _numerals(text: str) -> list[str]:
-    found = _NUMERAL.findall(_THOUSANDS.sub("", text))
+    found = _NUMERAL.findall(THOUSANDS.sub("", text))
     return [re.sub("[$€£(]", "", numeral) for numeral in found]
 
 

@@ -7,14 +7,11 @@ from coterie.datatypes import AnswerKind
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.values import value_of
-from coterie.rewards.overlap import MAX_LENGTH, multiset_f1, squad_f1
+from coterie.rewards.overlap import MAX_LENGTH, THOUSANDS, multiset_f1, squad_f1
 
 _LONGEST_NUMBER = 512
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _WRAPPER = re.compile(r"\\(?:left|right)(?![A-Za-z])|\\(?:text|mathrm)\s*\{([^{}]*)\}")
-_NUMBER = re.compile(r"([-+]?\d{1,40}(?:\.\d{1,40})?|[-+]?\.\d{1,40})(?:/(\d{1,40}))?")
-_FRACTION = re.compile(r"([-+]?)\\[dt]?frac\{([-+]?\d{1,40})\}\{(\d{1,40})\}")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def partial_credit(
@@ -36,38 +33,25 @@ def partial_credit(
         return 0.0
     answer, gold = _simplify(answer, kind), _simplify(gold, kind)
     if kind not in ("text", "judged") and not numeric_overlap:
-        gold_number = _number(gold)
-        if gold_number is not None:
-            return float(_number(answer) == gold_number)
-        if (formula := _formula(gold)) is not None:
-            return float(_formula(answer) == formula)
+        number = _number(gold)
+        if number is not None:
+            return float(_number(answer) == number)
     return multiset_f1(_TOKEN.findall(answer), _TOKEN.findall(gold))
 
 
 def _simplify(answer: str, kind: AnswerKind) -> str:
     answer = _WRAPPER.sub(r"\1", answer.replace("−", "-")).replace("\\$", "").replace("$", "")
     if kind in ("math", "number"):
-        answer = _THOUSANDS.sub("", answer)
+        answer = THOUSANDS.sub("", answer)
     # In a formula an exclamation mark is a factorial.
     ends = " \t\r\n*.。" + ("" if kind in ("math", "number", "list") else "!")
     return " ".join(answer.strip(ends).casefold().split())
 
 
-def _formula(answer: str) -> Formula | None:
-    r"""A number in another form, such as ``45^\circ`` or ``3\sqrt{2}``, without its unit."""
+def _number(answer: str) -> tuple[Fraction | Formula, str] | None:
+    r"""A number and its unit: the exact value, or a form such as ``3\sqrt{2}``."""
     value = value_of(plain(answer)) if len(answer) <= _LONGEST_NUMBER else None
-    return value.formula if value is not None and value.is_number else None
-
-
-def _number(answer: str) -> Fraction | None:
-    """The exact value of a plain number or fraction; forty digits bound its cost."""
-    if match := _FRACTION.fullmatch(answer):
-        sign, numerator, denominator = match.groups()
-        top = Fraction(sign + "1") * Fraction(numerator)
-    elif match := _NUMBER.fullmatch(answer):
-        numerator, denominator = match.groups()
-        top = Fraction(numerator)
-    else:
+    if value is None or not value.is_number:
         return None
-    bottom = Fraction(denominator or 1)
-    return top / bottom if bottom else None
+    unit = "%" if value.percent else value.unit or value.behind.strip()
+    return value.formula if value.literal is None else value.literal, unit

@@ -69,13 +69,13 @@ def _respell(gold: str) -> str:
     return gold.replace(r"\frac", r"\dfrac").replace("+", " + ").replace("(", r"\left( ")
 
 
-def rate(requests: list[Request], *, shortcuts: bool, workers: int) -> tuple[float, float, int]:
+def rate(requests: list[Request], workers: int) -> tuple[float, float, int]:
     """Return answers per second with warm workers, CPU milliseconds per answer, and right answers.
 
     CPU time includes the workers' and their start.
     """
     before = _cpu_s()
-    checker = Checker(shortcuts=shortcuts, workers=workers, deadline_s=20.0)
+    checker = Checker(workers=workers, deadline_s=20.0)
     warm = [(rf"\boxed{{{i}+y}}", Problem(id="w", question="", gold=f"z+{i}")) for i in range(32)]
     checker.check_many(warm)
     start = time.perf_counter()
@@ -92,7 +92,7 @@ def _cpu_s() -> float:
 
 
 def main() -> None:
-    """Print a row for each kind of answer, with and without short-cuts, for one and two workers."""
+    """Print a row for each kind of answer, for one and two workers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=400, help="answers of each kind")
     parser.add_argument("--data", type=Path, help=f"folder that holds {' and '.join(SETS)}")
@@ -105,15 +105,11 @@ def main() -> None:
     if options.data is not None:
         kinds["golds"] = golds(rng, options.count, options.data)
     print(f"{options.count} answers of each kind, {os.cpu_count()} cores")
-    print(
-        f"{'answers':<10}{'short-cuts':<12}{'workers':>8}{'answers/s':>12}{'CPU ms':>9}{'right':>8}"
-    )
+    print(f"{'answers':<10}{'workers':>8}{'answers/s':>12}{'CPU ms':>9}{'right':>8}")
     for name, requests in kinds.items():
-        for shortcuts in (True, False):
-            for workers in (1, 2):
-                speed, cpu_ms, right = rate(requests, shortcuts=shortcuts, workers=workers)
-                switch = "on" if shortcuts else "off"
-                print(f"{name:<10}{switch:<12}{workers:>8}{speed:>12,.0f}{cpu_ms:>9.2f}{right:>8}")
+        for workers in (1, 2):
+            speed, cpu_ms, right = rate(requests, workers)
+            print(f"{name:<10}{workers:>8}{speed:>12,.0f}{cpu_ms:>9.2f}{right:>8}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Bold face alone proves nothing: what stands around it has to say what the questi
 import re
 
 from coterie.datatypes.thinking import after_thinking
-from coterie.rewards.grading.answers.leads import leads_to_words, value_led_to
+from coterie.rewards.grading.answers.leads import SENTENCE_END, leads_to_words, value_led_to
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.statements import doubted, value_stated
 from coterie.rewards.grading.answers.values import exact
@@ -23,7 +23,6 @@ DECORATION = re.compile(
     r"[\U0001f300-\U0001faff☀-☄☑☔☕☘☝☺⚓⚡⚽⚾⛄⛅\u26f0-\u26ff\u2700-✔✨❤⭐\ufe0f\u200d \t])+\Z"
 )
 """Signs that decorate the end of a line and say nothing of it, as a cross or a doubting face do."""
-SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!]\s+")
 TRUTH = re.compile(r"\A(?:yes|no|true|false)[.!]?\Z", re.IGNORECASE)
 
 _BOLD = re.compile(r"\*\*(?P<inside>[^*\n]{1,256})\*\*")
@@ -140,28 +139,19 @@ def bold_at_end(response: str, question: str = "") -> str | None:
     ``The share is **5/8**.``
 
     Args:
-        question: where it is given, words that say what it asks for lead there, too: ``It lies on
-            the continent of **Asia**.``
+        question: where it is given, words that say what it asks for lead there, too, and it may say
+            where a place lies: ``It is by Ann Lee, who was born in **Cork**, Ireland.``
     """
-    ending = _bold_ending(last_line(response))
+    line = last_line(response)
+    aside = _ASIDE.search(line) if question else None
+    if aside and _DOUBT.search(aside[0]):
+        return None
+    ending = _bold_ending(_PLACE.sub("", _ASIDE.sub("", line)) if question else line)
     if ending is None:
         return None
     before, inside = ending
     leads = not before or before.endswith((":", "=")) or _leads_to_name(before, question)
-    return inside if leads else None
-
-
-def name_in_bold(response: str, question: str) -> str | None:
-    """The one part in bold of a last line that ends with it, or with where it lies, where the last
-    clause leads to it: ``It is by Ann Lee, who was born in **Cork**, Ireland.``"""
-    line = last_line(response)
-    aside = _ASIDE.search(line)
-    if aside and _DOUBT.search(aside[0]):
-        return None
-    ending = _bold_ending(_PLACE.sub("", _ASIDE.sub("", line)))
-    if ending is None or TRUTH.fullmatch(ending[1]):
-        return None
-    return ending[1] if leads_to_words(_CLAUSE.split(ending[0])[-1], question) else None
+    return inside if leads or leads_to_words(_CLAUSE.split(before)[-1], question) else None
 
 
 def name_in_statement(text: str, question: str) -> str | None:

@@ -6,14 +6,14 @@ string -> exact value -> choice or list -> algebra in a process of its own -> Fa
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from coterie.datatypes import Problem, UserError, Verdict
 from coterie.rewards.grading.answers.bold import name_in_statement
 from coterie.rewards.grading.answers.caps import MAX_LENGTH, MAX_QUESTION, refuses
 from coterie.rewards.grading.answers.choice import LETTERS, choose, letter_of, listed_options
-from coterie.rewards.grading.answers.dates import read_date, same_time
+from coterie.rewards.grading.answers.dates import same_date
 from coterie.rewards.grading.answers.equality import (
     AtomRule,
     Pair,
@@ -41,14 +41,12 @@ from coterie.rewards.grading.answers.sentences import (
 from coterie.rewards.grading.answers.statements import denies
 from coterie.rewards.grading.answers.structure import Shape, readings, shape
 from coterie.rewards.grading.answers.unmarked import name_unmarked, named_in, value_unmarked
-from coterie.rewards.grading.answers.values import exact, value_of
+from coterie.rewards.grading.answers.values import exact, in_digits, value_of
 from coterie.rewards.grading.answers.verbs import asking_sentence, words_of
 from coterie.rewards.grading.answers.worked import (
-    in_digits,
     in_one_unit,
     stated_forms,
     with_constant,
-    without_conversion,
     without_rounding,
     without_scope,
     without_working,
@@ -70,38 +68,17 @@ UNGRADED = {
 """Kind -> why it cannot be compared here, and the way out."""
 
 
-@dataclass(frozen=True)
-class _Open:
-    """An answer that only algebra can decide."""
-
-    answer: str
-    problem: Problem
-    gold_shapes: tuple[Shape, ...]
-    answer_shapes: tuple[Shape, ...]
-    pairs: tuple[Pair, ...]
-    """The pairs that decide it."""
-
-
-_Reading = tuple[Verdict | _Open, ...]
-"""One way to read an answer: every form of its value has to be right."""
-
-
 class Checker:
     r"""Checks responses against gold answers; never raises for what a model wrote.
 
     Args:
-        shortcuts: decide by string and exact value where that is conclusive. Without them every
-            comparison of kinds ``math``, ``number`` and ``list`` goes to algebra.
         workers: processes for algebra, started when one is needed.
         deadline_s: seconds for one comparison; then its process is killed and it counts as wrong.
 
     Example: ``Checker().check(r"... \boxed{0.5}", problem).correct``
     """
 
-    def __init__(
-        self, *, shortcuts: bool = True, workers: int = 1, deadline_s: float = 5.0
-    ) -> None:
-        self.shortcuts = shortcuts
+    def __init__(self, *, workers: int = 1, deadline_s: float = 5.0) -> None:
         self.pool = WorkerPool(workers, deadline_s)
         self.methods: Counter[str] = Counter()
         """Verdicts by the rule that decided."""
@@ -116,45 +93,45 @@ class Checker:
 
         Of several gold answers any is right.
         """
-        drafts_of = [
-            [
-                reading
-                for gold in problem.golds
-                for reading in self._drafts(response, replace(problem, gold=gold))
-            ]
-            for response, problem in requests
-        ]
-        drafts = [draft for readings in drafts_of for reading in readings for draft in reading]
-        self._resolve(
-            [pair for draft in drafts if isinstance(draft, _Open) for pair in draft.pairs]
-        )
-        verdicts = [self._best(readings) for readings in drafts_of]
-        self.methods.update(verdict.method for verdict in verdicts)
-        return verdicts
-
-    def _best(self, readings: Sequence[_Reading]) -> Verdict:
-        """The verdict of the first reading that is right, or else of the first one."""
-        verdicts: list[Verdict] = []
-        for reading in readings:
-            parts = [self._close(part) if isinstance(part, _Open) else part for part in reading]
-            verdicts.append(next((part for part in parts if not part.correct), parts[0]))
-            if verdicts[-1].correct:
-                return verdicts[-1]
-        return verdicts[0]
+        verdicts: dict[int, Verdict] = {}
+        while waiting := [index for index in range(len(requests)) if index not in verdicts]:
+            wanted: dict[Pair, None] = {}
+            for index in waiting:
+                verdict = self._verdict(*requests[index], wanted)
+                if verdict is not None:
+                    verdicts[index] = verdict
+            self._resolve(wanted)
+        self.methods.update(verdict.method for verdict in verdicts.values())
+        return [verdicts[index] for index in range(len(requests))]
 
     def close(self) -> None:
         """End the worker processes; they start again when they are needed."""
         self.pool.close()
 
-    def _drafts(self, response: str, problem: Problem) -> list[_Reading]:
-        """The verdicts of every rule but algebra's, for each way to read the answer."""
+    def _verdict(self, response: str, problem: Problem, wanted: dict[Pair, None]) -> Verdict | None:
+        """The verdict of the first reading that is right, or else of the first one; None where
+        algebra has to compare more pairs first, which are then ``wanted``."""
+        readings = [
+            reading
+            for gold in problem.golds
+            for reading in self._readings(response, replace(problem, gold=gold), wanted)
+        ]
+        for reading in readings:
+            if reading is None or reading.correct:
+                return reading
+        return readings[0]
+
+    def _readings(
+        self, response: str, problem: Problem, wanted: dict[Pair, None]
+    ) -> list[Verdict | None]:
+        """A verdict for each way to read the answer, of which every form has to be right."""
         answer = self._draft(response, problem)
         if isinstance(answer, Verdict):
-            return [(answer,)]
-        forms = [] if "=" in problem.gold else stated_forms(answer, problem.question)
+            return [answer]
+        ways = [] if "=" in problem.gold else stated_forms(answer, problem.question)
         return [
-            tuple(self._compare(form, problem) for form in reading)
-            for reading in [[answer], *forms]
+            _all_right([self._compare(form, problem, wanted) for form in forms])
+            for forms in [[answer], *ways]
         ]
 
     def _draft(self, response: str, problem: Problem) -> Verdict | str:
@@ -187,9 +164,7 @@ class Checker:
             answer = whole
         if problem.kind == "qa":
             return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
-        if (day := read_date(plain(problem.gold))) and day == read_date(plain(answer)):
-            return Verdict(True, answer, "date")
-        if same_time(plain(problem.gold), plain(answer), problem.question[:MAX_QUESTION]):
+        if same_date(plain(problem.gold), plain(answer), problem.question[:MAX_QUESTION]):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
             said = said_of_subject(whole, problem.question)
@@ -201,77 +176,68 @@ class Checker:
         named = same_words(problem.gold, answer, problem.question)
         if named is not None:
             return Verdict(named, answer, "string")
-        if self.shortcuts and same_text(problem.gold, answer):
+        if same_text(problem.gold, answer):
             return Verdict(True, answer, "string")
         return answer
 
-    def _compare(self, answer: str, problem: Problem) -> Verdict | _Open:
-        """Compare both sides part by part; list the pairs that only algebra can decide."""
-        written = in_digits(without_letter(answer))
+    def _compare(self, answer: str, problem: Problem, wanted: dict[Pair, None]) -> Verdict | None:
+        """Compare both sides part by part; None where algebra has not decided on a pair."""
+        # Before lists are split: "one hundred and twenty" is none.
+        written = in_digits(without_letter(answer).strip(" *"))
         if problem.kind == "number":
             written = one_number(written)
-        written = without_conversion(without_scope(written, problem.gold))
+        written = without_scope(written, problem.gold)
         written = with_constant(written, problem.gold, problem.question)
         written = in_one_unit(written, problem.question)
         if "=" not in problem.gold:
             written = without_working(written, problem.question)
         written = without_rounding(written, problem.gold)
-        gold_shapes, answer_shapes = (
-            (readings(problem.gold)[:1], readings(written))
-            if problem.kind == "list"
-            else ((shape(problem.gold),), (shape(written),))
-        )
-        pairs: dict[Pair, None] = {}
+        if problem.kind == "list":
+            gold_shape, answer_shapes = readings(problem.gold)[0], readings(written)
+        else:
+            gold_shape, answer_shapes = shape(problem.gold), (shape(written),)
+        pairs: dict[Pair, Outcome | None] = {}
         refused = False
 
         def atom(gold: Shape, part: Shape) -> bool | None:
             nonlocal refused
-            verdict = compare(gold, part, problem, exact=self.shortcuts)
+            verdict = compare(gold, part, problem)
             if isinstance(verdict, bool):
                 refused |= not verdict and refuses(part.text)
                 return verdict
-            pairs[verdict] = None
-            return None
+            outcome = pairs.setdefault(verdict)
+            return None if outcome is None else outcome == "equal"
 
-        verdict = _any_equal(gold_shapes, answer_shapes, atom, problem)
+        verdict = _any_equal(gold_shape, answer_shapes, atom, problem)
         if len(pairs) > MAX_PAIRS:
             return Verdict(False, answer, "refused")
-        if verdict is None:
-            return _Open(answer, problem, gold_shapes, answer_shapes, tuple(pairs))
-        method = _settled(gold_shapes[0], answer_shapes[0], problem)
-        if refused and not verdict and problem.kind != "number":
-            method = "refused"
-        return Verdict(verdict, answer, method)
+        if verdict is not None:
+            method = _settled(gold_shape, answer_shapes[0], problem)
+            if refused and not verdict and problem.kind != "number":
+                method = "refused"
+            return Verdict(verdict, answer, method)
+        while verdict is None:
+            pairs |= {pair: self._known.get(pair) for pair in pairs}
+            if None in pairs.values():
+                wanted.update((pair, None) for pair, outcome in pairs.items() if outcome is None)
+                return None
+            verdict = _any_equal(gold_shape, answer_shapes, atom, problem)
+        failed = next((each for each in ("timeout", "error") if each in pairs.values()), "algebra")
+        return Verdict(verdict, answer, "algebra" if verdict else failed)
 
-    def _resolve(self, pairs: Sequence[Pair]) -> None:
-        """Compare every pair that has not been compared."""
+    def _resolve(self, wanted: Iterable[Pair]) -> None:
+        """Let algebra compare pairs."""
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
-        fresh = [pair for pair in dict.fromkeys(pairs) if pair not in self._known]
-        for pair, outcome in zip(fresh, self.pool.run(fresh), strict=True):
-            self._known[pair] = outcome
+        fresh = list(wanted)
+        self._known.update(zip(fresh, self.pool.run(fresh), strict=True))
 
-    def _outcome(self, pair: Pair) -> Outcome:
-        if pair not in self._known:
-            # Verdicts of algebra may pair the parts off in another way than the shortcuts did.
-            self._resolve([pair])
-        return self._known[pair]
 
-    def _close(self, draft: _Open) -> Verdict:
-        """The verdict after the comparison by algebra."""
-        seen: set[Outcome] = set()
-
-        def atom(gold: Shape, written: Shape) -> bool:
-            verdict = compare(gold, written, draft.problem, exact=self.shortcuts)
-            if isinstance(verdict, bool):
-                return verdict
-            outcome = self._outcome(verdict)
-            seen.add(outcome)
-            return outcome == "equal"
-
-        correct = bool(_any_equal(draft.gold_shapes, draft.answer_shapes, atom, draft.problem))
-        failed = next((outcome for outcome in ("timeout", "error") if outcome in seen), None)
-        return Verdict(correct, draft.answer, "algebra" if correct else failed or "algebra")
+def _all_right(verdicts: Sequence[Verdict | None]) -> Verdict | None:
+    """The first verdict that is wrong, or else the first one; None while one is missing."""
+    if None in verdicts:
+        return None
+    return next((each for each in verdicts if each and not each.correct), verdicts[0])
 
 
 def _without_frame(answer: str, problem: Problem) -> str:
@@ -306,29 +272,22 @@ def _without_repeated_remark(answer: str, question: str) -> str:
 
 
 def _any_equal(
-    golds: Sequence[Shape],
-    answers: Sequence[Shape],
-    atom: AtomRule,
-    problem: Problem,
+    gold: Shape, answers: Sequence[Shape], atom: AtomRule, problem: Problem
 ) -> bool | None:
-    unordered = problem.kind == "list"
+    listed = gold.ends == "," and not any(part.name for part in (gold, *gold.items))
+    arranged = order_counts(gold, problem.question)
     verdicts: list[bool | None] = []
-    for gold in golds:
-        named = gold.name or any(item.name for item in gold.items)
-        arranged = order_counts(gold, problem.question)
-        for answer in answers:
-            ordered = None
-            if gold.ends == "," and not named:
-                ordered = in_question_order(answer, problem.question)
-            verdicts.append(
-                same(
-                    gold,
-                    ordered or answer,
-                    atom,
-                    unordered=unordered,
-                    arranged=arranged or ordered is not None,
-                )
+    for answer in answers:
+        ordered = in_question_order(answer, problem.question) if listed else None
+        verdicts.append(
+            same(
+                gold,
+                ordered or answer,
+                atom,
+                unordered=problem.kind == "list",
+                arranged=arranged or ordered is not None,
             )
+        )
     if True in verdicts:
         return True
     return None if None in verdicts else False

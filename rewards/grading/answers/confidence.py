@@ -14,13 +14,14 @@ _LONGEST = 64
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})\s?(\\?%)?", re.ASCII)
 
 
-def stated(text: str) -> list[tuple[int, float | None]]:
+def stated(text: str, *, per_hundred: bool = False) -> list[tuple[int, float | None]]:
     r"""(offset, value) of every ``\confidence{...}`` in order; None where the value is not valid.
 
     >>> stated(r"\confidence{80%} \confidence{high}")
     [(0, 0.8), (17, None)]
     """
-    return [(start, read(text[a:b])) for start, a, b in arguments(text, _MARK)]
+    marks = arguments(text, _MARK)
+    return [(start, read(text[a:b], per_hundred=per_hundred)) for start, a, b in marks]
 
 
 def read(content: str, *, per_hundred: bool = False) -> float | None:
@@ -50,6 +51,5 @@ def without_confidences(text: str) -> str:
 def parse_confidence(text: str, *, per_hundred: bool = False) -> float | None:
     """The last confidence that is stated after the thinking; None where there is none, or the last
     one is not valid."""
-    text = after_thinking(text)
-    marks = arguments(text, _MARK)
-    return read(text[slice(*marks[-1][1:])], per_hundred=per_hundred) if marks else None
+    marks = stated(after_thinking(text), per_hundred=per_hundred)
+    return marks[-1][1] if marks else None

@@ -46,13 +46,15 @@ def read_date(text: str) -> Day | None:
     return days.pop() if len(days) == 1 else None
 
 
-def same_time(gold: str, answer: str, question: str) -> bool:
-    """Whether two texts are one time of day: ``10 a.m.`` and ``10:00 AM``, and to "What time?"
-    ``9 p.m.`` and 9.
+def same_date(gold: str, answer: str, question: str) -> bool:
+    """Whether two texts are one day, or one time of day: ``10 a.m.`` and ``10:00 AM``, and to
+    "What time?" ``9 p.m.`` and 9.
 
-    >>> same_time("10:00 AM", "10 a.m.", ""), same_time("9", "9:00 pm", "At what time?")
+    >>> same_date("10:00 AM", "10 a.m.", ""), same_date("9", "9:00 pm", "At what time?")
     (True, True)
     """
+    if (day := read_date(gold)) is not None:
+        return day == read_date(answer)
     time, other = _read_time(gold), _read_time(answer)
     if len(gold) < 3 and gold.isdecimal() and other:
         return other[:2] == (int(gold), "00") and _ASKS_TIME.search(question) is not None

@@ -13,6 +13,7 @@ from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.formula import Formula, ordered, parts
 from coterie.rewards.grading.answers.normalise import (
     DOLLAR,
+    LETTER_ALONE,
     asks_product,
     is_sequence,
     is_words,
@@ -48,7 +49,13 @@ from coterie.rewards.grading.answers.tasks import (
     same_factorization,
 )
 from coterie.rewards.grading.answers.units import THING
-from coterie.rewards.grading.answers.values import Value, same_value, says_a_value, value_of
+from coterie.rewards.grading.answers.values import (
+    NUMBER_WORDS,
+    Value,
+    same_value,
+    says_a_value,
+    value_of,
+)
 from coterie.rewards.grading.answers.verbs import (
     asking_sentence,
     says_another_deed,
@@ -61,24 +68,13 @@ AtomRule = Callable[[Shape, Shape], bool | None]
 """(gold, answer) -> equal, different, or not known yet."""
 
 _BASE = re.compile(r"\(?([0-9A-Fa-f]+)\)? ?_ ?(?:\{ ?([0-9]{1,3}|[a-z]{3,8}) ?\}|([0-9]))")
-_BASES = {
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-}
 _REQUESTED_BASE = re.compile(
     r"\b(?:in|to|into|as)\s+(?:(?:a|an|its|the)\s+)?(?:base[\s-]+\$?(?P<base>[0-9]{1,2}|[a-z]{3,5})\b"
     r"|(?P<name>binary|octal|decimal|hexadecimal)\b(?!\s+(?:places?|digits?|points?)))"
     r"|\bbase[\s-]+\$?(?P<adjective>[0-9]{1,2}|[a-z]{3,5})\$?\s+(?:numeral|number|value|representation|expansion)\b",
     re.IGNORECASE,
 )
-_NAMED_BASES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
+_BASES = NUMBER_WORDS | {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
 _LOWERED = re.compile("[₀-₉]{1,3}")
 _DIGITS_LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _PARENTHESES = "()[]"
@@ -128,7 +124,6 @@ _REQUESTED_INDEX = re.compile(
 _INDEX_OPEN = re.compile(rf"{_INDEXED.pattern} ?= ?(?:\?|\Z)")
 _LETTER = re.compile(r"[A-Za-z](?:_\{?[A-Za-z0-9]\}?|\([0-9]{1,4}(?: ?/ ?[0-9]{1,4})?\))?")
 """``a``, ``a_1`` or ``d(10)``"""
-_LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 _SEPARATOR = re.compile(r"\s*(?:,\s*and\b|,|\band\b)\s*")
 _LISTED = re.compile(
     rf"(?<![A-Za-z\\]){_LETTER.pattern}(?:{_SEPARATOR.pattern}{_LETTER.pattern}(?![A-Za-z]))+"
@@ -169,8 +164,12 @@ def in_base(text: str) -> tuple[str, int] | None:
     match = _BASE.fullmatch(_with_subscript(text))
     if match is None:
         return None
-    base = match[2] or match[3]
-    return match[1].upper().lstrip("0"), int(base) if base.isdigit() else _BASES.get(base, 0)
+    return match[1].upper().lstrip("0"), _base(match[2] or match[3])
+
+
+def _base(name: str) -> int:
+    """The number that a base is called by; 0 for any other word."""
+    return int(name) if name.isdigit() else _BASES.get(name.casefold(), 0)
 
 
 def _with_subscript(text: str) -> str:
@@ -198,26 +197,22 @@ def same_numeral(gold: str, answer: str, question: str = "") -> bool | None:
 def _base_of(gold: str, question: str) -> int:
     """The base of a gold answer that names none; 0 if it is not clear."""
     requested = {
-        _NAMED_BASES.get(name.casefold()) or (int(name) if name.isdigit() else _BASES.get(name, 0))
+        _base(match["base"] or match["name"] or match["adjective"])
         for match in _REQUESTED_BASE.finditer(question[:MAX_QUESTION])
-        if (name := match["base"] or match["name"] or match["adjective"])
     }
     if requested:
         return requested.pop() if len(requested) == 1 else 0
-    named = (match[2] or match[3] for match in _BASE.finditer(plain(question[:MAX_QUESTION])))
-    bases = [int(base) if base.isdigit() else _BASES.get(base, 0) for base in named]
+    named = _BASE.finditer(plain(question[:MAX_QUESTION]))
+    bases = [_base(match[2] or match[3]) for match in named]
     # In a question about 101_2, 11 may be three.
     largest = max(int(digit, 16) for digit in gold)
     return 0 if any(largest < base for base in bases) else 10
 
 
-def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True) -> bool | Pair:
+def compare(gold: Shape, answer: Shape, problem: Problem) -> bool | Pair:
     """One value against another: equal, different, or what algebra has to compare.
 
     A text that is not read whole equals nothing but itself.
-
-    Args:
-        exact: decide literals here; they are left to algebra otherwise.
     """
     if differ(gold.name, answer.name):
         if names_variable(problem.question):
@@ -225,8 +220,7 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
         gold, answer = _with_name(gold), _with_name(answer)
     if _names_another(gold.name, answer.name, problem.question):
         return False
-    alike = same_text(gold.text, answer.text)
-    if alike and exact:
+    if same_text(gold.text, answer.text):
         return True
     if (
         not gold.name
@@ -236,28 +230,26 @@ def compare(gold: Shape, answer: Shape, problem: Problem, *, exact: bool = True)
     if (verdict := same_numeral(gold.text, answer.text, problem.question)) is not None:
         return verdict
     if equation(answer.text) or equation(gold.text):
-        return alike or _equations(gold, answer, problem.question) or False
+        return _equations(gold, answer, problem.question) or False
     left = value_of(gold.text)
     if left is None:
-        return alike
+        return False
     right = value_of(answer.text, problem.question if left.is_number else None)
     if right is None or not _same_unit(left, right, problem):
         return False
     if left.literal is not None and right.literal is not None and says_a_value(left, right):
-        if not alike and (
-            repeats_form(gold.text, answer.text, problem.question)
-            or misses_form(left.formula, right.formula, answer.text, problem.question)
+        if repeats_form(gold.text, answer.text, problem.question) or misses_form(
+            left.formula, right.formula, answer.text, problem.question
         ):
             return False
-        if exact or problem.tolerance or problem.percent:
-            return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
-    elif same_factorization(left.formula, right.formula, problem.question):
+        return same_value(left, right, percent=problem.percent, tolerance=problem.tolerance)
+    if same_factorization(left.formula, right.formula, problem.question):
         return True
-    elif left.is_number != right.is_number or not says_a_value(left, right):
+    if left.is_number != right.is_number or not says_a_value(left, right):
         return False
-    elif ordered(left.formula) == ordered(right.formula):
+    if ordered(left.formula) == ordered(right.formula):
         return True
-    elif restates(left.formula, right.formula, answer.text, problem.question) or falls_short(
+    if restates(left.formula, right.formula, answer.text, problem.question) or falls_short(
         left.formula, right.formula, problem.question
     ):
         return False
@@ -409,11 +401,9 @@ def same(
     if ends == {"<>", "()"}:
         # A vector, in either notation.
         ends = {"()"}
-    if ends == {",", "[]"} and len(gold.items) > 2:
+    if ends == {",", "[]"} and (unordered or len(gold.items) > 2):
         # No interval has three ends; brackets in the gold answer say that order counts.
         ends = {"," if unordered else gold.ends}
-    elif unordered and ends == {",", "[]"}:
-        ends = {","}
     if len(ends) > 1 or len(gold.items) != len(answer.items):
         return False
     if ends & {",", r"\cup"} and not (arranged or _lists_letters(gold, answer)):
@@ -478,9 +468,7 @@ def in_question_order(answer: Shape, question: str) -> Shape | None:
         # T(10) and T(13), where T(10) and T(11) are asked for
         return Shape(answer.text)
     if names:
-        first = [
-            *dict.fromkeys(letter for letter in _LETTER_ALONE.findall(text) if letter in names)
-        ]
+        first = [*dict.fromkeys(letter for letter in LETTER_ALONE.findall(text) if letter in names)]
         return _arranged(answer, names, first) if first == sorted(names) else None
     return Shape(answer.text, ",", answer.items) if _SYSTEM.search(question) and not bare else None
 
@@ -524,19 +512,17 @@ def _same_collection(
 ) -> bool | None:
     """Whether the parts can be paired off in any order."""
     # Equality is transitive, so the first equal partner is as good as any.
-    open_answers = list(answer)
+    rest = list(answer)
     waiting: list[Shape] = []
     for left in gold:
-        for index, right in enumerate(open_answers):
-            if same(left, right, atom, unordered=unordered) is True:
-                del open_answers[index]
-                break
+        equal = (right for right in rest if same(left, right, atom, unordered=unordered))
+        if (partner := next(equal, None)) is not None:
+            rest.remove(partner)
         else:
             waiting.append(left)
     if not waiting:
         return True
     for left in waiting:
-        verdicts = [same(left, right, atom, unordered=unordered) for right in open_answers]
-        if None not in verdicts:
+        if None not in [same(left, right, atom, unordered=unordered) for right in rest]:
             return False
     return None

@@ -499,13 +499,11 @@ def last_stated(response: str, question: str = "") -> Candidate | None:
     """
     if stated := candidates(response):
         return stated[-1]
-    if (text := bare(response)) is not None:
-        return Candidate(0, text)
     spoken = visible(response)[-LONGEST:]
     if following := _NEXT_QUESTION.search(spoken):
         spoken = spoken[: following.start()] or spoken
-        if (text := bare(spoken)) is not None:
-            return Candidate(0, text)
+    if (text := bare(spoken)) is not None:
+        return Candidate(0, text)
     if short := _short_answer(spoken):
         return short
     value = value_in_bold(spoken, question)

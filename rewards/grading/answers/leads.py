@@ -60,12 +60,8 @@ situated found
 """
 _PLACES = frozenset({"lie", "lies", "located", "situated", "found"})
 _DEED = re.compile(r"(?:ed|en|orn|own|ost|eld|uilt|ie)\Z")
-_OPPOSITE_ENDS = (
-    (
-        re.compile(r"\b(?:beg[aiu]n\w*|start\w*|born)\b"),
-        re.compile(r"\b(?:end\w*|finish\w*|die[sd]?)\b"),
-    ),
-)
+_BEGINS = re.compile(r"\b(?:beg[aiu]n\w*|start\w*|born)\b")
+_ENDS = re.compile(r"\b(?:end\w*|finish\w*|die[sd]?)\b")
 _FREE = frozenset(_PLACED.split())
 """Words that may lead to a name without being in the question."""
 _COUNTED = re.compile(
@@ -75,7 +71,7 @@ _COUNTED = re.compile(
 _THING = re.compile(
     r"[$€£]?[0-9][0-9,./]*\s+(?:more\s+)?(?P<thing>[A-Za-z]+)(?:\s(?P<next>[a-z]+))?"
 )
-_SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!][*_]{0,2}\s+")
+SENTENCE_END = re.compile(r"(?<=[a-z0-9$)])[.!][*_]{0,2}\s+")
 _DIGITS = re.compile(r"[0-9]+")
 
 
@@ -109,8 +105,7 @@ def says_opposite_end(said: str, question: str) -> bool:
     said, asking = said.casefold(), asking_sentence(question)
     return any(
         one.search(said) and not other.search(said) and other.search(asking)
-        for first, last in _OPPOSITE_ENDS
-        for one, other in ((first, last), (last, first))
+        for one, other in ((_BEGINS, _ENDS), (_ENDS, _BEGINS))
     )
 
 
@@ -164,7 +159,7 @@ def leads_to_words(before: str, question: str) -> bool:
     >>> leads_to_words("It was praised by", "Who wrote it?")
     False
     """
-    sentence = _SENTENCE_END.split(before)[-1]
+    sentence = SENTENCE_END.split(before)[-1]
     asking = asking_sentence(question[:MAX_QUESTION])
     words = _words(sentence)
     while words and words[-1] in ("the", "a", "an"):

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from unicodedata import normalize
 
+from coterie.rewards.grading.answers.units import CAPITALS, LETTERS
+
 _SPELLINGS = {
     "-": "−–－‐‑",
     " ": "\u00a0\u2009\u202f\u3000",
@@ -145,13 +147,6 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         # "~12" is about 12.
         (r"(?<=\S)~", " "),
         (r"\\(?:[dtc]|nice|s)frac(?![A-Za-z])", r"\\frac"),
-        # The package siunitx.
-        (r"\\ang\s?\{\s?(-?[0-9.]{1,16})\s?\}", r"\1^\\circ "),
-        (r"\\num\s?\{\s?([-+0-9.,]{1,32})\s?\}", r"\1"),
-        (
-            r"\\(?:SI|qty)\s?\{\s?([-+0-9.,]{1,32})\s?\}\s?\{([A-Za-z/^0-9 ]{1,16})\}",
-            r"\1 \\text{ \2}",
-        ),
         # Units as a fraction, or with a power below zero
         (
             r"(?<=[0-9 ,~])\\frac\s?\{\s*\\(?:text|mathrm)\s?\{([A-Za-z ]{1,16})\}\s*\}"
@@ -205,18 +200,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
 )
 
 _SET_UPRIGHT = re.compile(r"(?<=[0-9}])\s*\\(?:text|textrm|mathrm|mbox)\s?\{[\s~]*([mgshlLJNWV])\}")
-_SPELLED = {
-    "m": "meter",
-    "g": "gram",
-    "s": "second",
-    "h": "hour",
-    "l": "liter",
-    "L": "liter",
-    "J": "joule",
-    "N": "newton",
-    "W": "watt",
-    "V": "volt",
-}
+_SPELLED = LETTERS | CAPITALS
 """An upright letter after a number is a unit: m is a variable in ``5m`` only."""
 _WRAPPERS = re.compile(
     r"\\(?:text|textbf|textit|textrm|texttt|mathrm|mathbf|mathit|mbox|hbox|underline"
@@ -240,7 +224,7 @@ _ASKS_FORMULA = re.compile(
     r"\bin terms of\b|\b(?:expression|formula) (?:for|of|that)\b|\bas a (?:function|product) of\b",
     re.IGNORECASE,
 )
-_LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
+LETTER_ALONE = re.compile(r"(?<![A-Za-z\\])[A-Za-z](?![A-Za-z])")
 _JOINTS = re.compile(r"[\s*,]+|\\cdot(?![A-Za-z])|\\times(?![A-Za-z])")
 _CLOCK = re.compile(r"(?<=:[0-9]{2})\s?([AaPp])\.?\s?[Mm]\b\.?")
 _SPACE = re.compile(r"\s+")
@@ -384,7 +368,7 @@ def asks_product(gold: str, question: str) -> bool:
     letters = plain(gold).replace(" ", "").replace("-", "")
     if _SINGLE_LETTERS.fullmatch(letters) is None or _ASKS_FORMULA.search(question) is None:
         return False
-    return set(letters) <= set(_LETTER_ALONE.findall(question))
+    return set(letters) <= set(LETTER_ALONE.findall(question))
 
 
 def sequence(text: str) -> str:

@@ -43,9 +43,7 @@ class Program:
     arguments: tuple[str, ...]
     """What Python is started with; the deadline in seconds is added."""
     is_reply: Callable[[str, Any], bool]
-    """Whether a line is a reply to a question; a worker that writes another one is replaced."""
-    numbered: bool = False
-    """Whether replies say to which question they belong; other lines are then passed over."""
+    """Whether a line is a reply to a question; other lines are passed over."""
     shows_errors: bool = False
     """Whether its standard error is that of this process."""
     way_out: str = ""
@@ -197,12 +195,6 @@ class WorkerPool:
                 self._workers.remove(worker)
                 worker.kill()
 
-            for selected, _ in selector.select(0):
-                # What an idle worker says answers no question, and must not answer the next one.
-                worker = cast(_Worker, selected.data)
-                if worker.ready and ("" in worker.receive() or not self.program.numbered):
-                    replace(worker)
-
             while todo or any(worker.job is not None for worker in self._workers):
                 # A start costs as much as many comparisons: share the work only if there is enough.
                 wanted = min(self.size, 1 + (len(todo) - 1) // PAIRS_PER_WORKER)
@@ -237,8 +229,8 @@ class WorkerPool:
                         ):
                             outcomes[worker.job] = line
                             worker.job = None
-                        elif not line or not self.program.numbered:
-                            # It died, or wrote what is no reply: the question stays an error.
+                        elif not line:
+                            # It died: the question stays an error.
                             worker.job = None
                             replace(worker)
                             break

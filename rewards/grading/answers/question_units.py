@@ -15,6 +15,7 @@ from coterie.rewards.grading.answers.units import (
     CURRENCIES,
     NUMBERS,
     SCALES,
+    SENTENCE_START,
     THING,
     is_plural,
     scales_of,
@@ -41,7 +42,6 @@ _IN_UNITS = re.compile(
 _IN_POWERS = re.compile(
     r"\bin\s+\$?(?P<words>[a-z]{1,4}(?:/[a-z]{1,4})?)\s?(?:\^\s?\{?(?P<power>[23])|(?P<raised>[²³]))"
 )
-_SENTENCE = re.compile(r"(?<=[.?!])\s+")
 _PERCENT = re.compile(r"\b(?:what|which|how many|as an?|in)\s+percent", re.IGNORECASE)
 _PERCENTAGE = re.compile(
     r"(?<![0-9])(?<![0-9] )percent|\b(?:what|how\s+many|in|as\s+an?)\s+\\?%", re.IGNORECASE
@@ -99,7 +99,7 @@ def question_units(question: str) -> frozenset[str]:
     question = _UPRIGHT.sub(_untypeset, question[:MAX_QUESTION])
     counted = (_first_unit(match["words"]) for match in _HOW_MANY.finditer(question))
     units = {unit for unit in counted if unit is not None}
-    last = _SENTENCE.split(question.strip())[-1]
+    last = SENTENCE_START.split(question.strip())[-1]
     # "30 miles" answers "how many miles per hour", and not "how fast, in miles per hour".
     units.update({unit.partition("/")[0] for unit in units})
     units.update(filter(None, (unit_of(match["words"]) for match in _IN_UNITS.finditer(last))))

@@ -6,13 +6,14 @@ say what the question asks: its words stand in the question, its verb is the que
 in it denies, hedges or compares what the question does not.
 """
 
+import calendar
 import re
 from functools import lru_cache
 from itertools import dropwhile, takewhile
 
 from coterie.rewards.grading.answers.caps import MAX_QUESTION
 from coterie.rewards.grading.answers.normalise import DOLLAR, key, plain
-from coterie.rewards.grading.answers.statements import DOUBTS, doubted
+from coterie.rewards.grading.answers.statements import DOUBTS, NUMBER, doubted
 from coterie.rewards.grading.answers.structure import shape
 from coterie.rewards.grading.answers.units import NUMBERS, opposed, things_in, unit_of
 from coterie.rewards.grading.answers.values import Value, value_of
@@ -23,6 +24,7 @@ from coterie.rewards.grading.answers.verbs import (
     says_another_deed,
     shares_verb,
     stands_in,
+    words_of,
 )
 
 _LONGEST = 256
@@ -44,7 +46,6 @@ _NEXT = re.compile(
     r"|,?\s+(?:or|i\.e\.,?|that is,?)\s+"
 )
 """What stands between the values of a list, or the forms of one."""
-_DIGITS = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _SELECTOR = re.compile(
     r"\bthe (?:least|most|first|second|third|other|maximum|minimum|two|three|four) (?=[a-z])"
 )
@@ -84,11 +85,7 @@ _EXTENTS = {
     "heavy": ("weight",), "much": ("cost", "price", "money"),
 }  # fmt: skip
 """Words that ask how far something extends, and the nouns for it."""
-_CALENDAR = frozenset({
-    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-})  # fmt: skip
+_CALENDAR = frozenset([*calendar.day_name, *calendar.month_name])
 _REMARK = re.compile(r"(?P<value>.{1,200}?)\s+\((?P<remark>[^()]{2,120})\)[\s.*]*", re.DOTALL)
 _CONTENTS = re.compile(r"(?P<holder>\s*[a-z]+)?\s+of\s+(?P<contents>[a-z]+)\b")
 _COUNT = re.compile(r"[$＄]?(?P<number>[0-9]+(?:\.[0-9]+)?)\s+[a-z]{3,20}(?:\s[a-z]{3,20}){0,2}")
@@ -109,7 +106,6 @@ _COMPARES = {
     "slower": "slower", "extra": "more",
 }  # fmt: skip
 """Words that compare, and the kind of each."""
-_WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _NAME = re.compile(r"(?<![A-Za-z])[A-Z][a-z]{2,}")
 _SMALL = """
 a an the of in on at to for from with by he she it they we his her its their there this that each
@@ -160,7 +156,7 @@ def value_in_sentence(text: str, question: str) -> str:
     question = question[:MAX_QUESTION]
     text = text.strip().rstrip("!. ")
     # "50 loss" is no 50 to "a profit or a loss?"
-    if opposed(question) & (things_in(text) | {*map(str.casefold, _WORD.findall(text))}):
+    if opposed(question) & (things_in(text) | {*words_of(text)}):
         return ""
     if (match := _REMARK.fullmatch(text)) is not None and question:
         value = match["value"].strip("* ")
@@ -183,7 +179,7 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
     if (short := _OTHER_FALLS_SHORT.fullmatch(remark.casefold())) is not None:
         other = _literal(short["number"], "")
         return other is not None and other.literal != number.literal
-    words = {word.casefold() for word in _WORD.findall(remark)}
+    words = {*words_of(remark)}
     if words & _DENIALS or re.search(r"[?!;:=~≈]", remark):
         return False
     parts = [
@@ -195,7 +191,7 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
     asking = asking_sentence(question)
     if more := _AND_MORE.fullmatch(remark):
         others = {*more["words"].split()} - _FREE
-        counted = {word.casefold() for word in _WORD.findall(value)}
+        counted = {*words_of(value)}
         whole = re.search(r"\b(?:total|altogether|both|all|combined|together|and)\b", asking)
         return bool(counted and others) and not others & counted and not whole
     return _CLARIFIES.fullmatch(remark) is not None and _speaks_of(words - _FREE, asking)
@@ -247,10 +243,10 @@ def _is_in_question(value: re.Match[str], asking: str) -> bool:
 def _without_contents(inside: str, behind: str, question: str) -> str:
     """Drop ``of soup`` behind ``cans`` if the question has cans of nothing else."""
     match = _CONTENTS.match(behind)
-    words = _WORD.findall(match["holder"] if match and match["holder"] else inside)
+    words = words_of(match["holder"] if match and match["holder"] else inside)
     if match is None or not words:
         return behind
-    holder = re.escape(re.sub(r"e?s\Z", "", words[-1].casefold()))
+    holder = re.escape(re.sub(r"e?s\Z", "", words[-1]))
     named = re.findall(rf"\b{holder}(?:e?s)?\s+of\s+([a-z]+)", question.casefold())
     if {*named} != {match["contents"].casefold()}:
         return behind
@@ -271,11 +267,11 @@ def _with_unit(value: str, behind: str, question: str) -> str:
 def _answers(before: str, behind: str, question: str) -> bool:
     """Whether the words around a value say what the question asks for, and nothing else."""
     asking, clause = asking_sentence(question), asking_clause(question)
-    left, right = (_words(_without_selector(side, asking)) for side in (before, behind))
+    left, right = (words_of(_without_selector(side, asking)) for side in (before, behind))
     compared = _matching_comparison(left, right, clause)
     if compared is None:
         return False
-    clause_words = {*_WORD.findall(clause)}
+    clause_words = {*words_of(clause)}
     # Words that change a value, or are not the question's, and are right here all the same.
     allowed = (clause_words & _ONLY_IF_IN_QUESTION) | compared
     if "up" not in left:
@@ -292,7 +288,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
         return False
     if (purpose := _PURPOSE.search(behind)) and _is_purpose(purpose[0], question):
         behind = behind[: purpose.start()]
-        right = _words(behind)
+        right = words_of(behind)
     if says_another_deed(behind, question) or not _names_no_other(before, behind, question, clause):
         return False
     if re.search(r"\bnot\b|n['’]t\b", clause) and not {*left} <= _FREE - VERBS | _IS | _GENERAL:
@@ -306,14 +302,10 @@ def _answers(before: str, behind: str, question: str) -> bool:
     return _begins_as_asked(before, question, allowed) and _ends_as_asked(right, question, allowed)
 
 
-def _words(side: str) -> list[str]:
-    return [*map(str.casefold, _WORD.findall(side))]
-
-
 def _has_other_number(around: str, asking: str) -> bool:
     """Whether a number that the question does not have stands around a value: it may be the
     answer."""
-    return not {*_DIGITS.findall(around)} <= {*_DIGITS.findall(asking)}
+    return not {*NUMBER.findall(around)} <= {*NUMBER.findall(asking)}
 
 
 def _denies(words: set[str]) -> bool:
@@ -354,8 +346,8 @@ def _begins_as_asked(before: str, question: str, allowed: set[str]) -> bool:
         names = f"{names} {_person(question)}"
     condition, _, rest = _without_selector(before, asking).rpartition(",")
     known = _FREE | _GENERAL | allowed
-    return _speaks_of({*_WORD.findall(rest)} - known, f"{clause} {names}") and _speaks_of(
-        {*_WORD.findall(condition)} - known, asking
+    return _speaks_of({*words_of(rest)} - known, f"{clause} {names}") and _speaks_of(
+        {*words_of(condition)} - known, asking
     )
 
 
@@ -422,7 +414,7 @@ def _is_purpose(phrase: str, question: str) -> bool:
     """Whether a question says what something is for, and no number of it: ``to fill the tank``."""
     sentences = re.split(r"(?<=[.?!])\s+", _ARTICLE.sub("", question.casefold()))
     phrase = _ARTICLE.sub("", phrase.casefold()).strip()
-    return any(phrase in each and not _DIGITS.search(each) for each in sentences)
+    return any(phrase in each and not NUMBER.search(each) for each in sentences)
 
 
 def _speaks_of_part(behind: list[str], asking: str) -> bool:
@@ -431,7 +423,7 @@ def _speaks_of_part(behind: list[str], asking: str) -> bool:
         return True
     part, requested = (
         [*takewhile(lambda word: word not in VERBS, words)]
-        for words in (behind[1:], _WORD.findall(asking.partition(" of ")[2]))
+        for words in (behind[1:], words_of(asking.partition(" of ")[2]))
     )
     return _speaks_of({*part} - _FREE, " ".join(requested))
 
@@ -444,7 +436,7 @@ def _speaks_of(words: set[str], text: str) -> bool:
 def _matching_comparison(left: list[str], right: list[str], asking: str) -> set[str] | None:
     """The words that compare, if the question compares in the same direction; None otherwise."""
     used = {word for word in (*left, *right) if word in _COMPARES}
-    words = _WORD.findall(asking)
+    words = words_of(asking)
     than = words.index("than") if "than" in words else len(words)
     first, second = {*words[:than]} - _FREE, {*words[than + 1 :]} - _FREE
     compares = bool({*words} & {*_COMPARES, "difference"})
@@ -479,7 +471,7 @@ def _names_no_other(before: str, behind: str, question: str, asking: str) -> boo
     names = _names_in(question)
     spoken = [name for name in names if re.search(rf"\b{name}\b", f"{before} {behind}")]
     requested = [name for name in names if re.search(rf"\b{name.casefold()}\b", asking)]
-    if len(requested) > 1 and _WHOLE & {*_WORD.findall(asking)}:
+    if len(requested) > 1 and _WHOLE & {*words_of(asking)}:
         # What one of them has is not what they have together.
         return not spoken or {*requested} == {*spoken}
     if requested or not spoken or len(names) == 1:

@@ -54,7 +54,7 @@ _FORM = re.compile(
     r"\$?[-−]?[0-9.\\]\S*(?:\s+[a-z%]+)?[\s.)*$]*\Z"
 )
 """Another form of the value, or another value: ``which is 73``, and no ``which is 8 times 9``."""
-_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 _LETTER = re.compile(r"[\s*_$(\[]{0,6}(?:\\(?:text|textbf|mathrm)\s?\{)?\(?[A-Z][)\]}*_$\s]{0,6}")
 _NAME = re.compile(r"[A-Z][a-z]{3,}")
 _ITEM = re.compile(r"[\s*_]*[0-9][\s*_]*")
@@ -103,8 +103,8 @@ def value_stated(text: str, *, labelled: bool = False) -> str:
         labelled: it stands after a colon. ``B. I am sure`` is then a letter with the text of an
             option, and ``1. First, ...`` the first item of a list.
 
-    >>> value_stated("72 because 8 * 9 = 72"), value_stated("She has 72 eggs left.")
-    ('72', '72 eggs left.')
+    >>> value_stated("72 because 8 * 9 = 72"), value_stated("72 eggs in all")
+    ('72', '72 eggs')
     >>> value_stated("72 or 73"), value_stated("72. Wait, no.")
     ('72 or 73', '72. Wait, no.')
     """
@@ -144,7 +144,7 @@ def _without_tail(text: str, labelled: bool) -> str:
         may_head_list = labelled and (is_letter or _ITEM.fullmatch(value))
         return value if says and not may_head_list and not _gives_another(value, tail) else text
     open_bracket = "(" in match[0] and kind in ("reason", "aside")
-    other_numbers = set(_NUMBER.findall(tail)) - set(_NUMBER.findall(value))
+    other_numbers = set(NUMBER.findall(tail)) - set(NUMBER.findall(value))
     unsure = (
         (kind == "reason" and value.endswith("."))
         or (open_bracket and not tail.rstrip(" .*").endswith(")"))
@@ -200,8 +200,8 @@ def _gives_another(value: str, tail: str) -> bool:
 
 def _comes_to(check: str, value: str) -> bool:
     """Whether ``9 * 2 = 18)`` ends in the number that was stated."""
-    last = _NUMBER.findall(check.rpartition("=")[2])
-    return bool(last) and last == _NUMBER.findall(value)
+    last = NUMBER.findall(check.rpartition("=")[2])
+    return bool(last) and last == NUMBER.findall(value)
 
 
 def _without_idle(text: str) -> str:

@@ -110,16 +110,14 @@ def equation(text: str) -> tuple[str, str] | None:
     return (parts[0][0], parts[0][1]) if parts is not None and parts[1] == ["="] else None
 
 
-def shape(text: str, *, thousands: bool = True, depth: int = 5) -> Shape:
+def shape(text: str, *, thousands: bool = True) -> Shape:
     """Take an answer apart.
 
     ``thousands`` reads ``1,080`` as one number; brackets always separate (``(1,080)`` is a
-    pair). Brackets that do not balance, or stand deeper than ``depth``, stay one value.
+    pair). Brackets that do not balance, or stand deeper than five levels, stay one value.
     """
     text = plain(text)
-    if thousands and not text.startswith(("(", "[", "\\{", "\\langle")):
-        text = _outside_brackets(text)
-    return _shape(text, depth)
+    return _shape(_outside_brackets(text) if thousands else text, 5)
 
 
 def _shape(text: str, depth: int) -> Shape:
@@ -263,21 +261,10 @@ def _bracketed(text: str, depth: int) -> Shape | None:
 def _outside_brackets(text: str) -> str:
     """Drop the commas of thousands where no bracket is open."""
     pieces: list[str] = []
-    depth = start = 0
-    for match in re.finditer(_BRACKET, text):
-        token = match.group()
-        if token in _OPEN:
-            if depth == 0:
-                pieces.append(drop_thousands(text[start : match.start()]))
-                start = match.start()
-            depth += 1
-        elif token in _CLOSE and depth:
-            depth -= 1
-            if depth == 0:
-                pieces.append(text[start : match.end()])
-                start = match.end()
-    rest = text[start:]
-    pieces.append(drop_thousands(rest) if depth == 0 else rest)
+    depth = 0
+    for piece in re.split(f"({_BRACKET})", text):
+        depth += (piece in _OPEN) - (piece in _CLOSE and depth > 0)
+        pieces.append(piece if depth else drop_thousands(piece))
     return "".join(pieces)
 
 

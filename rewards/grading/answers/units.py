@@ -53,7 +53,7 @@ right|left
 """Words for one direction and for the other, in the singular."""
 _NEUTRAL = frozenset(["early", "earlier", "clockwise", "right"])
 """Directions that are no more positive than their opposites."""
-_ASKING = re.compile(r"(?<=[.?!])\s+")
+SENTENCE_START = re.compile(r"(?<=[.?!])\s+")
 _QUARTERS = re.compile(r"\bhow many\s+(?:\w+\s+){0,3}quarters\b", re.IGNORECASE)
 _DOZENS = re.compile(r"\bhow many\s+(?:\w+\s+){0,2}dozens?\b", re.IGNORECASE)
 _CONNECTORS = {"a", "an", "per", "of", "in", "every", "the", "old", "long", "tall"}
@@ -65,10 +65,22 @@ ADDED = frozenset({"left", "remaining", "total", "altogether", "each", "more"})
 """Words that may follow a counted thing and are none."""
 _PER = frozenset({"a", "an", "per", "every", "each"})
 _POWERS = {"square": "2", "sq": "2", "cubic": "3", "cu": "3"}
-_NUMBERS = """
+_CARDINALS = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred
+sixteen seventeen eighteen nineteen
 """
+CARDINALS = _CARDINALS.split()
+_ORDINALS = """
+zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
+fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth
+"""
+ORDINALS = _ORDINALS.split()
+TENS = {
+    name: 10 * place
+    for place, name in enumerate(
+        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
+    )
+}
 _VALUE_WORDS = """
 thousand million billion trillion quadrillion quintillion lakh crore dozen gross half halve once
 twice thrice double triple quadruple percent percentage pi sqrt plus minus multiplied divided into
@@ -78,25 +90,13 @@ incorrect false invalid impossible undefined unknown uncertain maybe perhaps pos
 approximately roughly almost nearly exactly only just least most more less fewer than up to from
 between within above below beyond after before off other rather instead equal equals versus times
 """
-NUMBERS = frozenset(_NUMBERS.split())
+NUMBERS = frozenset([*CARDINALS, *TENS, "hundred"])
 _CHANGING = NUMBERS | frozenset(_VALUE_WORDS.split())
 """Words that change a value, or take it back; where a question holds one, it is no unit."""
-_RANKS = """
-four fif six seven eigh nin ten eleven twelf thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen twentie thirtie fortie fiftie sixtie hundred thousand
-"""
-_PARTS = frozenset(f"{rank}th" for rank in _RANKS.split()) | {"third"}
+_PARTS = frozenset([*ORDINALS[3:], *(f"{ten[:-1]}ieth" for ten in TENS), "hundredth", "thousandth"])
 """Three of them are a share, but not three of "third graders"."""
 
-_ENDINGS = (
-    ("ies", "y"),
-    ("sses", "ss"),
-    ("ches", "ch"),
-    ("shes", "sh"),
-    ("xes", "x"),
-    ("oes", "o"),
-    ("s", ""),
-)
+_ENDINGS = {"ies": "y", "sses": "ss", "ches": "ch", "shes": "sh", "xes": "x", "oes": "o", "s": ""}
 _TAIL = re.compile(
     r"(?<![\\A-Za-z])(?P<words>[A-Za-z][A-Za-z.'/ -]{0,79}?)"
     r"\s?(?:\^\s?(?:\{\s?(?P<group>[23])\s?\}|(?P<digit>[23])))?\s?\Z"
@@ -119,7 +119,7 @@ _FORMULA = re.compile(r"\$[^$]*\$|\\\(.*?\\\)|\\[A-Za-z]+")
 
 
 def _singular(word: str) -> str:
-    for plural, single in _ENDINGS:
+    for plural, single in _ENDINGS.items():
         if word.endswith(plural) and not word.endswith("ss") and len(word) > 3:
             return word.removesuffix(plural) + single
     return word
@@ -138,10 +138,11 @@ _NAMES = {
 } | {"mph": "mile/hour", "kph": "kilometer/hour", "kmph": "kilometer/hour"}
 _MONEY = "dollar cent euro rupee yuan yen peso pound sterling franc won ruble real"
 CURRENCIES = frozenset(_MONEY.split())
-_LETTERS = frozenset("mgshlL")
-_CAPITALS = {"J": "joule", "N": "newton", "W": "watt", "V": "volt"}
+LETTERS = {letter: _NAMES[letter.casefold()] for letter in "mgshlL"}
+"""Units that one letter stands for."""
+CAPITALS = {"J": "joule", "N": "newton", "W": "watt", "V": "volt"}
 """Units that one capital letter stands for, where the question names them."""
-_IN_FRACTIONS = {capital.casefold(): name for capital, name in _CAPITALS.items()}
+_IN_FRACTIONS = {capital.casefold(): name for capital, name in CAPITALS.items()}
 """The same in ``N/m``."""
 SCALES = frozenset({"celsius", "fahrenheit", "kelvin"})
 """Of temperatures: their degrees are no measure of their own."""
@@ -171,7 +172,7 @@ def opposed(question: str) -> frozenset[str]:
     Where the sentence that asks names one direction only ("how far down"), none of them.
     """
     words = {_singular(word) for word in _WORD.findall(question.casefold())}
-    asking = [part for part in _ASKING.split(question) if part.rstrip().endswith("?")]
+    asking = [part for part in SENTENCE_START.split(question) if part.rstrip().endswith("?")]
     asking_words = {_singular(word) for word in _WORD.findall(" ".join(asking).casefold())}
     turned: set[str] = set()
     for forward, backward in _DIRECTIONS:
@@ -216,7 +217,7 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
         .casefold()
         .split()
     )
-    words = [_CAPITALS[letter]] if letter in _CAPITALS else words
+    words = [CAPITALS[letter]] if letter in CAPITALS else words
     name = _name(words, match["group"] or match["digit"] or "", question or "")
     if name is None and len(words) > 1 and NUMBERS.isdisjoint(words) and "and" not in words:
         # "4 positive integers" to "How many positive integers?"
@@ -266,10 +267,10 @@ def _may_be_unit(letter: str, before: str, question: str) -> bool:
     name = _NAMES.get(letter.casefold())
     if letter in "CFK" and name in SCALES:
         return not SCALES.isdisjoint(scales_of(question))
-    if letter in _CAPITALS:
-        return _CAPITALS[letter] in things_of(question)
+    if letter in CAPITALS:
+        return CAPITALS[letter] in things_of(question)
     named = before.endswith(" ") or name in things_of(question)
-    return letter in _LETTERS and named
+    return letter in LETTERS and named
 
 
 def _name(words: list[str], power: str, question: str) -> str | None:

@@ -10,14 +10,13 @@ import re
 from coterie.datatypes.thinking import after_thinking
 from coterie.rewards.grading.answers.bold import (
     DISAPPROVED,
-    SENTENCE_END,
     bold_at_end,
     last_line,
-    name_in_bold,
     value_around,
 )
 from coterie.rewards.grading.answers.leads import (
     SAYING_NOTHING,
+    SENTENCE_END,
     counts_requested,
     leads_to_words,
     says_opposite_end,
@@ -111,8 +110,6 @@ def name_unmarked(response: str, question: str) -> str | None:
         return _truth(text)
     if _NAME_ONLY.fullmatch(text) and not doubted(text):
         return text
-    if name := name_in_bold(response, question):
-        return name
     line = last_line(response)
     if line[-1:] not in (".", "!"):
         return None

@@ -17,7 +17,7 @@ from coterie.rewards.grading.answers.caps import refuses
 from coterie.rewards.grading.answers.formula import FUNCTIONS, LEAVES, OF, Formula, parts
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.normalise import DOLLAR
-from coterie.rewards.grading.answers.units import counts, split_unit
+from coterie.rewards.grading.answers.units import CARDINALS, ORDINALS, TENS, counts, split_unit
 
 EXTRA_OPERATIONS = 2
 """Operations by which a closed form may exceed the gold answer's."""
@@ -26,47 +26,25 @@ _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9]|,[0-
 _SPACED = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?: [0-9]{3})+(?![0-9,]| ?/)")
 _PLAIN = re.compile(r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})")
 _CURRENCIES = {
-    DOLLAR: "dollar",
-    "U": "dollar",
-    "€": "euro",
-    "£": "sterling",
-    "¥": "yen",
-    "¢": "cent",
-}
+    DOLLAR: "dollar", "U": "dollar", "€": "euro", "£": "sterling", "¥": "yen", "¢": "cent",
+}  # fmt: skip
 _MONEY = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<before>USD?(?=[ {DOLLAR}]?[0-9.]))?\s?(?P<mark>[{DOLLAR}€£¥¢])?"
     rf"\s?(?P<amount>.*[^\s{DOLLAR}€£¥¢])\s?(?P<after>[{DOLLAR}€£¥¢])?"
 )
-CODES = {
-    "RS": "rupee",
-    "INR": "rupee",
-    "₹": "rupee",
-    "CHF": "franc",
-    "EUR": "euro",
-    "GBP": "sterling",
-    "JPY": "yen",
-    "CNY": "yuan",
-    "RMB": "yuan",
-    "₩": "won",
-    "KRW": "won",
-    "₱": "peso",
-    "₽": "ruble",
-    "AUD": "dollar of Australia",
-    "CAD": "dollar of Canada",
-    "NZD": "dollar of New Zealand",
-    "SGD": "dollar of Singapore",
-    "HKD": "dollar of Hong Kong",
-    f"A{DOLLAR}": "dollar of Australia",
-    f"AU{DOLLAR}": "dollar of Australia",
-    f"C{DOLLAR}": "dollar of Canada",
-    f"CA{DOLLAR}": "dollar of Canada",
-    f"NZ{DOLLAR}": "dollar of New Zealand",
-    f"S{DOLLAR}": "dollar of Singapore",
-    f"HK{DOLLAR}": "dollar of Hong Kong",
-    f"R{DOLLAR}": "real",
-}
+_CODES = {
+    code: name
+    for name, codes in {
+        "rupee": "RS INR ₹", "franc": "CHF", "euro": "EUR", "sterling": "GBP", "yen": "JPY",
+        "yuan": "CNY RMB", "won": "₩ KRW", "peso": "₱", "ruble": "₽", "real": "R＄",
+        "dollar of Australia": "AUD A＄ AU＄", "dollar of Canada": "CAD C＄ CA＄",
+        "dollar of New Zealand": "NZD NZ＄", "dollar of Singapore": "SGD S＄",
+        "dollar of Hong Kong": "HKD HK＄",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip
 """Codes and signs of currencies that are no single well-known sign."""
-_CODE = "|".join(map(re.escape, sorted(CODES, key=len, reverse=True)))
+_CODE = "|".join(map(re.escape, sorted(_CODES, key=len, reverse=True)))
 _CURRENCY_FIRST = re.compile(
     rf"(?P<sign>[+-]?)\s?(?P<code>{_CODE}|Rs)\.?\s?(?=[0-9.])", re.IGNORECASE
 )
@@ -76,28 +54,16 @@ _ORDINAL = re.compile(
     r"(?:\s?\})?(?=\s|\Z)"
 )
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
-CARDINALS = """
-zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-sixteen seventeen eighteen nineteen
-"""
-_ORDINALS = """
-zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
-fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth
-"""
-TENS = {
-    name: 10 * place
-    for place, name in enumerate(
-        ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], start=2
-    )
-}
-_WHOLE_WORD = {name: place for place, name in enumerate(_ORDINALS.split())}
-NUMBER_WORDS = TENS | _WHOLE_WORD | {name: place for place, name in enumerate(CARDINALS.split())}
-_ONE_TO_NINE = "|".join([*CARDINALS.split()[1:10], *_ORDINALS.split()[1:10]])
-_NUMBER_WORD = re.compile(
-    rf"(?:the )?(?:(?P<tens>{'|'.join(TENS)})[-\s](?P<digit>{_ONE_TO_NINE})"
-    rf"|(?P<word>{'|'.join([*CARDINALS.split(), *TENS])})"
-    rf"|(?P<rank>{'|'.join(_WHOLE_WORD)})(?=\Z))"
-    r"(?=\s|\Z)",
+_RANKS = {name: place for place, name in enumerate(ORDINALS)}
+NUMBER_WORDS = TENS | _RANKS | {name: place for place, name in enumerate(CARDINALS)}
+_ONE_TO_NINE = "|".join([*CARDINALS[1:10], *ORDINALS[1:10]])
+_BELOW_100 = rf"(?:(?:{'|'.join(TENS)})(?:[-\s](?:{_ONE_TO_NINE}))?|{'|'.join(CARDINALS)})"
+_HUNDREDS = rf"(?:a|{'|'.join(CARDINALS)})[-\s]hundred(?:[-\s](?:and[-\s])?{_BELOW_100})?"
+_NUMBER_WORDS = re.compile(
+    # "one hundred and twenty", "twelve thousand four hundred", "the twenty-third", "fifth"
+    rf"(?:the )?(?P<words>(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand"
+    rf"(?:,?[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
+    rf"|{_HUNDREDS}|{_BELOW_100}|(?:{'|'.join(ORDINALS)})(?=\Z))(?=\s|\Z)",
     re.IGNORECASE,
 )
 _ERA = re.compile(
@@ -159,7 +125,7 @@ def value_of(text: str, question: str | None = None) -> Value | None:
         return Value(("number", Fraction(text), "plain"))
     if year := _ERA.fullmatch(text):
         return Value(("number", Fraction(year["year"]), "plain"))
-    text = _in_digits(text, words=question is not None)
+    text = in_digits(text, words=question is not None)
     text, currency = _without_currency(text, question or "")
     money = _MONEY.fullmatch(text)
     if money is None:
@@ -190,18 +156,25 @@ def value_of(text: str, question: str | None = None) -> Value | None:
     return Value(formula, unit, percent=percent, counted=counted and not percent, behind=behind)
 
 
-def _in_digits(text: str, *, words: bool) -> str:
-    """``12th`` as ``12``; ``twelve`` and ``the fifth`` too if a number is expected."""
+def in_digits(text: str, *, words: bool = True) -> str:
+    """``12th`` as ``12``; numbers in ``words`` (``twelve hundred``, ``the fifth``) too."""
     if ordinal := _ORDINAL.match(text):
         number = ordinal["number"]
         ending = "th" if number[-2:-1] == "1" else _ENDINGS.get(number[-1], "th")
         return number + text[ordinal.end() :] if ordinal["ending"] == ending else text
+    named = _NUMBER_WORDS.match(text) if words else None
     # "second" alone is a unit as well.
-    if words and (named := _NUMBER_WORD.match(text)) and named[0].casefold() != "second":
-        named_parts = (named[name] for name in ("tens", "digit", "word", "rank"))
-        number = sum(NUMBER_WORDS[part.casefold()] for part in named_parts if part)
-        return f"{number}{text[named.end() :]}"
-    return text
+    if named is None or named[0].casefold() == "second":
+        return text
+    total = part = 0
+    for word in re.split(r"[-,\s]+", named["words"].casefold()):
+        if word == "thousand":
+            total, part = 1000 * part, 0
+        elif word == "hundred":
+            part *= 100
+        elif word != "and":
+            part += 1 if word == "a" else NUMBER_WORDS[word]
+    return f"{total + part}{text[named.end() :]}"
 
 
 def _without_currency(text: str, question: str) -> tuple[str, str]:
@@ -217,8 +190,8 @@ def _without_currency(text: str, question: str) -> tuple[str, str]:
     code = match["code"].replace(" ", "").rstrip(".").upper()
     if code in question.upper().replace(DOLLAR, "$") or code.replace(DOLLAR, "$") in question:
         # A$5 is five dollars where dollars are Australian.
-        return rest, "dollar" if "dollar" in CODES[code] else CODES[code]
-    return rest, CODES[code]
+        return rest, "dollar" if "dollar" in _CODES[code] else _CODES[code]
+    return rest, _CODES[code]
 
 
 def _scaled(match: re.Match[str]) -> str:

@@ -4,16 +4,17 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from coterie.rewards.grading.answers.caps import MAX_LENGTH
 from coterie.rewards.grading.answers.formula import Formula
 from coterie.rewards.grading.answers.normalise import DOLLAR, plain
 from coterie.rewards.grading.answers.question_units import question_units
 from coterie.rewards.grading.answers.units import unit_of
-from coterie.rewards.grading.answers.values import CARDINALS, NUMBER_WORDS, TENS, Value, value_of
+from coterie.rewards.grading.answers.values import Value, value_of
 
 MOST_SIDES = 8
-LARGEST_EXPONENT = 12
+LARGEST_EXPONENT = 64
 LARGEST_FACTORIAL = 20
 _TIMES = re.compile(r"(?<=[0-9)]) ?x ?(?=[0-9(])")
 _NAME = re.compile(r"[A-Za-z](?:\([A-Za-z0-9, ]{1,16}\))?")
@@ -35,8 +36,7 @@ def without_working(answer: str, question: str | None = None) -> str:
     result = value_of(last, question)
     if not working or result is None or result.literal is None:
         return answer
-    sides = [value_of(_TIMES.sub("*", side.replace(DOLLAR, ""))) for side in working]
-    if not all(side and _amount(side.formula) in _amounts(result) for side in sides):
+    if not all(_comes_to(side, result) for side in working):
         return answer
     return f"{name}={last}" if name else last
 
@@ -53,88 +53,67 @@ def sums_to(working: str, result: str, question: str | None = None) -> bool:
     last = value_of(plain(result), question) or value_of(plain(_COUNTED.sub("", result)))
     if len(working) > MAX_LENGTH or last is None or last.literal is None:
         return False
-    for side in working.split("="):
-        text = _TIMES.sub("*", plain(_COUNTED.sub("", side)).replace(DOLLAR, ""))
-        value = value_of(text)
-        amount = _amount(value.formula) if value else None
-        worth = _worth(value.formula) if value and amount is None else None
-        exact = amount is not None and amount in _amounts(last)
-        if not exact and (worth is None or not math.isclose(worth, last.literal, rel_tol=1e-9)):
-            return False
-    return True
+    return all(_comes_to(_COUNTED.sub("", side), last) for side in working.split("="))
 
 
-def _amounts(value: Value) -> tuple[Fraction | None, ...]:
-    """The number, and of a percentage the share too."""
-    number = value.literal
-    return (number, number / 100) if value.percent and number is not None else (number,)
+def _comes_to(working: str, result: Value) -> bool:
+    """Whether a sum comes to a literal, or to the share that a percentage is."""
+    value = value_of(_TIMES.sub("*", plain(working).replace(DOLLAR, "")))
+    worth, wanted = _worth(value.formula) if value else None, result.literal
+    if worth is None or wanted is None:
+        return False
+    if isinstance(worth, float):
+        return abs(Fraction(worth) - wanted) <= abs(wanted) / 10**9
+    return worth == wanted or (result.percent and worth == wanted / 100)
 
 
-def _amount(formula: Formula) -> Fraction | None:
-    """What arithmetic on literals comes to; None for any other formula."""
+def _worth(formula: Formula) -> Fraction | float | None:
+    """A number, exactly where arithmetic comes to one; None for what holds a letter or a function
+    that is not known here."""
     kind, *inside = formula
     if kind == "number":
         return inside[0]
-    if kind not in ("sum", "product", "quotient", "negative", "power", "factorial"):
+    if kind == "constant":
+        return {"pi": math.pi, "e": math.e}.get(inside[0])
+    parts = [_worth(part) for part in inside] if kind in _OPERATIONS else [None]
+    if None in parts:
         return None
-    amounts = [_amount(part) for part in inside]
-    if any(amount is None for amount in amounts):
+    try:
+        result = _OPERATIONS[kind](*parts)
+    except (ArithmeticError, ValueError):
         return None
-    numbers = [amount for amount in amounts if amount is not None]
-    if kind == "sum":
-        return sum(numbers, Fraction())
-    if kind == "product":
-        return math.prod(numbers, start=Fraction(1))
-    if kind == "negative":
-        return -numbers[0]
-    if kind == "factorial":
-        whole = numbers[0] in range(LARGEST_FACTORIAL + 1)
-        return Fraction(math.factorial(int(numbers[0]))) if whole else None
-    base, other = numbers
-    if kind == "power":
-        return base ** int(other) if other in range(LARGEST_EXPONENT + 1) else None
-    return base / other if other else None
+    finite = isinstance(result, float) and math.isfinite(result)
+    return result if finite or isinstance(result, Fraction) else None
 
 
-_TWO_UNITS = re.compile(
-    r"(?P<many>[0-9]{1,9}) (?P<large>[a-z]{2,7})(?:,? and|,)?"
-    r" (?P<few>[0-9]{1,9}) (?P<small>[a-z]{2,7})",
-    re.IGNORECASE,
-)
-_RATIOS = {
-    ("hour", "minute"): 60,
-    ("minute", "second"): 60,
-    ("foot", "inch"): 12,
-    ("pound", "ounce"): 16,
-    ("dollar", "cent"): 100,
+def _power(base: Fraction | float, exponent: Fraction | float) -> Any:
+    small = isinstance(base, Fraction) and abs(base.numerator * base.denominator) < 1 << 64
+    exact = small and exponent in range(LARGEST_EXPONENT + 1)
+    return base ** int(exponent) if exact else float(base) ** float(exponent)
+
+
+def _factorial(number: Fraction | float) -> Fraction:
+    if number not in range(LARGEST_FACTORIAL + 1):
+        raise ValueError("no factorial of a small whole number")
+    return Fraction(math.factorial(int(number)))
+
+
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "sum": lambda *terms: sum(terms),
+    "product": lambda *factors: math.prod(factors),
+    "quotient": lambda a, b: a / b,
+    "negative": lambda a: -a,
+    "power": _power,
+    "factorial": _factorial,
+    "root": lambda a, degree: float(a) ** float(1 / degree),
+    "log": lambda a, base: math.log(a) / math.log(base),
+    "degrees": math.radians,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
 }
 
 
-def in_one_unit(answer: str, question: str) -> str:
-    """``1 hour 30 minutes`` as ``90`` to "how many minutes" and as ``3/2`` to "how many hours"; any
-    other answer as it is.
-
-    >>> in_one_unit("1 hour and 30 minutes", "How many minutes is it?")
-    '90'
-    """
-    match = _TWO_UNITS.fullmatch(plain(answer)) if len(answer) <= 64 else None
-    if match is None:
-        return answer
-    large, small = unit_of(match["large"]) or "", unit_of(match["small"]) or ""
-    ratio = _RATIOS.get((large, small))
-    requested = question_units(question)
-    if ratio is None or len(requested) != 1:
-        return answer
-    total = int(match["many"]) * ratio + int(match["few"])
-    if requested == {small}:
-        return str(total)
-    return str(Fraction(total, ratio)) if requested == {large} else answer
-
-
-_CONVERTED = re.compile(
-    r"(?P<value>[^()]{1,64}?)\s+\((?:(?:or|i\.e\.|that\s+is|equivalently|namely"
-    r"|which\s+(?:is|equals)),?\s+|=\s*)?(?P<other>[^()]{1,64})\)"
-)
 _MEASURE = re.compile(r"(?P<many>[0-9]{1,9}(?:\.[0-9]{1,9})?) (?P<unit>[a-z]{1,12})", re.IGNORECASE)
 _WORTHS = {
     "second": (1, "time"), "minute": (60, "time"), "hour": (3600, "time"), "day": (86400, "time"),
@@ -148,68 +127,37 @@ _WORTHS = {
 """Units in the smallest of their kind."""
 
 
-def without_conversion(answer: str) -> str:
-    """``90 minutes`` of ``90 minutes (that is, 1.5 hours)``; an answer as it is where the two are
-    not the same.
+def in_one_unit(answer: str, question: str) -> str:
+    """``1 hour 30 minutes`` as ``90`` to "how many minutes" and as ``3/2`` to "how many hours"; any
+    other answer as it is.
 
-    >>> without_conversion("90 minutes (1.5 hours)"), without_conversion("90 cm (1 m)")
-    ('90 minutes', '90 cm (1 m)')
+    >>> in_one_unit("1 hour and 30 minutes", "How many minutes is it?")
+    '90'
     """
-    match = _CONVERTED.fullmatch(plain(answer)) if len(answer) <= 256 else None
-    if match is None:
+    measures = _measures(answer) if len(answer) <= 64 else []
+    total, requested = _total(measures), question_units(question)
+    if len(measures) < 2 or total is None or len(requested) != 1:
         return answer
-    worth = _converted(match["value"])
-    same = worth is not None and worth == _converted(match["other"])
-    return match["value"] if same else answer
+    (unit,) = requested
+    return str(total[0] / _WORTHS[unit][0]) if unit in {u for _, u in measures} else answer
 
 
-def _converted(text: str) -> tuple[Fraction, str] | None:
-    """A measure, or two as ``2 hours 30 minutes``, in the smallest unit of its kind."""
-    parts = re.split(r",?\sand\s|,\s|(?<=[a-z])\s(?=[0-9])", text.strip())
-    total, kinds = Fraction(), []
-    for part in parts:
-        match = _MEASURE.fullmatch(part)
-        many, kind = _WORTHS.get((unit_of(match["unit"]) or "") if match else "", (0, ""))
-        if match is None or not kind:
-            return None
-        total += Fraction(match["many"]) * many
-        kinds.append(kind)
-    return (total, kinds[0]) if len({*kinds}) == 1 else None
+def _measures(text: str) -> list[tuple[Fraction, str]]:
+    """The numbers and units of ``2 hours 30 minutes``; none where a part is no such measure, or two
+    have the same unit."""
+    parts = re.split(r",?\sand\s|,\s|(?<=[a-z])\s(?=[0-9])", plain(text))
+    found = [match for part in parts if (match := _MEASURE.fullmatch(part))]
+    measures = [(Fraction(match["many"]), unit_of(match["unit"]) or "") for match in found]
+    known = {unit for _, unit in measures if unit in _WORTHS}
+    return measures if len(known) == len(parts) else []
 
 
-_BELOW_100 = (
-    rf"(?:(?:{'|'.join(TENS)})(?:[-\s](?:{'|'.join(CARDINALS.split()[1:10])}))?"
-    rf"|{'|'.join(CARDINALS.split()[:0:-1])})"
-)
-_HUNDREDS = (
-    rf"(?:a|{'|'.join(CARDINALS.split()[:0:-1])})[-\s]hundred(?:[-\s](?:and[-\s])?{_BELOW_100})?"
-)
-_LARGE = re.compile(
-    # "one hundred and twenty", "twelve thousand four hundred"
-    rf"(?:(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand(?:,?[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
-    rf"|{_HUNDREDS})(?=\s|\Z)",
-    re.IGNORECASE,
-)
-
-
-def in_digits(answer: str) -> str:
-    """A number from a hundred on in digits where it stands in words; any other answer as it is.
-
-    >>> in_digits("One hundred and twenty ways"), in_digits("twelve")
-    ('120 ways', 'twelve')
-    """
-    match = _LARGE.match(answer.lstrip(" *$"))
-    if match is None:
-        return answer
-    total = part = 0
-    for word in re.split(r"[-,\s]+", match[0].casefold()):
-        if word == "thousand":
-            total, part = 1000 * part, 0
-        elif word == "hundred":
-            part *= 100
-        elif word != "and":
-            part += 1 if word == "a" else NUMBER_WORDS[word]
-    return f"{total + part}{match.string[match.end() :]}"
+def _total(measures: list[tuple[Fraction, str]]) -> tuple[Fraction, str] | None:
+    """Measures together, in the smallest unit of their kind, and that kind."""
+    kinds = {_WORTHS[unit][1] for _, unit in measures}
+    if len(kinds) != 1:
+        return None
+    return sum((many * _WORTHS[unit][0] for many, unit in measures), Fraction()), kinds.pop()
 
 
 _FOR_ALL = re.compile(
@@ -276,19 +224,6 @@ _IN_BRACKETS = re.compile(
     re.DOTALL,
 )
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(?:\.(?P<places>[0-9]{1,15}))?")
-_OPERATIONS: Mapping[str, Callable[..., float]] = {
-    "sum": lambda *terms: sum(terms),
-    "product": lambda *factors: math.prod(factors),
-    "quotient": lambda a, b: a / b,
-    "negative": lambda a: -a,
-    "power": lambda a, b: a**b,
-    "root": lambda a, degree: a ** (1 / degree),
-    "log": lambda a, base: math.log(a) / math.log(base),
-    "degrees": math.radians,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-}
 
 
 def without_rounding(answer: str, gold: str) -> str:
@@ -308,8 +243,8 @@ def without_rounding(answer: str, gold: str) -> str:
     if value is None or decimal is None or _is_decimal(value):
         return answer
     worth = _worth(value.formula)
-    half = 0.5 * 10.0 ** -len(decimal["places"] or "")
-    if worth is None or abs(worth - float(rounded)) > half * 1.000001:
+    half = Fraction(1, 2 * 10 ** len(decimal["places"] or ""))
+    if worth is None or abs(Fraction(worth) - Fraction(rounded)) > half:
         return answer
     target = value_of(plain(gold).rpartition("=")[2].strip())
     shows_decimal = target is not None and _is_decimal(target)
@@ -322,8 +257,8 @@ def _is_decimal(value: Value) -> bool:
 
 def stated_forms(answer: str, question: str) -> list[list[str]]:
     r"""The ways to read an answer as several forms of one value, of which each has to be right:
-    ``fourteen (14)``, ``x > 4, i.e. (4, \infty)``, ``-0.75 = -\frac34``. Percentages that are the
-    share before them are left out: ``\frac12, or 50%``.
+    ``fourteen (14)``, ``x > 4, i.e. (4, \infty)``, ``-0.75 = -\frac34``. Percentages and measures
+    that are the value before them are left out: ``\frac12, or 50%``, ``90 minutes (1.5 hours)``.
 
     >>> stated_forms("fourteen (14)", ""), stated_forms("1/2, or 50%", ""), stated_forms("14", "")
     ([['fourteen', '14']], [['1/2']], [])
@@ -340,7 +275,11 @@ def stated_forms(answer: str, question: str) -> list[list[str]]:
 
 
 def _without_shares(forms: list[str], question: str) -> list[str]:
-    """Drop percentages equal to the first form; no forms if a value or a unit differs."""
+    """Drop percentages and measures equal to the first form; no forms if a value or a unit
+    differs."""
+    totals = {_total(_measures(form)) for form in forms}
+    if None not in totals:
+        return forms[:1] if len(totals) == 1 else []
     values = [value_of(plain(form), question) for form in forms]
     if len({value.unit for value in values if value and value.unit}) > 1:
         return []
@@ -351,21 +290,3 @@ def _without_shares(forms: list[str], question: str) -> list[str]:
     if share is None or any(value.literal != 100 * share for value in percentages):
         return []
     return [form for form, value in zip(forms, values, strict=True) if value not in percentages]
-
-
-def _worth(formula: Formula) -> float | None:
-    """A number as a float; None for what holds a letter or a function that is not known here."""
-    kind, *inside = formula
-    if kind == "number":
-        return float(inside[0])
-    if kind == "constant":
-        return {"pi": math.pi, "e": math.e}.get(inside[0])
-    if kind not in _OPERATIONS:
-        return None
-    parts = [_worth(part) for part in inside]
-    try:
-        result = _OPERATIONS[kind](*(part for part in parts if part is not None))
-    except (ArithmeticError, ValueError, TypeError):
-        return None
-    known = None not in parts and isinstance(result, float | int)
-    return float(result) if known else None

@@ -57,24 +57,8 @@ FINEST = 6
 """Points at which values are computed to the most digits."""
 WHOLE = (
     *range(1, 21),
-    26,
-    27,
-    28,
-    31,
-    32,
-    33,
-    63,
-    64,
-    65,
-    80,
-    81,
-    82,
-    100,
-    127,
-    128,
-    243,
-    1000,
-    1024,
+    *(power + step for power in (27, 32, 64, 81) for step in (-1, 0, 1)),
+    *(100, 127, 128, 243, 1000, 1024),
 )
 """Whole numbers at which floors and ceilings are compared."""
 WHOLE_NAMES = frozenset("nmkij")
@@ -238,45 +222,34 @@ def symbols(formula: list[Any]) -> list[str]:
     return list(dict.fromkeys(name for names in inside for name in names))
 
 
-def points(names: Sequence[str]) -> Iterator[tuple[int, list[dict[str, Fraction]]]]:
+def points(
+    formulas: Sequence[list[Any]], names: Sequence[str]
+) -> Iterator[tuple[int, list[dict[str, Fraction]]]]:
     """Where formulas in these variables are compared, by the signs of the variables: how many
     points are wanted, and those to try. One empty point for formulas in none.
 
     All are positive, all are negative, and each of them is the only negative and the only positive
-    one, so that no order of the names is another case.
+    one, so that no order of the names is another case. Floors, absolute values and even roots are
+    compared elsewhere as well.
     """
     if not names:
         yield 1, [{}]
         return
-    count = len(names)
-    single = [tuple(-1 if index == one else 1 for index in range(count)) for one in range(count)]
-    mixed = [(-1,) * count, *single, *(tuple(-sign for sign in signs) for signs in single)]
-    positive = (1,) * count
-    for group, signs in enumerate(dict.fromkeys([positive, *mixed])):
-        wanted, tries = POSITIVE if signs == positive else SIGNED
-        yield (
-            wanted,
-            [
-                {
-                    name: sign * _size(f"{group} {number} {index}", number, tries)
-                    for index, (name, sign) in enumerate(zip(names, signs, strict=True))
-                }
-                for number in range(tries)
-            ],
-        )
-
-
-def points_for(
-    formulas: Sequence[list[Any]], names: Sequence[str]
-) -> Iterator[tuple[int, list[dict[str, Fraction]]]]:
-    """:func:`points`, and where floors, absolute values and even roots are compared as well."""
-    if not names:
-        yield from points(names)
-        return
     kinds = {kind for formula in formulas for kind in _kinds(formula)}
     rounds = bool(kinds & {"floor", "ceiling"})
     if not (rounds and WHOLE_NAMES.issuperset(names)):
-        yield from points(names)
+        for group, signs in enumerate(_signs(len(names))):
+            wanted, tries = SIGNED if group else POSITIVE
+            yield (
+                wanted,
+                [
+                    {
+                        name: sign * _size(f"{group} {number} {index}", number, tries)
+                        for index, (name, sign) in enumerate(zip(names, signs, strict=True))
+                    }
+                    for number in range(tries)
+                ],
+            )
     if rounds:
         random_ = random.Random("whole")
         rows = [WHOLE, *(random_.sample(WHOLE, len(WHOLE)) for _ in names[1:])]
@@ -289,6 +262,13 @@ def points_for(
                 {name: sign * Fraction(random_.randint(*FAR)) for name in names} for _ in range(2)
             ]
             yield len(tried), tried
+
+
+def _signs(count: int) -> Iterable[tuple[int, ...]]:
+    """Signs of that many variables: all positive, all negative, and one unlike the others."""
+    single = [tuple(-1 if index == one else 1 for index in range(count)) for one in range(count)]
+    turned = [tuple(-sign for sign in signs) for signs in single]
+    return dict.fromkeys([(1,) * count, (-1,) * count, *single, *turned])
 
 
 def _kinds(formula: list[Any]) -> Iterator[str]:
@@ -323,7 +303,7 @@ def _wherever(
 ) -> list[Any]:
     """The values where ``defined`` has one, real if possible; stops at the first False."""
     values: list[Any] = []
-    groups = [*points_for(formulas, names)]
+    groups = [*points(formulas, names)]
     for real, factors in ((True, True), (True, False), (False, False)):
         values = []
         for wanted, tried in groups:

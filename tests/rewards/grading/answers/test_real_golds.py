@@ -17,6 +17,7 @@ import pytest
 from coterie.datatypes import Problem
 from coterie.problems.files import load_file
 from coterie.rewards.grading.answers import Checker
+from tests.rewards.grading.answers.spellings import fraction_forms, integer_forms
 
 pytestmark = pytest.mark.data
 
@@ -39,59 +40,11 @@ def problems_of(name: str) -> list[Problem]:
     return [replace(source[index], question="", tolerance=0.0) for index in chosen]
 
 
-# --- what a gold answer is worth, told without the code under test -------------------------------
-
-
 def value_of(gold: str) -> Fraction | None:
-    """The value of an integer, decimal or fraction in the spellings that the sets use."""
-    text = gold.replace(r"\dfrac", r"\frac").replace("$", "").replace(r"\!", "").strip()
-    text = re.sub(r"(?<=\d),\s?(?=\d{3}(?!\d))", "", text) if text.count(",") < 5 else text
-    if re.fullmatch(r"-?(\d+(\.\d+)?|\.\d+)", text):
-        return Fraction(text)
-    if match := re.fullmatch(r"(-?)\(?(\d+)/(\d+)\)?", text):
-        return Fraction(int(match[1] + match[2]), int(match[3]))
-    if match := re.fullmatch(r"(-?)\\frac ?(?:\{(-?\d+)\}|(\d)) ?(?:\{(\d+)\}|(\d))", text):
-        return Fraction(int(match[1] + (match[2] or match[3])), int(match[4] or match[5]))
-    return None
-
-
-def decimal_of(value: Fraction) -> str | None:
-    """The exact decimal of a value that has one of at most 12 places."""
-    for places in range(13):
-        scaled = value * 10**places
-        if scaled.denominator == 1:
-            digits = f"{abs(scaled.numerator):0{places + 1}d}"
-            whole, part = digits[: len(digits) - places], digits[len(digits) - places :]
-            return ("-" if value < 0 else "") + whole + (f".{part}" if part else "")
-    return None
-
-
-def spellings_of_value(value: Fraction) -> Iterator[str]:
-    top, bottom = value.numerator, value.denominator
-    if bottom > 1:
-        yield f"{top}/{bottom}"
-        yield f"{2 * top}/{2 * bottom}"
-        for command in ("frac", "dfrac"):
-            yield rf"\{command}{{{top}}}{{{bottom}}}"
-            yield rf"\{command}{{{3 * top}}}{{{3 * bottom}}}"
-    if value < 0:
-        yield f"\N{MINUS SIGN}{decimal_of(-value) or f'{-top}/{bottom}'}"
-        if bottom > 1:
-            yield rf"-\frac{{{-top}}}{{{bottom}}}"
-    decimal = decimal_of(value)
-    if decimal is not None:
-        yield decimal
-        yield decimal + ("00" if "." in decimal else ".00")
-    if bottom == 1:
-        yield rf"\text{{{top}}}"
-        yield rf"\${top}"
-        if abs(top) >= 1000:
-            yield f"{top:,}"
-            yield f"{top:,}".replace(",", "{,}")
-            yield f"{top:,}".replace(",", r",\!")
-            yield f"{top:,}.00"
-        if 0 <= top <= 999:
-            yield f"{top:03d}"
+    """The value of an integer, a decimal or a fraction, told without the code under test."""
+    text = re.sub(r"(?<=\d),\s?(?=\d{3}(?!\d))", "", re.sub(r"\$|\\!", "", gold).strip())
+    text = re.sub(r"\\[dt]?frac ?\{?(-?\d+)\}? ?\{?(\d+)\}?", r"\1/\2", text)
+    return Fraction(text) if re.fullmatch(r"-?(?:\d+/\d+|\d*\.?\d+)", text) else None
 
 
 def spellings(problem: Problem) -> Iterator[str]:
@@ -110,23 +63,17 @@ def spellings(problem: Problem) -> Iterator[str]:
         )
         if usable:
             yield from (option, f"{gold}. {option}", f"({gold}) {option}")
-        return
-    if problem.kind == "text":
+    elif problem.kind == "text":
         yield from (gold.upper(), gold + ".", rf"\text{{{gold}}}")
-        return
-    if "$" not in gold:
-        yield from (f"${gold}$", rf"\({gold}\)")
-    if problem.kind == "list":
+    elif problem.kind == "list":
         parts = [part.strip() for part in gold.replace("$", "").split(",")]
-        values = [value_of(part) for part in parts]
-        if all(value is not None for value in values):
-            yield ", ".join(reversed(parts))
-            yield rf"\{{{', '.join(parts)}\}}"
-            yield ", ".join(map(str, values))
-        return
-    value = value_of(gold)
-    if value is not None:
-        yield from spellings_of_value(value)
+        if None not in map(value_of, parts):
+            yield from (", ".join(reversed(parts)), rf"\{{{', '.join(parts)}\}}")
+    elif (value := value_of(gold)) is not None:
+        whole = value.denominator == 1
+        yield from integer_forms(int(value)) if whole else fraction_forms(value)
+    elif "$" not in gold:
+        yield from (f"${gold}$", rf"\({gold}\)")
 
 
 WRAPPERS = (
@@ -138,7 +85,7 @@ WRAPPERS = (
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_each_gold_equals_itself_in_every_spelling(name: str, either_checker: Checker) -> None:
+def test_each_gold_equals_itself_in_every_spelling(name: str, checker: Checker) -> None:
     problems = problems_of(name)
     requests = [
         (wrapper.replace("%s", spelling), problem)
@@ -146,7 +93,7 @@ def test_each_gold_equals_itself_in_every_spelling(name: str, either_checker: Ch
         for spelling in dict.fromkeys(spellings(problem))
         for wrapper in WRAPPERS
     ]
-    verdicts = either_checker.check_many(requests)
+    verdicts = checker.check_many(requests)
     wrong = [
         (problem.id, response[-120:], verdict)
         for (response, problem), verdict in zip(requests, verdicts, strict=True)
@@ -154,7 +101,7 @@ def test_each_gold_equals_itself_in_every_spelling(name: str, either_checker: Ch
     ]
     assert len(requests) >= 4 * len(problems)
     assert wrong == []
-    assert either_checker.pool.timeouts == 0
+    assert checker.pool.timeouts == 0
 
 
 def alike(left: Problem, right: Problem) -> bool:
@@ -174,14 +121,14 @@ def alike(left: Problem, right: Problem) -> bool:
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_no_gold_equals_another(name: str, either_checker: Checker) -> None:
+def test_no_gold_equals_another(name: str, checker: Checker) -> None:
     chosen = problems_of(name)
     pairs = [
         pair
         for seed in (1, 2)
         for pair in zip(chosen, random.Random(seed).sample(chosen, len(chosen)), strict=True)
     ]
-    verdicts = either_checker.check_many(
+    verdicts = checker.check_many(
         [(WRAPPERS[0].replace("%s", other.gold), problem) for problem, other in pairs]
     )
     equal = [alike(*pair) for pair in pairs]

@@ -1,40 +1,17 @@
 """The question's own content is no answer to it, whatever does nothing is done to it."""
 
+import re
 import time
-from dataclasses import replace
 
 import pytest
 
 from coterie.datatypes import Problem
+from coterie.problems.chains import ChainSource
+from coterie.problems.recall import RecallSource
+from coterie.problems.source import ProblemSource
 from coterie.rewards.grading.answers import Checker
 from coterie.rewards.grading.answers.canonical import arrangement, canonical, difference
 from coterie.rewards.grading.answers.grammar import read
-
-
-@pytest.mark.parametrize(
-    ("question", "gold", "answer"),
-    [
-        # The gold answer is of the question's form, and no other is asked for.
-        ("Simplify $x+1$ if you can.", "x+1", "1+x"),
-        (r"Is $2\sqrt3$ more than 3? Simplify $2\sqrt3$.", r"2\sqrt3", r"\sqrt3\cdot2"),
-        (r"Which is it, $\frac{x}{2}$ or $x$?", r"\frac12 x", r"\frac{x}{2}"),
-        ("Which line is parallel to $y=2x$: $y=2x+1$ or $y=x$?", "y=2x+1", "y=1+2x"),
-        ("The line $y=2x$ moves up by 1. Which line is it?", "y=2x+1", "2x-y+1=0"),
-        ("Write $x^2-9$ as a difference of two squares.", "x^2-3^2", "-3^2+x^2"),
-        ("Which polynomial is $(2x+1)^2-4x$?", "4x^2+1", "(2x)^2+1"),
-        ("Which line goes through (0, 1) with slope 2?", "y=2x+1", "2x-y+1=0"),
-        ("Write the line in standard form, not in slope-intercept form.", "2x-y=-1", "y-2x=1"),
-        # A number of the question that is also the answer.
-        ("Half of them, 0.5, are red. Express your answer as a decimal.", "0.5", r"\frac12"),
-        ("A third of 3/4 and twice 1/4: how much?", "0.75", "3/4"),
-        ("He drank 70% of it. What is that, as a percentage?", "70", "70%"),
-        ("Write 1/2 + 1/4 as one number.", "0.75", "3/4"),
-    ],
-)
-def test_an_answer_in_the_form_of_gold_is_paid(
-    question: str, gold: str, answer: str, checker: Checker
-) -> None:
-    assert checker.check(rf"\boxed{{{answer}}}", Problem("p", question, gold)).correct
 
 
 def form(text: str) -> object:
@@ -87,15 +64,37 @@ def test_equations_are_one_up_to_a_number_and_their_order() -> None:
 
 def test_a_hostile_question_or_answer_costs_little(checker: Checker) -> None:
     began = time.process_time()
-    for text in (
-        "(" * 9000,
-        "x/" * 4000 + "x",
-        "1+" * 4000 + "1",
-        "$" * 9000,
-        "a " * 4500,
-        "=" * 9000,
-    ):
-        asked = replace(Problem("p", text, "x+1"), id="q")
-        for answer in ("1+x+0", "x/" * 250 + "x", "x+" * 250 + "x", r"\sin" * 120 + "x", "-(" * 8):
-            assert checker.check(rf"\boxed{{{answer}}}", asked).method != "timeout"
+    questions = [text * 4000 for text in ("((", "x/", "1+", "$$", "a ", "==")]
+    questions += ["Factor it.", "Expand it.", "Simplify it.", "Write it in vertex form."]
+    long = ("1+x+0", "x/" * 250 + "x", "x+" * 250 + "x", r"\sin" * 120 + "x", "(x+1)" * 100)
+    for question in questions:
+        for answer in (*long, "-(" * 8, "(" * 8 + "x+1" + ")^2" * 8):
+            verdict = checker.check(rf"\boxed{{{answer}}}", Problem("p", question, "x(x+1)"))
+            assert (verdict.correct, verdict.method == "timeout") == (False, False)
     assert time.process_time() - began < 4
+
+
+@pytest.mark.parametrize("source", [ChainSource(), RecallSource()], ids=["chains", "recall"])
+def test_a_generated_question_is_not_answered_by_itself(source: ProblemSource) -> None:
+    checker = Checker()
+    for index in range(200):
+        asked = source[index]
+        chain = asked.question.removesuffix("=").strip()
+        digits = re.findall(r"\d", chain)
+        for answer in (
+            chain,
+            chain.replace(" ", ""),
+            f"{chain} = {int(asked.gold) + 1}",
+            f"({chain})",
+            f"{chain} + 0",
+            f"0 + {chain}",
+            f"{asked.gold} + 0",
+            f"{asked.gold} * 1",
+            f"{asked.gold}/1",
+            " + ".join(reversed(digits)),
+            " - ".join(digits),
+        ):
+            verdict = checker.check(rf"\boxed{{{answer}}}", asked)
+            assert not verdict.correct, (asked, answer)
+        assert checker.check(rf"\boxed{{{asked.gold}}}", asked).correct
+    assert checker.pool.alive == 0

@@ -5,72 +5,39 @@ import pytest
 from coterie.datatypes import Problem
 from coterie.rewards.grading.answers import Checker
 from coterie.rewards.grading.answers.statements import value_stated
+from tests.rewards.grading.answers.tables import cases
 
-STATED = """
-The answer is 45. Note that 44 would leave one out.
-The answer is 45 because 9 * 5 = 45.
-The answer is $45$, since nine fives are $45$.
-Answer: 45 (since 9 * 5 = 45)
-Answer: 45 (9 × 5 = 45).
-Answer: 45, which is what is left.
-Answer: 45, so he keeps that many.
-The answer is 45, in total, so he earns that much.
-The answer is 45 in all.
-The answer is 45 pens altogether.
-The answer is 45, not 50.
-Answer: 45 (not 50)
-**The answer is 45.** I am sure of it.
-The final answer is 45. Let me check this: 9 * 5 = 45.
-Final answer: 45. Nine bags of five hold that many.
-Final answer: 45 pens. These fill the box.
-Answer: The number of pens is 45.
-Answer: He has 45 pens left.
-Answer: There are 45 pens in the box.
-<answer>The pupil has 45 pens left.</answer>
-The answer is 45!
-"""
-PENS = "A pupil had 60 pens in a box and sold 15 of them. How many pens are left in the box?"
-NOT_STATED = """
-The answer is 45 or 46
-The answer is not 45
-Answer: 45 (not certain)
-The answer is 45? No.
-The answer is 45 is wrong
-The answer is between 45 and 46
-The answer is 45. Wait, that is wrong.
-The answer is 45. No, it is 46.
-The answer is 45. Or 46.
-The answer is 45, but this is not certain.
-The answer is 45. However, 46 fits better.
-The answer is 45, which rounds to 50.
-The answer is 45, which is incorrect.
-The answer is 45, so 46 with him.
-The answer is 45. It should be 46.
-The answer is 45! No, 46.
-The answer is less than 45 because of that.
-Answer: 45 (or 46)
-Answer: 45, which is 46
-Answer: 45 (i.e. 46)
-Answer: 45 (that is 46 pens)
-Answer: 45 (wrong)
-Answer: 45 (9 * 5 = 46)
-Answer: He does not have 45 pens.
-Answer: He has at most 45 pens.
-Answer: Half of them is 45.
-Answer: He would have 45 pens.
-Answer: He has 45 and she has 50
-Answer: The first guess was 45
+LINES = r"""
+A pupil had 60 pens in a box and sold 15 of them. How many pens are left in the box? => 45
++ The answer is 45. Note that 44 would leave one out. | The answer is 45 because 9 * 5 = 45.
++ The answer is $45$, since nine fives are $45$. | Answer: 45 (since 9 * 5 = 45)
++ Answer: 45 (9 × 5 = 45). | Answer: 45, which is what is left. | Answer: 45, so he keeps that many.
++ The answer is 45, in total, so he earns that much. | The answer is 45 in all.
++ The answer is 45 pens altogether. | The answer is 45, not 50. | Answer: 45 (not 50)
++ **The answer is 45.** I am sure of it. | The final answer is 45. Let me check this: 9 * 5 = 45.
++ Final answer: 45. Nine bags of five hold that many. | Final answer: 45 pens. These fill the box.
++ Answer: The number of pens is 45. | Answer: He has 45 pens left.
++ Answer: There are 45 pens in the box. | <answer>The pupil has 45 pens left.</answer>
++ The answer is 45!
+- The answer is 45 or 46 | The answer is not 45 | Answer: 45 (not certain) | The answer is 45? No.
+- The answer is 45 is wrong | The answer is between 45 and 46
+- The answer is 45. Wait, that is wrong. | The answer is 45. No, it is 46.
+- The answer is 45. Or 46. | The answer is 45, but this is not certain.
+- The answer is 45. However, 46 fits better. | The answer is 45, which rounds to 50.
+- The answer is 45, which is incorrect. | The answer is 45, so 46 with him.
+- The answer is 45. It should be 46. | The answer is 45! No, 46.
+- The answer is less than 45 because of that. | Answer: 45 (or 46) | Answer: 45, which is 46
+- Answer: 45 (i.e. 46) | Answer: 45 (that is 46 pens) | Answer: 45 (wrong) | Answer: 45 (9 * 5 = 46)
+- Answer: He does not have 45 pens. | Answer: He has at most 45 pens. | Answer: Half of them is 45.
+- Answer: He would have 45 pens. | Answer: He has 45 and she has 50 | Answer: The first guess was 45
 """
 
 
-@pytest.mark.parametrize("response", STATED.strip().split("\n"))
-def test_words_around_a_value_cost_nothing(response: str, checker: Checker) -> None:
-    assert checker.check(response, Problem("p", PENS, "45", "number")).correct
-
-
-@pytest.mark.parametrize("response", NOT_STATED.strip().split("\n"))
-def test_a_value_that_is_taken_back_is_not_stated(response: str, checker: Checker) -> None:
-    assert not checker.check(response, Problem("p", PENS, "45", "number")).correct
+@pytest.mark.parametrize(("problem", "response", "right"), cases(LINES))
+def test_words_around_a_value_cost_nothing_unless_they_take_it_back(
+    problem: Problem, response: str, right: bool, checker: Checker
+) -> None:
+    assert checker.check(response, problem).correct == right
 
 
 @pytest.mark.parametrize(

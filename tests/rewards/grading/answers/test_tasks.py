@@ -1,16 +1,12 @@
 """A question that asks for a form is not answered by an equal formula in another form, nor by the
 question's own content, whatever does nothing is done to it."""
 
-import re
-import time
-from collections.abc import Iterator
-
 import pytest
 
 from coterie.datatypes import Problem
 from coterie.rewards.grading.answers import Checker
+from tests.rewards.grading.answers.tables import cases
 
-# QUESTION => GOLD; below it what is wrong (-) and what is right (+).
 TASKS = r"""
 # The question restated.
 Expand (x+2)(x-3). => x^2-x-6
@@ -77,7 +73,7 @@ Convert 13/4 to a mixed number. => 3\frac14
 Write 45,000 in scientific notation. => 4.5\times10^4
 - 45,000 | 45000 | 45000.0 | 45000\times10^0
 + 4.5 \times 10^{4} | 4.5e4 | 4.5·10⁴
-Write $\frac58$ as a decimal. => 0.625
+math: Write $\frac58$ as a decimal. => 0.625
 - 5/8 | 10/16
 + 0.625
 # The answer in another form.
@@ -215,40 +211,54 @@ Write $45\%$ as a fraction in simplest form. => \frac{9}{20}
 Express 0.45 as a fraction. => \frac{9}{20}
 - 0.450
 + 45/100 | 9/20
-Write 3/8 as a decimal. => 0.375
+math: Write 3/8 as a decimal. => 0.375
 - \frac{6}{16} | \frac38
 + 0.3750 | .375
-Half of 3/4 as a decimal? => 0.375
+math: Half of 3/4 as a decimal? => 0.375
 + 0.375 | 3/8
+Simplify $\sqrt{12}$. => 2\sqrt{3}
+- \sqrt{12}
+How long is the side? => 2\sqrt{3}
++ \sqrt{12}
+Let $p(x) = (2x-3)(3x+1)$. Expand it. => 6x^2-7x-3
+- (2x-3)(3x+1) | (3x+1) \cdot (2x-3) | \left(-3+2x\right)(3x+1)
++ -3-7x+6x^2
+# Gold is of the question's form, and no other is asked for.
+Is it $2\sqrt3$? => 2\sqrt{3}
++ 2\sqrt3
+Is it 7? => 7
++ 7
+Simplify $x+1$ if you can. => x+1
++ 1+x
+Is $2\sqrt3$ more than 3? Simplify $2\sqrt3$. => 2\sqrt3
++ \sqrt3\cdot2
+Which is it, $\frac{x}{2}$ or $x$? => \frac12 x
++ \frac{x}{2}
+Which line is parallel to $y=2x$: $y=2x+1$ or $y=x$? => y=2x+1
++ y=1+2x
+The line $y=2x$ moves up by 1. Which line is it? => y=2x+1
++ 2x-y+1=0
+Write $x^2-9$ as a difference of two squares. => x^2-3^2
++ -3^2+x^2
+Which polynomial is $(2x+1)^2-4x$? => 4x^2+1
++ (2x)^2+1
+Which line goes through (0, 1) with slope 2? => y=2x+1
++ 2x-y+1=0
+Write the line in standard form, not in slope-intercept form. => 2x-y=-1
++ y-2x=1
+math: Half of them, 0.5, are red. Express your answer as a decimal. => 0.5
++ \frac12
+math: A third of 3/4 and twice 1/4: how much? => 0.75
++ 3/4
+math: He drank 70% of it. What is that, as a percentage? => 70
++ 70%
+math: Write 1/2 + 1/4 as one number. => 0.75
++ 3/4
 """
 
 
-def read_tasks() -> Iterator[tuple[str, str, list[str], list[str]]]:
-    """Question, gold, wrong answers and right ones."""
-    for entry in re.split(r"\n(?![-+] )", re.sub(r"\n#.*", "", TASKS).strip()):
-        head, *lines = entry.split("\n")
-        wrong, right = (
-            [a for line in lines if line[0] == mark for a in line[2:].split(" | ")] for mark in "-+"
-        )
-        question, gold = head.split(" => ")
-        yield question, gold, wrong, right
-
-
-@pytest.mark.parametrize(("question", "gold", "wrong", "right"), list(read_tasks()))
+@pytest.mark.parametrize(("problem", "answer", "right"), cases(TASKS))
 def test_the_form_that_is_asked_for_counts(
-    question: str, gold: str, wrong: list[str], right: list[str], either_checker: Checker
+    problem: Problem, answer: str, right: bool, checker: Checker
 ) -> None:
-    asked = Problem("p", question, gold)
-    requests = [(rf"\boxed{{{answer}}}", asked) for answer in (*wrong, *right)]
-    paid = [verdict.answer for verdict in either_checker.check_many(requests) if verdict.correct]
-    assert paid == right
-
-
-@pytest.mark.parametrize("text", ["x/" * 250 + "x", "(x+1)" * 100, "(" * 8 + "x+1" + ")^2" * 8])
-def test_a_hostile_formula_costs_little(text: str, either_checker: Checker) -> None:
-    began = time.process_time()
-    for question in ("Factor it.", "Expand it.", "Simplify it.", "Write it in vertex form."):
-        asked = Problem("p", question, "x(x-2)")
-        verdict = either_checker.check(rf"\boxed{{{text}}}", asked)
-        assert (verdict.correct, verdict.method == "timeout") == (False, False)
-    assert time.process_time() - began < 4
+    assert checker.check(rf"\boxed{{{answer}}}", problem).correct == right

@@ -115,9 +115,9 @@ def test_where_a_number_is_asked_for_the_question_tells_units() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "3 4", "x2", "a/2b", "--3", "2 - -3", "2--3", "n!!", "x^y^z", r"\sqrt12",
-        r"\frac12\lor\frac13", r"\ne 3", r"x \ldots", r"\int_0^1 x dx", "3:4", "5 ?", "(1", "1)",
-        "1,2", "x = 2", "1e99999", "|x", r"\frac{1}{2", r"\lfloor 2 \rceil",
+        "", "3 4", "x2", "a/2b", "--3", "2 - -3", "2--3", "n!!", "x^y^z", "x^" * 40 + "x",
+        r"\sqrt12", r"\frac12\lor\frac13", r"\ne 3", r"x \ldots", r"\int_0^1 x dx", "3:4", "5 ?",
+        "(1", "1)", "1,2", "x = 2", "1e99999", "|x", r"\frac{1}{2", r"\lfloor 2 \rceil",
     ],
 )  # fmt: skip
 def test_what_the_grammar_does_not_know_is_not_read(text: str) -> None:
@@ -190,8 +190,8 @@ def test_thousands_are_told_from_separators() -> None:
     "text",
     [
         "", "x" * 513, "9^{9^{9^9}}", "9^{9^9}", "2^{99999}", "9**99999", "10^{10^{10}}",
-        "x^{x^{x^{x}}}", "99999!", "(9!)!", "1!" * 10, "x^" * 40 + "x", "x^y^z^w", "x^{y}^{z}^{w}",
-        r"2**\pi**2**2", "(" * 200, "(" * 9 + "x" + ")" * 9, r"\{" * 9 + "x" + r"\}" * 9,
+        "x^{x^{x^{x}}}", "99999!", "(9!)!", "(" * 200, "(" * 9 + "x" + ")" * 9,
+        r"\{" * 9 + "x" + r"\}" * 9,
         r"\frac{1}{1+" * 9 + "x" + "}" * 9, "{", "}{", "\x00", "\ud800",
     ],
 )  # fmt: skip

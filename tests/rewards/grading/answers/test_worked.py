@@ -17,6 +17,7 @@ RIGHT = (
     ("0.5", "Answer: 1/2 = 0.5"),
     ("-4", "Answer: -(6 - 2) = -4"),
     ("24", "Answer: 4! = 24 ways"),
+    ("4", r"Answer: \sqrt{16} = 4"),
 )
 WRONG = (
     # Computed wrongly, not to its end, to another end, of letters, by zero, without bound.
@@ -31,6 +32,7 @@ WRONG = (
     ("1", "Answer: 1^99999999 = 1"),
     ("1", "Answer: " + "(" * 9 + "9" + "^12)" * 9 + " = 1"),
     ("11", "Answer: = 11 ="),
+    ("5", r"Answer: \sqrt{16} = 5"),
 )
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from coterie.datatypes import Problem
 from coterie.rewards.grading.answers import Checker
+from tests.rewards.grading.answers.tables import cases
 
-# QUESTION => GOLD; below it what is right (+) and what is wrong (-).
 WRITTEN = r"""
 Which term is it? => 23
 + 23rd | 23^{rd} | 23^{\text{rd}} | 23^\text{rd} | 23\text{rd} | the 23rd | twenty-three
@@ -90,23 +90,11 @@ How many dollars is it? => 460
 """
 
 
-def cases() -> list[tuple[str, str, str, bool]]:
-    found: list[tuple[str, str, str, bool]] = []
-    question = gold = ""
-    for line in WRITTEN.strip().split("\n"):
-        if line[:2] in ("+ ", "- "):
-            found += [(question, gold, each, line[0] == "+") for each in line[2:].split(" | ")]
-        else:
-            question, gold = line.split(" => ")
-    return found
-
-
-@pytest.mark.parametrize(("question", "gold", "answer", "right"), cases())
+@pytest.mark.parametrize(("problem", "answer", "right"), cases(WRITTEN))
 def test_a_number_is_read_as_it_is_written(
-    question: str, gold: str, answer: str, right: bool, checker: Checker
+    problem: Problem, answer: str, right: bool, checker: Checker
 ) -> None:
-    asked = Problem("p", question, gold, "number" if gold.isdigit() else "math")
-    assert checker.check(rf"\boxed{{{answer}}}", asked).correct == right
+    assert checker.check(rf"\boxed{{{answer}}}", problem).correct == right
 
 
 @pytest.mark.parametrize(
