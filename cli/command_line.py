@@ -21,7 +21,7 @@ from annotated_types import Ge
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
-from coterie.cli.arguments import Arguments, command, flags_in, program, value_of
+from coterie.cli.arguments import Arguments, command, flags_in, program
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
@@ -89,7 +89,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     models = _with_model_flags(with_preset_and_file(default).agents, rest)
     default = fitted(default, models)
     before_flags = with_preset_and_file(default)
-    settings = _from_flags(before_flags, rest, has_length=bool(file and file.sets_length))
+    settings = _from_flags(before_flags, rest)
 
     def is_set(name: str) -> bool:
         """Whether a flag, the preset or the file sets ``name``."""
@@ -107,10 +107,10 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         rates={} if is_set("learner.lr") else role_rates(settings),
         stored=file.role_learning() if file else {},
         flags=role_flags,
-        named=partial(_named_algorithm, settings),
+        named=partial(_named_algorithm, choice),
         prog=_prog(choice),
     )
-    settings = with_short_evaluation(settings)
+    settings = with_short_evaluation(with_limit_as_length(settings))
     if prints_config:
         _print_config(settings, default, rest)
         sys.exit(0)
@@ -277,10 +277,8 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
         sys.exit(0)
 
 
-def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) -> TrainSettings:
-    """``default`` overridden by flags; ``has_length``: it sets ``algo.length`` explicitly."""
-    if not has_length:
-        default = with_limit_as_length(default, value_of("--algo.reduction", args))
+def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
+    """``default`` overridden by flags."""
     roles = default.choice.roles
     agents = {role: _with_required_model(default.agents[role]) for role in roles}
     agents_type = dataclasses.make_dataclass(
@@ -316,16 +314,12 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     if parsed.run.run_dir is not None:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
-    settings = dataclasses.replace(default, **values)
-    # Flags may have changed the limit, which is the default of the length.
-    has_length = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
-    return settings if has_length else with_limit_as_length(settings)
+    return dataclasses.replace(default, **values)
 
 
-def _named_algorithm(settings: TrainSettings, name: str) -> Algorithm:
+def _named_algorithm(choice: Choice, name: str) -> Algorithm:
     """The algorithm ``name`` with the environment's defaults, for one role."""
-    algo = defaults(dataclasses.replace(settings.choice, algo=name)).algo
-    return with_limit_as_length(dataclasses.replace(settings, algo=algo)).algo
+    return defaults(dataclasses.replace(choice, algo=name)).algo
 
 
 def _prog(choice: Choice) -> str:

@@ -34,7 +34,7 @@ from coterie.training.config.train_settings import (
     Choice,
     TrainSettings,
     settings_class,
-    with_limit_as_length,
+    token_limit,
 )
 
 _NOTHING = "None"
@@ -51,11 +51,6 @@ class ConfigFile:
     """Values of ``Choice`` by name, without empty ones; they decide which settings exist."""
     parts: Mapping[str, Any]
     """Section -> its values by name."""
-
-    @property
-    def sets_length(self) -> bool:
-        """Whether it sets ``algo.length``."""
-        return "length" in self.parts.get("algo", {})
 
     def role_learning(self) -> dict[str, dict[str, Any]]:
         """Role -> its values by the names in :data:`FIELDS`.
@@ -97,8 +92,6 @@ class ConfigFile:
                 raise UserError(f"{default.choice.env} has no settings: leave out env")
             if isinstance(run_dir := parts.get("run", {}).get("run_dir"), str):
                 parts["run"] = {**parts["run"], "run_dir": Path(run_dir)}
-            if not self.sets_length:
-                default = with_limit_as_length(default, parts.get("algo", {}).get("reduction", ""))
             return dataclasses.replace(override(default, parts), agents=agents)
 
     def _text(self, name: str, word: str) -> str:
@@ -212,8 +205,8 @@ def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
             out.
     """
     plain = settings.plain()
-    if with_limit_as_length(settings) == settings:
-        plain["algo"].pop("length")  # follows the environment's limit
+    if settings.algo.length in (0, token_limit(settings)):
+        plain["algo"].pop("length")
     return "\n".join(_table((), plain, default.plain())).strip() + "\n"
 
 

@@ -17,7 +17,6 @@ REFUSED = {
         ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "each term, a divergence too"),
         ({"combine": "normalise-then-sum", "scale": "none"}, "scales each term by its group"),
         ({"entropy_coefficient": nan}, "entropy_coefficient is nan; it must be finite"),
-        ({"reduction": "constant-length"}, "needs algo.length"),
         ({"length": 5}, "algo.length does nothing without algo.reduction constant-length$"),
         ({"overlong_limit": 5}, "needs both"),
         (

@@ -9,13 +9,12 @@ from typing import Any
 from coterie import algorithms
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.cli.arguments import flags_in, value_of
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import ALL
 from coterie.datatypes import UserError
 from coterie.training.config.model_defaults import as_flag
 from coterie.training.config.serialize import flat, override, to_plain
-from coterie.training.config.train_settings import TrainSettings, with_limit_as_length
+from coterie.training.config.train_settings import TrainSettings
 
 FIELDS = ("algorithm", "algo", "learner")
 """The fields of :class:`AgentSettings` that are set here."""
@@ -93,13 +92,8 @@ def _with_learning(
     prog: str,
 ) -> AgentSettings:
     name = _take_name(role, words) or values.get("algorithm") or ""
-    algo, given = named(name) if name else settings.algo, values.get("algo") or {}
-    if "length" not in given:
-        algo = _with_reduction(settings, algo, given.get("reduction", ""))
-    algo = override(algo, given, at=f"agents.{role}.algo.")
-    at = f"--agents.{role}.algo."
-    if "length" not in given and f"{at}length" not in flags_in(words):
-        algo = _with_reduction(settings, algo, value_of(f"{at}reduction", words))
+    algo = named(name) if name else settings.algo
+    algo = override(algo, values.get("algo") or {}, at=f"agents.{role}.algo.")
     learner = override(
         dataclasses.replace(settings.learner, lr=rate),
         values.get("learner") or {},
@@ -131,13 +125,6 @@ def _with_learning(
         algo=None if algo == settings.algo else algo,
         learner=None if learner == settings.learner else learner,
     )
-
-
-def _with_reduction(settings: TrainSettings, algo: Algorithm, reduction: str) -> Algorithm:
-    """``algo`` with another reduction, which the default of its length follows."""
-    if reduction in ("", algo.reduction):
-        return algo
-    return with_limit_as_length(dataclasses.replace(settings, algo=algo), reduction).algo
 
 
 def _take_name(role: str, words: list[str]) -> str:
