@@ -4,7 +4,6 @@ The types of ``--env.*``, ``--algo.*`` and ``--agents.ROLE.*`` depend on the cho
 that tyro parses into is made here.
 """
 
-import argparse
 import dataclasses
 import json
 import os
@@ -21,7 +20,7 @@ from annotated_types import Ge
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
-from coterie.cli.arguments import Arguments, command, flags_in, program
+from coterie.cli.arguments import Arguments, command, flags_in, program, value_of
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
@@ -143,24 +142,18 @@ def _with_model_flags(
     agents: Mapping[str, AgentSettings], args: list[str]
 ) -> dict[str, AgentSettings]:
     """``agents`` with the flags about their models; the full parser later refuses wrong flags."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
-    for role in agents:
-        for name in ("model", "tuning", "revision"):
-            parser.add_argument(f"--agents.{role}.{name}", nargs="?", dest=f"{role}.{name}")
-        for flag, value in (("trained", True), ("no-trained", False)):
-            dest = f"{role}.trained"
-            parser.add_argument(
-                f"--agents.{role}.{flag}", action="store_const", const=value, dest=dest
-            )
-    flags = vars(parser.parse_known_args(args)[0])
+    given = flags_in(args)
     changed: dict[str, AgentSettings] = {}
     for role, agent in agents.items():
-        values = {
+        at = f"--agents.{role}."
+        values: dict[str, Any] = {
             name: value
-            for name in ("model", "tuning", "revision", "trained")
-            if (value := flags[f"{role}.{name}"]) is not None
+            for name in ("model", "tuning", "revision")
+            if (value := value_of(f"{at}{name}", args))
         }
-        if isinstance(model := values.get("model", agent.model), str) and model.strip():
+        if {f"{at}trained", f"{at}no-trained"} & given:
+            values["trained"] = f"{at}trained" in given
+        if values.get("model", agent.model).strip():
             with suppress(UserError):
                 changed[role] = dataclasses.replace(agent, **values)
     return changed
