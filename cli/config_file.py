@@ -144,8 +144,7 @@ def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
 
 
 def read_yaml(text: str) -> Any:
-    """The value of a YAML document, with YAML 1.2's numbers: ``5e-4`` is one, ``010`` is 10, and
-    ``1:30`` is a text.
+    """The value of a YAML document, in which ``5e-4`` is a number, as in YAML 1.2.
 
     Raises:
         ValueError: one line on the mistake and its place.
@@ -162,18 +161,8 @@ def read_yaml(text: str) -> Any:
                 names.append(name.value)
             return super().construct_mapping(node, deep)
 
-    numbers = {
-        "tag:yaml.org,2002:int": r"[-+]?[0-9]+",
-        "tag:yaml.org,2002:float": r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-    }
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in resolvers if tag not in numbers]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    for tag, form in numbers.items():
-        Loader.add_implicit_resolver(tag, re.compile(rf"(?:{form})\Z"), list("-+.0123456789"))
-    Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+    number = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+.0123456789"))
     try:
         return yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
