@@ -22,6 +22,7 @@ from coterie.training.config.train_settings import restore
 from coterie.training.session import open_session
 
 from . import rows
+from .test_model_defaults import header_of
 
 SHORT = (
     "--steps", "1", "--rollout.problems-per-step", "8", "--eval.no-enabled", "--threads", "1",
@@ -206,14 +207,8 @@ def test_refusals(flags: tuple[str, ...], sentence: str) -> None:
 
 
 def test_rates_fit_each_role(tmp_path: Path) -> None:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "config.json").write_text('{"model_type": "llama"}')
-    tensor = {"dtype": "F32", "shape": [600_000_000], "data_offsets": [0, 0]}
-    header = json.dumps({"w": tensor}).encode()
-    file = len(header).to_bytes(8, "little") + header
-    (folder / "model.safetensors").write_bytes(file)
-    model = ("--agents.alice.model", str(folder), "--agents.bob.model", str(folder))
+    large = header_of(tmp_path / "model", 600_000_000)
+    model = ("--agents.alice.model", large, "--agents.bob.model", large)
     assert not roles_line(parse(model))
     mixed = (*model, "--agents.bob.tuning", "full")
     settings = parse(mixed)
