@@ -46,7 +46,6 @@ from coterie.training.config.train_settings import (
     TrainSettings,
     defaults,
     restore,
-    sections,
     with_limit_as_length,
 )
 from coterie.training.hosts import load_host
@@ -277,16 +276,12 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
     agents_type = dataclasses.make_dataclass(
         "Agents", [(role, AgentSettings, agent) for role, agent in agents.items()], frozen=True
     )
-    parts: dict[str, Any] = {
-        name: getattr(default, name)
-        for name in (
-            *("algo", "learner", "problems", "warmup", "scoring", "rollout"),
-            *("vllm", *sections(), "eval"),
-        )
+    # An environment may have no settings.
+    parts = {
+        name: value
+        for name, value in {**vars(default), "agents": agents_type()}.items()
+        if name not in ("choice", "run") and value is not None
     }
-    parts["agents"] = agents_type()
-    if default.env is not None:
-        parts["env"] = default.env
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
     fields.append(("run", Annotated[RunSettings, tyro.conf.arg(name="")], default.run))
     prog = _prog(default.choice)
