@@ -1,7 +1,6 @@
 """The composition root: the parts of a run, each built from its own settings."""
 
 import asyncio
-import json
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -129,7 +128,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
 def _keep_steps(directory: RunDirectory, steps: int, newest: Path | None) -> None:
     """Store the number of steps that ``--resume RUN --steps N`` asks for, so that the next
     ``--resume RUN`` goes on to the same end, and does not take the change for damage."""
-    config = json.loads((directory.path / "config.json").read_text(encoding="utf-8"))
+    config = directory.config()
     if config["run"]["steps"] != steps:
         config["run"]["steps"] = steps
         directory.write_json("config.json", config)

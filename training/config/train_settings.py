@@ -155,17 +155,10 @@ def make_env(choice: Choice, settings: Any, **more: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def sections() -> dict[str, type]:
-    """Name -> class of the sections that extras add."""
-    return {name: load(path, f"--{name}.*") for name, path in SETTINGS.items()}
-
-
-@lru_cache(maxsize=1)
 def settings_class() -> type[TrainSettings]:
     """:class:`TrainSettings` with a field for each section that an extra adds."""
-    fields = [
-        (name, kind, dataclasses.field(default_factory=kind)) for name, kind in sections().items()
-    ]
+    kinds = {name: load(path, f"--{name}.*") for name, path in SETTINGS.items()}
+    fields = [(n, kind, dataclasses.field(default_factory=kind)) for n, kind in kinds.items()]
     return dataclasses.make_dataclass("TrainSettings", fields, bases=(TrainSettings,), frozen=True)
 
 
