@@ -89,8 +89,6 @@ class ConfigFile:
                 agents[role] = override(agents[role], values, at=f"agents.{role}.")
             if default.env is None and parts.pop("env", {}):
                 raise UserError(f"{default.choice.env} has no settings: leave out env")
-            if isinstance(run_dir := parts.get("run", {}).get("run_dir"), str):
-                parts["run"] = {**parts["run"], "run_dir": Path(run_dir)}
             return dataclasses.replace(override(default, parts), agents=agents)
 
     def _text(self, name: str, word: str) -> str:
