@@ -115,15 +115,14 @@ def test_reopening_what_is_no_run_is_refused(tmp_path: Path) -> None:
         RunDirectory.reopen(tmp_path).config()
 
 
-@pytest.mark.parametrize("left", [[], [".lock"], [".lock", ".config.json.part"], ["checkpoints/"],
-                                  [".lock", "checkpoints/"]])  # fmt: skip
+@pytest.mark.parametrize("left", [[], [".lock"], [".lock", ".config.json.part"]])
 def test_a_run_that_was_killed_before_it_had_settings_is_begun_anew(
     tmp_path: Path, left: list[str]
 ) -> None:
     path = tmp_path / "run"
     path.mkdir()
     for name in left:
-        (path / name).mkdir() if name.endswith("/") else (path / name).write_text("{")
+        (path / name).write_text("{")
     # Whoever resumes it is told to begin anew, and beginning anew works.
     with pytest.raises(UserError, match="nothing is lost, start it again with --run-dir"):
         RunDirectory.reopen(path)
