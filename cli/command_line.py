@@ -20,7 +20,7 @@ from annotated_types import Ge
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
-from coterie.cli.arguments import Arguments, command, flags_in, program, value_of
+from coterie.cli.arguments import Arguments, command, flag_of, flags_in, program, value_of
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
@@ -200,11 +200,9 @@ def _check_may_change(
         stored += [f"agents.{role}.{name}" for name in stored if name.startswith(_OF_ONE_ROLE)]
     known = {as_flag(name, on) for name in stored for on in (True, False)}
     known -= {as_flag(name, on) for name in flat(changeable) for on in (True, False)}
-    for word in args:
-        flag = word.partition("=")[0].replace("_", "-")
-        if flag in known:
-            file = directory / "config.json"
-            raise UserError(f"--resume cannot change {flag}; edit {file}")
+    if changed := [flag for flag in map(flag_of, args) if flag in known]:
+        file = directory / "config.json"
+        raise UserError(f"--resume cannot change {changed[0]}; edit {file}")
 
 
 def read_run(directory: Path) -> TrainSettings:
