@@ -2,10 +2,9 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections import namedtuple
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ def test_a_directory_with_something_in_it_is_refused_and_says_how_to_go_on(tmp_p
         RunDirectory.create(tmp_path, {})
 
 
-def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
+def test_one_process_at_a_time_writes_a_run(tmp_path: Path, python: Any) -> None:
     """Two would write over each other's logs and checkpoints."""
     run = RunDirectory.create(tmp_path / "run", {"a": 1})
     resume = (
@@ -37,13 +36,7 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path) -> None:
     )
 
     def another() -> str:
-        return subprocess.run(
-            [sys.executable, "-c", resume, str(run.path)],
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+        return python("-c", resume, run.path).stdout
 
     assert "another process uses the run" in another()
     # Whoever only reads is not kept out.
