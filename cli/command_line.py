@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +18,6 @@ from annotated_types import Ge
 
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
-from coterie.algorithms import Algorithm
 from coterie.cli.arguments import Arguments, command, flag_of, flags_in, program, value_of
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.extras import ENVIRONMENT_KINDS
@@ -105,7 +103,6 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         rates={} if is_set("learner.lr") else role_rates(settings),
         stored=file.role_learning() if file else {},
         flags=role_flags,
-        named=partial(_named_algorithm, choice),
         prog=_prog(choice),
     )
     settings = with_short_evaluation(with_limit_as_length(settings))
@@ -214,14 +211,12 @@ def read_run(directory: Path) -> TrainSettings:
     path = directory / "config.json"
     try:
         return restore(json.loads(path.read_text(encoding="utf-8")))
-    except RecursionError:
-        raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except OSError:
         from coterie.training.run.directory import RunDirectory
 
         RunDirectory.reopen(directory)
         raise UserError(f"{path} cannot be read") from None
-    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (UserError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 
 
@@ -301,11 +296,6 @@ def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
     return dataclasses.replace(default, **values)
-
-
-def _named_algorithm(choice: Choice, name: str) -> Algorithm:
-    """The algorithm ``name`` with the environment's defaults, for one role."""
-    return defaults(dataclasses.replace(choice, algo=name)).algo
 
 
 def _prog(choice: Choice) -> str:

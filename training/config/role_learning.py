@@ -3,7 +3,7 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coterie import algorithms
@@ -14,7 +14,7 @@ from coterie.cli.help_text import ALL
 from coterie.datatypes import UserError
 from coterie.training.config.model_defaults import as_flag
 from coterie.training.config.serialize import flat, override, to_plain
-from coterie.training.config.train_settings import TrainSettings
+from coterie.training.config.train_settings import TrainSettings, defaults
 
 FIELDS = ("algorithm", "algo", "learner")
 """The fields of :class:`AgentSettings` that are set here."""
@@ -43,7 +43,6 @@ def with_role_learning(
     rates: Mapping[str, float],
     stored: Mapping[str, Mapping[str, Any]],
     flags: Mapping[str, Sequence[str]],
-    named: Callable[[str], Algorithm],
     prog: str,
 ) -> TrainSettings:
     """``settings`` with the algorithms and learners of single roles.
@@ -53,7 +52,6 @@ def with_role_learning(
         rates: role -> its learning rate by default, if that is not the team's.
         stored: role -> values of a file by the names in :data:`FIELDS`; they override the rates.
         flags: role -> words of the command line; they override the file.
-        named: the algorithm of a name, with the defaults of the environment.
         prog: what messages call the program.
 
     Raises:
@@ -75,7 +73,6 @@ def with_role_learning(
                 rate=rates.get(role, settings.learner.lr),
                 values=values,
                 words=words,
-                named=named,
                 prog=prog,
             )
     return dataclasses.replace(settings, agents=agents)
@@ -88,11 +85,12 @@ def _with_learning(
     rate: float,
     values: Mapping[str, Any],
     words: list[str],
-    named: Callable[[str], Algorithm],
     prog: str,
 ) -> AgentSettings:
     name = _take_name(role, words) or values.get("algorithm") or ""
-    algo = named(name) if name else settings.algo
+    algo = settings.algo
+    if name:
+        algo = defaults(dataclasses.replace(settings.choice, algo=name)).algo
     algo = override(algo, values.get("algo") or {}, at=f"agents.{role}.algo.")
     learner = override(
         dataclasses.replace(settings.learner, lr=rate),
