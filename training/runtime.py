@@ -287,8 +287,6 @@ def _assemble(
             baseline=baseline(settings),
             dropped=dropped,
             terms=_terms(choice.env, settings.env),
-            places=team.backend.places,
-            spent=team.backend.spent,
         ),
         closing=closing.pop_all(),
     )
