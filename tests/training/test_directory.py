@@ -48,12 +48,6 @@ def test_one_process_at_a_time_writes_a_run(tmp_path: Path, python: Any) -> None
     run.close()
 
 
-def test_a_run_in_which_nothing_happened_can_be_discarded(tmp_path: Path) -> None:
-    run = RunDirectory.create(tmp_path / "run", {"a": 1})
-    run.discard()
-    RunDirectory.create(tmp_path / "run", {"a": 2}).close()
-
-
 def test_a_file_and_a_full_disk_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
