@@ -72,7 +72,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if "resume" in choices:
         return _stored_settings(choices, rest)
     prints_config = bool(choices.pop("print_config", False))
-    file = read_config(user_path(str(choices.pop("config")))) if "config" in choices else None
+    file = read_config(user_path(choices.pop("config"))) if "config" in choices else None
     choice, preset = _chosen({**file.choice, **choices} if file else choices)
     rest, role_flags = split(rest, choice.roles)
 
@@ -112,17 +112,17 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     return settings
 
 
-def _chosen(choices: Mapping[str, object]) -> tuple[Choice, Preset | None]:
+def _chosen(choices: Mapping[str, Any]) -> tuple[Choice, Preset | None]:
     """What flags and a file choose, with the defaults for the rest, and the preset."""
-    env = str(choices.get("env", ""))
-    preset = presets.preset_called(str(choices["preset"]), env) if "preset" in choices else None
-    env = env or (preset.env if preset else "") or DEFAULT_ENV
-    algo = str(choices.get("algo", preset.algo if preset else DEFAULT_ALGO))
+    env = choices.get("env", "")
+    preset = presets.preset_called(choices["preset"], env) if "preset" in choices else None
+    env = env or (preset.env if preset else DEFAULT_ENV)
+    algo = choices.get("algo", preset.algo if preset else DEFAULT_ALGO)
     if preset and preset.env != env:
         raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")
-    roles = tuple(choices.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    learners = tuple(choices.get("train_role", preset.train_role if preset else ()))  # type: ignore[arg-type]
-    return Choice(env, algo, roles, learners, choices.get("preset")), preset  # type: ignore[arg-type]
+    roles = tuple(choices.get("roles") or envs.spec(env).roles)
+    learners = tuple(choices.get("train_role", preset.train_role if preset else ()))
+    return Choice(env, algo, roles, learners, choices.get("preset")), preset
 
 
 def _print_config(settings: TrainSettings, default: TrainSettings, args: list[str]) -> None:
@@ -155,13 +155,13 @@ def _with_model_flags(
     return changed
 
 
-def _stored_settings(choices: dict[str, object], rest: list[str]) -> TrainSettings:
+def _stored_settings(choices: dict[str, Any], rest: list[str]) -> TrainSettings:
     """The settings of the run to resume, with the flags that ``--resume`` allows."""
     if "--doctor" in rest:
         raise UserError(
             "--doctor checks a configuration, --resume continues a run; leave out one of the two"
         )
-    directory = user_path(str(choices["resume"]))
+    directory = user_path(choices["resume"])
     others = [f"--{name.replace('_', '-')}" for name in choices if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
@@ -308,7 +308,7 @@ def _with_required_model(agent: AgentSettings) -> AgentSettings:
         return agent if agent.model else dataclasses.replace(agent, model=tyro.MISSING)
 
 
-def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
+def choose(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Split ``argv`` into the choices, such as ``--env``, and the words that are left to parse.
 
     Raises:
