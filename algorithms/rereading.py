@@ -89,8 +89,9 @@ class Rereading:
         for i, (logp_N, *likeliest) in zip(use, self._scores(rows, use, settings), strict=True):
             read[i] = logp_N
             if likeliest:
+                ids_NK, logp_NK = likeliest
                 beta_N = logp_N.new_full(logp_N.shape, settings.beta)
-                readers[i] = ReaderLogprobs(*likeliest, beta_N, settings.bound)
+                readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
         compared = self._compared_with(rows, use, old, settings)
         return {i: token_bonus(settings, read[i], compared[i]) for i in use}, readers
 
